@@ -55,7 +55,7 @@ async fn measure_parsing(home: &Path, repository: &Path) {
     let stub = || Arc::new(StubEmbedder::default());
     let separate = Arc::new(unshared_app(home, |_| {}).with_embedder(stub()));
     let mut in_process = unshared_app(home, |_| {}).with_embedder(stub());
-    in_process.parsing = Parsing::Here;
+    in_process.parsing = Parsing::InProcess;
     let both = [("separate", separate), ("in-process", Arc::new(in_process))];
     let mut seconds = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {

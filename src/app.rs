@@ -30,8 +30,8 @@ use contract::{ErrorCode, Fault};
 use embedding::Embedder;
 use engine::indexing::RecordSource;
 use engine::indexing::parser::Parsing;
+use platform::disk_space::DiskSpace;
 use platform::process;
-use platform::room::Room;
 use platform::telemetry::{Gauges, Metrics};
 use store::Store;
 use store::postgres::Database;
@@ -120,7 +120,7 @@ impl App {
             started: clock.instant(),
             shutdown: CancellationToken::new(),
             worker: format!("{}-{}", std::process::id(), clock.now().as_nanosecond()),
-            parsing: Parsing::Apart {
+            parsing: Parsing::Sandboxed {
                 program: process::executable_path(&program),
                 memory_bytes: config.indexing.parse_memory_bytes,
             },
@@ -203,8 +203,9 @@ impl App {
     /// The file systems whose free space is checked. The embedded database's is known only once the database is open, an external
     /// database's never.
     #[must_use]
-    pub fn room(&self) -> Room {
-        self.opened_store().map_or_else(|| Room::of_home(&self.layout), |store| store.room().clone())
+    pub fn disk_space(&self) -> DiskSpace {
+        self.opened_store()
+            .map_or_else(|| DiskSpace::for_home(&self.layout), |store| store.disk_space().clone())
     }
 
     /// Starts the background tasks of a server: opens the database and the model early, works on queued jobs, restarts the
@@ -264,10 +265,10 @@ impl App {
     #[must_use]
     pub fn metrics_text(&self) -> String {
         let [(search_running, search_waiting), (index_running, index_waiting)] = self.queues.load();
-        let [watched, polled] = self.freshness.load();
-        self.metrics.text(Gauges {
-            watched,
-            polled,
+        let [watched_repositories, polled_repositories] = self.freshness.load();
+        self.metrics.to_openmetrics(Gauges {
+            watched_repositories,
+            polled_repositories,
             search_running,
             search_waiting,
             index_running,
@@ -295,7 +296,7 @@ impl App {
     async fn open_storage(&self) -> Result<Storage, Fault> {
         if let Some(options) = store::postgres::external(&self.config.database)? {
             let database = Database::connect(options, &self.config.database, true).await?;
-            let store = Store::new(database).with_room(Room::of_home(&self.layout));
+            let store = Store::new(database).with_disk_space(DiskSpace::for_home(&self.layout));
             return Ok(Storage { store, _server: None });
         }
         let installed = self.installed(AssetSelection { postgres: true, embedding: false }).await?;
@@ -313,12 +314,13 @@ impl App {
         let server = Arc::new(blocking(move || embedded::ensure_running(&options)).await?);
         let database = Database::connect(server.connect_options(), &self.config.database, false).await?;
         let kept = Arc::clone(&server);
-        let database = database.restart_with(Arc::new(move || {
+        let database = database.with_restart_callback(Arc::new(move || {
             let server = Arc::clone(&kept);
-            Box::pin(blocking(move || server.ensure_running().map(|()| server.connect_options())))
+            Box::pin(blocking(move || server.restart_if_stopped().map(|()| server.connect_options())))
         }));
-        let room = Room::of_home(&self.layout).and("the embedded database", server.directory());
-        Ok(Storage { store: Store::new(database).with_room(room), _server: Some(server) })
+        let disk_space =
+            DiskSpace::for_home(&self.layout).with_volume("the embedded database", server.directory());
+        Ok(Storage { store: Store::new(database).with_disk_space(disk_space), _server: Some(server) })
     }
 
     /// The paths of installed runtime files. Downloads nothing.

@@ -140,6 +140,6 @@ async fn prune_old(app: &App) {
 fn report_lost(app: &App, entries: usize) {
     if entries > 0 {
         tracing::warn!(entries, "audit entries were lost");
-        app.metrics.lost_audit(u64::try_from(entries).unwrap_or(u64::MAX));
+        app.metrics.record_lost_audit_entries(u64::try_from(entries).unwrap_or(u64::MAX));
     }
 }

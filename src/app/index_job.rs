@@ -58,7 +58,8 @@ impl JobTarget {
         if let Some(source) = app.record_source(&request.root) {
             return Ok(Self::Records(source));
         }
-        let checked = AllowedRoots::of_project(&app.config.indexing, project).check(Path::new(&request.root));
+        let checked =
+            AllowedRoots::for_project(&app.config.indexing, project).check(Path::new(&request.root));
         checked.map(Self::Repository).map_err(|fault| match fault.code {
             ErrorCode::NotFound | ErrorCode::Forbidden => {
                 jobs::not_runnable_here(fault, DIRECTORY_NOT_FOUND_HERE)
@@ -180,7 +181,7 @@ async fn run_until_covered(
 ) -> Result<FinishedJob, Fault> {
     let RequestingCall { app, cancel, slot } = *call;
     let store = app.store().await?;
-    store.require_room().await?;
+    store.require_disk_space().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let mut attempt = 1;
     let park = || slot.park();
@@ -218,7 +219,7 @@ pub async fn start_in_background(
     options: Options,
 ) -> Result<Enqueued, Fault> {
     let store = app.store().await?;
-    store.require_room().await?;
+    store.require_disk_space().await?;
     let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (task_app, job) = (Arc::clone(app), enqueued.clone());
     app.background.spawn(async move {
@@ -265,7 +266,7 @@ pub async fn start_and_wait_for_lexical(
 ) -> Result<LexicalReady, Fault> {
     let RequestingCall { app, cancel, slot } = *call;
     let store = app.store().await?;
-    store.require_room().await?;
+    store.require_disk_space().await?;
     let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = CancellationToken::new();
@@ -407,7 +408,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let id = ProjectId::parse(&running.job.project_id)?;
     let target = JobTarget::from_request(&request, &id, &app)?;
     let progress = running.progress.clone();
-    let store = &app.store().await?.on_activity(move || progress.touch());
+    let store = &app.store().await?.with_on_activity(move || progress.touch());
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
     let embedder = match app.embedder_for(project.model()).await {
         Ok(embedder) => Some(embedder),

@@ -68,7 +68,7 @@ async fn poll_kind(app: &Arc<App>, kind: &str, execute: Execute) {
 async fn execute_next(app: &Arc<App>, kind: &str, execute: Execute) -> Result<bool, Fault> {
     let store = app.store().await?;
     // Without disk space a job would only be claimed and given back.
-    store.require_room().await?;
+    store.require_disk_space().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
     jobs::run_next(store, kind, &app.worker, settings, &app.shutdown, execute).await

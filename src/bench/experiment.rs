@@ -120,7 +120,7 @@ impl Experiment {
     /// Searches a project with a variant of the ranking.
     ///
     /// # Errors
-    /// The faults of [`search::search`].
+    /// The faults of [`search::execute()`].
     pub async fn search(
         &self,
         project: &Project,
@@ -133,7 +133,7 @@ impl Experiment {
     /// Searches with other settings.
     ///
     /// # Errors
-    /// The faults of [`search::search`].
+    /// The faults of [`search::execute()`].
     pub async fn search_with_settings(
         &self,
         project: &Project,

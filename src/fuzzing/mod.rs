@@ -48,15 +48,15 @@ pub const TARGETS: &[Target] = &[
     target("frames", surfaces::streams, surfaces::frames),
     target("uri", surfaces::uris, surfaces::uri),
     target("request", surfaces::seed_requests, surfaces::fuzz_request),
-    target("token", tenancy::tokens, tenancy::token),
-    target("session", tenancy::sessions, tenancy::session),
+    target("token", tenancy::token_seeds, tenancy::fuzz_token),
+    target("session", tenancy::session_seeds, tenancy::fuzz_session),
     target("config", config::files, config::file),
     target("archive", edit_seeds, |data| in_file(&edits::apply_edits(archive::base(), data), archive::read)),
     target("archive_bytes", || vec![archive::base().to_vec()], |data| in_file(data, archive::read)),
     target("portable", edit_seeds, |data| {
         in_file(&edits::apply_edits(portable::base(), data), portable::read)
     }),
-    target("git", history::repositories, |data| in_folder(|root| history::repository(root, data))),
+    target("git", history::repository_seeds, |data| in_folder(|root| history::fuzz_repository(root, data))),
     target("report", triage::report_seeds, triage::fuzz_report),
     target("file", indexing::files, indexing::file),
     target("parsed", indexing::answers, indexing::parsed),

@@ -24,7 +24,7 @@ pub(super) fn succeeded(app: &App, result: Value, request_id: Option<String>) ->
 }
 
 fn meta(app: &App, request_id: Option<String>) -> Meta {
-    let mut meta = Meta::at(iso_millis(app.clock.now()));
+    let mut meta = Meta::new(iso_millis(app.clock.now()));
     meta.request_id = request_id;
     meta
 }

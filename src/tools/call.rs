@@ -20,7 +20,10 @@ use super::next::AnsweredCall;
 use super::spec::{ToolSpec, Toolset};
 use super::violation;
 use crate::app::{Admission, App, Bulkhead, CallSlot};
-use contract::{ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal};
+use contract::{
+    ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, escape_invisible,
+};
+use platform::telemetry::RunKind;
 use store::AuditEntry;
 
 /// One call as a surface receives it.
@@ -111,7 +114,7 @@ impl Toolbox {
                     return Err(refusal);
                 }
             };
-            if outcome.as_mut().is_ok_and(reveal) {
+            if outcome.as_mut().is_ok_and(escape_invisible) {
                 let message = "The text contains invisible characters; they are shown as \\u{…}.";
                 task_call.warn(Warning::new("invisible_characters", message));
             }
@@ -120,7 +123,7 @@ impl Toolbox {
                 outcome = outcome.map_err(Fault::for_local_caller);
             }
             if let Err(fault) = &mut outcome {
-                fault.reveal();
+                fault.escape_invisible();
                 long_texts.shorten(fault);
                 // The message already quotes a long one.
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
@@ -332,7 +335,7 @@ impl CallRecord {
     fn record_refusal(&self, app: &App, refusal: &Refusal) {
         let code = refusal.code();
         tracing::debug!(tool = echo(&self.tool), %code, "a call was refused");
-        app.metrics.refused(code.as_str());
+        app.metrics.record_refusal(code.as_str());
         self.audit(app, code.as_str(), None);
     }
 
@@ -341,10 +344,10 @@ impl CallRecord {
         let took = app.clock.instant().duration_since(self.started);
         log_result(spec, took.as_millis(), fault);
         let outcome = fault.map_or("ok", |fault| fault.code.as_str());
-        app.metrics.called(spec.name, self.caller.surface.as_str(), outcome, took);
+        app.metrics.record_call(spec.name, self.caller.surface.as_str(), outcome, took);
         match spec.bulkhead {
-            Bulkhead::Search => app.metrics.ran(false, outcome, took),
-            Bulkhead::Index => app.metrics.ran(true, outcome, took),
+            Bulkhead::Search => app.metrics.record_run(RunKind::Search, outcome, took),
+            Bulkhead::Index => app.metrics.record_run(RunKind::Index, outcome, took),
             Bulkhead::None => {}
         }
         self.audit(app, outcome, meta.project_id.as_ref());
@@ -366,7 +369,7 @@ impl CallRecord {
             query: self.query.clone(),
         };
         if !app.audit.record(entry) {
-            app.metrics.lost_audit(1);
+            app.metrics.record_lost_audit_entries(1);
         }
     }
 }

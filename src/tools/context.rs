@@ -267,7 +267,11 @@ impl Call {
     /// `FORBIDDEN`, the same whether the project exists or not; `VALIDATION_ERROR` for a malformed id.
     pub async fn allowed_project(&self, project_id: Option<&str>) -> Result<ProjectId, Fault> {
         let ResolvedProject { id, .. } = self.target(project_id).await?;
-        if self.caller.principal.may_use(&id) { Ok(id) } else { Err(self.caller.principal.refused(&id)) }
+        if self.caller.principal.may_use(&id) {
+            Ok(id)
+        } else {
+            Err(self.caller.principal.project_forbidden(&id))
+        }
     }
 
     /// Refuses a caller who is not the operator.
@@ -339,7 +343,7 @@ impl Call {
     pub async fn project(&self, project_id: Option<&str>) -> Result<Project, Fault> {
         match self.project_if_any(project_id).await? {
             Some(project) => Ok(project),
-            None => Err(tenancy::no_index().with_hint(self.caller.principal.hint())),
+            None => Err(tenancy::no_index().with_hint(self.caller.principal.project_hint())),
         }
     }
 
@@ -384,7 +388,7 @@ impl Call {
 
     /// The answer's `_meta`: time, duration and the notes that the tool made.
     pub(super) fn meta(&self, started: Instant) -> Meta {
-        let mut meta = Meta::at(contract::clock::iso_millis(self.app.clock.now()));
+        let mut meta = Meta::new(contract::clock::iso_millis(self.app.clock.now()));
         meta.request_id.clone_from(&self.caller.request_id);
         let elapsed = self.app.clock.instant().duration_since(started);
         meta.duration_ms = Some((elapsed.as_secs_f64() * 1e6).round() / 1e3);

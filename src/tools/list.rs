@@ -157,7 +157,7 @@ impl Toolbox {
         if let Some(reason) = caller.visibility.refusal_reason(tool) {
             return Err(Refusal::Disabled(reason));
         }
-        if caller.principal.may(tool.scope) {
+        if caller.principal.has_scope(tool.scope) {
             return Ok(());
         }
         Err(Refusal::Forbidden(format!("`{}` needs a key with the scope `{}`.", tool.name, tool.scope)))

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use contract::{ECHO_CHARS_MAX, Fault, echo, visible_line};
+use contract::{ECHO_CHARS_MAX, Fault, echo, escaped_line};
 
 /// Most texts of one call that are shortened.
 const TEXTS_MAX: usize = 32;
@@ -29,7 +29,7 @@ impl LongTexts {
         for text in &self.0 {
             let mut quoted = false;
             for form in
-                [text.clone(), text.trim().to_owned(), visible_line(text), text.escape_debug().to_string()]
+                [text.clone(), text.trim().to_owned(), escaped_line(text), text.escape_debug().to_string()]
             {
                 shorten_text(&mut fault.message, &form, &mut quoted);
                 if let Some(hint) = &mut fault.hint {

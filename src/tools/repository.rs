@@ -26,7 +26,7 @@ pub(super) async fn repository_root(call: &Call, project: &Project, named: &str)
     let path = PathBuf::from(named);
     let root = match (path.is_absolute(), call.caller.principal.is_local) {
         (true, true) => {
-            let allowed = AllowedRoots::of_project(&call.app.config.indexing, project.id());
+            let allowed = AllowedRoots::for_project(&call.app.config.indexing, project.id());
             blocking(move || Ok(allowed.check(&path)?.as_str().to_owned())).await?
         }
         // Not canonicalized: that would reveal to a caller on another machine which paths exist here.

@@ -35,32 +35,35 @@ pub(super) async fn repository_roots(
     project: &Project,
     arguments: ScopeArguments<'_>,
 ) -> Result<Vec<String>, Fault> {
+    let search_all = |decided_by| {
+        call.set_search_scope(vec![ALL_REPOSITORIES.to_owned()], decided_by);
+        Ok(Vec::new())
+    };
     match arguments.repository {
-        Some(ALL_REPOSITORIES) => {}
+        Some(ALL_REPOSITORIES) => search_all("argument"),
         Some(name) => {
             let root = repository_root(call, project, name).await?;
-            let known = list_repositories(call, project).await?.into_iter().find(|row| row.root == root);
-            call.set_search_scope(known.map(|row| row.name).into_iter().collect(), "argument");
-            return Ok(vec![root]);
+            let row = list_repositories(call, project).await?.into_iter().find(|row| row.root == root);
+            call.set_search_scope(row.map(|row| row.name).into_iter().collect(), "argument");
+            Ok(vec![root])
         }
         None if arguments.project.is_none() => {
             let Some((rows, decided_by)) = working_repositories(call, project).await? else {
-                unindexed_directory::warn_if_not_indexed(call, project, working_directories(call).await?.0)
-                    .await?;
-                call.set_search_scope(vec![ALL_REPOSITORIES.to_owned()], "default");
-                return Ok(Vec::new());
+                if let Some((directories, _)) = working_directories(call).await? {
+                    unindexed_directory::warn_if_not_indexed(call, project, directories).await?;
+                }
+                return search_all("default");
             };
             let (folders, records): (Vec<_>, Vec<_>) = rows.into_iter().partition(RepositoryRow::is_folder);
             call.set_search_scope(folders.iter().map(|row| row.name.clone()).collect(), decided_by);
-            return Ok(folders.into_iter().chain(records).map(|row| row.root).collect());
+            Ok(folders.into_iter().chain(records).map(|row| row.root).collect())
         }
-        None => {}
+        None => search_all("argument"),
     }
-    call.set_search_scope(vec![ALL_REPOSITORIES.to_owned()], "argument");
-    Ok(Vec::new())
 }
 
-/// The roots of the repositories in which the caller works; empty if there is none.
+/// The roots of the repositories in which the caller works and of the project's records; empty if the caller works in no
+/// indexed repository.
 pub(super) async fn working_roots(call: &Call, project: &Project) -> Result<Vec<String>, Fault> {
     let found = working_repositories(call, project).await?;
     Ok(found.map(|(rows, _)| rows.into_iter().map(|row| row.root).collect()).unwrap_or_default())
@@ -68,19 +71,20 @@ pub(super) async fn working_roots(call: &Call, project: &Project) -> Result<Vec<
 
 /// The directories in which the caller works, and the rule that chose them: the folders that are open in the client if there
 /// are any, else the caller's working directory. Symbolic links are resolved, as in the roots of repositories; directories that
-/// do not exist are omitted. Empty for a caller on another machine.
-async fn working_directories(call: &Call) -> Result<(Vec<PathBuf>, &'static str), Fault> {
+/// do not exist are omitted. `None` for a caller on another machine, and if no directory is left.
+async fn working_directories(call: &Call) -> Result<Option<(Vec<PathBuf>, &'static str)>, Fault> {
     let caller = &call.caller;
     let (directories, decided_by) = match (&caller.roots, &caller.directory) {
         (roots, _) if !roots.is_empty() => (roots.clone(), "roots"),
         (_, Some(directory)) => (vec![directory.clone()], "directory"),
-        _ => return Ok((Vec::new(), "default")),
+        _ => return Ok(None),
     };
     if !caller.principal.is_local {
-        return Ok((Vec::new(), "default"));
+        return Ok(None);
     }
     let resolve = move || Ok(directories.iter().filter_map(|path| path.canonicalize().ok()).collect());
-    Ok((blocking(resolve).await?, decided_by))
+    let directories: Vec<PathBuf> = blocking(resolve).await?;
+    Ok(Some((directories, decided_by)).filter(|(directories, _)| !directories.is_empty()))
 }
 
 /// The indexed repositories in which the caller works, together with the project's records, which are in no directory; and the
@@ -89,10 +93,7 @@ async fn working_repositories(
     call: &Call,
     project: &Project,
 ) -> Result<Option<(Vec<RepositoryRow>, &'static str)>, Fault> {
-    let (directories, decided_by) = working_directories(call).await?;
-    if directories.is_empty() {
-        return Ok(None);
-    }
+    let Some((directories, decided_by)) = working_directories(call).await? else { return Ok(None) };
     let rows = list_repositories(call, project).await?;
     let mut roots: Vec<String> = Vec::new();
     for directory in &directories {
@@ -103,7 +104,7 @@ async fn working_repositories(
             .max_by_key(|row| row.root.len());
         roots.extend(innermost.map(|row| row.root.clone()));
     }
-    let allowed = AllowedRoots::of_project(&call.app.config.indexing, project.id());
+    let allowed = AllowedRoots::for_project(&call.app.config.indexing, project.id());
     let roots = blocking(move || {
         roots.retain(|root| allowed.check(Path::new(root)).is_ok());
         Ok(roots)

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::app::blocking;
 use crate::tools::Call;
 use crate::tools::repository::list_repositories;
-use contract::{Fault, Warning, visible_line};
+use contract::{Fault, Warning, escaped_line};
 use store::{Access, DecidedBy, Project, ProjectTx, RepositoryRow, RepositoryState, Store, repositories};
 use tenancy::AllowedRoots;
 
@@ -34,12 +34,12 @@ pub(super) async fn warn_if_not_indexed(
     project: &Project,
     directories: Vec<PathBuf>,
 ) -> Result<(), Fault> {
-    let allowed = AllowedRoots::of_project(&call.app.config.indexing, project.id());
+    let allowed = AllowedRoots::for_project(&call.app.config.indexing, project.id());
     let examined = directories.into_iter().take(DIRECTORIES_MAX);
     let found = blocking(move || Ok(examined.into_iter().find_map(|path| repository_root(&path, &allowed))));
     let Some(root) = found.await? else { return Ok(()) };
     let store = call.app.store().await?;
-    let name = root.file_name().map(|name| visible_line(&name.to_string_lossy()));
+    let name = root.file_name().map(|name| escaped_line(&name.to_string_lossy()));
     let name = name.unwrap_or_default();
     let from = repository_names(&list_repositories(call, project).await?);
     let mut details = json!({ "directory": name, "repoPath": root.to_string_lossy() });
@@ -79,7 +79,7 @@ fn repository_names(rows: &[RepositoryRow]) -> String {
     let names: Vec<String> = rows
         .iter()
         .filter(|row| row.is_folder() && is_indexed(row))
-        .map(|row| visible_line(&row.name))
+        .map(|row| escaped_line(&row.name))
         .collect();
     let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     match names.len() {
@@ -118,7 +118,7 @@ async fn other_project(
         let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
         let rows = repositories::list(&mut tx).await?;
         tx.commit().await?;
-        let allowed = AllowedRoots::of_project(&call.app.config.indexing, project.id());
+        let allowed = AllowedRoots::for_project(&call.app.config.indexing, project.id());
         let holds = |row: &RepositoryRow| row.is_folder() && is_indexed(row) && root.starts_with(&row.root);
         if rows.iter().any(holds) && allowed.contains(root) {
             return Ok(Some(project));

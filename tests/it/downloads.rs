@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use contract::{ErrorCode, Fault};
-use platform::outbound::{Download, Fetched, download, http_url};
+use platform::outbound::{DownloadOutcome, DownloadRequest, download, http_url};
 use platform::sha256::digest_hex as sha256;
 
 use crate::file_server::{FileServer, ServedFile};
 use crate::loopback::{FakeServer, Reply, refusing_url};
 
-fn request(url: &str) -> Download {
-    Download {
+fn request(url: &str) -> DownloadRequest {
+    DownloadRequest {
         url: http_url(url).unwrap(),
         bytes_max: 4 << 20,
         timeout_ms: 20_000,
@@ -19,15 +19,15 @@ fn request(url: &str) -> Download {
         resume: true,
         etag: None,
         last_modified: None,
-        room: platform::room::Room::default(),
+        disk_space: platform::disk_space::DiskSpace::default(),
     }
 }
 
-async fn download_to(target: &Path, request: &Download) -> Result<Fetched, Fault> {
+async fn download_to(target: &Path, request: &DownloadRequest) -> Result<DownloadOutcome, Fault> {
     download(request, target, &|_, _| ()).await
 }
 
-async fn error_code_of(target: &Path, request: &Download) -> ErrorCode {
+async fn error_code_of(target: &Path, request: &DownloadRequest) -> ErrorCode {
     let fault = download_to(target, request).await.unwrap_err();
     assert!(fault.hint.is_some());
     assert!(!target.exists(), "an incomplete file was installed");
@@ -62,7 +62,9 @@ async fn a_complete_file_is_installed_and_progress_is_reported() {
             download(&request(&url), &target, &|done, total| progress.lock().unwrap().push((done, total)))
                 .await
                 .unwrap();
-        let Fetched::New { sha256: sum, bytes, etag, last_modified } = fetched else { panic!("{fetched:?}") };
+        let DownloadOutcome::New { sha256: sum, bytes, etag, last_modified } = fetched else {
+            panic!("{fetched:?}")
+        };
         assert_eq!((sum, bytes, etag), (sha256(&body), 3 << 20, None));
         assert_eq!(last_modified.unwrap(), "Mon, 02 Mar 2026 10:00:00 GMT");
         assert_eq!(std::fs::read(&target).unwrap(), body);
@@ -87,7 +89,8 @@ async fn an_interrupted_download_resumes_if_the_file_is_unchanged() {
     assert!(part > 0 && part <= 70_000, "{part}");
 
     server.put("/file", ServedFile::with_etag(old.clone(), "one"));
-    let Fetched::New { sha256: sum, bytes, .. } = download_to(&target, &request(&url)).await.unwrap() else {
+    let DownloadOutcome::New { sha256: sum, bytes, .. } = download_to(&target, &request(&url)).await.unwrap()
+    else {
         panic!()
     };
     assert_eq!((sum, bytes), (sha256(&old), 200_000));
@@ -112,7 +115,7 @@ async fn an_interrupted_download_resumes_if_the_file_is_unchanged() {
     server.put("/file", interrupted(&old));
     assert_eq!(error_code_of(&target, &request(&url)).await, ErrorCode::CapabilityMissing);
     server.put("/file", ServedFile::with_etag(old.clone(), "one"));
-    download_to(&target, &Download { resume: false, ..request(&url) }).await.unwrap();
+    download_to(&target, &DownloadRequest { resume: false, ..request(&url) }).await.unwrap();
     assert!(!server.request_heads().last().unwrap().contains("range:"));
     assert_eq!(std::fs::read(&target).unwrap(), old);
 }
@@ -149,14 +152,14 @@ async fn an_unchanged_file_is_not_sent_again() {
     let dated = Some("Mon, 02 Mar 2026 10:00:00 GMT".to_owned());
     let url = server
         .put("/file", ServedFile { last_modified: dated.clone(), ..ServedFile::with_etag(bytes(10), "one") });
-    let by_tag = Download { etag: Some("\"one\"".into()), ..request(&url) };
-    let by_date = Download { last_modified: dated, ..request(&url) };
+    let by_tag = DownloadRequest { etag: Some("\"one\"".into()), ..request(&url) };
+    let by_date = DownloadRequest { last_modified: dated, ..request(&url) };
     for request in [by_tag.clone(), by_date] {
-        assert_eq!(download_to(&target, &request).await.unwrap(), Fetched::NotModified);
+        assert_eq!(download_to(&target, &request).await.unwrap(), DownloadOutcome::NotModified);
         assert!(names_in(folder.path()).is_empty());
     }
     server.put("/file", ServedFile::with_etag(bytes(20), "two"));
-    assert!(matches!(download_to(&target, &by_tag).await.unwrap(), Fetched::New { bytes: 20, .. }));
+    assert!(matches!(download_to(&target, &by_tag).await.unwrap(), DownloadOutcome::New { bytes: 20, .. }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,10 +169,10 @@ async fn a_file_over_the_limit_is_refused_with_and_without_a_content_length() {
     for no_length in [false, true] {
         let url =
             server.put("/file", ServedFile { no_length, ..ServedFile::with_etag(bytes(100_001), "one") });
-        let request = Download { bytes_max: 100_000, ..request(&url) };
+        let request = DownloadRequest { bytes_max: 100_000, ..request(&url) };
         assert_eq!(error_code_of(&target, &request).await, ErrorCode::ArchiveTooLarge);
         assert!(names_in(folder.path()).is_empty());
-        download_to(&target, &Download { bytes_max: 100_001, ..request }).await.unwrap();
+        download_to(&target, &DownloadRequest { bytes_max: 100_001, ..request }).await.unwrap();
         std::fs::remove_file(&target).unwrap();
     }
     let endless = FakeServer::start(|_| Reply::Endless).await;
@@ -187,7 +190,7 @@ async fn redirects_are_limited_and_stay_on_permitted_addresses() {
     download_to(&target, &request(&format!("{}/0", server.url))).await.unwrap();
     assert_eq!(std::fs::read(&target).unwrap(), b"here");
     std::fs::remove_file(&target).unwrap();
-    let short = Download { redirects_max: 2, ..request(&format!("{}/0", server.url)) };
+    let short = DownloadRequest { redirects_max: 2, ..request(&format!("{}/0", server.url)) };
     assert_eq!(error_code_of(&target, &short).await, ErrorCode::CapabilityMissing);
 
     let circle = server.put("/circle", ServedFile::redirect("/circle"));
@@ -198,7 +201,7 @@ async fn redirects_are_limited_and_stay_on_permitted_addresses() {
         let url = server.put("/bad", ServedFile::redirect(bad));
         if !bad.is_empty() {
             let fault = download_to(&target, &request(&url)).await.unwrap_err();
-            assert!(fault.message.contains("may not go"), "{bad}: {fault}");
+            assert!(fault.message.contains("that is not allowed"), "{bad}: {fault}");
         }
     }
 }
@@ -209,7 +212,7 @@ async fn silence_unexpected_answers_and_unreachable_servers_have_different_error
     let target = folder.path().join("file");
     for reply in [|| Reply::Silence, || Reply::Drip] {
         let web = FakeServer::start(move |_| reply()).await;
-        let request = Download { timeout_ms: 300, ..request(&web.url) };
+        let request = DownloadRequest { timeout_ms: 300, ..request(&web.url) };
         assert_eq!(error_code_of(&target, &request).await, ErrorCode::ToolTimeout);
     }
     for (url, why) in

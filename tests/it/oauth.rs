@@ -10,7 +10,7 @@ use contract::{ErrorCode, ProjectId};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use serde_json::{Value, json};
-use tenancy::{Denied, Principal, Projects, Scope, TokenVerifier, protected_resource_metadata};
+use tenancy::{Principal, Projects, Scope, TokenError, TokenVerifier, protected_resource_metadata};
 
 use crate::loopback::{FakeServer, ManualClock, Reply, refusing_url};
 
@@ -123,7 +123,7 @@ impl Issuer {
     }
 
     fn verifier(&self) -> TokenVerifier {
-        TokenVerifier::configured(&self.settings(), self.clock.clone()).unwrap().unwrap()
+        TokenVerifier::from_settings(&self.settings(), self.clock.clone()).unwrap().unwrap()
     }
 
     /// The claims of a valid token.
@@ -177,7 +177,7 @@ async fn a_valid_token_makes_a_principal() {
     let expected = Principal {
         id: format!("oauth:{}#user-1", issuer.server.url),
         name: "editor".to_owned(),
-        projects: Projects::These(["client-a", "client-b"].map(|id| ProjectId::parse(id).unwrap()).into()),
+        projects: Projects::Only(["client-a", "client-b"].map(|id| ProjectId::parse(id).unwrap()).into()),
         scopes: BTreeSet::from([Scope::Search, Scope::Index]),
         calls_per_minute: None,
         roots: None,
@@ -220,17 +220,17 @@ async fn a_valid_token_makes_a_principal() {
 async fn each_flawed_claim_is_denied_for_its_own_reason() {
     let issuer = Issuer::start().await;
     let verifier = issuer.verifier();
-    let missing = |claim: &str| Denied::Claim(claim.to_owned());
+    let missing = |claim: &str| TokenError::Claim(claim.to_owned());
     type Change = fn(&mut Value);
-    let cases: Vec<(Change, Denied)> = vec![
-        (|claims| claims["exp"] = json!(get_current_timestamp() - 60), Denied::Expired),
-        (|claims| claims["exp"] = json!(0), Denied::Expired),
-        (|claims| claims["nbf"] = json!(get_current_timestamp() + 120), Denied::NotYetValid),
-        (|claims| claims["iss"] = json!("https://id.example.org"), Denied::Issuer),
-        (|claims| claims["iss"] = json!(format!("{}/", claims["iss"].as_str().unwrap())), Denied::Issuer),
-        (|claims| claims["aud"] = json!("https://code.example.com"), Denied::Audience),
-        (|claims| claims["aud"] = json!(["https://other.example.com/mcp"]), Denied::Audience),
-        (|claims| claims["aud"] = json!([]), Denied::Audience),
+    let cases: Vec<(Change, TokenError)> = vec![
+        (|claims| claims["exp"] = json!(get_current_timestamp() - 60), TokenError::Expired),
+        (|claims| claims["exp"] = json!(0), TokenError::Expired),
+        (|claims| claims["nbf"] = json!(get_current_timestamp() + 120), TokenError::NotYetValid),
+        (|claims| claims["iss"] = json!("https://id.example.org"), TokenError::Issuer),
+        (|claims| claims["iss"] = json!(format!("{}/", claims["iss"].as_str().unwrap())), TokenError::Issuer),
+        (|claims| claims["aud"] = json!("https://code.example.com"), TokenError::Audience),
+        (|claims| claims["aud"] = json!(["https://other.example.com/mcp"]), TokenError::Audience),
+        (|claims| claims["aud"] = json!([]), TokenError::Audience),
         (|claims| claims["sub"] = json!(""), missing("sub")),
         (|claims| claims["sub"] = json!(7), missing("sub")),
         (|claims| claims["exp"] = json!("tomorrow"), missing("exp")),
@@ -275,43 +275,47 @@ async fn each_flaw_of_the_signature_is_denied_for_its_own_reason() {
     let sign_with_secret =
         |kid, secret: &[u8]| sign(kid, Algorithm::HS256, &EncodingKey::from_secret(secret), &claims);
     let cases = [
-        ("unsigned", format!("{HEADER_NONE}.{payload}."), Denied::Algorithm),
-        ("unsigned with a signature", format!("{HEADER_NONE}.{payload}.{signature}"), Denied::Algorithm),
-        ("the public key as a secret", sign_with_secret("es", public.as_bytes()), Denied::Algorithm),
-        ("a published secret", sign_with_secret("shared", b"secret"), Denied::Algorithm),
-        ("a key of another kind", sign("es", Algorithm::RS256, key("rsa"), &claims), Denied::UnfitKey),
-        ("a key of another curve", sign("es384", Algorithm::ES256, key("es"), &claims), Denied::UnfitKey),
+        ("unsigned", format!("{HEADER_NONE}.{payload}."), TokenError::Algorithm),
+        ("unsigned with a signature", format!("{HEADER_NONE}.{payload}.{signature}"), TokenError::Algorithm),
+        ("the public key as a secret", sign_with_secret("es", public.as_bytes()), TokenError::Algorithm),
+        ("a published secret", sign_with_secret("shared", b"secret"), TokenError::Algorithm),
+        ("a key of another kind", sign("es", Algorithm::RS256, key("rsa"), &claims), TokenError::KeyMismatch),
+        (
+            "a key of another curve",
+            sign("es384", Algorithm::ES256, key("es"), &claims),
+            TokenError::KeyMismatch,
+        ),
         (
             "a key for another algorithm",
             sign("rs256", Algorithm::RS512, key("rsa"), &claims),
-            Denied::UnfitKey,
+            TokenError::KeyMismatch,
         ),
-        ("a key nobody published", es256_with_kid("invented"), Denied::UnknownKey),
-        ("no key", with_header(|header| header.kid = None), Denied::UnknownKey),
-        ("a secret's name", es256_with_kid("shared"), Denied::UnknownKey),
-        ("a key for encryption", es256_with_kid("encryption"), Denied::UnknownKey),
-        ("a short RSA key", sign("weak", Algorithm::RS256, key("weak"), &claims), Denied::UnknownKey),
-        ("a short Ed25519 key", sign("short", Algorithm::EdDSA, key("ed"), &claims), Denied::UnknownKey),
+        ("a key nobody published", es256_with_kid("invented"), TokenError::UnknownKey),
+        ("no key", with_header(|header| header.kid = None), TokenError::UnknownKey),
+        ("a secret's name", es256_with_kid("shared"), TokenError::UnknownKey),
+        ("a key for encryption", es256_with_kid("encryption"), TokenError::UnknownKey),
+        ("a short RSA key", sign("weak", Algorithm::RS256, key("weak"), &claims), TokenError::UnknownKey),
+        ("a short Ed25519 key", sign("short", Algorithm::EdDSA, key("ed"), &claims), TokenError::UnknownKey),
         (
             "another private key",
             sign("es", Algorithm::ES256, &new_key(Algorithm::ES256), &claims),
-            Denied::Signature,
+            TokenError::Signature,
         ),
-        ("another payload", format!("{header}.{other_payload}.{signature}"), Denied::Signature),
-        ("no signature", format!("{header}.{payload}."), Denied::Signature),
-        ("another type", with_header(|header| header.typ = Some("dpop+jwt".into())), Denied::Type),
-        ("an extension", with_header(|header| header.crit = Some(vec!["exp".into()])), Denied::Malformed),
-        ("two parts", format!("{header}.{payload}"), Denied::Malformed),
-        ("four parts", format!("{valid}.{signature}"), Denied::Malformed),
-        ("nothing", String::new(), Denied::Malformed),
-        ("dots", "..".to_owned(), Denied::Malformed),
-        ("garbage", "not a token".to_owned(), Denied::Malformed),
-        ("garbage in three parts", "a.b.c".to_owned(), Denied::Malformed),
-        ("bytes", "\u{0}\u{fffd}.é.x".to_owned(), Denied::Malformed),
+        ("another payload", format!("{header}.{other_payload}.{signature}"), TokenError::Signature),
+        ("no signature", format!("{header}.{payload}."), TokenError::Signature),
+        ("another type", with_header(|header| header.typ = Some("dpop+jwt".into())), TokenError::Type),
+        ("an extension", with_header(|header| header.crit = Some(vec!["exp".into()])), TokenError::Malformed),
+        ("two parts", format!("{header}.{payload}"), TokenError::Malformed),
+        ("four parts", format!("{valid}.{signature}"), TokenError::Malformed),
+        ("nothing", String::new(), TokenError::Malformed),
+        ("dots", "..".to_owned(), TokenError::Malformed),
+        ("garbage", "not a token".to_owned(), TokenError::Malformed),
+        ("garbage in three parts", "a.b.c".to_owned(), TokenError::Malformed),
+        ("bytes", "\u{0}\u{fffd}.é.x".to_owned(), TokenError::Malformed),
         (
             "too long",
             issuer.token(|claims| claims["projects"] = json!("x".repeat(16_384))),
-            Denied::Malformed,
+            TokenError::Malformed,
         ),
     ];
     let mut failures = Vec::new();
@@ -328,9 +332,9 @@ async fn each_flaw_of_the_signature_is_denied_for_its_own_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_issuers_keys_no_token_is_accepted() {
     let unavailable = async |settings: &config::Oauth, token: &str| {
-        let verifier = TokenVerifier::configured(settings, ManualClock::new()).unwrap().unwrap();
+        let verifier = TokenVerifier::from_settings(settings, ManualClock::new()).unwrap().unwrap();
         match verifier.verify(token).await {
-            Err(Denied::KeysUnavailable(problem)) => problem,
+            Err(TokenError::KeysUnavailable(problem)) => problem,
             other => panic!("{other:?}"),
         }
     };
@@ -353,7 +357,10 @@ async fn without_the_issuers_keys_no_token_is_accepted() {
         (json!({ "issuer": issuer_url, "jwks_uri": "file:///etc/keys" }), "neither http nor https"),
         (json!({ "issuer": issuer_url }), "missing field `jwks_uri`"),
         (json!({ "issuer": issuer_url, "jwks_uri": format!("{issuer_url}/nowhere") }), "status 404"),
-        (json!({ "issuer": issuer_url, "jwks_uri": format!("{issuer_url}{METADATA}") }), "no array `keys`"),
+        (
+            json!({ "issuer": issuer_url, "jwks_uri": format!("{issuer_url}{METADATA}") }),
+            "the array `keys` is missing",
+        ),
     ] {
         issuer.set_page(METADATA, page);
         let problem = unavailable(&issuer.settings(), &token).await;
@@ -375,12 +382,12 @@ async fn the_keys_are_found_at_all_usual_addresses() {
     {
         issuer.pages.lock().unwrap().retain(|path, _| path == "/keys");
         issuer.set_page(&path, json!({ "issuer": named, "jwks_uri": keys }));
-        let verifier = TokenVerifier::configured(&settings(&named), ManualClock::new()).unwrap().unwrap();
+        let verifier = TokenVerifier::from_settings(&settings(&named), ManualClock::new()).unwrap().unwrap();
         assert!(verifier.verify(&token).await.is_ok(), "{path}");
     }
     issuer.pages.lock().unwrap().retain(|path, _| path == "/keys");
     let direct = config::Oauth { jwks_url: Some(keys), ..settings(&named) };
-    let verifier = TokenVerifier::configured(&direct, ManualClock::new()).unwrap().unwrap();
+    let verifier = TokenVerifier::from_settings(&direct, ManualClock::new()).unwrap().unwrap();
     assert!(verifier.verify(&token).await.is_ok(), "a configured key address needs no metadata");
 }
 
@@ -401,9 +408,9 @@ async fn keys_are_cached_and_kept_when_the_issuer_fails() {
     issuer.clock.advance_ms(9_999);
     for number in 0..20 {
         let unknown = sign(&format!("invented-{number}"), Algorithm::ES256, &new, &claims);
-        assert_eq!(verifier.verify(&unknown).await, Err(Denied::UnknownKey));
+        assert_eq!(verifier.verify(&unknown).await, Err(TokenError::UnknownKey));
     }
-    assert_eq!(verifier.verify(&rotated).await, Err(Denied::UnknownKey));
+    assert_eq!(verifier.verify(&rotated).await, Err(TokenError::UnknownKey));
     assert_eq!(issuer.fetches(), 1, "unknown keys cause no fetch within ten seconds");
     issuer.clock.advance_ms(1);
     assert!(verifier.verify(&rotated).await.is_ok(), "a new key is found after ten seconds");
@@ -418,12 +425,12 @@ async fn keys_are_cached_and_kept_when_the_issuer_fails() {
         assert!(verifier.verify(&valid).await.is_ok(), "the old keys are kept");
     }
     let unknown = sign("invented", Algorithm::ES256, &new, &claims);
-    assert!(matches!(verifier.verify(&unknown).await, Err(Denied::KeysUnavailable(_))));
+    assert!(matches!(verifier.verify(&unknown).await, Err(TokenError::KeysUnavailable(_))));
     assert_eq!(issuer.fetches(), 3, "a failure is not repeated at once");
 
     issuer.set_page("/keys", json!({ "keys": [public_jwk("new", &new, Algorithm::ES256)] }));
     issuer.clock.advance_ms(10_000);
-    assert_eq!(verifier.verify(&valid).await, Err(Denied::UnknownKey), "a withdrawn key is gone");
+    assert_eq!(verifier.verify(&valid).await, Err(TokenError::UnknownKey), "a withdrawn key is gone");
     assert!(verifier.verify(&rotated).await.is_ok());
     assert_eq!(issuer.fetches(), 4);
 }
@@ -444,7 +451,7 @@ async fn an_aborted_verification_does_not_repeat_the_fetch() {
     // On a busy machine the ten aborted calls may take long.
     let settings =
         config::Oauth { jwks_url: Some(server.url.clone()), fetch_ms: 120_000, ..settings(&server.url) };
-    let verifier = TokenVerifier::configured(&settings, ManualClock::new()).unwrap().unwrap();
+    let verifier = TokenVerifier::from_settings(&settings, ManualClock::new()).unwrap().unwrap();
     let claims =
         json!({ "iss": server.url, "aud": AUDIENCE, "sub": "s", "exp": get_current_timestamp() + 600 });
     let token = sign("es", Algorithm::ES256, key("es"), &claims);
@@ -454,7 +461,7 @@ async fn an_aborted_verification_does_not_repeat_the_fetch() {
     }
     drop(release);
     let principal = verifier.verify(&token).await.unwrap();
-    assert_eq!(principal.projects, Projects::These(BTreeSet::new()), "without the claim there is no project");
+    assert_eq!(principal.projects, Projects::Only(BTreeSet::new()), "without the claim there is no project");
     assert!(principal.scopes.is_empty());
     assert_eq!(server.requested_paths().len(), 1);
 }
@@ -462,7 +469,7 @@ async fn an_aborted_verification_does_not_repeat_the_fetch() {
 #[test]
 fn an_insecure_or_incomplete_configuration_is_refused() {
     let outcome = |settings: &config::Oauth| {
-        TokenVerifier::configured(settings, ManualClock::new()).map(|it| it.is_some())
+        TokenVerifier::from_settings(settings, ManualClock::new()).map(|it| it.is_some())
     };
     let https = settings("https://id.example.com");
     assert!(outcome(&https).unwrap());

@@ -55,7 +55,7 @@ fn in_project(project: &str) -> Caller {
 /// A principal that may use only `project`.
 fn principal_for(project: &str) -> Arc<Principal> {
     let id = ProjectId::parse(project).unwrap();
-    Arc::new(Principal { projects: Projects::These(BTreeSet::from([id])), ..Principal::local() })
+    Arc::new(Principal { projects: Projects::Only(BTreeSet::from([id])), ..Principal::local() })
 }
 
 async fn index(app: &Arc<App>, repository: &Repository, project: &str) -> String {

@@ -11,7 +11,11 @@ const ROWS: &[(&str, &[&[&str]])] = &[
     ("crates/engine/src", &[&["triage"], &["indexing", "search"], &["jobs"]]),
     (
         "crates/platform/src",
-        &[&["outbound", "telemetry"], &["failpoints", "process", "room"], &["beneath", "sha256", "task"]],
+        &[
+            &["outbound", "telemetry"],
+            &["disk_space", "failpoints", "process"],
+            &["safe_open", "sha256", "task"],
+        ],
     ),
 ];
 

@@ -48,7 +48,7 @@ async fn the_active_project_is_used_to_write_and_to_read() {
     assert_eq!(server.requested_paths(), [ACTIVE], "asked once, then cached");
 
     let other_projects = BTreeSet::from([ProjectId::parse("another").unwrap()]);
-    let principal = Principal { projects: Projects::These(other_projects), ..Principal::local() };
+    let principal = Principal { projects: Projects::Only(other_projects), ..Principal::local() };
     let caller = Caller { principal: Arc::new(principal), ..Caller::local(Surface::Http) };
     let request = Request::new("search_code", json!({ "query": "active project" }), caller);
     let refused = serde_json::to_value(tools::call(&app, request).await.unwrap()).unwrap();

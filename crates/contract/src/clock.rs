@@ -20,7 +20,7 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
+    #[expect(clippy::disallowed_methods, reason = "this is the only place that reads the system clock")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
@@ -33,13 +33,13 @@ pub struct FixedClock {
 }
 
 impl FixedClock {
-    /// A clock that shows `millis` milliseconds since the epoch.
+    /// A clock at `millis` milliseconds since the epoch.
     #[must_use]
     pub fn at_millis(millis: i64) -> Self {
         Self { millis: AtomicI64::new(millis) }
     }
 
-    /// Moves the clock by `millis`.
+    /// Advances the clock by `millis` milliseconds.
     pub fn advance_millis(&self, millis: i64) {
         self.millis.fetch_add(millis, Ordering::Relaxed);
     }
@@ -51,19 +51,19 @@ impl Clock for FixedClock {
     }
 }
 
-/// ISO-8601 in UTC with milliseconds, as the envelope's `ts` has it.
+/// Formats a time as ISO 8601 in UTC with milliseconds, like `ts` of the envelope.
 #[must_use]
 pub fn iso_millis(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// Milliseconds since the epoch as ISO-8601 in UTC with milliseconds.
+/// Formats milliseconds since the epoch like [`iso_millis`].
 #[must_use]
 pub fn iso_from_millis(millis: i64) -> String {
     iso_millis(Timestamp::from_millisecond(millis).unwrap_or_default())
 }
 
-/// Seconds since the epoch as ISO-8601 in UTC without fractions.
+/// Formats seconds since the epoch as ISO 8601 in UTC without fractions.
 #[must_use]
 pub fn iso_seconds(seconds: i64) -> String {
     format!("{:.0}", Timestamp::from_second(seconds).unwrap_or_default())
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_as_the_envelope_wants() {
+    fn times_have_three_fraction_digits() {
         let clock = FixedClock::at_millis(1_769_258_096_789);
         assert_eq!(iso_millis(clock.now()), "2026-01-24T12:34:56.789Z");
     }

@@ -1,10 +1,10 @@
-//! The one envelope around every answer, on every surface.
+//! The JSON envelope around every answer, on every surface.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION, cut};
+use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION, truncate_chars};
 
 /// Success or failure of one call. Nothing else is ever merged into the top level.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -119,9 +119,9 @@ impl Warning {
 }
 
 impl Meta {
-    /// Metadata with only what is always there; `ts` is the time of the answer.
+    /// Metadata with only the required fields; `ts` is the time of the answer.
     #[must_use]
-    pub fn at(ts: String) -> Self {
+    pub fn new(ts: String) -> Self {
         Self {
             schema_version: SCHEMA_VERSION.to_owned(),
             tooling_version: TOOLING_VERSION.to_owned(),
@@ -139,50 +139,51 @@ impl Meta {
 }
 
 impl Envelope {
-    /// A success.
+    /// The envelope of a result.
     #[must_use]
     pub fn success(result: Value, meta: Meta) -> Self {
         Self { ok: true, result: Some(result), error: None, run_id: None, meta }
     }
 
-    /// The same about a run, where there is one.
+    /// The same envelope with the id of a launch run, if there is one.
     #[must_use]
     pub fn with_run_id(self, run_id: Option<String>) -> Self {
         Self { run_id, ..self }
     }
 
-    /// A failure.
+    /// The envelope of an error.
     #[must_use]
     pub fn failure(fault: &Fault, meta: Meta) -> Self {
         Self { ok: false, result: None, error: Some(ErrorBody::from(fault)), run_id: None, meta }
     }
 }
 
-/// Longest message of a failure, in characters.
+/// Maximum length of an error message, in characters.
 const MESSAGE_CHARS_MAX: usize = 4000;
-/// Longest hint, and longest text among the details, in characters.
+/// Maximum length of a hint, and of each text in the details, in characters.
 const TEXT_CHARS_MAX: usize = 2000;
 
 impl From<&Fault> for ErrorBody {
-    /// The public part of a fault, its texts cut, so that an answer stays short whatever the request contained.
+    /// The public part of a fault, with truncated texts, so that no answer grows with its request.
     fn from(fault: &Fault) -> Self {
         let mut details = fault.details.clone();
-        details.as_mut().into_iter().for_each(shorten);
+        details.as_mut().into_iter().for_each(truncate_texts);
         Self {
             code: fault.code,
-            message: cut(fault.message.clone(), MESSAGE_CHARS_MAX),
+            message: truncate_chars(fault.message.clone(), MESSAGE_CHARS_MAX),
             retryable: fault.retryable,
-            hint: fault.hint.clone().map(|hint| cut(hint, TEXT_CHARS_MAX)),
+            hint: fault.hint.clone().map(|hint| truncate_chars(hint, TEXT_CHARS_MAX)),
             details,
         }
     }
 }
 
-fn shorten(value: &mut Value) {
+/// Truncates the texts in `value` to [`TEXT_CHARS_MAX`].
+fn truncate_texts(value: &mut Value) {
     match value {
-        Value::String(text) => *text = cut(std::mem::take(text), TEXT_CHARS_MAX),
-        Value::Array(items) => items.iter_mut().for_each(shorten),
-        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        Value::String(text) => *text = truncate_chars(std::mem::take(text), TEXT_CHARS_MAX),
+        Value::Array(items) => items.iter_mut().for_each(truncate_texts),
+        Value::Object(fields) => fields.values_mut().for_each(truncate_texts),
         _ => {}
     }
 }

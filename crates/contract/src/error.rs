@@ -1,4 +1,4 @@
-//! Every error code of the product, in one table, and the fault that carries one.
+//! The table of all error codes, and [`Fault`], the error of a call that ran and failed.
 
 use std::error::Error;
 use std::fmt;
@@ -7,21 +7,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{reveal, revealed};
+use super::{escape_invisible, escaped_invisible};
 
 /// One row of the public error table (`contracts/errors.json`).
 #[derive(Debug, Clone, Serialize)]
 pub struct ErrorInfo {
-    /// The code on the wire.
+    /// The code, as sent to clients.
     pub code: ErrorCode,
-    /// HTTP status of an answer that carries it.
+    /// HTTP status of an answer with this code.
     pub http: u16,
-    /// JSON-RPC error number where the call was refused; tool errors have none.
+    /// JSON-RPC error code, for codes of refused calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json_rpc: Option<i32>,
-    /// Whether the same call can succeed later unchanged, unless the fault says otherwise.
+    /// Whether the same call can succeed later unchanged; a [`Fault`] can override this.
     pub retryable: bool,
-    /// What it means.
+    /// The meaning of the code.
     pub meaning: &'static str,
 }
 
@@ -47,7 +47,7 @@ macro_rules! error_codes {
                 }
             }
 
-            /// The code as it stands on the wire.
+            /// The code, as sent to clients.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $wire,)* }
@@ -104,18 +104,18 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A call ran and failed. Carries everything the envelope shows, and the cause for the log only.
+/// The error of a call that ran and failed: the public part, which the envelope contains, and the cause for the log.
 #[derive(Debug)]
 pub struct Fault {
-    /// The contract's code.
+    /// The error code.
     pub code: ErrorCode,
-    /// What happened, for people; never SQL, a stack trace or a server path that the caller did not send.
+    /// What happened, for people. Never contains SQL, a stack trace, or a server path that the caller did not send.
     pub message: String,
     /// One sentence that says what to do.
     pub hint: Option<String>,
-    /// What to do, for a caller on this machine: may contain its paths. Remote callers never see it.
+    /// What to do, for a caller on this machine; may contain paths of this machine. Never sent to remote callers.
     pub local_hint: Option<String>,
-    /// Structured facts.
+    /// Structured details.
     pub details: Option<Value>,
     /// Whether the same call can succeed later unchanged.
     pub retryable: bool,
@@ -124,7 +124,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault with the retryability of its code, without hint and details.
+    /// A fault without hint and details, retryable if its code is.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -137,38 +137,38 @@ impl Fault {
         }
     }
 
-    /// A defect: `context` says what failed; the cause is for the log.
+    /// An `INTERNAL` fault: `context` says what failed; the source is for the log.
     pub fn internal(context: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorCode::Internal, context)
             .with_source(source)
             .with_hint("Look at the server's log and report it with the request id.")
     }
 
-    /// Escapes invisible and reordering characters in its texts, which may quote untrusted file names.
-    pub fn reveal(&mut self) {
+    /// Escapes invisible and reordering characters in all texts, which may quote untrusted file names.
+    pub fn escape_invisible(&mut self) {
         for text in
             [Some(&mut self.message), self.hint.as_mut(), self.local_hint.as_mut()].into_iter().flatten()
         {
-            *text = revealed(text).into_owned();
+            *text = escaped_invisible(text).into_owned();
         }
-        self.details.as_mut().map(reveal);
+        self.details.as_mut().map(escape_invisible);
     }
 
-    /// Adds what to do.
+    /// Adds a hint: one sentence that says what to do.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds a hint for callers on this machine, which may contain paths. Remote callers get the other hint.
+    /// Adds a hint for callers on this machine, which may contain paths. Remote callers get the hint of [`Fault::with_hint`].
     #[must_use]
     pub fn with_local_hint(mut self, hint: impl Into<String>) -> Self {
         self.local_hint = Some(hint.into());
         self
     }
 
-    /// The fault as shown to a caller on this machine: with the local hint.
+    /// Replaces the hint by the local one, for a caller on this machine.
     #[must_use]
     pub fn for_local_caller(mut self) -> Self {
         self.hint = self.local_hint.take().or(self.hint);
@@ -207,10 +207,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wire_codes_are_unique_and_serialise_as_they_read() -> Result<(), serde_json::Error> {
+    fn codes_are_unique_and_serialise_as_their_text() -> Result<(), serde_json::Error> {
         let mut seen = std::collections::HashSet::new();
         for code in ErrorCode::ALL {
-            assert!(seen.insert(code.as_str()), "{code} stands twice");
+            assert!(seen.insert(code.as_str()), "{code} is not unique");
             assert_eq!(serde_json::to_value(code)?, code.as_str());
         }
         Ok(())

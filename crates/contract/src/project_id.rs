@@ -1,32 +1,32 @@
-//! The id of a project: parsed and validated once, at the edge.
+//! [`ProjectId`]: validated once, when a request is parsed.
 
 use std::fmt;
 
 use super::{ErrorCode, Fault};
 
-/// Longest project id in characters.
+/// Maximum length of a project id in characters.
 pub const PROJECT_ID_CHARS_MAX: usize = 50;
 /// The pattern of project ids, as published in schemas and error messages.
 pub const PROJECT_ID_PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 
 /// A well-formed project id. The default workspace is the id `default`.
 ///
-/// Parsing never normalises: `Client-A` is refused instead of read as `client-a`, so that two different texts never mean the
-/// same workspace.
+/// Parsing never normalises: `Client-A` is refused instead of read as `client-a`, so that different texts never mean the same
+/// workspace.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProjectId(Box<str>);
 
-/// Why a text is not a project id.
+/// The error of [`ProjectId::parse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectIdError {
     /// The refused text.
     pub value: String,
-    /// The rule that it breaks, as people read it.
+    /// The rule that the text breaks, for people.
     pub constraint: &'static str,
 }
 
 impl ProjectId {
-    /// The workspace of calls that name no project.
+    /// The id of the workspace of calls that name no project.
     #[must_use]
     pub fn default_workspace() -> Self {
         Self("default".into())
@@ -35,7 +35,7 @@ impl ProjectId {
     /// Parses `text`, which must match [`PROJECT_ID_PATTERN`] and have at most [`PROJECT_ID_CHARS_MAX`] characters.
     ///
     /// # Errors
-    /// The constraint that `text` breaks.
+    /// [`ProjectIdError`] with the rule that `text` breaks.
     pub fn parse(text: &str) -> Result<Self, ProjectIdError> {
         let broken = |constraint| Err(ProjectIdError { value: text.to_owned(), constraint });
         if text.is_empty() {
@@ -53,13 +53,13 @@ impl ProjectId {
         Ok(Self(text.into()))
     }
 
-    /// The id as written by the client.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The id as answers show it: `None`, in JSON `null`, for the default workspace.
+    /// The id in answers: `None`, in JSON `null`, for the default workspace.
     #[must_use]
     pub fn public(&self) -> Option<&str> {
         (&*self.0 != "default").then_some(&*self.0)
@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn refuses_what_the_pattern_refuses() {
+    fn ids_are_accepted_and_refused_by_the_pattern() {
         for bad in ["", "-a", "a-", "a--b", "A", "a_b", "a b", "ä", "a\n", "a/..", &"a".repeat(51)] {
             assert!(ProjectId::parse(bad).is_err(), "{bad:?}");
         }

@@ -1,8 +1,8 @@
-//! Refusals: calls that were not run, and why.
+//! [`Refusal`]: the reason why a call was not run.
 
 use serde::Serialize;
 
-use super::echo::{cut, echo};
+use super::echo::{echo, truncate_chars};
 use super::{ErrorCode, Fault};
 
 /// One violation of a tool's input schema, in the JSON form of the validator Ajv.
@@ -17,26 +17,28 @@ pub struct Violation {
     pub keyword: String,
     /// Parameters of the keyword, with the names that Ajv uses: `allowedValues`, `limit`, `type`, `pattern` …
     pub params: serde_json::Value,
-    /// One sentence for people and models, with the nearest valid field name where that helps; without the wrong value.
+    /// One sentence for people and models, without the wrong value; may suggest the nearest valid field name.
     pub message: String,
-    /// The wrong value, cut to [`super::ECHO_CHARS_MAX`] characters. Only the summary contains it, so that an answer shows it once.
+    /// The wrong value, truncated to [`super::ECHO_CHARS_MAX`] characters. Only the summary contains the value, so that it occurs
+    /// once in an answer.
     #[serde(skip)]
     pub value: Option<String>,
 }
 
-/// Violations that an answer lists; further ones are only counted.
+/// Maximum number of violations that an answer lists; further ones are only counted.
 const VIOLATIONS_MAX: usize = 16;
-/// Longest summary of violations, in characters.
+/// Maximum length of a summary of violations, in characters.
 const SUMMARY_CHARS_MAX: usize = 4000;
 
-/// The call was not run: a JSON-RPC error on MCP, 4xx/429/503 on HTTP, exit 2 on the CLI.
+/// The reason why a call was not run. Reported as a JSON-RPC error over MCP, as status 4xx or 503 over HTTP, and as exit code 2
+/// by the CLI.
 #[derive(Debug, Clone)]
 pub enum Refusal {
-    /// No such tool; carries the name and the nearest known one.
+    /// The tool does not exist.
     UnknownTool {
         /// The unknown name.
         name: String,
-        /// The most similar name of a tool, if one is similar enough to suggest.
+        /// The most similar tool name, if one is similar enough to suggest.
         nearest: Option<&'static str>,
     },
     /// The arguments break the tool's input schema.
@@ -55,14 +57,14 @@ pub enum Refusal {
         /// Milliseconds until the same call is accepted.
         retry_after_ms: u64,
     },
-    /// The tool exists and is disabled (read-only mode, toolset); carries the reason.
+    /// The tool exists but is disabled, for the given reason: read-only mode or its toolset.
     Disabled(String),
-    /// The caller lacks permission; carries the reason.
+    /// The caller lacks permission, for the given reason.
     Forbidden(String),
 }
 
 impl Refusal {
-    /// The contract's error code.
+    /// The error code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -75,7 +77,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal as a fault with message, hint and details for every surface.
+    /// Converts the refusal to a fault with message, hint and details.
     #[must_use]
     pub fn to_fault(&self) -> Fault {
         match self {
@@ -110,7 +112,7 @@ impl Refusal {
         }
     }
 
-    /// The message without the caller's values, for answers that show the message twice.
+    /// The message without the caller's values, for the second copy of the message in an answer.
     #[must_use]
     pub fn message_without_values(&self) -> String {
         match self {
@@ -124,7 +126,7 @@ impl Refusal {
     }
 }
 
-/// All violations in one text; `count` is the number of all violations, of which only some are `listed`.
+/// Joins the messages of the `listed` violations; `count` is the number of all violations.
 fn summary(listed: &[Violation], count: usize, with_values: bool) -> String {
     let mut sentences: Vec<String> = listed
         .iter()
@@ -136,5 +138,5 @@ fn summary(listed: &[Violation], count: usize, with_values: bool) -> String {
     if count > listed.len() {
         sentences.push(format!("{} more rules are broken.", count - listed.len()));
     }
-    cut(sentences.join(" "), SUMMARY_CHARS_MAX)
+    truncate_chars(sentences.join(" "), SUMMARY_CHARS_MAX)
 }

@@ -2,7 +2,7 @@
 
 /// Version of the public contract: schemas, envelope and tool definitions (SemVer).
 ///
-/// `contracts/versions.json` pins it to a digest of the whole surface.
+/// `contracts/versions.json` maps each version to a digest of the contract.
 pub const SCHEMA_VERSION: &str = "2.7.0";
 
 /// The major version of the contract, in each tool's `_meta`. It only increases.

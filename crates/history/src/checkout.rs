@@ -1,4 +1,4 @@
-//! Writes the files of a commit into a folder; benchmarks index repositories at pinned commits.
+//! Writes the files of a commit into a directory, so that benchmarks can index repositories at pinned commits.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -7,14 +7,14 @@ use gix::bstr::ByteSlice;
 use gix::object::tree::EntryKind;
 use gix::objs::tree::EntryMode;
 
-/// Writes the regular files of `commit` below its folder `root` (all of it where none) into `into`, with their paths in
-/// the repository. `git_dir` may be a work tree or a bare repository; it is only read. Links and submodules are left out,
-/// and so are files that a partial clone does not have.
+/// Writes the regular files of `commit` into the directory `into`, under their paths in the repository; with `root`,
+/// only those below that folder. `git_dir` may be a work tree or a bare repository; it is only read. Links, submodules
+/// and files that a partial clone lacks are omitted.
 ///
-/// False when the repository, the commit or the folder does not exist.
+/// Returns false if the repository, the commit or the folder does not exist.
 ///
 /// # Errors
-/// Those of the file system.
+/// Faults of the file system.
 pub fn checkout(git_dir: &Path, commit: &str, root: Option<&str>, into: &Path) -> std::io::Result<bool> {
     let Ok(repository) = gix::open_opts(git_dir, gix::open::Options::isolated()) else { return Ok(false) };
     let tree = repository.rev_parse_single(commit).ok().and_then(|id| id.object().ok()?.peel_to_tree().ok());
@@ -31,7 +31,7 @@ fn write_tree(tree: &gix::Tree<'_>, into: &Path) -> std::io::Result<()> {
     fs::create_dir_all(into)?;
     for entry in tree.iter() {
         let entry = entry.map_err(std::io::Error::other)?;
-        let Some(name) = plain_name(entry.filename().to_str().ok()) else { continue };
+        let Some(name) = safe_name(entry.filename().to_str().ok()) else { continue };
         let path = into.join(name);
         match EntryMode::kind(&entry.mode()) {
             EntryKind::Tree => {
@@ -50,23 +50,23 @@ fn write_tree(tree: &gix::Tree<'_>, into: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether a name stays in its folder: untrusted trees may contain `..`.
-fn plain_name(name: Option<&str>) -> Option<&str> {
+/// The name, unless it leads out of its directory: untrusted trees may contain `..`.
+fn safe_name(name: Option<&str>) -> Option<&str> {
     let name = name?;
     let mut components = Path::new(name).components();
-    let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
-    plain.then_some(name)
+    let is_safe = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+    is_safe.then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::plain_name;
+    use super::safe_name;
 
     #[test]
-    fn names_stay_in_their_folder() {
-        assert_eq!(plain_name(Some("a.rs")), Some("a.rs"));
+    fn names_that_lead_out_of_their_directory_are_refused() {
+        assert_eq!(safe_name(Some("a.rs")), Some("a.rs"));
         for name in ["..", ".", "/etc", "a/b", ""] {
-            assert_eq!(plain_name(Some(name)), None, "{name}");
+            assert_eq!(safe_name(Some(name)), None, "{name}");
         }
     }
 }

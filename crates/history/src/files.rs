@@ -1,4 +1,4 @@
-//! History of files: one walk over the commits, newest first, that tracks at each commit which files still need it.
+//! History of files: one walk over the commits, newest first, with a queue of commits and the files that need them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -13,140 +13,140 @@ use super::repository::Commit;
 use super::tree_changes::Change;
 use super::{History, Limits};
 
-/// The history of one file, as `git log -- <file>` shows it: a merge counts only where the file differs from
-/// all parents, branches whose changes a merge dropped do not count, renames end the history.
+/// The history of one file, as `git log -- <file>` shows it: a merge counts only if the file differs from that of all
+/// parents, branches whose changes a merge dropped do not count, and a rename ends the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHistory {
-    /// The author of the last commit that changed the file, after the repository's mailmap.
+    /// The author of the last commit that changed the file, by the name that the mailmap assigns.
     pub last_author: String,
-    /// When that commit was written: author date, seconds since the epoch.
+    /// The author date of that commit, seconds since the epoch.
     pub last_modified_s: i64,
-    /// That commit, in hex.
+    /// The id of that commit, in hex.
     pub last_commit: String,
-    /// Lines added by the commits of the window. A binary file has none, and so has a merge (`git log --numstat`).
+    /// Lines added by the counted commits. Binary files and merges have none, as in `git log --numstat`.
     pub churn_added: u32,
-    /// Lines deleted by the commits of the window.
+    /// Lines deleted by the counted commits.
     pub churn_deleted: u32,
-    /// Commits in the window: the file's last ones, at most [`Limits::churn_commits`].
+    /// The counted commits: the last ones of the file, at most [`Limits::churn_commits`].
     pub churn_commits: u32,
 }
 
 /// The result of [`History::files`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FileHistories {
-    /// By path. Files that the walk did not reach are absent: unknown is not 0.
+    /// By path. Files that the walk did not reach are absent.
     pub files: HashMap<String, FileHistory>,
-    /// False when limits, cancellation or an unreadable object ended the walk early.
+    /// False if a limit, cancellation or an unreadable object ended the walk early.
     pub complete: bool,
     /// Number of commits that were read.
     pub commits_seen: u64,
 }
 
 impl History {
-    /// Facts of the regular files of HEAD's tree. Ends when each has its last commit and its window, at the end of
-    /// the history, at a limit, or when `cancelled` says so (asked at every commit).
+    /// Reads the histories of the regular files in HEAD. Ends when every file has all its counted commits, at the end
+    /// of the history, at a limit, or when `is_cancelled` returns true.
     #[must_use]
-    pub fn files(&self, limits: &Limits, cancelled: &dyn Fn() -> bool) -> FileHistories {
-        let mut walk = Walk::new(self, limits, cancelled);
+    pub fn files(&self, limits: &Limits, is_cancelled: &dyn Fn() -> bool) -> FileHistories {
+        let mut walk = Walk::new(self, limits, is_cancelled);
         let complete = walk.run().unwrap_or_else(|error| {
             tracing::debug!(%error, "the walk over the git history ended early");
             false
         });
-        let found = walk.names.into_iter().zip(walk.found);
-        let files = found.filter_map(|(name, found)| Some((name?, found?))).collect();
+        let histories = walk.paths.into_iter().zip(walk.histories);
+        let files = histories.filter_map(|(path, history)| Some((path?, history?))).collect();
         FileHistories { files, complete, commits_seen: walk.commits_seen }
     }
 }
 
-/// A file by its place in the list of HEAD's files.
+/// The index of a file in the list of HEAD's files.
 type FileId = u32;
 
 struct Walk<'a> {
     history: &'a History,
     limits: &'a Limits,
-    cancelled: &'a dyn Fn() -> bool,
+    is_cancelled: &'a dyn Fn() -> bool,
     deadline: Instant,
     ids: HashMap<BString, FileId>,
-    /// Paths that are not UTF-8 have none and are left out.
-    names: Vec<Option<String>>,
-    found: Vec<Option<FileHistory>>,
+    /// The path of each file; `None` for a path that is not UTF-8, whose file is omitted.
+    paths: Vec<Option<String>>,
+    histories: Vec<Option<FileHistory>>,
     /// Files that need more commits.
-    open: FileSet,
-    /// Commits to look at, newest first; of the same second, first come first served.
+    unfinished: FileSet,
+    /// Commits to visit by committer date, newest first; those of the same second in the order of insertion.
     queue: BinaryHeap<(i64, Reverse<u64>, ObjectId)>,
-    /// The files that sent the walk to a commit. Clocks that went backwards can send it there twice.
-    wanted: HashMap<ObjectId, FileSet>,
+    /// The files that need each queued commit. A commit can be queued twice if clocks went backwards.
+    files_by_commit: HashMap<ObjectId, FileSet>,
     queued: u64,
     commits_seen: u64,
-    /// Whether there was content that could not be read.
-    unreadable: bool,
+    /// Whether some content could not be read.
+    has_unreadable: bool,
 }
 
-/// The walk was cancelled.
-struct Stop;
+/// The walk was cancelled, or its time limit passed.
+struct Stopped;
 
 impl<'a> Walk<'a> {
-    fn new(history: &'a History, limits: &'a Limits, cancelled: &'a dyn Fn() -> bool) -> Self {
+    fn new(history: &'a History, limits: &'a Limits, is_cancelled: &'a dyn Fn() -> bool) -> Self {
         Self {
             history,
             limits,
-            cancelled,
+            is_cancelled,
             deadline: Instant::now() + limits.time,
             ids: HashMap::new(),
-            names: Vec::new(),
-            found: Vec::new(),
-            open: FileSet::default(),
+            paths: Vec::new(),
+            histories: Vec::new(),
+            unfinished: FileSet::default(),
             queue: BinaryHeap::new(),
-            wanted: HashMap::new(),
+            files_by_commit: HashMap::new(),
             queued: 0,
             commits_seen: 0,
-            unreadable: false,
+            has_unreadable: false,
         }
     }
 
-    /// Whether the walk came to its end and read everything.
+    /// Returns whether the walk is complete and could read everything.
     fn run(&mut self) -> gix::Result<bool> {
         let Some(head) = self.history.head_id() else { return Ok(true) };
-        let tree = self.history.folder_of(self.history.commit(head)?.tree)?;
-        for Change { path, .. } in self.history.changes(None, tree, &|| self.stopped())? {
-            self.names.push(String::from_utf8(path.to_vec()).ok());
-            self.ids.insert(path, self.found.len() as FileId);
-            self.found.push(None);
+        let tree = self.history.folder_tree(self.history.commit(head)?.tree)?;
+        for Change { path, .. } in self.history.changes(None, tree, &|| self.is_stopped())? {
+            self.paths.push(String::from_utf8(path.to_vec()).ok());
+            self.ids.insert(path, self.histories.len() as FileId);
+            self.histories.push(None);
         }
-        self.open = FileSet::all(self.found.len());
-        self.send(head, self.open.clone())?;
+        self.unfinished = FileSet::all(self.histories.len());
+        self.enqueue(head, self.unfinished.clone())?;
 
         while let Some((_, _, id)) = self.queue.pop() {
-            let Some(mut files) = self.wanted.remove(&id) else { continue };
-            files.keep(&self.open);
+            let Some(mut files) = self.files_by_commit.remove(&id) else { continue };
+            files.intersect(&self.unfinished);
             if files.is_empty() {
                 continue;
             }
-            if self.commits_seen >= self.limits.commits_max as u64 || self.stopped() {
+            if self.commits_seen >= self.limits.commits_max as u64 || self.is_stopped() {
                 return Ok(false);
             }
             self.commits_seen += 1;
-            if self.look_at(id, files)?.is_err() {
+            if self.visit(id, files)?.is_err() {
                 return Ok(false);
             }
         }
-        Ok(!self.unreadable)
+        Ok(!self.has_unreadable)
     }
 
-    fn stopped(&self) -> bool {
-        (self.cancelled)() || Instant::now() >= self.deadline
+    fn is_stopped(&self) -> bool {
+        (self.is_cancelled)() || Instant::now() >= self.deadline
     }
 
-    /// Sends the walk to a commit for the sake of some files.
-    fn send(&mut self, id: ObjectId, files: FileSet) -> gix::Result<()> {
+    /// Queues a commit for these files.
+    fn enqueue(&mut self, id: ObjectId, files: FileSet) -> gix::Result<()> {
         if files.is_empty() {
             return Ok(());
         }
         let committed_s = self.history.commit(id)?.committed_s;
-        match self.wanted.get_mut(&id) {
-            Some(known) => known.add(&files),
+        match self.files_by_commit.get_mut(&id) {
+            Some(queued_files) => queued_files.unite(&files),
             None => {
-                self.wanted.insert(id, files);
+                self.files_by_commit.insert(id, files);
                 self.queued += 1;
                 self.queue.push((committed_s, Reverse(self.queued), id));
             }
@@ -154,64 +154,65 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn look_at(&mut self, id: ObjectId, files: FileSet) -> gix::Result<Result<(), Stop>> {
+    /// Counts a commit for the files that it changed, and queues its parents.
+    fn visit(&mut self, id: ObjectId, files: FileSet) -> gix::Result<Result<(), Stopped>> {
         let commit = self.history.commit(id)?;
         if commit.parents.len() > 1 {
-            return self.look_at_merge(id, &commit, files);
+            return self.visit_merge(id, &commit, files);
         }
         let parent = commit.parents.first().copied();
         for (file, change) in self.changes(parent, &commit, &files)? {
-            if self.stopped() {
-                return Ok(Err(Stop));
+            if self.is_stopped() {
+                return Ok(Err(Stopped));
             }
-            // A clone that left out blobs still knows who and when.
+            // A partial clone may lack blobs; author and date are known nevertheless.
             let (added, deleted) = self.line_counts(&change).unwrap_or_else(|error| {
                 tracing::debug!(commit = %id, path = %change.path, %error, "lines of a commit could not be counted");
-                self.unreadable = true;
+                self.has_unreadable = true;
                 (0, 0)
             });
             self.count(file, id, added, deleted)?;
         }
         if let Some(parent) = parent {
-            self.send(parent, files)?;
+            self.enqueue(parent, files)?;
         }
         Ok(Ok(()))
     }
 
-    /// A file follows the first parent that has it as the merge has it. Where all differ, the merge changed it, and
-    /// the file follows them all.
-    fn look_at_merge(
+    /// Counts a merge for the files that differ from those of all parents, and queues all parents for them. Queues for
+    /// each other file the first parent that has the same content.
+    fn visit_merge(
         &mut self,
         id: ObjectId,
         commit: &Commit,
         files: FileSet,
-    ) -> gix::Result<Result<(), Stop>> {
-        let mut differ = files;
+    ) -> gix::Result<Result<(), Stopped>> {
+        let mut changed = files;
         for parent in &commit.parents {
-            if self.stopped() {
-                return Ok(Err(Stop));
+            if self.is_stopped() {
+                return Ok(Err(Stopped));
             }
-            let mut same = differ.clone();
-            differ = FileSet::default();
+            let mut same = changed.clone();
+            changed = FileSet::default();
             for (file, _) in self.changes(Some(*parent), commit, &same)? {
                 same.remove(file);
-                differ.insert(file);
+                changed.insert(file);
             }
-            self.send(*parent, same)?;
-            if differ.is_empty() {
+            self.enqueue(*parent, same)?;
+            if changed.is_empty() {
                 return Ok(Ok(()));
             }
         }
-        for file in differ.iter() {
+        for file in changed.iter() {
             self.count(file, id, 0, 0)?;
         }
         for parent in &commit.parents {
-            self.send(*parent, differ.clone())?;
+            self.enqueue(*parent, changed.clone())?;
         }
         Ok(Ok(()))
     }
 
-    /// What the commit changed against a parent (none: against nothing), of these files.
+    /// The changes of a commit to these files, compared with a parent; without one, compared with the empty tree.
     fn changes(
         &self,
         parent: Option<ObjectId>,
@@ -219,16 +220,16 @@ impl<'a> Walk<'a> {
         files: &FileSet,
     ) -> gix::Result<Vec<(FileId, Change)>> {
         let old = match parent {
-            Some(parent) => self.history.folder_of(self.history.commit(parent)?.tree)?,
+            Some(parent) => self.history.folder_tree(self.history.commit(parent)?.tree)?,
             None => None,
         };
-        let new = self.history.folder_of(commit.tree)?;
-        let changes = self.history.changes(old, new, &|| self.stopped())?;
-        let known = changes.into_iter().filter_map(|change| Some((*self.ids.get(&change.path)?, change)));
-        Ok(known.filter(|(file, _)| files.contains(*file)).collect())
+        let new = self.history.folder_tree(commit.tree)?;
+        let changes = self.history.changes(old, new, &|| self.is_stopped())?;
+        let in_head = changes.into_iter().filter_map(|change| Some((*self.ids.get(&change.path)?, change)));
+        Ok(in_head.filter(|(file, _)| files.contains(*file)).collect())
     }
 
-    /// Lines added and deleted.
+    /// The numbers of added and deleted lines.
     fn line_counts(&self, change: &Change) -> gix::Result<(u32, u32)> {
         if change.old == change.new || self.limits.churn_commits == 0 {
             return Ok((0, 0));
@@ -238,10 +239,10 @@ impl<'a> Walk<'a> {
             None => Ok(Some(Vec::new())),
         };
         let (Some(old), Some(new)) = (text(change.old)?, text(change.new)?) else { return Ok((0, 0)) };
-        let all = |text: &[u8]| u32::try_from(lines(text).count()).unwrap_or(u32::MAX);
+        let line_count = |text: &[u8]| u32::try_from(lines(text).count()).unwrap_or(u32::MAX);
         Ok(match (change.old, change.new) {
-            (None, _) => (all(&new), 0),
-            (_, None) => (0, all(&old)),
+            (None, _) => (line_count(&new), 0),
+            (_, None) => (0, line_count(&old)),
             _ => {
                 let diff = LineDiff::new(&old, &new);
                 (diff.added(), diff.deleted())
@@ -251,10 +252,10 @@ impl<'a> Walk<'a> {
 
     /// Counts a commit for a file.
     fn count(&mut self, file: FileId, id: ObjectId, added: u32, deleted: u32) -> gix::Result<()> {
-        let found = &mut self.found[file as usize];
-        if found.is_none() {
+        let history = &mut self.histories[file as usize];
+        if history.is_none() {
             let author = self.history.author(id)?;
-            *found = Some(FileHistory {
+            *history = Some(FileHistory {
                 last_author: author.name.to_string(),
                 last_modified_s: author.authored_s,
                 last_commit: id.to_hex().to_string(),
@@ -263,21 +264,21 @@ impl<'a> Walk<'a> {
                 churn_commits: 0,
             });
         }
-        if let Some(found) = found
-            && found.churn_commits < self.limits.churn_commits
+        if let Some(history) = history
+            && history.churn_commits < self.limits.churn_commits
         {
-            found.churn_added = found.churn_added.saturating_add(added);
-            found.churn_deleted = found.churn_deleted.saturating_add(deleted);
-            found.churn_commits += 1;
+            history.churn_added = history.churn_added.saturating_add(added);
+            history.churn_deleted = history.churn_deleted.saturating_add(deleted);
+            history.churn_commits += 1;
         }
-        if found.as_ref().is_some_and(|found| found.churn_commits >= self.limits.churn_commits) {
-            self.open.remove(file);
+        if history.as_ref().is_some_and(|history| history.churn_commits >= self.limits.churn_commits) {
+            self.unfinished.remove(file);
         }
         Ok(())
     }
 }
 
-/// A set of files, a bit each: a walk holds one for each commit in its queue.
+/// A bit set of files: a walk holds one for each commit in its queue.
 #[derive(Clone, Default)]
 struct FileSet(Vec<u64>);
 
@@ -313,15 +314,15 @@ impl FileSet {
     }
 
     /// Adds the files of `other`.
-    fn add(&mut self, other: &Self) {
+    fn unite(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }
 
-    /// Drops the files that `other` lacks.
-    fn keep(&mut self, other: &Self) {
+    /// Removes the files that `other` lacks.
+    fn intersect(&mut self, other: &Self) {
         self.0.truncate(other.0.len());
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
     }

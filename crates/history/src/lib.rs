@@ -1,11 +1,12 @@
-//! Git history of files and lines: who changed them last, and how much they change.
+//! Git history of files and lines: their last authors, and how much they change.
 //!
-//! Everything is read from git's objects as of HEAD; no program is executed, and the work tree is not read. All calls block.
+//! Everything is read from git's objects as of HEAD; no program is executed, and the work tree is not read. All calls
+//! block.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
-mod place;
+mod git_directory;
 mod repository;
 mod tree_changes;
 
@@ -20,6 +21,6 @@ mod tests;
 
 pub use checkout::checkout;
 pub use files::{FileHistories, FileHistory};
-pub use lines::{LineAuthors, Unknown};
-pub use place::{NoHistory, Place};
-pub use repository::{Found, Head, History, Limits};
+pub use git_directory::{GitDirectory, NoHistory};
+pub use lines::{AuthorsUnknown, LineAuthors};
+pub use repository::{FoundRepository, Head, History, Limits};

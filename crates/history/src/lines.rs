@@ -1,5 +1,5 @@
-//! Line authors (blame): passes the lines of a text back through the history, version by version, to the commit whose parents do
-//! not have them.
+//! Line authors (blame): follows the lines of a text back through the versions of the file, to the commits that added
+//! them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,61 +10,67 @@ use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use serde::{Deserialize, Serialize};
 
-use super::line_diff::{LineDiff, Run, lines};
+use super::line_diff::{LineDiff, LineRange, lines};
 use super::repository::{Commit, Entry};
 use super::{History, Limits};
 
-/// How many deleted files are compared with a file that appears, to find where it came from.
+/// Maximum number of deleted files that are compared with an added file to detect a rename.
 const RENAME_CANDIDATES_MAX: usize = 32;
 
 impl History {
-    /// The author of each line of `text`, which is what `path` holds in the work tree, as `git blame` of HEAD would
-    /// say (renames followed). A line is `None` that HEAD does not have as it stands.
+    /// Finds the author of each line of `text`, the content of `path` in the work tree, as `git blame` of HEAD does,
+    /// following renames. Lines that HEAD does not contain have none.
     ///
     /// # Errors
-    /// Why the authors are unknown.
-    pub fn line_authors(&self, path: &str, text: &str, limits: &Limits) -> Result<LineAuthors, Unknown> {
+    /// The reason why the authors are unknown.
+    pub fn line_authors(
+        &self,
+        path: &str,
+        text: &str,
+        limits: &Limits,
+    ) -> Result<LineAuthors, AuthorsUnknown> {
         if text.len() > limits.blob_bytes_max {
-            return Err(Unknown::ForGood);
+            return Err(AuthorsUnknown::Permanent);
         }
         let mut blame = Blame::new(self, limits, lines(text.as_bytes()).count());
-        let known = blame.run(path, text).unwrap_or_else(|error| {
+        let result = blame.run(path, text).unwrap_or_else(|error| {
             tracing::debug!(path, %error, "the authors of lines are unknown");
-            Err(if blame.is_late() { Unknown::OutOfTime } else { Unknown::ForGood })
+            Err(if blame.is_timed_out() { AuthorsUnknown::TimedOut } else { AuthorsUnknown::Permanent })
         });
-        known.map(|()| blame.authors)
+        result.map(|()| blame.authors)
     }
 }
 
-/// The author of each line, where it has one.
+/// The author of each line; `None` for a line that is not committed.
 pub type LineAuthors = Vec<Option<Arc<str>>>;
 
-/// Why the authors of a file's lines are unknown.
+/// The reason why the authors of a file's lines are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unknown {
-    /// The file is not in HEAD, binary, larger than the limit, or has a longer history than is read.
-    ForGood,
+pub enum AuthorsUnknown {
+    /// The file is not in HEAD, is binary, or its size or history exceeds a limit.
+    Permanent,
     /// The time limit passed; another attempt may succeed.
-    OutOfTime,
+    TimedOut,
 }
 
-/// A version of the file that may have brought lines: where, and as which of the followed paths.
-type Suspect = (ObjectId, usize);
+/// A version of the file that may have added lines: its commit, and the index of its path in [`Blame::paths`].
+type Candidate = (ObjectId, usize);
 
 /// The time limit passed.
-struct Late;
+struct TimedOut;
 
+/// The search for the authors of one file's lines.
 struct Blame<'a> {
     history: &'a History,
     limits: &'a Limits,
     deadline: Instant,
-    /// The paths that the file had, the last one first.
+    /// The paths that the file had, the latest one first.
     paths: Vec<FollowedPath>,
-    /// Commits to look at, newest first; of the same second, first come first served.
-    queue: BinaryHeap<(i64, Reverse<usize>, Suspect)>,
+    /// Versions to visit by committer date, newest first; those of the same second in the order of insertion.
+    queue: BinaryHeap<(i64, Reverse<usize>, Candidate)>,
     queued: usize,
-    /// The blob of a suspect and the lines that came down to it.
-    open: HashMap<Suspect, (ObjectId, Vec<Run>)>,
+    /// The blob of each queued version, and the lines whose author is searched from there.
+    pending: HashMap<Candidate, (ObjectId, Vec<LineRange>)>,
     authors: Vec<Option<Arc<str>>>,
 }
 
@@ -77,65 +83,65 @@ impl<'a> Blame<'a> {
             paths: Vec::new(),
             queue: BinaryHeap::new(),
             queued: 0,
-            open: HashMap::new(),
+            pending: HashMap::new(),
             authors: vec![None; lines],
         }
     }
 
-    fn run(&mut self, path: &str, text: &str) -> gix::Result<Result<(), Unknown>> {
-        const FOR_GOOD: Result<(), Unknown> = Err(Unknown::ForGood);
+    fn run(&mut self, path: &str, text: &str) -> gix::Result<Result<(), AuthorsUnknown>> {
+        const PERMANENT: Result<(), AuthorsUnknown> = Err(AuthorsUnknown::Permanent);
         let history = self.history;
-        let Some(head) = history.head_id() else { return Ok(FOR_GOOD) };
+        let Some(head) = history.head_id() else { return Ok(PERMANENT) };
         let folder = if history.folder.is_empty() { String::new() } else { format!("{}/", history.folder) };
         let path = self.follow(format!("{folder}{path}").into());
         let Some(blob) = self.paths[path].blob_in(history, history.commit(head)?.tree)? else {
-            return Ok(FOR_GOOD);
+            return Ok(PERMANENT);
         };
-        let Some(committed) = history.text(blob, self.limits.blob_bytes_max)? else { return Ok(FOR_GOOD) };
+        let Some(committed) = history.text(blob, self.limits.blob_bytes_max)? else { return Ok(PERMANENT) };
 
-        // The work tree is one more version on top of HEAD, whose own lines have no author yet.
+        // The work tree is one more version after HEAD; lines that only it contains have no author.
         let len = u32::try_from(self.authors.len()).unwrap_or(u32::MAX);
-        let all = [Run { line: 0, at: 0, len }];
-        let (passed, _) = LineDiff::new(&committed, text.as_bytes()).part(&all);
-        self.pass((head, path), blob, passed)?;
+        let all = [LineRange { text_line: 0, version_line: 0, len }];
+        let (common, _) = LineDiff::new(&committed, text.as_bytes()).split(&all);
+        self.enqueue((head, path), blob, common)?;
 
         let mut commits_seen = 0;
-        while let Some((_, _, suspect)) = self.queue.pop() {
-            let Some((blob, runs)) = self.open.remove(&suspect) else { continue };
+        while let Some((_, _, candidate)) = self.queue.pop() {
+            let Some((blob, ranges)) = self.pending.remove(&candidate) else { continue };
             if commits_seen >= self.limits.commits_max {
-                return Ok(FOR_GOOD);
+                return Ok(PERMANENT);
             }
-            if self.is_late() {
-                return Ok(Err(Unknown::OutOfTime));
+            if self.is_timed_out() {
+                return Ok(Err(AuthorsUnknown::TimedOut));
             }
             commits_seen += 1;
-            if self.look_at(suspect, blob, runs)?.is_err() {
-                return Ok(Err(Unknown::OutOfTime));
+            if self.visit(candidate, blob, ranges)?.is_err() {
+                return Ok(Err(AuthorsUnknown::TimedOut));
             }
         }
         Ok(Ok(()))
     }
 
-    fn is_late(&self) -> bool {
+    fn is_timed_out(&self) -> bool {
         Instant::now() >= self.deadline
     }
 
-    /// Passes lines on to the parents that have them; the rest is this commit's.
-    fn look_at(
+    /// Queues the parents that contain these lines; attributes the rest to this commit.
+    fn visit(
         &mut self,
-        (id, path): Suspect,
+        (id, path): Candidate,
         blob: ObjectId,
-        runs: Vec<Run>,
-    ) -> gix::Result<Result<(), Late>> {
+        ranges: Vec<LineRange>,
+    ) -> gix::Result<Result<(), TimedOut>> {
         let commit = self.history.commit(id)?;
         let mut versions = Vec::new();
         for parent in &commit.parents {
-            if self.is_late() {
-                return Ok(Err(Late));
+            if self.is_timed_out() {
+                return Ok(Err(TimedOut));
             }
             let tree = self.history.commit(*parent)?.tree;
             match self.paths[path].blob_in(self.history, tree)? {
-                Some(same) if same == blob => return self.pass((*parent, path), blob, runs).map(Ok),
+                Some(same) if same == blob => return self.enqueue((*parent, path), blob, ranges).map(Ok),
                 Some(old) => versions.push(((*parent, path), old)),
                 None => {}
             }
@@ -146,69 +152,71 @@ impl<'a> Blame<'a> {
         {
             versions.push(((*parent, self.follow(old_path)), old));
         }
-        let rest = self.pass_to_versions(blob, runs, versions)?;
+        let rest = self.enqueue_versions(blob, ranges, versions)?;
         if !rest.is_empty() {
             let author = self.history.author(id)?.name;
-            for run in rest {
-                let (start, end) = (run.line as usize, (run.line + run.len) as usize);
+            for range in rest {
+                let (start, end) = (range.text_line as usize, (range.text_line + range.len) as usize);
                 self.authors[start..end].fill(Some(Arc::clone(&author)));
             }
         }
         Ok(Ok(()))
     }
 
-    /// Answers the lines that no older version has.
-    fn pass_to_versions(
+    /// Queues the older versions for the lines that they contain. Returns the lines that none of them contains.
+    fn enqueue_versions(
         &mut self,
         blob: ObjectId,
-        mut runs: Vec<Run>,
-        versions: Vec<(Suspect, ObjectId)>,
-    ) -> gix::Result<Vec<Run>> {
+        mut ranges: Vec<LineRange>,
+        versions: Vec<(Candidate, ObjectId)>,
+    ) -> gix::Result<Vec<LineRange>> {
         if versions.is_empty() {
-            return Ok(runs);
+            return Ok(ranges);
         }
         let bytes_max = self.limits.blob_bytes_max;
-        let Some(new) = self.history.text(blob, bytes_max)? else { return Ok(runs) };
-        for (suspect, old_blob) in versions {
-            if runs.is_empty() {
+        let Some(new) = self.history.text(blob, bytes_max)? else { return Ok(ranges) };
+        for (candidate, old_blob) in versions {
+            if ranges.is_empty() {
                 break;
             }
             if old_blob == blob {
-                self.pass(suspect, old_blob, std::mem::take(&mut runs))?;
+                self.enqueue(candidate, old_blob, std::mem::take(&mut ranges))?;
             } else if let Some(old) = self.history.text(old_blob, bytes_max)? {
-                let (passed, rest) = LineDiff::new(&old, &new).part(&runs);
-                self.pass(suspect, old_blob, passed)?;
-                runs = rest;
+                let (common, rest) = LineDiff::new(&old, &new).split(&ranges);
+                self.enqueue(candidate, old_blob, common)?;
+                ranges = rest;
             }
         }
-        Ok(runs)
+        Ok(ranges)
     }
 
-    fn pass(&mut self, suspect: Suspect, blob: ObjectId, runs: Vec<Run>) -> gix::Result<()> {
-        if runs.is_empty() {
+    /// Queues a version for these lines.
+    fn enqueue(&mut self, candidate: Candidate, blob: ObjectId, ranges: Vec<LineRange>) -> gix::Result<()> {
+        if ranges.is_empty() {
             return Ok(());
         }
-        let committed_s = self.history.commit(suspect.0)?.committed_s;
-        if let Some((_, known)) = self.open.get_mut(&suspect) {
-            known.extend(runs);
+        let committed_s = self.history.commit(candidate.0)?.committed_s;
+        if let Some((_, queued_ranges)) = self.pending.get_mut(&candidate) {
+            queued_ranges.extend(ranges);
         } else {
-            self.open.insert(suspect, (blob, runs));
+            self.pending.insert(candidate, (blob, ranges));
             self.queued += 1;
-            self.queue.push((committed_s, Reverse(self.queued), suspect));
+            self.queue.push((committed_s, Reverse(self.queued), candidate));
         }
         Ok(())
     }
 
+    /// The index of `path` in `paths`, after adding it if needed.
     fn follow(&mut self, path: BString) -> usize {
-        if let Some(known) = self.paths.iter().position(|followed| followed.path == path) {
-            return known;
+        if let Some(index) = self.paths.iter().position(|followed| followed.path == path) {
+            return index;
         }
         self.paths.push(FollowedPath::new(path));
         self.paths.len() - 1
     }
 
-    /// The file that this commit renamed to the followed path: one it deleted with the same content, or else the one
-    /// that shares most lines, at least half of them.
+    /// The file that this commit renamed to the followed path: a deleted file with the same content, or else the
+    /// deleted file with the most lines in common, at least half of all.
     fn renamed_from(
         &self,
         parent: ObjectId,
@@ -216,15 +224,15 @@ impl<'a> Blame<'a> {
         path: usize,
         blob: ObjectId,
     ) -> gix::Result<Option<(BString, ObjectId)>> {
-        let name = |path: &BString| path.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
-        let new_name = name(&self.paths[path].path);
+        let file_name = |path: &BString| path.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
+        let new_name = file_name(&self.paths[path].path);
         let old_tree = self.history.commit(parent)?.tree;
         let changes =
-            self.history.changes(Some(old_tree), Some(commit.tree), &|| self.is_late())?.into_iter();
+            self.history.changes(Some(old_tree), Some(commit.tree), &|| self.is_timed_out())?.into_iter();
         let mut deleted: Vec<(BString, ObjectId)> = changes
             .filter_map(|change| Some((change.path, change.old.filter(|_| change.new.is_none())?)))
             .collect();
-        deleted.sort_by_key(|(old_path, old)| (*old != blob, name(old_path) != new_name));
+        deleted.sort_by_key(|(old_path, old)| (*old != blob, file_name(old_path) != new_name));
         if deleted.first().is_none_or(|(_, old)| *old == blob) {
             return Ok(deleted.into_iter().next());
         }
@@ -235,47 +243,47 @@ impl<'a> Blame<'a> {
         for (old_path, old_blob) in deleted.into_iter().take(RENAME_CANDIDATES_MAX) {
             let Some(old) = self.history.text(old_blob, bytes_max)? else { continue };
             let diff = LineDiff::new(&old, &new);
-            let most = lines(&old).count().max(lines(&new).count());
-            if diff.kept() > best.0 && diff.kept() as usize * 2 >= most {
-                best = (diff.kept(), Some((old_path, old_blob)));
+            let lines_max = lines(&old).count().max(lines(&new).count());
+            if diff.unchanged() > best.0 && diff.unchanged() as usize * 2 >= lines_max {
+                best = (diff.unchanged(), Some((old_path, old_blob)));
             }
         }
         Ok(best.1)
     }
 }
 
-/// A path that is looked up in one commit after the other.
+/// A path that is looked up in many commits.
 struct FollowedPath {
     path: BString,
-    /// The paths of the folders above it, the top one first.
+    /// The paths of its parent folders, the top one first.
     folders: Vec<BString>,
-    /// The file by the tree of its folder: most commits leave most folders as they are.
-    seen: HashMap<ObjectId, Option<Entry>>,
+    /// Cache of the file's entry by the tree of its folder, which most commits do not change.
+    entries: HashMap<ObjectId, Option<Entry>>,
 }
 
 impl FollowedPath {
     fn new(path: BString) -> Self {
         let folders = path.find_iter("/").map(|end| path[..end].into()).collect();
-        Self { path, folders, seen: HashMap::new() }
+        Self { path, folders, entries: HashMap::new() }
     }
 
-    /// The regular file at the path below a commit's tree.
+    /// The blob at the path in a commit's tree; `None` if it is missing or not a regular file.
     fn blob_in(&mut self, history: &History, tree: ObjectId) -> gix::Result<Option<ObjectId>> {
         let mut at = tree;
         let mut names = self.path.split(|byte| *byte == b'/').enumerate().peekable();
         while let Some((depth, name)) = names.next() {
-            let last = names.peek().is_none();
-            let entry = match self.seen.get(&at) {
-                Some(known) if last => *known,
-                _ if last => {
+            let is_last = names.peek().is_none();
+            let entry = match self.entries.get(&at) {
+                Some(cached) if is_last => *cached,
+                _ if is_last => {
                     let entry = history.child(at, name.as_bstr())?;
-                    self.seen.insert(at, entry);
+                    self.entries.insert(at, entry);
                     entry
                 }
                 _ => history.folder_in(at, &self.folders[depth])?,
             };
             match entry {
-                Some(entry) if last => return Ok(entry.mode.is_blob().then_some(entry.id)),
+                Some(entry) if is_last => return Ok(entry.mode.is_blob().then_some(entry.id)),
                 Some(entry) if entry.mode.is_tree() => at = entry.id,
                 _ => break,
             }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,29 +14,29 @@ use gix::objs::{CommitRef, Find, FindHeader, TreeRefIter};
 use gix::odb::pack::cache;
 use serde::{Deserialize, Serialize};
 
-use platform::beneath::Folder;
+use platform::safe_open::Folder;
 
-use super::place::{NoHistory, Place};
+use super::git_directory::{GitDirectory, NoHistory};
 use super::tree_changes::{Change, TreeChanges};
 
-/// Decoded objects that stay in memory, for each handle: neighbouring commits share most of their trees.
+/// Size of the cache of decoded objects, for each handle. Neighbouring commits share most of their trees.
 const OBJECT_CACHE_BYTES: usize = 32 << 20;
 
-/// Entries of folders that stay in memory, for each handle; some 64 bytes each.
-const FOLDERS_MAX: usize = 500_000;
+/// Maximum number of cached folder entries, for each handle; about 64 bytes each.
+const CACHED_FOLDERS_MAX: usize = 500_000;
 
-/// A `.mailmap` above this size is ignored.
+/// Largest `.mailmap` that is read.
 const MAILMAP_BYTES_MAX: usize = 1 << 20;
-/// Largest object, and largest of those that a packed one is made of: a few bytes can unpack to gigabytes.
+/// Largest object, also among the bases of a packed one: a few packed bytes can expand to gigabytes.
 const OBJECT_BYTES_MAX: usize = 64 << 20;
-/// Most parents of a commit. One with more is not read: each costs a comparison of two trees.
+/// Maximum number of parents of a commit that is read. Each parent costs a comparison of two trees.
 const PARENTS_MAX: usize = 1000;
-/// Longest author's name in bytes; the rest is cut off.
+/// Longest author name in bytes; the rest is truncated.
 const NAME_BYTES_MAX: usize = 256;
 
 /// The history of the files below one folder, as of the commit of HEAD when the repository was opened.
 ///
-/// A handle belongs to one thread at a time; a clone is cheap and has caches of its own.
+/// A handle is used by one thread at a time. Clones are cheap and have caches of their own.
 #[derive(Clone)]
 pub struct History {
     objects: gix::odb::HandleArc,
@@ -43,19 +44,20 @@ pub struct History {
     pub(super) folder: BString,
     head: Option<ObjectId>,
     graph: Option<Arc<gix::commitgraph::Graph>>,
-    /// Commits whose parents a shallow clone left out.
-    cut_off: Arc<HashSet<ObjectId>>,
+    /// The commits at which a shallow clone ends; their parents are missing.
+    shallow: Arc<HashSet<ObjectId>>,
     mailmap: Arc<gix::mailmap::Snapshot>,
     commits: RefCell<HashMap<ObjectId, Arc<Commit>>>,
     authors: RefCell<HashMap<ObjectId, Author>>,
+    /// Author names, so that equal names share memory.
     names: RefCell<HashSet<Arc<str>>>,
-    folders: RefCell<Folders>,
+    folders: RefCell<FolderCache>,
 }
 
-/// Entries of folders by their path and the tree above them. Files of a folder share these look-ups, and so do
-/// commits that leave the tree alone.
+/// The tree entries of folders, by path and parent tree. Shared by the files of a folder, and by commits with the same
+/// tree.
 #[derive(Clone, Default)]
-struct Folders {
+struct FolderCache {
     by_path: HashMap<BString, HashMap<ObjectId, Option<Entry>>>,
     count: usize,
 }
@@ -72,25 +74,25 @@ pub struct Head {
 /// Limits of one call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Limits {
-    /// Most commits that one call reads.
+    /// Maximum number of commits that one call reads.
     pub commits_max: usize,
-    /// The window of the churn: how many of a file's last commits count.
+    /// The number of last commits of a file that count for its churn.
     pub churn_commits: u32,
-    /// Bytes of a file's version whose lines are compared. Larger ones count as binary.
+    /// Largest version of a file whose lines are compared, in bytes. Larger ones count as binary.
     pub blob_bytes_max: usize,
     /// Time limit of one call.
     pub time: Duration,
 }
 
-/// The position of a commit in the history.
+/// The fields of a commit that walks need.
 pub(super) struct Commit {
     pub(super) tree: ObjectId,
     pub(super) parents: Vec<ObjectId>,
-    /// Committer date, seconds since the epoch. Walks go by it.
+    /// Committer date, seconds since the epoch, by which walks are ordered.
     pub(super) committed_s: i64,
 }
 
-/// Who wrote a commit, after the mailmap, and when.
+/// The author of a commit, with the name that the mailmap assigns.
 #[derive(Clone)]
 pub(super) struct Author {
     pub(super) name: Arc<str>,
@@ -98,36 +100,36 @@ pub(super) struct Author {
     pub(super) authored_s: i64,
 }
 
-/// A repository whose git directory may be read. Its objects were not touched yet: what opens them maps files that others
-/// may cut off meanwhile, which ends a process.
-pub struct Found {
-    place: Place,
+/// A repository whose git directory may be read, before its objects are opened. Opening maps files into memory, and
+/// truncating such a file kills the process that reads it.
+pub struct FoundRepository {
+    git_directory: GitDirectory,
     folder: BString,
     head: Option<Head>,
-    cut_off: HashSet<ObjectId>,
+    shallow: HashSet<ObjectId>,
     objects: Folder,
 }
 
-impl Found {
-    /// Finds the repository whose work tree holds `root`; `may_read` as for [`Place::find`].
+impl FoundRepository {
+    /// Finds the repository whose work tree contains `root`; `may_read` as for [`GitDirectory::find`].
     ///
-    /// Repositories of other users are read as well, where git would refuse: git protects from programs that a
-    /// repository's configuration names (hooks, filters, drivers). None of them can run here: only objects, references and
-    /// `.mailmap` are read, and of the configuration where the work tree of a submodule is.
+    /// Repositories of other users are accepted, although git refuses them to protect from programs in their
+    /// configuration (hooks, filters, drivers). No such program can run here: only objects, references and `.mailmap`
+    /// are read, and from the configuration only `core.worktree` of a submodule.
     ///
     /// # Errors
-    /// Why there is no history to read.
+    /// The reason why there is no history to read.
     pub fn find(root: &Path, may_read: &dyn Fn(&Path) -> bool) -> Result<Self, NoHistory> {
         let root = root.canonicalize().map_err(|_| NoHistory::Absent)?;
-        let place = Place::find(&root, may_read)?;
-        let folder = root.strip_prefix(&place.work_tree).map_err(|_| NoHistory::Absent)?;
+        let git_directory = GitDirectory::find(&root, may_read)?;
+        let folder = root.strip_prefix(&git_directory.work_tree).map_err(|_| NoHistory::Absent)?;
         let folder = BString::from(folder.as_os_str().as_bytes());
-        let (head, cut_off) = (place.head()?, place.shallow()?.into_iter().collect());
-        let objects = place.objects()?;
-        Ok(Self { place, folder, head, cut_off, objects })
+        let (head, shallow) = (git_directory.head()?, git_directory.shallow_commits()?.into_iter().collect());
+        let objects = git_directory.open_objects()?;
+        Ok(Self { git_directory, folder, head, shallow, objects })
     }
 
-    /// Where HEAD stood when it was found; none on a branch without commits.
+    /// HEAD when the repository was found; `None` on a branch without commits.
     #[must_use]
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
@@ -135,19 +137,19 @@ impl Found {
 
     /// The git directory.
     #[must_use]
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn git_directory(&self) -> &GitDirectory {
+        &self.git_directory
     }
 
-    /// The directory of objects, which is all that [`Found::open`] reads.
+    /// The directory of objects, the only one that [`FoundRepository::open`] reads.
     #[must_use]
     pub fn objects(&self) -> &Folder {
         &self.objects
     }
 
-    /// Reads as of this commit instead of HEAD.
+    /// Replaces HEAD by this commit.
     #[must_use]
-    pub fn at(mut self, commit: &str) -> Self {
+    pub fn at_commit(mut self, commit: &str) -> Self {
         self.head = Some(Head { branch: None, commit: commit.to_owned() });
         self
     }
@@ -155,10 +157,10 @@ impl Found {
     /// Opens the objects.
     ///
     /// # Errors
-    /// Why they cannot be read.
+    /// The reason why they cannot be read.
     pub fn open(self) -> Result<History, NoHistory> {
-        let directory = self.place.common.join("objects");
-        // Only a shortcut: without it, or with a broken one, commits are decoded.
+        let directory = self.git_directory.common_dir.join("objects");
+        // An optimisation: if the commit graph is missing or broken, commits are decoded.
         let graph = |path: &str| {
             gix::commitgraph::Graph::at(&directory.join(path), gix::hash::Kind::Sha1, Some(OBJECT_BYTES_MAX))
         };
@@ -167,13 +169,13 @@ impl Found {
             folder: self.folder,
             head: self.head.and_then(|head| ObjectId::from_hex(head.commit.as_bytes()).ok()),
             graph,
-            cut_off: Arc::new(self.cut_off),
+            shallow: Arc::new(self.shallow),
             mailmap: Arc::default(),
             commits: RefCell::default(),
             authors: RefCell::default(),
             names: RefCell::default(),
             folders: RefCell::default(),
-            objects: objects(directory)?,
+            objects: open_object_database(directory)?,
         };
         history.mailmap = Arc::new(history.read_mailmap().unwrap_or_default());
         Ok(history)
@@ -181,21 +183,21 @@ impl Found {
 }
 
 impl History {
-    /// Finds and opens the repository whose work tree holds `root`. Paths given and returned are relative to `root`, with
-    /// `/`; files outside of it do not exist here.
+    /// Finds and opens the repository whose work tree contains `root`. All paths are relative to `root`, with `/`;
+    /// files outside of it are ignored.
     ///
-    /// Packs are mapped into memory: whoever can truncate them can crash this process. Use it for trusted repositories only; others
-    /// are opened in a process of their own.
+    /// For trusted repositories only: packs are mapped into memory, so truncating them crashes this process. Other
+    /// repositories are opened in a process of their own.
     ///
     /// # Errors
-    /// Why there is no history to read.
+    /// The reason why there is no history to read.
     pub fn open(root: &Path) -> Result<Self, NoHistory> {
-        Found::find(root, &|_| true)?.open()
+        FoundRepository::find(root, &|_| true)?.open()
     }
 
-    /// Whether HEAD holds a file at `path`, relative to the root.
+    /// Whether HEAD contains a file at `path`, relative to the root.
     #[must_use]
-    pub fn holds(&self, path: &str) -> bool {
+    pub fn has_file(&self, path: &str) -> bool {
         let Some(head) = self.head_id() else { return false };
         let mut path_in_tree = self.folder.clone();
         if !path_in_tree.is_empty() {
@@ -210,7 +212,7 @@ impl History {
         self.head
     }
 
-    /// The mailmap that HEAD holds, as git takes it in a bare repository.
+    /// Reads the mailmap from HEAD, as git does in a bare repository.
     fn read_mailmap(&self) -> gix::Result<gix::mailmap::Snapshot> {
         let mut mailmap = gix::mailmap::Snapshot::default();
         if let Some(head) = self.head_id()
@@ -223,12 +225,12 @@ impl History {
         Ok(mailmap)
     }
 
-    /// The commit's place in the history, from the commit-graph file where it has it.
+    /// Reads a commit, from the commit graph if that contains it.
     pub(super) fn commit(&self, id: ObjectId) -> gix::Result<Arc<Commit>> {
-        if let Some(known) = self.commits.borrow().get(&id) {
-            return Ok(Arc::clone(known));
+        if let Some(cached) = self.commits.borrow().get(&id) {
+            return Ok(Arc::clone(cached));
         }
-        let mut commit = match self.commit_of_graph(id)? {
+        let mut commit = match self.commit_from_graph(id)? {
             Some(commit) => commit,
             None => {
                 let data = self.object(id, gix::objs::Kind::Commit)?;
@@ -241,9 +243,9 @@ impl History {
             }
         };
         if commit.parents.len() > PARENTS_MAX {
-            return Err(refused("has more parents than are read", id));
+            return Err(object_error(format!("has more than {PARENTS_MAX} parents"), id));
         }
-        if self.cut_off.contains(&id) {
+        if self.shallow.contains(&id) {
             commit.parents.clear();
         }
         let commit = Arc::new(commit);
@@ -251,7 +253,7 @@ impl History {
         Ok(commit)
     }
 
-    fn commit_of_graph(&self, id: ObjectId) -> gix::Result<Option<Commit>> {
+    fn commit_from_graph(&self, id: ObjectId) -> gix::Result<Option<Commit>> {
         let Some(graph) = &self.graph else { return Ok(None) };
         let Some(commit) = graph.commit_by_id(id) else { return Ok(None) };
         let mut parents = Vec::new();
@@ -262,10 +264,10 @@ impl History {
         Ok(Some(Commit { tree: commit.root_tree_id().to_owned(), parents, committed_s }))
     }
 
-    /// Who wrote the commit; equal names share their memory.
+    /// The author of a commit.
     pub(super) fn author(&self, id: ObjectId) -> gix::Result<Author> {
-        if let Some(known) = self.authors.borrow().get(&id) {
-            return Ok(known.clone());
+        if let Some(cached) = self.authors.borrow().get(&id) {
+            return Ok(cached.clone());
         }
         let data = self.object(id, gix::objs::Kind::Commit)?;
         let commit = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1)?;
@@ -274,15 +276,16 @@ impl History {
         let (name, email) = (mapped.name.to_str_lossy(), mapped.email.to_str_lossy());
         let name = if name.is_empty() { email } else { name };
         let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
-        let author = Author { name: self.shared(name), authored_s: signature.seconds() };
+        let author = Author { name: self.shared_name(name), authored_s: signature.seconds() };
         self.authors.borrow_mut().insert(id, author.clone());
         Ok(author)
     }
 
-    fn shared(&self, name: &str) -> Arc<str> {
+    /// The name as a reference-counted text that equal names share.
+    fn shared_name(&self, name: &str) -> Arc<str> {
         let mut names = self.names.borrow_mut();
-        if let Some(known) = names.get(name) {
-            return Arc::clone(known);
+        if let Some(shared) = names.get(name) {
+            return Arc::clone(shared);
         }
         let name: Arc<str> = name.into();
         names.insert(Arc::clone(&name));
@@ -291,17 +294,17 @@ impl History {
 
     /// The entry at `path` below `tree`.
     pub(super) fn entry(&self, tree: ObjectId, path: &BStr) -> gix::Result<Option<Entry>> {
-        let mut at = Entry { id: tree, mode: gix::objs::tree::EntryKind::Tree.into() };
+        let mut entry = Entry { id: tree, mode: gix::objs::tree::EntryKind::Tree.into() };
         for name in path.split(|byte| *byte == b'/') {
-            if !at.mode.is_tree() {
+            if !entry.mode.is_tree() {
                 return Ok(None);
             }
-            match self.child(at.id, name.as_bstr())? {
-                Some(child) => at = child,
+            match self.child(entry.id, name.as_bstr())? {
+                Some(child) => entry = child,
                 None => return Ok(None),
             }
         }
-        Ok(Some(at))
+        Ok(Some(entry))
     }
 
     /// The entry `name` of `tree`.
@@ -316,24 +319,25 @@ impl History {
         Ok(None)
     }
 
-    /// The entry of the folder `path` in the tree above it; remembered, as every commit and every file asks for it.
-    pub(super) fn folder_in(&self, above: ObjectId, path: &BString) -> gix::Result<Option<Entry>> {
-        if let Some(known) = self.folders.borrow().by_path.get(path).and_then(|seen| seen.get(&above)) {
-            return Ok(*known);
+    /// The entry of the folder `path` in its parent tree; cached, because it is looked up for every commit and file.
+    pub(super) fn folder_in(&self, parent_tree: ObjectId, path: &BString) -> gix::Result<Option<Entry>> {
+        let cached = |folders: &FolderCache| folders.by_path.get(path)?.get(&parent_tree).copied();
+        if let Some(entry) = cached(&self.folders.borrow()) {
+            return Ok(entry);
         }
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let entry = self.child(above, name.as_bstr())?;
+        let entry = self.child(parent_tree, name.as_bstr())?;
         let mut folders = self.folders.borrow_mut();
-        if folders.count >= FOLDERS_MAX {
-            *folders = Folders::default();
+        if folders.count >= CACHED_FOLDERS_MAX {
+            *folders = FolderCache::default();
         }
-        folders.by_path.entry(path.clone()).or_default().insert(above, entry);
+        folders.by_path.entry(path.clone()).or_default().insert(parent_tree, entry);
         folders.count += 1;
         Ok(entry)
     }
 
-    /// The tree of the opened folder in the commit with the tree `root`.
-    pub(super) fn folder_of(&self, root: ObjectId) -> gix::Result<Option<ObjectId>> {
+    /// The tree of the opened folder in a commit with the tree `root`.
+    pub(super) fn folder_tree(&self, root: ObjectId) -> gix::Result<Option<ObjectId>> {
         if self.folder.is_empty() {
             return Ok(Some(root));
         }
@@ -343,23 +347,23 @@ impl History {
             .map(|entry| entry.id))
     }
 
-    /// The regular files that differ between two trees; `None` is the empty tree. `stopped` is asked on the way: a few
-    /// objects can be the trees of billions of files.
+    /// The regular files that differ between two trees; `None` is the empty tree. Ends when `is_stopped` returns true,
+    /// because a few objects can describe billions of files.
     ///
     /// # Errors
-    /// Objects that cannot be read, more changes than are kept, or that it was stopped.
+    /// Unreadable objects, too many changes, or a stop.
     pub(super) fn changes(
         &self,
         old: Option<ObjectId>,
         new: Option<ObjectId>,
-        stopped: &dyn Fn() -> bool,
+        is_stopped: &dyn Fn() -> bool,
     ) -> gix::Result<Vec<Change>> {
         if old == new {
             return Ok(Vec::new());
         }
         let tree = |id: Option<ObjectId>| id.map_or_else(|| Ok(Vec::new()), |id| self.tree(id));
         let (old, new) = (tree(old)?, tree(new)?);
-        let mut changes = TreeChanges::new(stopped);
+        let mut changes = TreeChanges::new(is_stopped);
         let before = TreeRefIter::from_bytes(&old, gix::hash::Kind::Sha1);
         let after = TreeRefIter::from_bytes(&new, gix::hash::Kind::Sha1);
         gix::diff::tree(before, after, gix::diff::tree::State::default(), &self.objects, &mut changes)
@@ -367,17 +371,17 @@ impl History {
         Ok(changes.into_files())
     }
 
-    /// The content of a blob, where it is text of at most `bytes_max` bytes.
+    /// The content of a blob; `None` if it is binary or has more than `bytes_max` bytes.
     pub(super) fn text(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
-        /// Git's own rule: a NUL among the first bytes makes a file binary.
-        const LOOKED_AT: usize = 8000;
+        /// As in git, a file is binary if there is a NUL among this many of its first bytes.
+        const EXAMINED_BYTES: usize = 8000;
         let blob = self.blob(id, bytes_max)?;
-        Ok(blob.filter(|bytes| !bytes[..bytes.len().min(LOOKED_AT)].contains(&0)))
+        Ok(blob.filter(|bytes| !bytes[..bytes.len().min(EXAMINED_BYTES)].contains(&0)))
     }
 
-    /// The bytes of a blob, unless it has more than `bytes_max`.
+    /// The bytes of a blob; `None` if it has more than `bytes_max`.
     fn blob(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
-        let header = self.objects.try_header(&id)?.ok_or_else(|| refused("is missing", id))?;
+        let header = self.objects.try_header(&id)?.ok_or_else(|| object_error("is missing", id))?;
         if header.size > bytes_max as u64 {
             return Ok(None);
         }
@@ -395,25 +399,26 @@ impl History {
         let mut bytes = Vec::new();
         match self.objects.try_find(&id, &mut bytes)?.map(|found| found.kind) {
             Some(found) if found == kind => Ok(bytes),
-            Some(_) => Err(refused("is of another kind", id)),
-            None => Err(refused("is missing", id)),
+            Some(_) => Err(object_error("is of another kind", id)),
+            None => Err(object_error("is missing", id)),
         }
     }
 }
 
-fn refused(what: &str, id: ObjectId) -> gix::Error {
-    gix::Error::from_error(std::io::Error::other(format!("object {id} {what}")))
+fn object_error(problem: impl Display, id: ObjectId) -> gix::Error {
+    gix::Error::from_error(std::io::Error::other(format!("object {id} {problem}")))
 }
 
-/// The objects of one repository, each of bounded size.
-fn objects(directory: std::path::PathBuf) -> Result<gix::odb::HandleArc, NoHistory> {
+/// Opens the objects of a repository with a size limit for each.
+fn open_object_database(directory: std::path::PathBuf) -> Result<gix::odb::HandleArc, NoHistory> {
     let options = gix::odb::store::init::Options {
         alloc_limit_bytes: Some(OBJECT_BYTES_MAX),
         ..gix::odb::store::init::Options::default()
     };
-    let cannot = |error: std::io::Error| NoHistory::Refused(format!("its objects cannot be read: {error}"));
-    let handle = gix::odb::at_opts(directory, gix::hash::Kind::Sha1, None, options).map_err(cannot)?;
-    let mut handle = handle.into_arc().map_err(cannot)?;
+    let unreadable =
+        |error: std::io::Error| NoHistory::Refused(format!("its objects cannot be read: {error}"));
+    let handle = gix::odb::at_opts(directory, gix::hash::Kind::Sha1, None, options).map_err(unreadable)?;
+    let mut handle = handle.into_arc().map_err(unreadable)?;
     handle.set_pack_cache(|| Box::<cache::lru::StaticLinkedList<64>>::default());
     handle.set_object_cache(|| Box::new(cache::object::MemoryCappedHashmap::new(OBJECT_CACHE_BYTES)));
     Ok(handle)

@@ -1,4 +1,4 @@
-//! Histories against throw-away repositories, which the `git` program makes (the product itself does without it).
+//! Histories of temporary repositories. Only these tests run the `git` program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::*;
 
 mod hostile;
 
-/// A repository with fixed authors and dates, a minute from commit to commit.
+/// A repository with fixed authors and dates, one minute between commits.
 struct Repo {
     _home: tempfile::TempDir,
     path: PathBuf,
@@ -44,8 +44,8 @@ impl Repo {
         command.env("GIT_COMMITTER_NAME", "Committer").env("GIT_COMMITTER_EMAIL", "c@example.org");
         command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
         let output = command.output().expect("these tests need the `git` program on the PATH");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {arguments:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {stderr}");
     }
 
     fn write(&self, path: &str, text: impl AsRef<[u8]>) {
@@ -58,7 +58,7 @@ impl Repo {
         fs::read_to_string(self.path.join(path)).unwrap()
     }
 
-    /// Commits the work tree as it stands; answers the author date.
+    /// Commits the work tree; returns the author date.
     fn commit(&self, author: &str) -> i64 {
         self.minutes.set(self.minutes.get() + 1);
         self.git(&["add", "--all"]);
@@ -85,7 +85,7 @@ impl Repo {
 }
 
 fn head(root: &Path) -> Option<Head> {
-    Found::find(root, &|_| true).unwrap().head().cloned()
+    FoundRepository::find(root, &|_| true).unwrap().head().cloned()
 }
 
 fn limits() -> Limits {
@@ -98,7 +98,7 @@ fn files(history: &History) -> FileHistories {
     found
 }
 
-/// The author of each line, `-` for none.
+/// The author of each line; `-` for none.
 fn authors(history: &History, path: &str, text: &str) -> Option<Vec<String>> {
     let authors = history.line_authors(path, text, &limits()).ok()?;
     Some(authors.iter().map(|author| author.as_deref().unwrap_or("-").to_owned()).collect())
@@ -161,7 +161,7 @@ fn binary_and_large_files_have_no_churn() {
     assert_eq!(authors(&history, "binary", "\0\n\n"), None);
     assert_eq!(
         history.line_authors("large", &repo.read("large"), &Limits { blob_bytes_max: 499, ..limits() }),
-        Err(Unknown::ForGood)
+        Err(AuthorsUnknown::Permanent)
     );
 }
 
@@ -179,7 +179,7 @@ fn lines_that_are_not_committed_have_no_author() {
 }
 
 #[test]
-fn a_line_keeps_its_author_when_it_moves_to_other_line_ends() {
+fn lines_keep_their_authors_when_line_ends_change() {
     let repo = Repo::new();
     repo.write("crlf.txt", "one\r\ntwo\r\n");
     repo.write("lf.txt", "one\ntwo\n");
@@ -191,17 +191,17 @@ fn a_line_keeps_its_author_when_it_moves_to_other_line_ends() {
     assert_eq!(authors(&repo.open(), "lf.txt", "one\r\ntwo\r\n").unwrap(), ["Ann", "Ann"]);
 }
 
-fn why_not(root: &Path) -> NoHistory {
+fn no_history(root: &Path) -> NoHistory {
     History::open(root).err().expect("there should be no history")
 }
 
 #[test]
-fn nothing_to_know() {
+fn missing_and_empty_repositories_have_no_history() {
     let empty = tempfile::tempdir().unwrap();
-    assert_eq!(why_not(empty.path()), NoHistory::Absent);
+    assert_eq!(no_history(empty.path()), NoHistory::Absent);
     assert!(History::open(&empty.path().join("missing")).is_err());
     fs::write(empty.path().join(".git"), "gitdir: nowhere\n").unwrap();
-    assert!(matches!(why_not(empty.path()), NoHistory::Refused(_)));
+    assert!(matches!(no_history(empty.path()), NoHistory::Refused(_)));
 
     let unborn = Repo::new();
     let history = unborn.open();
@@ -303,7 +303,7 @@ fn a_rename_ends_the_churn_but_lines_keep_their_authors() {
 }
 
 #[test]
-fn a_shallow_clone_ends_where_it_was_cut() {
+fn the_history_of_a_shallow_clone_ends_at_its_depth() {
     let repo = Repo::new();
     for (author, text) in [("Ann", "1\n"), ("Bob", "1\n2\n"), ("Cem", "1\n2\n3\n")] {
         repo.write("a.txt", text);
@@ -318,7 +318,7 @@ fn a_shallow_clone_ends_where_it_was_cut() {
 }
 
 #[test]
-fn a_clone_without_old_blobs_still_knows_who_and_when() {
+fn a_partial_clone_has_authors_and_dates() {
     let repo = Repo::new();
     repo.write("a.txt", "1\n");
     repo.commit("Ann");
@@ -335,7 +335,7 @@ fn a_clone_without_old_blobs_still_knows_who_and_when() {
 }
 
 #[test]
-fn a_checkout_of_a_partial_clone_has_what_the_clone_has() {
+fn a_checkout_of_a_partial_clone_omits_missing_files() {
     let repo = Repo::new();
     repo.write("lib/small.txt", "1\n");
     repo.write("lib/large.txt", "1\n".repeat(2000));
@@ -352,7 +352,7 @@ fn a_checkout_of_a_partial_clone_has_what_the_clone_has() {
 }
 
 #[test]
-fn a_linked_worktree_and_a_commit_graph_are_read_alike() {
+fn linked_work_trees_and_commit_graphs_give_the_same_history() {
     let repo = Repo::new();
     repo.write("a.txt", "one\n");
     repo.commit("Ann");
@@ -389,7 +389,7 @@ fn symlinks_and_submodules_are_left_out_and_the_mailmap_applies() {
 }
 
 #[test]
-fn limits_leave_the_unknown_out() {
+fn files_beyond_the_limits_are_omitted() {
     let repo = Repo::new();
     repo.write("early.txt", "one\n");
     repo.write("often.txt", "1\n");
@@ -406,23 +406,23 @@ fn limits_leave_the_unknown_out() {
         (&*found.files["often.txt"].last_author, churn(&found.files["often.txt"])),
         ("Bob", (3, 3, 3))
     );
-    assert_eq!(history.line_authors("early.txt", "one\n", &few), Err(Unknown::ForGood));
+    assert_eq!(history.line_authors("early.txt", "one\n", &few), Err(AuthorsUnknown::Permanent));
     assert!(history.line_authors("often.txt", "5\n", &few).is_ok());
 
     let no_time = Limits { time: Duration::ZERO, ..limits() };
     let cancelled = [history.files(&limits(), &|| true), history.files(&no_time, &|| false)];
     assert!(cancelled.iter().all(|found| !found.complete && found.files.is_empty()));
-    assert_eq!(history.line_authors("early.txt", "one\n", &no_time), Err(Unknown::OutOfTime));
+    assert_eq!(history.line_authors("early.txt", "one\n", &no_time), Err(AuthorsUnknown::TimedOut));
 }
 
 #[test]
-fn a_configuration_that_names_programs_starts_none() {
+fn programs_in_the_configuration_are_not_started() {
     let repo = Repo::new();
     repo.write("a.txt", "one\n");
     repo.write(".gitattributes", "*.txt diff=evil filter=evil\n");
     repo.commit("Ann");
-    let mark = repo.path.join("started");
-    let program = format!("touch {}", Path::new(&mark).display());
+    let marker = repo.path.join("started");
+    let program = format!("touch {}", marker.display());
     for key in
         ["core.fsmonitor", "diff.evil.textconv", "diff.external", "filter.evil.clean", "filter.evil.smudge"]
     {
@@ -430,7 +430,7 @@ fn a_configuration_that_names_programs_starts_none() {
     }
     assert_eq!(repo.authors("a.txt").unwrap(), ["Ann"]);
     assert_eq!(churn(&files(&repo.open()).files["a.txt"]), (1, 0, 1));
-    assert!(!mark.exists());
+    assert!(!marker.exists());
 }
 
 #[test]
@@ -439,17 +439,17 @@ fn clones_of_a_handle_work_on_several_threads() {
     repo.write("a.txt", "one\n");
     repo.commit("Ann");
     let history = repo.open();
-    let known = std::thread::scope(|scope| {
+    let authors_per_thread = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2).map(|_| history.clone()).collect();
         let threads =
             threads.into_iter().map(|history| scope.spawn(move || authors(&history, "a.txt", "one\n")));
         threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
-    assert_eq!(known, [Some(vec!["Ann".to_owned()]), Some(vec!["Ann".to_owned()])]);
+    assert_eq!(authors_per_thread, [Some(vec!["Ann".to_owned()]), Some(vec!["Ann".to_owned()])]);
 }
 
 #[test]
-fn a_submodule_is_read_from_where_its_repository_keeps_it() {
+fn the_git_directory_of_a_submodule_is_found() {
     let (module, repo) = (Repo::new(), Repo::new());
     module.write("m.txt", "one\n");
     module.commit("Mia");

@@ -1,7 +1,7 @@
-//! The files that differ between two trees, within bounds.
+//! Finds the files that differ between two trees, within limits.
 //!
-//! Trees are not trusted: ten objects, each naming the one before ten times, describe ten billion files. Visited entries are
-//! therefore counted, and the comparison can be cancelled.
+//! Trees are not trusted: ten objects that each contain the previous one ten times describe ten billion files. Visited
+//! entries are therefore counted, and the comparison can be stopped.
 
 use std::ops::ControlFlow;
 
@@ -10,33 +10,33 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::diff::tree::visit;
 use gix::diff::tree::{Recorder, Visit};
 
-/// Most bytes that the entries of one comparison may take, each counted as [`ENTRY_BYTES`] and its path. About a million files.
-const BYTES_MAX: usize = 192 << 20;
-/// What an entry takes beside its path: its ids, its place among the changes, its place in the queue of folders.
+/// Maximum memory of one comparison, where an entry counts as [`ENTRY_BYTES`] and its path: about a million files.
+const COMPARISON_BYTES_MAX: usize = 192 << 20;
+/// Memory of an entry without its path: its ids, its change, its item in the queue of folders.
 const ENTRY_BYTES: usize = 100;
-/// Entries between two questions whether to stop.
-const ENTRIES_A_LOOK: usize = 1024;
+/// Number of entries between two calls of `is_stopped`.
+const STOP_CHECK_ENTRIES: usize = 1024;
 
-/// A file that differs between two trees. `None`: not there, or not a regular file (symlink, submodule).
+/// A file that differs between two trees. A side is `None` if it is missing or not a regular file (symlink, submodule).
 pub(super) struct Change {
     pub(super) path: BString,
     pub(super) old: Option<ObjectId>,
     pub(super) new: Option<ObjectId>,
 }
 
-/// Collects [`Change`]s from a comparison; breaks it off when they are too many or it is to stop.
+/// Collects the [`Change`]s of a comparison; ends it if there are too many, or when `is_stopped` returns true.
 pub(super) struct TreeChanges<'a> {
-    /// Only keeps the paths; its records stay empty.
+    /// Tracks the current path; its records stay empty.
     paths: Recorder,
     files: Vec<Change>,
-    stopped: &'a dyn Fn() -> bool,
+    is_stopped: &'a dyn Fn() -> bool,
     entries: usize,
     bytes: usize,
 }
 
 impl<'a> TreeChanges<'a> {
-    pub(super) fn new(stopped: &'a dyn Fn() -> bool) -> Self {
-        Self { paths: Recorder::default(), files: Vec::new(), stopped, entries: 0, bytes: 0 }
+    pub(super) fn new(is_stopped: &'a dyn Fn() -> bool) -> Self {
+        Self { paths: Recorder::default(), files: Vec::new(), is_stopped, entries: 0, bytes: 0 }
     }
 
     pub(super) fn into_files(self) -> Vec<Change> {
@@ -65,7 +65,8 @@ impl Visit for TreeChanges<'_> {
         let path = self.paths.path();
         self.entries += 1;
         self.bytes += ENTRY_BYTES + path.len();
-        if self.bytes > BYTES_MAX || (self.entries.is_multiple_of(ENTRIES_A_LOOK) && (self.stopped)()) {
+        let is_stopped = self.entries.is_multiple_of(STOP_CHECK_ENTRIES) && (self.is_stopped)();
+        if is_stopped || self.bytes > COMPARISON_BYTES_MAX {
             return ControlFlow::Break(());
         }
         let file = |mode: gix::objs::tree::EntryMode, id| mode.is_blob().then_some(id);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::defined::Defined;
+use super::defined::ChunkDefinition;
 use super::facts::{Comment, Facts, Flow};
 use super::lines::Lines;
 use super::word::{self, Word};
@@ -27,7 +27,7 @@ pub struct Chunk {
     /// The main definition up to its body, on one line, at most 200 characters; only in the chunk it starts in.
     pub signature: Option<String>,
     /// All definitions whose names it contains, in order.
-    pub definitions: Vec<Defined>,
+    pub definitions: Vec<ChunkDefinition>,
     /// The text of the lines, without the final line break. It is not serialised, because the process that receives the chunks
     /// has the text of the file.
     #[serde(skip)]
@@ -44,7 +44,7 @@ pub struct Chunked {
     /// In line order, without overlap; every line that is not blank is in exactly one.
     pub chunks: Vec<Chunk>,
     /// Whether the file was split along its syntax or by lines.
-    pub how: How,
+    pub how: ChunkingMethod,
     /// Paths that the file imports, as written, and their parent paths; sorted.
     pub imports: Vec<String>,
     /// Data flow in the file.
@@ -62,7 +62,7 @@ pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout"];
 
 /// How a file was split into chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum How {
+pub enum ChunkingMethod {
     /// Along its syntax tree.
     Syntax,
     /// At blank lines, for this reason (`no_grammar`, `too_large`, `hazard`, `parse_timeout`, `parse_failed`).
@@ -88,7 +88,7 @@ impl Chunked {
         Some(self)
     }
 
-    pub(super) fn new(chunks: Vec<Chunk>, how: How) -> Self {
+    pub(super) fn new(chunks: Vec<Chunk>, how: ChunkingMethod) -> Self {
         Self { chunks, how, imports: Vec::new(), flow: Flow::default(), facts_missing: None }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::chunk::{Chunk, Chunked, How};
+use super::chunk::{Chunk, Chunked, ChunkingMethod};
 use super::facts;
 use super::grammar::Grammar;
 use super::language::Language;
@@ -60,7 +60,7 @@ pub(super) fn chunk_until(
             let along = |outline: &Outline<'_>, nodes: &Nodes<'_>| {
                 let split = split::split(nodes.node(0), outline, &lines, limits, stop)?;
                 let pieces = merge::merge(split, outline, &lines, limits);
-                let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines, stop)?, How::Syntax);
+                let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines, stop)?, ChunkingMethod::Syntax);
                 if limits.facts {
                     chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, stop).err();
                 }
@@ -74,7 +74,7 @@ pub(super) fn chunk_until(
     parsed.unwrap_or_else(|reason| cut_by_lines(&lines, limits, reason))
 }
 
-/// Splits a text by lines without parsing it, for a reason of [`How::Lines`].
+/// Splits a text by lines without parsing it, for a reason of [`ChunkingMethod::Lines`].
 #[must_use]
 pub fn by_lines(text: &str, limits: &ChunkLimits, reason: &'static str) -> Chunked {
     cut_by_lines(&Lines::new(text), limits, reason)
@@ -82,7 +82,7 @@ pub fn by_lines(text: &str, limits: &ChunkLimits, reason: &'static str) -> Chunk
 
 fn cut_by_lines(lines: &Lines<'_>, limits: &ChunkLimits, reason: &'static str) -> Chunked {
     let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
-    let mut chunked = Chunked::new(name::blocks(&pieces, lines), How::Lines(reason));
+    let mut chunked = Chunked::new(name::blocks(&pieces, lines), ChunkingMethod::Lines(reason));
     // Without a grammar no facts were expected, so none are missing.
     chunked.facts_missing = Some(reason).filter(|reason| *reason != "no_grammar");
     chunked
@@ -165,7 +165,7 @@ mod tests {
     fn compiling_queries_does_not_count_towards_the_time_limit() {
         let limits = ChunkLimits { parse_timeout: Duration::from_secs(1), ..ChunkLimits::default() };
         let chunked = chunk("def send(parcel):\n    wrap(parcel)\n", Some(&SLOW), &limits);
-        assert_eq!((chunked.how, chunked.facts_missing), (How::Syntax, None));
+        assert_eq!((chunked.how, chunked.facts_missing), (ChunkingMethod::Syntax, None));
         assert!(chunked.chunks[0].facts.has(Field::Call, "wrap"), "{chunked:#?}");
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let chunked = chunk(&text, python, &limits);
         assert_eq!(
             (chunked.how, chunked.facts_missing),
-            (How::Lines("parse_timeout"), Some("parse_timeout"))
+            (ChunkingMethod::Lines("parse_timeout"), Some("parse_timeout"))
         );
         assert!(!chunked.chunks.is_empty());
         assert_eq!(chunk("said", None, &limits).facts_missing, None, "nothing was looked for");
@@ -188,7 +188,7 @@ mod tests {
         let in_time = Stop::new(Duration::from_secs(600), &|| false);
         let over = Stop::new(Duration::ZERO, &|| false);
         let outcome = syntax::with_outline(&text, ".", grammar, &in_time, |outline, nodes| {
-            let mut chunked = Chunked::new(Vec::new(), How::Syntax);
+            let mut chunked = Chunked::new(Vec::new(), ChunkingMethod::Syntax);
             add_facts(&mut chunked, grammar, outline, nodes, &over)
         });
         assert_eq!(outcome, Ok(Err("facts_timeout")));

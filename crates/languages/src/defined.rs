@@ -12,7 +12,7 @@ pub(super) const DEFINITIONS_MAX: usize = 4096;
 
 /// A definition. It is listed in the chunk that contains its name, so that each is listed once.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Defined {
+pub struct ChunkDefinition {
     /// Simple name. For an anonymous handler, the call that it is passed to: `app.get('/x')`.
     pub name: String,
     /// The name, qualified with those of the enclosing definitions: `Outer.inner`, or with the language's own separator.
@@ -36,7 +36,7 @@ pub struct Defined {
     pub facts: Vec<(Field, String)>,
 }
 
-impl Defined {
+impl ChunkDefinition {
     /// The folded names by which it can be found; empty for sections, whose headings and keys are not names of code, and for
     /// `impl`s, which only repeat a name defined elsewhere.
     #[must_use]

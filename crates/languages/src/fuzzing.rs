@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::chunking::chunk_until;
 use super::risk::{RuleSet, analyse};
 use super::stop::Stop;
-use super::{Chunk, ChunkLimits, Chunked, How, Language, PARSED};
+use super::{Chunk, ChunkLimits, Chunked, ChunkingMethod, Language, PARSED};
 
 /// Small sizes, so that short texts are split and merged. The fuzzer limits the time itself.
 const LIMITS: ChunkLimits = ChunkLimits {
@@ -47,7 +47,7 @@ pub fn chunks(data: &[u8]) {
     let text = String::from_utf8_lossy(text).replace('\0', " ");
     let stop = Stop::new(LIMITS.parse_timeout, &|| false);
     let chunked = chunk_until(&text, Some(language), &LIMITS, &stop);
-    assert_ne!(chunked.how, How::Lines("parse_failed"), "{}", language.id);
+    assert_ne!(chunked.how, ChunkingMethod::Lines("parse_failed"), "{}", language.id);
     covers(&text, &chunked.chunks, language.id);
     assert!(chunked.chunks.len() <= LIMITS.chunks_max, "{}", language.id);
     let (length, steps, size) = (text.len(), stop.steps(), size(&chunked));
@@ -83,7 +83,7 @@ pub fn covers(text: &str, chunks: &[Chunk], what: &str) {
 /// Size of the output: bytes of texts, and an approximation for facts.
 pub fn size(chunked: &Chunked) -> usize {
     let chunks = chunked.chunks.iter().map(|chunk| {
-        let own = |one: &super::Defined| {
+        let own = |one: &super::ChunkDefinition| {
             let facts: usize = one.facts.iter().map(|(_, value)| 8 + value.len()).sum();
             let named = one.name.len() + one.qualified.len() + one.signature.as_ref().map_or(0, String::len);
             facts + named

@@ -43,9 +43,9 @@ mod properties;
 #[cfg(test)]
 mod samples;
 
-pub use chunk::{Chunk, Chunked, How, MISSING_FACTS};
+pub use chunk::{Chunk, Chunked, ChunkingMethod, MISSING_FACTS};
 pub use chunking::{CHUNKER_VERSION, PARSED_BYTES_MAX, by_lines, chunk, chunk_while};
-pub use defined::{Defined, container, name_forms};
+pub use defined::{ChunkDefinition, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;
 pub use language::Language;

@@ -1,7 +1,7 @@
 //! Names chunks: the main definition, all defined names, and the signature of each.
 
 use super::chunk::Chunk;
-use super::defined::Defined;
+use super::defined::ChunkDefinition;
 use super::facts::Facts;
 use super::lines::{Lines, Piece};
 use super::stop::{Stop, Stopped};
@@ -100,8 +100,8 @@ impl Names<'_> {
     }
 
     /// The entry of a definition in the chunk; its facts are added later.
-    fn defined(&mut self, definition: &Definition) -> Defined {
-        Defined {
+    fn defined(&mut self, definition: &Definition) -> ChunkDefinition {
+        ChunkDefinition {
             name: definition.name.clone(),
             qualified: definition.qualified.clone(),
             kind: definition.kind,

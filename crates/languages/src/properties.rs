@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::fuzzing::covers;
-use super::{ChunkLimits, Chunked, How, Language, PARSED, all, chunk};
+use super::{ChunkLimits, Chunked, ChunkingMethod, Language, PARSED, all, chunk};
 
 const SMALL: ChunkLimits = ChunkLimits {
     chars_target: 60,
@@ -177,9 +177,9 @@ fn without_time_or_grammar_files_are_split_by_lines_with_the_reason() {
     let text = sample(PARSED[0]).repeat(2000);
     let limits = ChunkLimits { parse_timeout: Duration::ZERO, chunks_max: 100_000, ..ChunkLimits::default() };
     let late = chunk(&text, Some(PARSED[0]), &limits);
-    assert_eq!(late.how, How::Lines("parse_timeout"));
+    assert_eq!(late.how, ChunkingMethod::Lines("parse_timeout"));
     check(&text, &late, "late");
     let plain = all().find(|language| !language.has_grammar());
-    assert_eq!(chunk("a\n", plain, &limits).how, How::Lines("no_grammar"));
+    assert_eq!(chunk("a\n", plain, &limits).how, ChunkingMethod::Lines("no_grammar"));
     assert!(chunk("", None, &limits).chunks.is_empty());
 }

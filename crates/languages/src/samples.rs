@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{ChunkLimits, Chunked, How, PARSED, chunk};
+use super::{ChunkLimits, Chunked, ChunkingMethod, PARSED, chunk};
 
 /// Small, so that short samples are split and merged.
 const LIMITS: ChunkLimits = ChunkLimits {
@@ -37,7 +37,7 @@ fn every_sample_has_the_expected_chunks() {
         let sample = std::fs::read_to_string(folder.join("sample.txt")).unwrap_or_default();
         let expected = std::fs::read_to_string(folder.join("sample.chunks")).unwrap_or_default();
         let chunked = chunk(&sample, Some(language), &LIMITS);
-        assert_eq!(chunked.how, How::Syntax, "{}", language.id);
+        assert_eq!(chunked.how, ChunkingMethod::Syntax, "{}", language.id);
         let actual = listing(&chunked);
         if actual != expected || actual.is_empty() {
             writeln!(wrong, "=== {}\n{actual}", language.id).unwrap();

@@ -1,10 +1,10 @@
-//! Failpoints: named places at which tests abort the process, as a power cut would. Debug builds only.
+//! Failpoints: named places where tests abort the process without cleanup, as a power cut would. Debug builds only.
 //!
-//! `PAIROFCLEATS_FAILPOINT=index.batch_written:2` aborts the process when it reaches that place for the second time, without any
-//! cleanup. A new step that writes needs a failpoint behind it; the tests go through all of them.
+//! `PAIROFCLEATS_FAILPOINT=index.batch_written:2` aborts the process when it reaches the failpoint for the second time. A new
+//! step that writes needs a failpoint after it; the tests abort at each of them.
 //!
-//! `PAIROFCLEATS_LIE=open:3:client-b` makes a project look-up return the wrong project, `client-b`, on every third call. The code
-//! that uses the look-up must notice.
+//! `PAIROFCLEATS_WRONG_LOOKUP=open:3:client-b` makes every third lookup of the kind `open` return the wrong project, `client-b`.
+//! The code that uses the lookup must detect this.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,47 +45,48 @@ pub const ALL: &[&str] = &[
     "delete.rows_removed",
 ];
 
-/// The failpoint that aborts, and on which of its visits.
+/// The failpoint that aborts, and the visit on which it does.
 static ABORT_AT: LazyLock<Option<(String, usize)>> = LazyLock::new(|| {
     let text = config::failpoint()?;
     let (name, count) = text.rsplit_once(':').unwrap_or((&text, "1"));
     Some((name.to_owned(), count.parse().unwrap_or(1)))
 });
 
-/// The look-ups that can return the wrong project: `resolve` the project of a call, `open` a project by id, and the `role` of its
-/// transactions.
-pub const LIES: &[&str] = &["resolve", "open", "role"];
+/// The lookups that can return the wrong project: `resolve`, the project of a call; `open`, a project by its id; `role`, the
+/// database role of its transactions.
+pub const LOOKUPS: &[&str] = &["resolve", "open", "role"];
 
-/// The look-up that lies, on every how many calls, and the project that it returns.
-static LIE: LazyLock<Option<(String, usize, String)>> = LazyLock::new(|| {
-    let text = config::lie()?;
+/// The lookup that returns the wrong project, the interval in calls, and that project.
+static WRONG_LOOKUP: LazyLock<Option<(String, usize, String)>> = LazyLock::new(|| {
+    let text = config::wrong_lookup()?;
     let mut parts = text.splitn(3, ':');
     Some((parts.next()?.to_owned(), parts.next()?.parse().ok()?, parts.next()?.to_owned()))
 });
 
-/// The wrong project that the look-up `name` returns, if it lies this time. Never in release builds.
+/// The wrong project that this call of the lookup `name` must return; `None` in release builds.
 #[must_use]
-pub fn lie(name: &'static str) -> Option<&'static str> {
+pub fn wrong_lookup(name: &'static str) -> Option<&'static str> {
     if !cfg!(debug_assertions) {
         return None;
     }
-    debug_assert!(LIES.contains(&name), "{name} is not in the list of lies");
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
-    let (wanted, each, said) = LIE.as_ref()?;
-    let lies = wanted == name && (ASKED.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of((*each).max(1));
-    lies.then_some(said.as_str())
+    debug_assert!(LOOKUPS.contains(&name), "{name} is not in LOOKUPS");
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let (lookup, interval, project) = WRONG_LOOKUP.as_ref()?;
+    let is_due =
+        lookup == name && (CALLS.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of((*interval).max(1));
+    is_due.then_some(project.as_str())
 }
 
-/// Reaches a failpoint. Does nothing in release builds.
+/// Marks a failpoint: aborts the process here if the environment selects it. Does nothing in release builds.
 pub fn reach(name: &'static str) {
     if !cfg!(debug_assertions) {
         return;
     }
-    debug_assert!(ALL.contains(&name), "{name} is not in the list of failpoints");
-    static REACHED: AtomicUsize = AtomicUsize::new(0);
-    if let Some((wanted, count)) = ABORT_AT.as_ref()
-        && wanted == name
-        && REACHED.fetch_add(1, Ordering::Relaxed) + 1 == *count
+    debug_assert!(ALL.contains(&name), "{name} is not in ALL");
+    static VISITS: AtomicUsize = AtomicUsize::new(0);
+    if let Some((failpoint, visit)) = ABORT_AT.as_ref()
+        && failpoint == name
+        && VISITS.fetch_add(1, Ordering::Relaxed) + 1 == *visit
     {
         std::process::abort();
     }

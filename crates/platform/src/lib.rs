@@ -1,11 +1,11 @@
-//! Services of the operating system, each within bounds: untrusted files beneath a root, child processes, free disk space,
-//! outbound HTTP, logs and metrics; hashing and blocking tasks for all packages.
+//! Operating system services with limits: untrusted files, child processes and their sandbox, free disk space, outbound HTTP,
+//! logs and metrics; also hashing and blocking tasks for all packages.
 
-pub mod beneath;
+pub mod disk_space;
 pub mod failpoints;
 pub mod outbound;
 pub mod process;
-pub mod room;
+pub mod safe_open;
 pub mod sha256;
 pub mod task;
 pub mod telemetry;

@@ -1,7 +1,7 @@
-//! The few calls that leave this process: HTTP to where the operator's own configuration points.
+//! Outbound HTTP, only to addresses that the operator configured.
 //!
-//! One way out, so that each of them is bounded alike: time over all, size of the answer, no redirect to where
-//! nobody configured, no proxy out of the environment. Files come through [`download()`].
+//! All requests have the same limits: total time, response size, no redirects, no proxy from the environment. [`download()`]
+//! fetches files and follows redirects only to trusted addresses.
 
 mod download;
 
@@ -18,47 +18,46 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use contract::TOOLING_VERSION;
 
-pub use download::{Download, Fetched, download};
+pub use download::{DownloadOutcome, DownloadRequest, download};
 pub use reqwest::Url;
 
-/// A client for one purpose of the configuration. Cheap to clone.
+/// A client for JSON over HTTP. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Outbound {
+pub struct HttpClient {
     client: reqwest::Client,
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug)]
-pub enum Problem {
-    /// The address is none that may be called.
-    Address(String),
-    /// Nobody answered, or not within the time.
+pub enum HttpError {
+    /// The URL is malformed or its scheme is not allowed.
+    InvalidUrl(String),
+    /// The connection failed or timed out.
     Unreachable(String),
-    /// Another status than 200; redirects are not followed.
+    /// The status is not 200; redirects are not followed.
     Status(u16),
-    /// The answer is longer than this many bytes.
+    /// The response exceeds this limit in bytes.
     TooLarge(usize),
-    /// The answer is not what was asked for.
+    /// The response is not the expected JSON.
     Malformed(String),
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address(what) => write!(f, "the address cannot be used: {what}"),
-            Self::Unreachable(what) => write!(f, "no answer: {what}"),
-            Self::Status(status) => write!(f, "the answer has status {status}"),
-            Self::TooLarge(limit) => write!(f, "the answer is longer than {limit} bytes"),
-            Self::Malformed(what) => write!(f, "the answer is malformed: {what}"),
+            Self::InvalidUrl(reason) => write!(f, "the URL is invalid: {reason}"),
+            Self::Unreachable(reason) => write!(f, "no answer: {reason}"),
+            Self::Status(status) => write!(f, "the response has status {status}"),
+            Self::TooLarge(bytes_max) => write!(f, "the response is longer than {bytes_max} bytes"),
+            Self::Malformed(reason) => write!(f, "the response is malformed: {reason}"),
         }
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for HttpError {}
 
-impl From<reqwest::Error> for Problem {
-    /// The whole chain, because the outermost text alone never says what happened; without the address, which
-    /// may hold a password.
+impl From<reqwest::Error> for HttpError {
+    /// Joins the messages of all sources, because the outermost one is unspecific. Omits the URL, which may contain a password.
     fn from(error: reqwest::Error) -> Self {
         let error = error.without_url();
         let mut text = error.to_string();
@@ -71,91 +70,91 @@ impl From<reqwest::Error> for Problem {
     }
 }
 
-impl Outbound {
-    /// A client whose calls take at most `budget`, from the look-up of the name to the last byte.
+impl HttpClient {
+    /// A client whose requests take at most `timeout`, from name resolution to the last byte.
     ///
     /// # Errors
-    /// When TLS cannot be set up at all.
-    pub fn new(budget: Duration) -> Result<Self, Problem> {
-        // Calls are minutes apart; a connection kept for the next one would be a dead one.
-        Self::keeping(budget, 0)
+    /// If TLS cannot be set up.
+    pub fn new(timeout: Duration) -> Result<Self, HttpError> {
+        // Requests are minutes apart, so an idle connection would be closed before the next one.
+        Self::with_idle_connections(timeout, 0)
     }
 
-    /// The same for calls in a row, which share a connection.
+    /// As [`HttpClient::new`], but successive requests share a connection.
     ///
     /// # Errors
-    /// As [`Outbound::new`].
-    pub fn for_many_calls(budget: Duration) -> Result<Self, Problem> {
-        Self::keeping(budget, 1)
+    /// As [`HttpClient::new`].
+    pub fn with_keep_alive(timeout: Duration) -> Result<Self, HttpError> {
+        Self::with_idle_connections(timeout, 1)
     }
 
-    fn keeping(budget: Duration, connections: usize) -> Result<Self, Problem> {
+    fn with_idle_connections(timeout: Duration, idle_max: usize) -> Result<Self, HttpError> {
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls().map_err(|error| Problem::Unreachable(error.to_string()))?)
-            .timeout(budget)
-            .connect_timeout(budget)
+            .tls_backend_preconfigured(tls().map_err(|error| HttpError::Unreachable(error.to_string()))?)
+            .timeout(timeout)
+            .connect_timeout(timeout)
             .redirect(Policy::none())
             .no_proxy()
-            .pool_max_idle_per_host(connections)
+            .pool_max_idle_per_host(idle_max)
             .user_agent(format!("pairofcleats/{TOOLING_VERSION}"))
             .build()?;
         Ok(Self { client })
     }
 
-    /// What `url` answers, at most `bytes_max` of JSON.
+    /// Sends a GET request and returns the JSON of the response, at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// Anything but a whole JSON document with status 200 is a [`Problem`].
-    pub async fn get_json(&self, url: &Url, bytes_max: usize) -> Result<Value, Problem> {
-        json_of(self.client.get(url.clone()).header("accept", "application/json").send().await?, bytes_max)
-            .await
+    /// [`HttpError`], unless the response is a whole JSON document with status 200.
+    pub async fn get_json(&self, url: &Url, bytes_max: usize) -> Result<Value, HttpError> {
+        let request = self.client.get(url.clone()).header("accept", "application/json");
+        read_json(request.send().await?, bytes_max).await
     }
 
-    /// What `url` answers to `body`, at most `bytes_max` of JSON.
+    /// Sends a POST request with `body` and returns the JSON of the response, at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// As [`Outbound::get_json`].
-    pub async fn post_json(&self, url: &Url, body: &Value, bytes_max: usize) -> Result<Value, Problem> {
-        json_of(self.client.post(url.clone()).json(body).send().await?, bytes_max).await
+    /// As [`HttpClient::get_json`].
+    pub async fn post_json(&self, url: &Url, body: &Value, bytes_max: usize) -> Result<Value, HttpError> {
+        read_json(self.client.post(url.clone()).json(body).send().await?, bytes_max).await
     }
 }
 
-async fn json_of(mut answer: reqwest::Response, bytes_max: usize) -> Result<Value, Problem> {
-    if answer.status() != reqwest::StatusCode::OK {
-        return Err(Problem::Status(answer.status().as_u16()));
+async fn read_json(mut response: reqwest::Response, bytes_max: usize) -> Result<Value, HttpError> {
+    if response.status() != reqwest::StatusCode::OK {
+        return Err(HttpError::Status(response.status().as_u16()));
     }
     let mut body = Vec::new();
-    while let Some(part) = answer.chunk().await? {
-        if body.len() + part.len() > bytes_max {
-            return Err(Problem::TooLarge(bytes_max));
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > bytes_max {
+            return Err(HttpError::TooLarge(bytes_max));
         }
-        body.extend_from_slice(&part);
+        body.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&body).map_err(|error| Problem::Malformed(error.to_string()))
+    serde_json::from_slice(&body).map_err(|error| HttpError::Malformed(error.to_string()))
 }
 
-/// An address over HTTP or HTTPS.
+/// Parses an `http` or `https` URL.
 ///
 /// # Errors
-/// [`Problem::Address`] says what is wrong with it.
-pub fn http_url(text: &str) -> Result<Url, Problem> {
-    let url = Url::parse(text).map_err(|error| Problem::Address(error.to_string()))?;
+/// [`HttpError::InvalidUrl`] with the reason.
+pub fn http_url(text: &str) -> Result<Url, HttpError> {
+    let url = Url::parse(text).map_err(|error| HttpError::InvalidUrl(error.to_string()))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        other => Err(Problem::Address(format!("`{other}` is neither http nor https"))),
+        other => Err(HttpError::InvalidUrl(format!("`{other}` is neither http nor https"))),
     }
 }
 
-/// The same where nobody between may read or change what is said: HTTPS, or a host that is this machine.
+/// Parses a URL whose traffic nobody else can read or change: HTTPS, or HTTP to a loopback host.
 ///
 /// # Errors
-/// As [`http_url`], and for plain HTTP to another machine.
-pub fn private_url(text: &str) -> Result<Url, Problem> {
+/// As [`http_url`], and for HTTP to another host.
+pub fn https_or_loopback_url(text: &str) -> Result<Url, HttpError> {
     let url = http_url(text)?;
     if url.scheme() == "https" || is_loopback(&url) {
         Ok(url)
     } else {
-        Err(Problem::Address("plain http is only for this machine; use https".to_owned()))
+        Err(HttpError::InvalidUrl("http is allowed only to this machine; use https".to_owned()))
     }
 }
 
@@ -164,15 +163,15 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// TLS by our own library and the platform's certificate authorities, chosen here and not process-wide.
+/// TLS by rustls with the platform's certificate authorities, configured per client instead of process-wide.
 fn tls() -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?;
     match builder.clone().with_platform_verifier() {
         Ok(builder) => Ok(builder.with_no_client_auth()),
-        // A bare container may have no authorities; plain HTTP beside it still works.
+        // A minimal container may have no certificate authorities; HTTP still works.
         Err(error) => {
-            tracing::warn!("no https address can be verified: {error}");
+            tracing::warn!("no certificate authorities, so https requests will fail: {error}");
             Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
         }
     }
@@ -183,16 +182,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_http_and_only_this_machine_without_tls() {
+    fn only_http_and_https_and_http_only_to_loopback() {
         for bad in ["", "host:80/x", "ftp://host", "file:///etc/passwd", "/relative"] {
             assert!(http_url(bad).is_err(), "{bad}");
         }
         for good in ["https://host/x", "http://localhost:1", "http://127.0.0.9/x", "http://[::1]:8/"] {
-            assert!(private_url(good).is_ok(), "{good}");
+            assert!(https_or_loopback_url(good).is_ok(), "{good}");
         }
         for bad in ["http://host", "http://10.0.0.1", "http://localhost.host", "http://127.0.0.1.host"] {
             assert!(http_url(bad).is_ok(), "{bad}");
-            assert!(private_url(bad).is_err(), "{bad}");
+            assert!(https_or_loopback_url(bad).is_err(), "{bad}");
         }
     }
 }

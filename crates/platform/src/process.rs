@@ -1,9 +1,9 @@
 //! Child processes that are ended with all their descendants: at a deadline, on cancellation, or when this process ends.
 //!
-//! This is the only place that starts programs. A run of a [`Program`] owns a process group with the child, its descendants and
-//! a guard. The guard is a small shell that reads from a pipe which only this process holds open; when this process is gone,
-//! however it ended, the pipe closes and the guard ends the group. A [`worker::Worker`] is a long-lived child that answers
-//! requests; [`sandbox`] takes privileges from a child before it reads untrusted input.
+//! This is the only module that starts programs. A run of a [`Program`] owns a process group with the child, its descendants and
+//! a guard. The guard is a shell that reads from a pipe whose write end only this process has. However this process ends, the
+//! pipe closes and the guard ends the group. A [`worker::Worker`] is a long-lived child that answers requests; [`sandbox`] drops
+//! the privileges of a child before it reads untrusted input.
 
 pub mod sandbox;
 pub mod worker;
@@ -25,26 +25,26 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use contract::config;
 use contract::{ErrorCode, Fault};
 
-/// Bytes that are kept of the end of each stream, where programs report why they failed.
+/// Bytes kept from the end of each output stream, where programs report why they failed.
 const TAIL_BYTES: usize = 64 * 1024;
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a stream is read after the child ended: a process that left the group may keep it open.
+/// Time limit of reading a stream after the child ended: a process that left the group may keep it open.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Time between two checks of a running child.
 const POLL: Duration = Duration::from_millis(10);
-/// The guard's script: waits until its input is closed, then ends its process group as [`ProcessGroup`] would: SIGTERM, three
-/// seconds, SIGKILL. `kill 0` signals the guard's own group, so it can never hit another one.
+/// The guard's script: waits until its input is closed, then ends its process group as dropping a [`ProcessGroup`] does: SIGTERM,
+/// and SIGKILL three seconds later. `kill 0` signals the guard's own group, so it cannot hit another one.
 const GUARD: &str = "trap '' TERM INT HUP; read -r line; kill -s TERM 0; sleep 3; kill -s KILL 0";
 
 /// The exit status of a child, and the end of its output.
 #[derive(Debug)]
 pub struct ProgramOutput {
-    /// Its exit status.
+    /// The exit status.
     pub status: ExitStatus,
-    /// The last 64 KiB of its standard output.
+    /// The last 64 KiB of standard output.
     pub stdout: Vec<u8>,
-    /// The last 64 KiB of its standard error.
+    /// The last 64 KiB of standard error.
     pub stderr: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl ProgramOutput {
     }
 }
 
-/// A program with its arguments. It can only be started together with the guard that ends it.
+/// A program with its arguments, environment and input.
 #[derive(Debug)]
 pub struct Program {
     command: Command,
@@ -92,7 +92,7 @@ impl Program {
         self
     }
 
-    /// Sets an environment variable; the others are those of this process.
+    /// Sets an environment variable, in addition to the inherited ones.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
@@ -106,45 +106,45 @@ impl Program {
         self
     }
 
-    /// Clears its environment: that of this process may contain passwords.
+    /// Inherits no environment variables: those of this process may contain passwords.
     #[must_use]
     pub fn env_clear(mut self) -> Self {
         self.command.env_clear();
         self
     }
 
-    /// Sets its standard input, which is empty by default.
+    /// Sets the standard input; default: empty.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();
         self
     }
 
-    /// Its name in messages.
+    /// The name of the program in messages.
     #[must_use]
     pub fn name(&self) -> String {
         self.command.get_program().to_string_lossy().into_owned()
     }
 
-    /// Runs the program in a process group of its own and waits for it. Blocks; `cancelled` is called every 10 ms. After
-    /// `timeout`, or when cancelled, the whole group gets SIGTERM and three seconds later SIGKILL. When this process ends first,
-    /// the group ends with it.
+    /// Runs the program in a process group of its own and waits for it. Blocks; calls `cancelled` every 10 ms. After `timeout`,
+    /// or when cancelled, sends SIGTERM to the group, and SIGKILL three seconds later. If this process ends first, the group
+    /// ends too.
     ///
     /// A failed exit status is not an error here. A process that leaves the group (a daemon) is not ended.
     ///
     /// # Errors
-    /// `TOOLCHAIN_MISSING` when there is no such program, `TOOL_TIMEOUT`, `CANCELLED`, and `INTERNAL` when the child
-    /// cannot be started or watched.
+    /// `TOOLCHAIN_MISSING` if the program does not exist, `TOOL_TIMEOUT`, `CANCELLED`, `INTERNAL` if the child cannot be started
+    /// or waited for.
     pub fn run(self, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<ProgramOutput, Fault> {
         let name = self.name();
         let Program { command, input } = self;
         let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
         let mut group = ProcessGroup::start(command, stdin).map_err(|error| not_started(&name, error))?;
-        feed(group.child.stdin.take(), input);
-        let stdout = tail(group.child.stdout.take());
-        let stderr = tail(group.child.stderr.take());
+        write_in_background(group.child.stdin.take(), input);
+        let stdout = read_tail(group.child.stdout.take());
+        let stderr = read_tail(group.child.stderr.take());
         let deadline = Instant::now() + timeout;
-        while !group.ended() {
+        while !group.has_ended() {
             if cancelled() {
                 return Err(Fault::new(ErrorCode::Cancelled, format!("`{name}` was cancelled.")));
             }
@@ -152,66 +152,67 @@ impl Program {
                 let seconds = timeout.as_secs_f64();
                 return Err(Fault::new(
                     ErrorCode::ToolTimeout,
-                    format!("`{name}` took longer than {seconds} s."),
+                    format!("`{name}` timed out after {seconds} s."),
                 )
-                .with_hint("Try again; if it stays slow, look at the network or the machine's load."));
+                .with_hint("Try again; if that fails too, check the network and the load of this machine."));
             }
             thread::sleep(POLL);
         }
         let (stdout, stderr) = (group.drain(&stdout), group.drain(&stderr));
-        let status =
-            group.reap().map_err(|error| Fault::internal(format!("`{name}` could not be watched"), error))?;
+        let status = group.reap().map_err(|error| {
+            Fault::internal(format!("The exit status of `{name}` could not be read."), error)
+        })?;
         Ok(ProgramOutput { status, stdout, stderr })
     }
 }
 
-/// The path to start `program` from: `/proc/self/exe` if `program` is the file that this process runs, so that the same version
-/// starts even after an upgrade replaced the file; else `program` itself.
+/// The path to start `program` from: `/proc/self/exe` if `program` is the executable of this process, so that the same version
+/// starts even if an upgrade replaces the file; else `program` itself.
 #[must_use]
 pub fn executable_path(program: &Path) -> PathBuf {
     let running = Path::new("/proc/self/exe");
-    let identity = |path: &Path| fs::metadata(path).ok().map(|of| (of.dev(), of.ino()));
+    let identity = |path: &Path| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
     match (identity(running), identity(program)) {
         (Some(own), Some(other)) if own == other => running.to_owned(),
         _ => program.to_owned(),
     }
 }
 
-/// Starts `program` detached: in a process group of its own, without input and output. It outlives this process and does not get
-/// signals of its terminal.
+/// Starts `program` detached: in a process group of its own, without input and output. It outlives this process and gets no
+/// signals from its terminal.
 ///
 /// # Errors
-/// `TOOLCHAIN_MISSING` when there is no such program, and `INTERNAL` when it cannot be started.
+/// `TOOLCHAIN_MISSING` if the program does not exist; `INTERNAL` if it cannot be started.
 pub fn start_detached(program: Program) -> Result<(), Fault> {
     let Program { mut command, .. } = program;
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().map_err(|error| not_started(&name, error))?;
-    // Reaps it if it ends first, so that no zombie is left.
+    // Reap the child if it ends before this process, so that no zombie is left.
     thread::spawn(move || child.wait());
     Ok(())
 }
 
-/// When set, ONNX Runtime neither creates a device id nor records hardware data.
+/// If set, ONNX Runtime neither creates a device id nor records hardware data.
 const ORT_TELEMETRY_OFF: &str = "ORT_DISABLE_TELEMETRY";
 
-/// Executes this program again, once, with an environment variable that keeps ONNX Runtime from writing to the user's home.
+/// Re-executes this program, once, with an environment variable that keeps ONNX Runtime from writing to the user's home.
 ///
-/// The library writes when it is loaded, before its API can disable that, and a running process cannot safely change its
-/// environment. So the program replaces itself by `exec`, with the same process id, arguments and streams. If that fails, it
+/// The library writes while it is loaded, before its API can disable that, and a running process cannot safely change its
+/// environment. So the process replaces itself by `exec`, with the same process id, arguments and streams. If `exec` fails, it
 /// continues.
 pub fn disable_ort_telemetry() {
-    if config::is_set(ORT_TELEMETRY_OFF) {
+    if config::is_env_set(ORT_TELEMETRY_OFF) {
         return;
     }
     if let Ok(program) = std::env::current_exe() {
         let mut arguments = std::env::args_os();
-        let mut again = Command::new(program);
+        let mut command = Command::new(program);
         if let Some(name) = arguments.next() {
-            again.arg0(name);
+            command.arg0(name);
         }
         // `exec` returns only if it failed.
-        drop(again.args(arguments).env(ORT_TELEMETRY_OFF, "1").exec());
+        drop(command.args(arguments).env(ORT_TELEMETRY_OFF, "1").exec());
     }
 }
 
@@ -221,13 +222,13 @@ fn not_started(name: &str, error: io::Error) -> Fault {
             .with_hint(format!("Install `{name}` and make sure that it is on the PATH."))
             .with_source(error);
     }
-    Fault::internal(format!("`{name}` could not be started"), error)
+    Fault::internal(format!("`{name}` could not be started."), error)
 }
 
 /// A child and its process group; dropping it ends both.
 ///
-/// The leader of the group is the guard, or the child where there is none. It is reaped last: until then the kernel does not
-/// reuse its process id, which is also the group's id, so that no signal can hit another process.
+/// The guard leads the group, or the child if there is no guard. The leader is reaped last: until then the kernel does not reuse
+/// its process id, which is also the id of the group, so no signal can hit another process.
 struct ProcessGroup {
     child: Child,
     guard: Option<Child>,
@@ -250,18 +251,18 @@ impl ProcessGroup {
 
     fn signal(&self, signal: Signal) {
         let leader = self.guard.as_ref().unwrap_or(&self.child);
-        // Fails only when the group is gone already.
+        // Fails only if the group has ended.
         let _ = kill_process_group(Pid::from_child(leader), signal);
     }
 
     /// Whether the child has ended; does not reap it.
-    fn ended(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        // An error means that there is no such child (any more).
-        !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), look), Ok(None))
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        // An error means that the child does not exist any more.
+        !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
     }
 
-    /// The end of a stream. Descendants that still hold it open are killed.
+    /// Waits for the end of a stream and returns its tail. Kills descendants that keep the stream open.
     fn drain(&self, stream: &Receiver<Vec<u8>>) -> Vec<u8> {
         stream.recv_timeout(DRAIN).unwrap_or_else(|_| {
             self.signal(Signal::KILL);
@@ -269,7 +270,7 @@ impl ProcessGroup {
         })
     }
 
-    /// Kills what is left of the group, and reaps the child and its guard.
+    /// Kills the rest of the group, and reaps the child and its guard.
     fn reap(&mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         self.reaped = true;
@@ -280,7 +281,7 @@ impl ProcessGroup {
 }
 
 /// Starts a guard as the leader of a new process group. `None` on a system without a shell: then the child leads the group, and
-/// may outlive this process when that is killed.
+/// may outlive this process if this process is killed.
 fn start_guard() -> Option<Child> {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", GUARD]).current_dir("/").process_group(0);
@@ -288,17 +289,17 @@ fn start_guard() -> Option<Child> {
     started.inspect_err(|error| tracing::debug!(%error, "a child process runs without a guard")).ok()
 }
 
-/// Ends a guard whose group is gone.
+/// Ends a guard whose group has ended.
 fn end_guard(mut guard: Child) {
-    // Both fail only when it is gone already.
+    // Both fail only if the guard has ended.
     let _ = guard.kill();
     let _ = guard.wait();
 }
 
-/// Writes `input` on a thread of its own, so that a child that reads slowly does not delay deadline and cancellation.
-fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
+/// Writes `input` on a thread, so that a child that reads slowly does not delay deadline and cancellation.
+fn write_in_background(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
     if let Some(mut stdin) = stdin {
-        // A child need not read all of its input.
+        // Ignore errors: a child need not read all of its input.
         thread::spawn(move || drop(stdin.write_all(&input)));
     }
 }
@@ -310,15 +311,15 @@ impl Drop for ProcessGroup {
         }
         self.signal(Signal::TERM);
         let deadline = Instant::now() + GRACE;
-        while !self.ended() && Instant::now() < deadline {
+        while !self.has_ended() && Instant::now() < deadline {
             thread::sleep(POLL);
         }
         let _ = self.reap();
     }
 }
 
-/// Reads `stream` to its end on a thread of its own, so that the child never blocks on a full pipe.
-fn tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+/// Reads `stream` to its end on a thread, so that the child never blocks on a full pipe. The receiver gets the last 64 KiB.
+fn read_tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut kept = VecDeque::new();
@@ -329,7 +330,7 @@ fn tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
                 kept.drain(..kept.len().saturating_sub(TAIL_BYTES));
             }
         }
-        // Fails when the receiver was dropped, with the child.
+        // Fails if the receiver was dropped together with the child.
         let _ = sender.send(kept.into());
     });
     receiver
@@ -349,8 +350,8 @@ mod tests {
         Program::new("sh").args(["-c", script])
     }
 
-    fn alive(pid: &str) -> bool {
-        // `ps` shows a process that was ended and not yet reaped as Z.
+    fn is_running(pid: &str) -> bool {
+        // `ps` shows Z for a process that has ended and was not reaped.
         let output = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap();
         let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         !state.is_empty() && !state.starts_with('Z')
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_the_whole_tree_even_if_it_ignores_the_polite_signal() {
+    fn ends_all_descendants_even_if_they_ignore_sigterm() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pid");
         let script =
@@ -382,20 +383,20 @@ mod tests {
         let fault = run(shell(&script), LONG, &written).unwrap_err();
         assert_eq!(fault.code, ErrorCode::Cancelled);
         let pid = std::fs::read_to_string(&file).unwrap();
-        let begun = Instant::now();
-        while alive(&pid) {
-            assert!(begun.elapsed() < LONG, "the grandchild lives on");
+        let start = Instant::now();
+        while is_running(&pid) {
+            assert!(start.elapsed() < LONG, "the grandchild still runs");
             thread::sleep(POLL);
         }
     }
 
     #[test]
-    fn input_is_read_to_its_end() {
+    fn input_is_written_to_its_end() {
         let text = "line\n".repeat(100_000);
         let output = run(shell("wc -l").input(text), LONG, &|| false).unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "100000");
         let output = run(shell("wc -c"), LONG, &|| false).unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "nothing unless it is given");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "empty by default");
     }
 
     #[test]
@@ -409,9 +410,9 @@ mod tests {
         let output = run(shell("sleep 600 & echo $!"), LONG, &|| false).unwrap();
         assert!(output.status.success());
         let pid = String::from_utf8(output.stdout).unwrap();
-        let begun = Instant::now();
-        while alive(&pid) {
-            assert!(begun.elapsed() < LONG, "the background process lives on");
+        let start = Instant::now();
+        while is_running(&pid) {
+            assert!(start.elapsed() < LONG, "the background process still runs");
             thread::sleep(POLL);
         }
     }

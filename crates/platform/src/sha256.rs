@@ -1,14 +1,14 @@
-//! SHA-256 of bytes in memory, of readers and of streams, as lower-case hexadecimal text.
+//! SHA-256 of bytes in memory, of readers, and incrementally, as lower-case hexadecimal text.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-/// Bytes that are read at a time; `on_progress` is called as often.
+/// Bytes read at a time; `on_progress` is called after each block.
 const BLOCK_BYTES: usize = 4 << 20;
 
-/// A SHA-256 of bytes that arrive one after the other.
+/// An incremental SHA-256.
 #[derive(Debug, Clone, Default)]
 pub struct Hasher {
     state: Sha256,
@@ -22,7 +22,7 @@ impl Hasher {
         self.bytes += bytes.len() as u64;
     }
 
-    /// Bytes that were added so far.
+    /// Bytes added so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -47,11 +47,11 @@ pub fn digest_hex(bytes: &[u8]) -> String {
     to_hex(&digest(bytes))
 }
 
-/// The hash of everything that `reader` yields, as 64 hexadecimal digits, and its length in bytes. `on_progress` gets the bytes
-/// read so far, every 4 MiB at most. Blocks.
+/// Reads `reader` to its end; returns the hash as 64 hexadecimal digits, and the number of bytes. Calls `on_progress` with the
+/// bytes read so far at least every 4 MiB. Blocks.
 ///
 /// # Errors
-/// Those of the reader.
+/// The reader's errors.
 pub fn hash_reader(mut reader: impl Read, on_progress: impl Fn(u64)) -> io::Result<(String, u64)> {
     let mut hasher = Hasher::default();
     let mut block = vec![0; BLOCK_BYTES];
@@ -66,7 +66,7 @@ pub fn hash_reader(mut reader: impl Read, on_progress: impl Fn(u64)) -> io::Resu
     }
 }
 
-/// `bytes` as lower-case hexadecimal text, two digits a byte.
+/// Formats `bytes` as lower-case hexadecimal text.
 #[must_use]
 pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
@@ -80,11 +80,11 @@ pub fn to_hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The published example of the standard: SHA-256 of `abc`.
+    /// SHA-256 of `abc`, as published in the standard.
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     #[test]
-    fn bytes_readers_and_streams_hash_alike() {
+    fn bytes_readers_and_increments_have_the_same_hash() {
         assert_eq!(digest_hex(b"abc"), ABC);
         assert_eq!(hash_reader(&b"abc"[..], |_| ()).unwrap(), (ABC.to_owned(), 3));
         let mut hasher = Hasher::default();

@@ -1,9 +1,8 @@
-//! Work that blocks, moved off the threads that serve async tasks.
+//! Blocking work, run off the threads of the async runtime.
 
 use contract::Fault;
 
-/// Runs `work` on a thread of the blocking pool and waits for it. When the returned future is dropped, the work still runs to
-/// its end.
+/// Runs `work` on a thread of the blocking pool and waits for it. Dropping the returned future does not stop the work.
 ///
 /// # Errors
 /// The work's own fault; `INTERNAL` if it panicked.

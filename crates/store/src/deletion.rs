@@ -1,6 +1,7 @@
 //! Deletes a project in two steps: marks it as being deleted, which hides it and stops its jobs; then, once no job runs, removes
 //! it in one transaction.
 
+use super::control::locks::AdvisoryLock;
 use super::control::{api_keys, jobs, projects};
 use super::transaction::{ControlTx, Store};
 use crate::postgres::{Pool, SchemaName, sql};
@@ -30,7 +31,7 @@ impl Leftovers {
 pub struct Removed {
     /// The role, if there was one.
     pub role: Option<String>,
-    /// Number of jobs.
+    /// Number of deleted jobs.
     pub jobs: u64,
 }
 
@@ -39,15 +40,16 @@ pub struct Removed {
 /// # Errors
 /// `NO_INDEX` if there is no such project; `ILLEGAL_STATE` if it has unfinished jobs and `force` is false; storage faults.
 pub async fn mark_deleting(store: &Store, id: &ProjectId, force: bool) -> Result<u64, Fault> {
-    let mut control = locked(store, id).await?;
+    let mut control = begin_locked(store, id).await?;
     let Some(state) = projects::state(&mut control, id).await? else {
         let fault = Fault::new(ErrorCode::NoIndex, format!("There is no project `{id}`."));
         return Err(fault.with_hint("`pairofcleats projects` lists them."));
     };
-    let live = jobs::live(&mut control, id).await?;
+    let unfinished = jobs::live(&mut control, id).await?;
     // A repeated call does not need `force`, because the first one passed this check.
-    if live > 0 && !force && state != "deleting" {
-        let fault = Fault::new(ErrorCode::IllegalState, format!("{live} runs of the project are under way."));
+    if unfinished > 0 && !force && state != "deleting" {
+        let fault =
+            Fault::new(ErrorCode::IllegalState, format!("The project has unfinished jobs: {unfinished}."));
         return Err(fault
             .with_hint("Wait until `index_status` shows none, or delete with --force, which stops them."));
     }
@@ -65,12 +67,13 @@ pub async fn running_jobs(store: &Store, id: &ProjectId) -> Result<i64, Fault> {
     Ok(running)
 }
 
-/// The second step: removes the schema, the role, the jobs and the control row of the project in one transaction.
+/// The second step, once [`running_jobs`] is 0: removes the schema, the role, the jobs and all shared rows of the project in one
+/// transaction.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` if the project was not marked; `STORAGE_UNAVAILABLE` while another transaction reads it; storage faults.
 pub async fn remove(store: &Store, id: &ProjectId) -> Result<Removed, Fault> {
-    let mut control = locked(store, id).await?;
+    let mut control = begin_locked(store, id).await?;
     if projects::state(&mut control, id).await?.as_deref() != Some("deleting") {
         return Err(Fault::new(ErrorCode::IllegalState, "The project is not being deleted."));
     }
@@ -104,20 +107,17 @@ pub async fn leftovers(store: &Store, id: &ProjectId, role: Option<&str>) -> Res
 }
 
 /// The ids of valid API keys that list the project. They are not deleted with it.
-pub async fn keys_naming(store: &Store, id: &ProjectId) -> Result<Vec<String>, Fault> {
+pub async fn keys_listing_project(store: &Store, id: &ProjectId) -> Result<Vec<String>, Fault> {
     let mut control = store.control_read().await?;
     let keys = api_keys::ids_naming_project(&mut control, id).await?;
     control.commit().await?;
     Ok(keys)
 }
 
-/// Begins a transaction that holds the project's locks, so that it is neither provisioned nor claimed by a worker meanwhile.
-async fn locked(store: &Store, id: &ProjectId) -> Result<ControlTx, Fault> {
+/// Begins a transaction during which the project is not provisioned and none of its jobs is claimed.
+async fn begin_locked(store: &Store, id: &ProjectId) -> Result<ControlTx, Fault> {
     let mut control = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
-    for lock_name in ["provision", "claim"] {
-        let lock =
-            sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:' || $2 || ':' || $1, 0))");
-        control.tx.execute(lock.bind(id.as_str()).bind(lock_name)).await?;
-    }
+    AdvisoryLock::Provisioning(id.as_str()).acquire(&mut control).await?;
+    AdvisoryLock::Claims(id.as_str()).acquire(&mut control).await?;
     Ok(control)
 }

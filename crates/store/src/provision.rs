@@ -1,5 +1,6 @@
 //! Provisions a project: schema, role, tables and control row in one transaction.
 
+use super::control::locks::AdvisoryLock;
 use super::control::{jobs, modules, projects};
 use super::project::index_state;
 use super::transaction::{ControlTx, Store};
@@ -99,9 +100,7 @@ fn newer() -> Fault {
 
 /// Locks the project against provisioning by other transactions until this one ends.
 pub(super) async fn lock(control: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
-    let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:provision:' || $1, 0))");
-    control.tx.execute(lock.bind(id.as_str())).await?;
-    Ok(())
+    AdvisoryLock::Provisioning(id.as_str()).acquire(control).await
 }
 
 /// Requeues the project's running jobs and invalidates their fence tokens, for a transaction that changes the tables they
@@ -111,9 +110,8 @@ pub(super) async fn end_runs(
     id: &ProjectId,
     schema: &SchemaName,
 ) -> Result<(), Fault> {
-    let claims = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:claim:' || $1, 0))");
-    control.tx.execute(claims.bind(id.as_str())).await?;
-    index_state::end_writers(control, schema).await?;
+    AdvisoryLock::Claims(id.as_str()).acquire(control).await?;
+    index_state::invalidate_fence_tokens(control, schema).await?;
     jobs::requeue_running(control, id).await
 }
 

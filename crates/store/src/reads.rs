@@ -7,7 +7,7 @@ use super::project::{
 use super::{
     Access, Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion, DefinitionRow, FileFacts, Filter,
     IndexOverview, IndexState, LanguageCount, LexicalHit, LexicalQuery, LexicalSource, ModelFacts, Project,
-    ProjectTx, Store, VectorHit, Within,
+    ProjectTx, Store, VectorHit, ChunkSelection,
 };
 use contract::Fault;
 
@@ -97,14 +97,14 @@ reads! {
     /// Chunks that have one of these facts.
     chunks_with(ids: &[i64], flows: bool) -> Vec<i64>: names::chunks_with, chunks_with;
     /// The first chunks of a scope, by path, and their total number.
-    listed(within: &Within, limit: i64) -> (Vec<i64>, i64): filter::listed, listed;
+    listed(selection: &ChunkSelection, limit: i64) -> (Vec<i64>, i64): filter::listed, listed;
 
     /// The document frequencies of terms: the number of chunks that contain each.
     document_frequencies(terms: &[i32]) -> Vec<(i32, i32)>: lexical::document_frequencies, document_frequencies;
     /// The chunks with the best lexical scores.
-    lexical_hits(words: LexicalSource, within: &Within, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
+    lexical_hits(source: LexicalSource, selection: &ChunkSelection, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
     /// The nearest chunks, by an exact scan.
-    vector_hits(within: &Within, query_vector: &[f32], limit: i64) -> Vec<VectorHit>: vectors::candidates_exact, candidates_exact;
+    vector_hits(selection: &ChunkSelection, query_vector: &[f32], limit: i64) -> Vec<VectorHit>: vectors::candidates_exact, candidates_exact;
     /// The vector of a chunk, and whether there is such a chunk.
     vector_of(chunk_id: i64) -> (bool, Option<Vec<f32>>): vectors::of_chunk, of_chunk;
 
@@ -119,7 +119,7 @@ reads! {
     /// The definitions in chunks.
     definitions(ids: &[i64]) -> Vec<DefinitionRow>: definitions::of_chunks, definitions;
     /// The definitions in those chunks of a scope that have one of these facts.
-    named(ids: &[i64], within: &Within, limit: i64) -> Vec<DefinitionRow>: definitions::named, named;
+    named(ids: &[i64], selection: &ChunkSelection, limit: i64) -> Vec<DefinitionRow>: definitions::named, named;
     /// Comments of chunks.
     comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;
     /// The chunks of a file.
@@ -127,31 +127,31 @@ reads! {
     /// The facts of chunks: chunk, field, value.
     names_of(chunk_ids: &[i64]) -> Vec<(i64, i16, String)>: names::of_chunks, names_of_chunks;
     /// Chunks that have a fact, for pairs of a fact and a repository.
-    holders(wanted: &[(i64, i64)], limit: i64) -> Vec<names::Holder>: names::holders, holders;
+    chunks_with_facts(wanted: &[(i64, i64)], limit: i64) -> Vec<names::ChunkWithFact>: names::chunks_with_facts, chunks_with_facts;
     /// The git history of files.
     history_of(file_ids: &[i64]) -> Vec<(i64, FileFacts)>: history::of_files, of_files;
 }
 
 impl Reads {
     /// The chunks that match a filter, in the form that is fastest to search.
-    pub async fn within(&mut self, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
+    pub async fn select_chunks(&mut self, filter: &Filter, rows_max: usize) -> Result<ChunkSelection, Fault> {
         match self {
-            Self::Postgres(tx) => filter::within(tx, filter, rows_max).await,
-            Self::Portable(file) => file.within(filter),
+            Self::Postgres(tx) => filter::select_chunks(tx, filter, rows_max).await,
+            Self::Portable(file) => file.select_chunks(filter),
         }
     }
 
     /// The nearest chunks, approximately, by the HNSW index; in a portable file, by an exact scan.
     pub async fn vector_hits_hnsw(
         &mut self,
-        within: &Within,
+        selection: &ChunkSelection,
         query_vector: &[f32],
         limit: i64,
         ef_search: u32,
     ) -> Result<Vec<VectorHit>, Fault> {
         match self {
-            Self::Postgres(tx) => vectors::candidates_hnsw(tx, within, query_vector, limit, ef_search).await,
-            Self::Portable(file) => file.candidates_exact(within, query_vector, limit),
+            Self::Postgres(tx) => vectors::candidates_hnsw(tx, selection, query_vector, limit, ef_search).await,
+            Self::Portable(file) => file.candidates_exact(selection, query_vector, limit),
         }
     }
 

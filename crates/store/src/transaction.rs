@@ -6,7 +6,7 @@ use super::single_flight::SingleFlight;
 use super::workspace::Project;
 use crate::postgres::{Database, Pool, Query, Tx};
 use contract::Fault;
-use platform::room::Room;
+use platform::disk_space::DiskSpace;
 
 /// Longest pause between two statements of a snapshot, in milliseconds. It is long because the reader may write to a disk
 /// in between, and harmless because a snapshot blocks no other transaction.
@@ -16,7 +16,7 @@ const SNAPSHOT_IDLE_MS_MAX: u64 = 600_000;
 #[derive(Clone)]
 pub struct Store {
     db: Database,
-    room: Room,
+    disk_space: DiskSpace,
     pub(super) provisioning: Arc<SingleFlight>,
 }
 
@@ -35,27 +35,27 @@ impl Store {
     /// A store on a connected database.
     #[must_use]
     pub fn new(db: Database) -> Self {
-        Self { db, room: Room::default(), provisioning: Arc::default() }
+        Self { db, disk_space: DiskSpace::default(), provisioning: Arc::default() }
     }
 
-    /// The same store, whose bulk writes stop when `room` finds too little disk space.
+    /// The same store, whose bulk writes stop when `disk_space` finds too little free space.
     #[must_use]
-    pub fn with_room(self, room: Room) -> Self {
-        Self { room, ..self }
+    pub fn with_disk_space(self, disk_space: DiskSpace) -> Self {
+        Self { disk_space, ..self }
     }
 
     /// The file systems of the database and of this program, as far as they are on this machine.
     #[must_use]
-    pub fn room(&self) -> &Room {
-        &self.room
+    pub fn disk_space(&self) -> &DiskSpace {
+        &self.disk_space
     }
 
     /// Checks that there is disk space for another batch.
     ///
     /// # Errors
-    /// `STORAGE_UNAVAILABLE` if a file system has too little free space ([`Room::check`]).
-    pub async fn require_room(&self) -> Result<(), Fault> {
-        self.room.require(0).await
+    /// `STORAGE_UNAVAILABLE` if a file system has too little free space ([`DiskSpace::check`]).
+    pub async fn require_disk_space(&self) -> Result<(), Fault> {
+        self.disk_space.require(0).await
     }
 
     /// The underlying database.
@@ -66,8 +66,8 @@ impl Store {
 
     /// A store that reports activity of the database to `on_activity` ([`Database::on_activity`]).
     #[must_use]
-    pub fn on_activity(&self, on_activity: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { db: self.db.on_activity(on_activity), ..self.clone() }
+    pub fn with_on_activity(&self, on_activity: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { db: self.db.with_on_activity(on_activity), ..self.clone() }
     }
 
     /// Begins a read-write transaction on the control schema.

@@ -1,4 +1,4 @@
-//! API keys: random, shown once, stored as a hash, with projects, scopes and an expiry.
+//! API keys. A key is random, is shown once and stored as a hash, and has projects, scopes and an expiry.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const PREFIX: &str = "poc_";
 const ID_BYTES: usize = 6;
 /// Random bytes of the secret part.
 const SECRET_BYTES: usize = 32;
-/// Most keys in the cache; when it is full, it is cleared.
+/// Maximum number of keys in the cache. A full cache is cleared.
 const CACHED_KEYS_MAX: usize = 10_000;
 
 /// A key to create.
@@ -26,13 +26,13 @@ pub struct NewKey {
     pub name: String,
     /// The projects it may use.
     pub projects: Projects,
-    /// The kinds of work it may do.
+    /// Its permissions.
     pub scopes: BTreeSet<Scope>,
-    /// Calls per minute; `None`: the server's limit.
+    /// Maximum calls per minute; `None` for the server's limit.
     pub calls_per_minute: Option<u32>,
-    /// Absolute directories that it may index, within those of the project; `None`: all of these.
+    /// Absolute directories that it may index, within those of the project; `None` for all of them.
     pub roots: Option<Vec<PathBuf>>,
-    /// When it expires, milliseconds since the epoch; `None`: never.
+    /// When it expires, milliseconds since the epoch; `None` for never.
     pub expires_ms: Option<i64>,
 }
 
@@ -44,19 +44,19 @@ pub struct IssuedKey {
     pub id: String,
 }
 
-/// Creates a key, and records that in the audit table with the time `now_ms`.
+/// Creates a key at `now_ms`, with an entry in the audit table.
 ///
 /// # Errors
-/// `INTERNAL` when the system gives no random bytes; storage faults.
+/// `INTERNAL` if the system provides no random bytes; storage faults.
 pub async fn issue_key(store: &Store, new: NewKey, now_ms: i64) -> Result<IssuedKey, Fault> {
     let mut random = [0; ID_BYTES + SECRET_BYTES];
-    getrandom::fill(&mut random).map_err(|e| Fault::internal("No random key could be made.", e))?;
+    getrandom::fill(&mut random).map_err(|e| Fault::internal("No random key could be generated.", e))?;
     let (id, secret) = random.split_at(ID_BYTES);
     let id = to_hex(id);
     let secret = format!("{PREFIX}{id}_{}", to_hex(secret));
     let projects = match new.projects {
         Projects::All => None,
-        Projects::These(ids) => Some(ids.iter().map(|id| id.as_str().to_owned()).collect()),
+        Projects::Only(ids) => Some(ids.iter().map(|id| id.as_str().to_owned()).collect()),
     };
     let row = KeyRow {
         id: id.clone(),
@@ -79,7 +79,7 @@ pub async fn issue_key(store: &Store, new: NewKey, now_ms: i64) -> Result<Issued
     Ok(IssuedKey { secret, id })
 }
 
-/// All keys, oldest first, without their secrets, which are not stored.
+/// Returns all keys, oldest first. Their secrets are not stored.
 ///
 /// # Errors
 /// Storage faults.
@@ -104,14 +104,14 @@ pub async fn revoke_key(store: &Store, id: &str, now_ms: i64) -> Result<(), Faul
     control.commit().await
 }
 
-fn audit_entry(what: &str, id: &str, at_ms: i64) -> AuditEntry {
+fn audit_entry(command: &str, id: &str, at_ms: i64) -> AuditEntry {
     let local = Principal::local();
     AuditEntry {
         at_ms,
         principal: local.id,
         name: format!("{}: key:{id}", local.name),
         surface: "cli",
-        tool: what.to_owned(),
+        tool: command.to_owned(),
         project_id: None,
         outcome: "ok",
         duration_ms: 0.0,
@@ -130,19 +130,19 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// A keyring that reads a key again after `cache_for`.
+    /// Creates a keyring that reads a key again after `cache_for`.
     #[must_use]
     pub fn new(cache_for: Duration) -> Self {
         Self { cache_for, cache: Mutex::default() }
     }
 
-    /// Whether a text has the form of a key.
+    /// Whether `text` has the format of a key.
     #[must_use]
     pub fn is_key(text: &str) -> bool {
         id_of(text).is_some()
     }
 
-    /// The principal of a key; `None` when it is unknown, revoked or expired.
+    /// Finds the principal of a key; `None` if the key is unknown, revoked or expired.
     ///
     /// # Errors
     /// Storage faults: a key that cannot be looked up is not accepted.
@@ -150,22 +150,22 @@ impl Keyring {
         let Some(id) = id_of(key) else { return Ok(None) };
         let hash = hash(key);
         let now = Instant::now();
-        if let Some((since, principal)) = self.with(|cache| cache.get(&hash).cloned())
-            && now.duration_since(since) < self.cache_for
+        if let Some((looked_up_at, principal)) = self.with_cache(|cache| cache.get(&hash).cloned())
+            && now.duration_since(looked_up_at) < self.cache_for
         {
             return Ok(Some(principal));
         }
         let mut control = store.control_read().await?;
         let found = api_keys::find(&mut control, id).await?;
         control.commit().await?;
-        // The comparison need not be in constant time: a key has 256 random bits and is hashed before.
+        // The comparison need not take constant time: a key has 256 random bits, and its hash is compared.
         let Some(row) = found.filter(|row| row.live && row.hash == hash) else {
-            self.with(|cache| cache.remove(&hash));
+            self.with_cache(|cache| cache.remove(&hash));
             return Ok(None);
         };
         record_use(store.clone(), id.to_owned());
-        let principal = Arc::new(principal(row)?);
-        self.with(|cache| {
+        let principal = Arc::new(principal_of(row)?);
+        self.with_cache(|cache| {
             if cache.len() >= CACHED_KEYS_MAX {
                 cache.clear();
             }
@@ -174,7 +174,7 @@ impl Keyring {
         Ok(Some(principal))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut KeyCache) -> T) -> T {
+    fn with_cache<T>(&self, act: impl FnOnce(&mut KeyCache) -> T) -> T {
         act(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -193,10 +193,11 @@ fn record_use(store: Store, id: String) {
     });
 }
 
-pub(super) fn principal(row: KeyRow) -> Result<Principal, Fault> {
+/// The principal of a stored key.
+pub(super) fn principal_of(row: KeyRow) -> Result<Principal, Fault> {
     let projects = match row.projects {
         None => Projects::All,
-        Some(ids) => Projects::These(ids.iter().map(|id| ProjectId::parse(id)).collect::<Result<_, _>>()?),
+        Some(ids) => Projects::Only(ids.iter().map(|id| ProjectId::parse(id)).collect::<Result<_, _>>()?),
     };
     Ok(Principal {
         id: format!("key:{}", row.id),
@@ -209,13 +210,13 @@ pub(super) fn principal(row: KeyRow) -> Result<Principal, Fault> {
     })
 }
 
-/// The public part of a key, if the text has the form of one.
+/// The public part of a key; `None` if the text does not have the format of a key.
 fn id_of(key: &str) -> Option<&str> {
     let (id, secret) = key.strip_prefix(PREFIX)?.split_once('_')?;
-    let hexadecimal = |text: &str, bytes: usize| {
+    let is_hex = |text: &str, bytes: usize| {
         text.len() == 2 * bytes && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     };
-    (hexadecimal(id, ID_BYTES) && hexadecimal(secret, SECRET_BYTES)).then_some(id)
+    (is_hex(id, ID_BYTES) && is_hex(secret, SECRET_BYTES)).then_some(id)
 }
 
 fn hash(key: &str) -> [u8; 32] {
@@ -227,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_key_has_the_scopes_of_its_row_and_no_other() {
+    fn a_stored_key_has_exactly_the_scopes_of_its_row() {
         let row = |scopes: &[&str]| KeyRow {
             id: "0a".repeat(6),
             name: "k".to_owned(),
@@ -242,23 +243,19 @@ mod tests {
             last_used_ms: None,
             live: true,
         };
-        let scopes = |row| principal(row).unwrap().scopes.into_iter().collect::<Vec<_>>();
+        let scopes = |row| principal_of(row).unwrap().scopes.into_iter().collect::<Vec<_>>();
         assert_eq!(scopes(row(&["search", "admin"])), [Scope::Search, Scope::Admin]);
         let all = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
-        assert_eq!(
-            scopes(row(&["search", "index", "triage", "admin"])),
-            all,
-            "every scope of its day, named"
-        );
+        assert_eq!(scopes(row(&["search", "index", "triage", "admin"])), all, "every named scope");
         assert_eq!(
             scopes(row(&["*", "all", "a-scope-of-a-newer-program"])),
             [],
-            "and nothing by other words"
+            "unknown scopes are ignored"
         );
     }
 
     #[test]
-    fn only_keys_are_looked_up() {
+    fn only_text_in_the_format_of_a_key_has_an_id() {
         let key = format!("poc_{}_{}", "0a".repeat(6), "f1".repeat(32));
         assert_eq!(id_of(&key), Some("0a0a0a0a0a0a"));
         let upper = key.to_uppercase();

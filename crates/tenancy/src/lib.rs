@@ -1,9 +1,9 @@
-//! Tenancy: which project a call is about, whether its workspace exists, and what the caller may do.
+//! Tenancy: the project of a call, its workspace, and the permissions of the caller.
 //!
-//! [`resolve()`] chooses the project of a call; where nothing names one, [`Workflow`] may. Then [`open`] opens its workspace, or
-//! for a call that writes [`provision`] creates it. A project that a repository's own file chose is written to only if the user
-//! [`Trust`]s the file. The caller is a [`Principal`]: [`Keyring`] finds the one of an API key, [`TokenVerifier`] that of an
-//! access token.
+//! [`resolve()`] chooses the project of a call; if nothing names one, [`Workflow`] can supply it. Then [`open`] opens
+//! its workspace, or [`provision`] creates it for a call that writes. If a file of the repository chose the project,
+//! calls may write only after the user has confirmed that file ([`Trust`]). The caller is a [`Principal`]: [`Keyring`]
+//! finds it by an API key, [`TokenVerifier`] by an access token.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -22,12 +22,12 @@ use store::{self, ModelFacts, Store};
 
 pub use grants::who_may_index;
 pub use keys::{IssuedKey, Keyring, NewKey, issue_key, list_keys, revoke_key};
-pub use oauth::{Denied, ResourceMetadata, TokenVerifier, protected_resource_metadata};
+pub use oauth::{ResourceMetadata, TokenError, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{
     ChosenProject, SESSION_FILE, SESSION_FILE_BYTES_MAX, Session, SessionFile, resolve, session_file,
 };
-pub use roots::{AllowedRoots, RepositoryRoot, check_settings};
+pub use roots::{AllowedRoots, RepositoryRoot, check_root_settings};
 pub use store::{DecidedBy, Project};
 pub use trust::Trust;
 pub use workflow::Workflow;
@@ -38,7 +38,7 @@ pub use workflow::Workflow;
 /// `ILLEGAL_STATE` for a project that a newer version wrote; storage faults.
 pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Result<Option<Project>, Fault> {
     // Tests make this look-up return another project; the comparison below must notice.
-    let other = failpoints::lie("open").map(ProjectId::parse).transpose()?;
+    let other = failpoints::wrong_lookup("open").map(ProjectId::parse).transpose()?;
     let found =
         match store::projects::find_without_transaction(store, other.as_ref().unwrap_or(id), decided_by)
             .await?
@@ -62,8 +62,8 @@ pub fn wrong_project() -> Fault {
         .with_hint("Report it with the request id. Nothing of that project was read or written.")
 }
 
-/// Opens a project and creates its workspace on first use, pinned to `model`; an existing one keeps its own model. Only for calls
-/// that write.
+/// Opens a project and creates its workspace on first use, pinned to `model`; an existing one keeps its own model. Only
+/// for calls that write.
 ///
 /// # Errors
 /// `PERMISSION_DENIED` when the database login may not create it; storage faults.

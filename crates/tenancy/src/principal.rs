@@ -1,4 +1,4 @@
-//! The caller of a request, and what it may do: scopes, in projects.
+//! The authenticated caller of a request: its scopes and projects.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,26 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use contract::{ErrorCode, Fault, ProjectId};
 
-/// A kind of work that a principal may be allowed.
+/// A permission for one kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Questions and reading what is indexed.
+    /// Searching and reading indexed files.
     Search,
-    /// Building and refreshing indexes; makes projects.
+    /// Building and refreshing indexes, which creates projects.
     Index,
     /// Security findings and decisions.
     Triage,
-    /// Keys, upkeep, metrics.
+    /// Keys, maintenance, metrics.
     Admin,
 }
 
 impl Scope {
-    /// All of them, for reading and for telling which there are. Nobody is given what this holds: who gets a scope says so by
-    /// its name.
+    /// All scopes, for parsing and enumerating. Never grants anything: each grant lists its scopes by name.
     pub const ALL: [Self; 4] = [Self::Search, Self::Index, Self::Triage, Self::Admin];
 
-    /// The name in keys, tokens and answers.
+    /// Its name in keys, tokens and answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,7 +37,7 @@ impl Scope {
         }
     }
 
-    /// The scope of that name.
+    /// The scope with this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == text)
@@ -51,84 +50,84 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What the operator on this machine may do. A scope that is added later is added here by hand, where the operator is meant to
-/// have it without a key.
-const OF_THE_OPERATOR: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
+/// The scopes of the operator on this machine. A new scope is added here by hand if the operator shall have it without
+/// a key.
+const OPERATOR_SCOPES: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
 
-/// What everybody may do whom a server without keys lets in. No scope is added: what writes for others or publishes needs a key.
-const OF_ANYBODY: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
+/// The scopes of every caller of a server without keys. No new scope is added: it needs a key.
+const ANONYMOUS_SCOPES: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
 
 /// The projects a principal may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projects {
-    /// Every project, also those that are made later.
+    /// Every project, also those that are created later.
     All,
     /// Only these; the default workspace is one of them only if it is named.
-    These(BTreeSet<ProjectId>),
+    Only(BTreeSet<ProjectId>),
 }
 
 impl Projects {
     /// Whether `id` is one of them.
     #[must_use]
-    pub fn allow(&self, id: &ProjectId) -> bool {
+    pub fn contains(&self, id: &ProjectId) -> bool {
         match self {
             Self::All => true,
-            Self::These(ids) => ids.contains(id),
+            Self::Only(ids) => ids.contains(id),
         }
     }
 }
 
-/// The caller. Each surface makes it for each request; it is never kept with a session.
+/// The caller. Each surface builds it anew for each request; sessions never store it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     /// Stable and unique: `local`, `key:<id>`, `oauth:<issuer>#<subject>`. Sessions and rate limits are per id.
     pub id: String,
-    /// The name that people and the audit table see.
+    /// The name in logs and in the audit table.
     pub name: String,
     /// The projects it may use.
     pub projects: Projects,
-    /// The kinds of work it may do.
+    /// Its permissions.
     pub scopes: BTreeSet<Scope>,
-    /// Calls per minute; `None`: the server's limit.
+    /// Maximum calls per minute; `None` for the server's limit.
     pub calls_per_minute: Option<u32>,
-    /// Directories that it may index, within those of the project; `None`: all of these.
+    /// Directories that it may index, within those of the project; `None` for all of them.
     pub roots: Option<Vec<PathBuf>>,
     /// True for the operator on this machine: the command line, stdio, and loopback without keys.
     pub is_local: bool,
 }
 
 impl Principal {
-    /// The operator on this machine: everything is allowed, because the files are theirs anyway.
+    /// The operator on this machine. Everything is allowed, because the operator can read the files anyway.
     #[must_use]
     pub fn local() -> Self {
         Self {
             id: "local".to_owned(),
             name: "local".to_owned(),
             projects: Projects::All,
-            scopes: OF_THE_OPERATOR.into(),
+            scopes: OPERATOR_SCOPES.into(),
             calls_per_minute: None,
             roots: None,
             is_local: true,
         }
     }
 
-    /// A caller of a server that is open to the network without keys (`access.insecure`): may do what the operator allowed
-    /// everybody, but is not the operator.
+    /// A caller without a key, on a server that is open to the network (`access.insecure`). Has all scopes, but is not
+    /// the operator.
     #[must_use]
     pub fn anonymous() -> Self {
         Self {
             id: "anonymous".to_owned(),
             name: "anonymous".to_owned(),
-            scopes: OF_ANYBODY.into(),
+            scopes: ANONYMOUS_SCOPES.into(),
             is_local: false,
             ..Self::local()
         }
     }
 
-    /// A caller without a key, on routes that need none; may do nothing else.
+    /// A caller without a key, on routes that need none. Has no scopes and no projects.
     #[must_use]
     pub fn nobody() -> Self {
-        let projects = Projects::These(BTreeSet::new());
+        let projects = Projects::Only(BTreeSet::new());
         Self {
             id: "nobody".to_owned(),
             name: "nobody".to_owned(),
@@ -138,42 +137,42 @@ impl Principal {
         }
     }
 
-    /// Whether it may do work of this kind.
+    /// Whether it has this scope.
     #[must_use]
-    pub fn may(&self, scope: Scope) -> bool {
+    pub fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
 
     /// Whether it may use this project.
     #[must_use]
     pub fn may_use(&self, id: &ProjectId) -> bool {
-        self.projects.allow(id)
+        self.projects.contains(id)
     }
 
-    /// Whether it may change what all projects share, such as models, and name files of this machine.
+    /// Whether it may change what all projects share, such as models, and refer to files on this machine.
     #[must_use]
     pub fn is_operator(&self) -> bool {
-        self.is_local || (self.may(Scope::Admin) && self.projects == Projects::All)
+        self.is_local || (self.has_scope(Scope::Admin) && self.projects == Projects::All)
     }
 
-    /// The fault for writing into a project that this principal may not use; the same whether it exists or not.
+    /// The fault for writing into a project that this principal may not use; the same whether the project exists or not.
     #[must_use]
-    pub fn refused(&self, id: &ProjectId) -> Fault {
+    pub fn project_forbidden(&self, id: &ProjectId) -> Fault {
         let fault = Fault::new(ErrorCode::Forbidden, format!("Your key may not use the project `{id}`."));
-        fault.with_hint(self.hint())
+        fault.with_hint(self.project_hint())
     }
 
-    /// A hint which projects it may use, without naming others.
+    /// A hint that names the projects it may use, and no others.
     #[must_use]
-    pub fn hint(&self) -> String {
+    pub fn project_hint(&self) -> String {
         match &self.projects {
             Projects::All => {
                 "Index a repository first: the tool `build_index`, or `pairofcleats index PATH`.".to_owned()
             }
-            Projects::These(ids) if ids.is_empty() => {
+            Projects::Only(ids) if ids.is_empty() => {
                 "Your key has no project; ask the operator for one.".to_owned()
             }
-            Projects::These(ids) => {
+            Projects::Only(ids) => {
                 let ids: Vec<&str> = ids.iter().map(ProjectId::as_str).collect();
                 format!(
                     "Pass one of your key's projects as project_id ({}), and index into it first with `build_index`.",
@@ -189,23 +188,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_workspace_is_no_exception() {
+    fn the_default_workspace_must_be_named_like_any_other() {
         let ids = BTreeSet::from([ProjectId::parse("client-a").unwrap()]);
-        let principal = Principal { projects: Projects::These(ids), ..Principal::local() };
+        let principal = Principal { projects: Projects::Only(ids), ..Principal::local() };
         assert!(principal.may_use(&ProjectId::parse("client-a").unwrap()));
         assert!(!principal.may_use(&ProjectId::default_workspace()));
-        assert!(principal.hint().contains("client-a"));
+        assert!(principal.project_hint().contains("client-a"));
     }
 
     #[test]
-    fn who_has_no_key_has_the_scopes_that_are_named() {
-        let named = BTreeSet::from([Scope::Search, Scope::Index, Scope::Triage, Scope::Admin]);
-        assert_eq!((Principal::local().scopes, Principal::anonymous().scopes), (named.clone(), named));
+    fn principals_without_a_key_have_the_listed_scopes() {
+        let listed = BTreeSet::from([Scope::Search, Scope::Index, Scope::Triage, Scope::Admin]);
+        assert_eq!((Principal::local().scopes, Principal::anonymous().scopes), (listed.clone(), listed));
         assert_eq!(Principal::nobody().scopes, BTreeSet::new());
     }
 
     #[test]
-    fn scopes_read_as_they_are_written() {
+    fn scopes_are_parsed_from_their_names() {
         for scope in Scope::ALL {
             assert_eq!(Scope::parse(scope.as_str()), Some(scope));
         }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use contract::{ErrorCode, Fault, ProjectId};
-use platform::beneath;
 use platform::failpoints;
+use platform::safe_open;
 use store::DecidedBy;
 
 /// The session configuration: `{"project_id": "client-a"}`, in the working directory or above it.
 pub const SESSION_FILE: &str = ".pairofcleats.json";
-/// Most bytes of a session configuration that are read; it usually is one line.
+/// Maximum size of a session configuration; it usually has one line.
 pub const SESSION_FILE_BYTES_MAX: u64 = 65_536;
-/// Most directories that are searched upward.
+/// Maximum number of directories that are searched upward.
 const LEVELS_MAX: usize = 64;
 
-/// The field of the session configuration that is read; others are ignored.
+/// The fields of the session configuration that are read; others are ignored.
 #[derive(Deserialize)]
 struct SessionConfiguration {
     project_id: Option<String>,
@@ -34,7 +34,7 @@ pub struct SessionFile {
     pub(super) text: String,
 }
 
-/// The project of a call, and why it was chosen.
+/// The project of a call, and how it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenProject {
     /// The project.
@@ -51,29 +51,29 @@ impl ChosenProject {
     }
 }
 
-/// What a caller's session knows about the project.
+/// What the caller's session says about the project of its calls.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Session<'a> {
-    /// The project that the client is configured with (`mcp --project`, the header `X-PairOfCleats-Project`).
+    /// The project in the client's configuration (`mcp --project`, the header `X-PairOfCleats-Project`).
     pub project: Option<&'a str>,
-    /// The caller's working directory; the session configuration is searched from here upward.
+    /// The caller's working directory, from which the session configuration is searched upward.
     pub directory: Option<&'a Path>,
 }
 
-/// The project of a call: that of the argument; else that of the session, from the client's configuration or from the session
-/// configuration upward of its directory; else the default workspace.
+/// Chooses the project of a call: that of the argument; else that of the session, from the client's configuration or
+/// from the session configuration in or above the working directory; else the default workspace.
 ///
 /// # Errors
 /// `VALIDATION_ERROR` for a malformed id, wherever it comes from: falling back to another project would be worse.
 pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<ChosenProject, Fault> {
-    let mut chosen = first_named(argument, session)?;
-    if let Some(other) = failpoints::lie("resolve") {
+    let mut chosen = choose(argument, session)?;
+    if let Some(other) = failpoints::wrong_lookup("resolve") {
         chosen.id = ProjectId::parse(other)?;
     }
     Ok(chosen)
 }
 
-fn first_named(argument: Option<&str>, session: Session<'_>) -> Result<ChosenProject, Fault> {
+fn choose(argument: Option<&str>, session: Session<'_>) -> Result<ChosenProject, Fault> {
     if let Some(text) = argument {
         return Ok(ChosenProject::new(ProjectId::parse(text)?, DecidedBy::Argument));
     }
@@ -90,15 +90,15 @@ fn first_named(argument: Option<&str>, session: Session<'_>) -> Result<ChosenPro
     Ok(ChosenProject::new(ProjectId::default_workspace(), DecidedBy::Default))
 }
 
-/// The nearest session configuration that names a project, from `directory` upward. A nearer file without an id does not
-/// hide a farther one with it.
+/// Reads the nearest session configuration that names a project, in `directory` or above it. Files without a project id
+/// are skipped.
 ///
 /// # Errors
-/// `VALIDATION_ERROR` for one that cannot be read.
+/// `VALIDATION_ERROR` for a file that cannot be read.
 pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
     for level in directory.ancestors().take(LEVELS_MAX) {
         let path = level.join(SESSION_FILE);
-        let opened = beneath::open_named(&path);
+        let opened = safe_open::open_regular_file(&path);
         if opened.is_err() && !path.is_file() {
             continue;
         }
@@ -113,7 +113,7 @@ pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
             .with_source(source)
         };
         read.map_err(|e| unusable(e.into()))?;
-        if let Some(project_id) = named_project(&text).map_err(|e| unusable(e.into()))? {
+        if let Some(project_id) = project_in(&text).map_err(|e| unusable(e.into()))? {
             let level = level.canonicalize().unwrap_or_else(|_| level.to_owned());
             return Ok(Some(SessionFile { path: level.join(SESSION_FILE), project_id, text }));
         }
@@ -121,8 +121,8 @@ pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
     Ok(None)
 }
 
-/// The project that the text of a session configuration names.
-pub(super) fn named_project(text: &str) -> serde_json::Result<Option<String>> {
+/// The project id in the text of a session configuration.
+pub(super) fn project_in(text: &str) -> serde_json::Result<Option<String>> {
     Ok(serde_json::from_str::<SessionConfiguration>(text)?.project_id)
 }
 
@@ -131,29 +131,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn argument_beats_session_beats_default() {
+    fn the_argument_precedes_the_session_and_the_default() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();
-        let who = |argument| {
+        let choose = |argument| {
             let chosen = resolve(argument, Session { project: None, directory: Some(&deep) }).unwrap();
             assert_eq!(chosen.file.is_some(), argument.is_none() && chosen.decided_by == DecidedBy::Session);
             (chosen.id.as_str().to_owned(), chosen.decided_by)
         };
-        assert_eq!(who(None), ("default".into(), DecidedBy::Default));
+        assert_eq!(choose(None), ("default".into(), DecidedBy::Default));
         std::fs::write(dir.path().join(SESSION_FILE), r#"{"project_id": "client-a", "search": {}}"#).unwrap();
-        assert_eq!(who(None), ("client-a".into(), DecidedBy::Session));
+        assert_eq!(choose(None), ("client-a".into(), DecidedBy::Session));
         std::fs::write(deep.join(SESSION_FILE), r#"{"search": {}}"#).unwrap();
-        assert_eq!(who(None), ("client-a".into(), DecidedBy::Session));
-        assert_eq!(who(Some("x")), ("x".into(), DecidedBy::Argument));
+        assert_eq!(choose(None), ("client-a".into(), DecidedBy::Session));
+        assert_eq!(choose(Some("x")), ("x".into(), DecidedBy::Argument));
         let named = Session { project: Some("client-b"), directory: Some(&deep) };
         let chosen = resolve(None, named).unwrap();
-        assert_eq!(chosen.id.as_str(), "client-b", "what the client was set up with is nearer");
-        assert_eq!(chosen.file, None, "and the user said it, no file");
+        assert_eq!(chosen.id.as_str(), "client-b", "the client's configuration precedes the file");
+        assert_eq!(chosen.file, None);
     }
 
     #[test]
-    fn nothing_malformed_falls_through() {
+    fn malformed_ids_are_errors() {
         for bad in ["", "Client-A"] {
             let named = Session { project: Some(bad), directory: None };
             for outcome in [resolve(Some(bad), Session::default()), resolve(None, named)] {

@@ -1,4 +1,4 @@
-//! Which directories may be indexed, and read: for every project its own list, for every caller what the caller may add.
+//! Decides which directories may be indexed and read, by the lists of the project and of the caller's key.
 
 use std::fmt;
 use std::io;
@@ -9,10 +9,10 @@ use contract::config;
 use contract::{ErrorCode, Fault, ProjectId};
 use store::{Store, api_keys};
 
-/// Trees of the kernel: endless, and not anybody's source.
+/// Pseudo file systems of the kernel, which are never indexed.
 const KERNEL_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// A repository's root that was checked: absolute, canonical, a directory, allowed.
+/// The root of a repository, checked by [`AllowedRoots::check`]: absolute, canonical, a directory, allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryRoot {
     path: PathBuf,
@@ -26,29 +26,29 @@ impl RepositoryRoot {
         &self.path
     }
 
-    /// The lists that allowed it; what a repository refers to elsewhere, such as the git directory of a linked work tree,
-    /// must be allowed by them as well.
+    /// The lists that allowed it. They must also allow directories that the repository refers to, such as the git
+    /// directory of a linked work tree.
     #[must_use]
     pub fn allowed(&self) -> &AllowedRoots {
         &self.allowed
     }
 
-    /// The canonical path as text, as it is stored.
+    /// The canonical path as text, the form in which it is stored.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Checked by `AllowedRoots::check`.
+        // `AllowedRoots::check` guarantees UTF-8.
         self.path.to_str().unwrap_or_default()
     }
 
-    /// The directory's own name, which answers show.
+    /// The name of the directory, which answers contain.
     #[must_use]
     pub fn name(&self) -> &str {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 }
 
-/// The directories in which repositories may lie. A path is allowed if every list holds a directory above it, or the
-/// path itself; without a list, anything is.
+/// Lists of directories that may contain repositories. A path is allowed if every list contains the path or a directory
+/// above it; without any list, every path is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedRoots(Vec<Vec<PathBuf>>);
 
@@ -64,33 +64,33 @@ impl AllowedRoots {
         Self(vec![Vec::new()])
     }
 
-    /// What lies in one of these directories.
+    /// Everything in one of these directories.
     #[must_use]
     pub fn within(roots: Vec<PathBuf>) -> Self {
         Self(vec![roots])
     }
 
-    /// What may be read for a project: its own list in `indexing.project_roots`, or else `indexing.roots`, where an empty
-    /// list means any directory. Asked each time that a repository is opened, so that a list made shorter counts at once.
+    /// The directories of a project: its own list in `indexing.project_roots`, or else `indexing.roots`. Evaluated each
+    /// time that a repository is opened, so that a removed directory is no longer read at once.
     #[must_use]
-    pub fn of_project(settings: &config::Indexing, id: &ProjectId) -> Self {
+    pub fn for_project(settings: &config::Indexing, id: &ProjectId) -> Self {
         match settings.project_roots.get(id.as_str()) {
-            Some(own) => Self::within(own.clone()),
-            None => Self::common(settings),
+            Some(roots) => Self::within(roots.clone()),
+            None => Self::from_settings(settings),
         }
     }
 
-    /// What may be read for no project in particular: `indexing.roots`, where an empty list means any directory.
+    /// The directories of `indexing.roots`, where an empty list means any directory.
     #[must_use]
-    pub fn common(settings: &config::Indexing) -> Self {
+    pub fn from_settings(settings: &config::Indexing) -> Self {
         if settings.roots.is_empty() { Self::any() } else { Self::within(settings.roots.clone()) }
     }
 
-    /// What a caller may have indexed into a project, with one look at the keys.
+    /// The directories that a caller may index into a project. Reads the number of projects that keys name.
     ///
     /// # Errors
     /// Storage faults.
-    pub async fn of_caller(
+    pub async fn for_caller(
         store: &Store,
         config: &config::Config,
         id: &ProjectId,
@@ -99,26 +99,29 @@ impl AllowedRoots {
         let mut control = store.control_read().await?;
         let projects_named = api_keys::projects_named(&mut control).await?;
         control.commit().await?;
-        Ok(Self::granted(config, id, caller, projects_named))
+        Ok(Self::for_caller_among(config, id, caller, projects_named))
     }
 
-    /// What a caller may have indexed into a project. From elsewhere, nothing without a list. A caller who is restricted to
-    /// some projects shares `indexing.roots` with nobody: only while the server's keys name one project in all, no project
-    /// has a list of its own, and no authorization server hands out tokens, are these the caller's.
-    pub(super) fn granted(
+    /// As [`Self::for_caller`]; `projects_named` is the number of projects that all keys together name.
+    ///
+    /// Remote callers need a list. For a caller that is restricted to some projects, `indexing.roots` counts as a list
+    /// only if no other tenant could use it: keys name at most one project, no project has a list of its own, and OAuth
+    /// is off.
+    pub(super) fn for_caller_among(
         config: &config::Config,
         id: &ProjectId,
         caller: &Principal,
         projects_named: i64,
     ) -> Self {
         let settings = &config.indexing;
-        let mut allowed = Self::of_project(settings, id);
+        let mut allowed = Self::for_project(settings, id);
         allowed.0.extend(caller.roots.clone());
-        let is_shared =
+        let has_other_tenants =
             projects_named > 1 || !settings.project_roots.is_empty() || config.oauth.issuer.is_some();
-        let is_restricted = matches!(caller.projects, Projects::These(_));
-        let is_listed = settings.project_roots.contains_key(id.as_str());
-        if (is_restricted && is_shared && !is_listed) || (!caller.is_local && allowed.0.is_empty()) {
+        let is_restricted = matches!(caller.projects, Projects::Only(_));
+        let has_own_list = settings.project_roots.contains_key(id.as_str());
+        let lacks_list = !caller.is_local && allowed.0.is_empty();
+        if (is_restricted && has_other_tenants && !has_own_list) || lacks_list {
             return Self::none();
         }
         allowed
@@ -128,68 +131,69 @@ impl AllowedRoots {
     #[must_use]
     pub fn contains(&self, path: &Path) -> bool {
         // A root that does not exist allows nothing.
-        let inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
-        self.0.iter().all(|list| list.iter().any(inside))
+        let contains = |root: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
+        self.0.iter().all(|list| list.iter().any(contains))
     }
 
-    /// Whether a path lies within the lists by its very form, before anything is looked up.
-    fn contains_by_form(&self, path: &Path) -> bool {
-        let plain = !path.components().any(|part| part == Component::ParentDir);
-        self.0.is_empty() || plain && self.0.iter().all(|list| list.iter().any(|root| path.starts_with(root)))
+    /// Whether a path lies within the lists by its text alone, without access to the file system.
+    fn contains_lexically(&self, path: &Path) -> bool {
+        let has_parent_part = path.components().any(|part| part == Component::ParentDir);
+        let contains = |list: &Vec<PathBuf>| list.iter().any(|root| path.starts_with(root));
+        self.0.is_empty() || !has_parent_part && self.0.iter().all(contains)
     }
 
-    /// The roots that do not exist: they allow nothing.
-    pub fn absent(&self) -> impl Iterator<Item = &Path> {
-        let is_absent = |root: &&PathBuf| {
+    /// The listed roots that do not exist. They allow nothing.
+    pub fn missing(&self) -> impl Iterator<Item = &Path> {
+        let is_missing = |root: &&PathBuf| {
             root.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         };
-        self.0.iter().flatten().filter(is_absent).map(PathBuf::as_path)
+        self.0.iter().flatten().filter(is_missing).map(PathBuf::as_path)
     }
 
-    /// The root that does not exist and that lists what lies at a path, where the path is within every list by its form.
-    fn absent_root_above(&self, path: &Path) -> Option<&Path> {
-        if !self.contains_by_form(path) {
+    /// The missing root above a path that the lists allow by its text.
+    fn missing_root_above(&self, path: &Path) -> Option<&Path> {
+        if !self.contains_lexically(path) {
             return None;
         }
-        self.absent().find(|root| path.starts_with(root))
+        self.missing().find(|root| path.starts_with(root))
     }
 
-    /// Checks that `path` is a directory in which a repository may lie.
+    /// Checks that `path` is a directory that may be indexed.
     ///
-    /// Whoever may not index a directory does not learn whether it exists: what lies outside and what does not exist
-    /// there answer alike, also where a link leads out.
+    /// Callers do not learn whether a directory outside the lists exists: the fault is the same in both cases, also for
+    /// a path that leads outside through a link.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` when it is not absolute or not UTF-8, `NOT_FOUND` when there is no such directory,
-    /// `FORBIDDEN` when it may not be indexed.
+    /// `INVALID_REQUEST` if the path is not absolute or not UTF-8, `NOT_FOUND` if the directory does not exist,
+    /// `FORBIDDEN` if it may not be indexed.
     pub fn check(&self, path: &Path) -> Result<RepositoryRoot, Fault> {
         if !path.is_absolute() {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path must be absolute.")
                 .with_hint("Give the full path, for example /home/me/project, or the name of a repository that is indexed in this project."));
         }
         let Ok(canonical) = path.canonicalize() else {
-            if let Some(root) = self.absent_root_above(path) {
-                return Err(absent_root(path, root));
+            if let Some(root) = self.missing_root_above(path) {
+                return Err(missing_root(path, root));
             }
-            return Err(if self.contains_by_form(path) && self.contains(&deepest(path)) {
-                absent(path)
+            return Err(if self.contains_lexically(path) && self.contains(&nearest_existing(path)) {
+                not_found(path)
             } else {
-                outside(path)
+                not_allowed(path)
             });
         };
-        let kernel = KERNEL_TREES.iter().any(|tree| canonical.starts_with(tree));
+        let is_kernel_tree = KERNEL_TREES.iter().any(|tree| canonical.starts_with(tree));
         if self.0.is_empty() && !canonical.is_dir() {
-            return Err(no_directory(path));
+            return Err(not_a_directory(path));
         }
-        if canonical.parent().is_none() || kernel {
+        if canonical.parent().is_none() || is_kernel_tree {
             return Err(Fault::new(ErrorCode::Forbidden, format!("{} is never indexed.", path.display()))
                 .with_hint("Name the directory of one repository."));
         }
         if !self.contains(&canonical) {
-            return Err(outside(path));
+            return Err(not_allowed(path));
         }
         if !canonical.is_dir() {
-            return Err(no_directory(path));
+            return Err(not_a_directory(path));
         }
         if canonical.to_str().is_none() {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path is not UTF-8.")
@@ -208,17 +212,17 @@ impl fmt::Display for AllowedRoots {
         let lists: Vec<String> = self.0.iter().map(shown).collect();
         match lists.is_empty() {
             true => f.write_str("any directory"),
-            false => f.write_str(&lists.join(" as far as in ")),
+            false => f.write_str(&lists.join(", limited to ")),
         }
     }
 }
 
-/// The deepest directory above a path that cannot be resolved, as it resolves; nothing where a link on the way does not.
-fn deepest(path: &Path) -> PathBuf {
-    for above in path.ancestors() {
-        match (above.canonicalize(), above.symlink_metadata()) {
-            (Ok(there), _) => return there,
-            // A link that leads nowhere, or nowhere that may be looked at.
+/// The canonical path of the nearest ancestor of `path` that exists; empty if a link on the way cannot be resolved.
+fn nearest_existing(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        match (ancestor.canonicalize(), ancestor.symlink_metadata()) {
+            (Ok(canonical), _) => return canonical,
+            // A broken link, or a directory that may not be read.
             (Err(_), Ok(_)) => break,
             (Err(_), Err(_)) => {}
         }
@@ -226,51 +230,51 @@ fn deepest(path: &Path) -> PathBuf {
     PathBuf::new()
 }
 
-/// Checks the settings themselves: lists of absolute paths, for projects that can be.
+/// Checks `indexing.roots` and `indexing.project_roots`: valid project ids, absolute paths.
 ///
 /// # Errors
-/// `INVALID_INPUT` names what is wrong.
-pub fn check_settings(settings: &config::Indexing) -> Result<(), Fault> {
-    let wrong = |message: String| Fault::new(ErrorCode::InvalidInput, message);
+/// `INVALID_INPUT` for the first wrong value.
+pub fn check_root_settings(settings: &config::Indexing) -> Result<(), Fault> {
+    let invalid = |message: String| Fault::new(ErrorCode::InvalidInput, message);
     for (project, list) in &settings.project_roots {
         if let Err(error) = ProjectId::parse(project) {
             let message =
-                format!("indexing.project_roots: `{project}` is no project id: {}", error.constraint);
-            return Err(wrong(message).with_hint("Name projects as `pairofcleats projects` lists them."));
+                format!("indexing.project_roots: `{project}` is not a project id: {}", error.constraint);
+            return Err(invalid(message).with_hint("Name projects as `pairofcleats projects` lists them."));
         }
         if let Some(path) = list.iter().find(|path| !path.is_absolute()) {
             let message = format!("indexing.project_roots.{project}: {} is not absolute.", path.display());
-            return Err(wrong(message).with_hint("Give full paths."));
+            return Err(invalid(message).with_hint("Give full paths."));
         }
     }
     match settings.roots.iter().find(|path| !path.is_absolute()) {
-        Some(path) => Err(wrong(format!("indexing.roots: {} is not absolute.", path.display()))
+        Some(path) => Err(invalid(format!("indexing.roots: {} is not absolute.", path.display()))
             .with_hint("Give full paths.")),
         None => Ok(()),
     }
 }
 
-fn outside(path: &Path) -> Fault {
+fn not_allowed(path: &Path) -> Fault {
     Fault::new(ErrorCode::Forbidden, format!("{} is outside the allowed directories.", path.display()))
         .with_hint("Ask the operator to add it to the project's own list in indexing.project_roots or, where the project has none, to indexing.roots.")
 }
 
-fn no_directory(path: &Path) -> Fault {
+fn not_a_directory(path: &Path) -> Fault {
     Fault::new(ErrorCode::NotFound, format!("{} is a file, not a directory.", path.display()))
         .with_hint("Name the directory of the repository.")
 }
 
-fn absent_root(path: &Path, root: &Path) -> Fault {
+fn missing_root(path: &Path, root: &Path) -> Fault {
     let message = format!(
         "There is no directory {}: the allowed directory {} does not exist on the server.",
         path.display(),
         root.display()
     );
     Fault::new(ErrorCode::NotFound, message)
-        .with_hint("Make it, or correct indexing.project_roots or indexing.roots, which list it.")
+        .with_hint("Create it, or correct indexing.project_roots or indexing.roots, which list it.")
 }
 
-fn absent(path: &Path) -> Fault {
+fn not_found(path: &Path) -> Fault {
     Fault::new(ErrorCode::NotFound, format!("There is no directory {}.", path.display()))
         .with_hint("Check its spelling; only the command line takes relative paths.")
 }
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_repository() {
+    fn paths_that_cannot_be_repositories_are_refused() {
         let any = AllowedRoots::any();
         assert_eq!(code("src", &any), ErrorCode::InvalidRequest);
         assert_eq!(code("/no/such/directory", &any), ErrorCode::NotFound);
@@ -308,9 +312,9 @@ mod tests {
         assert_eq!(code(shop.path(), &AllowedRoots::none()), ErrorCode::Forbidden);
     }
 
-    /// What is outside answers as what does not exist, by whatever way it is named.
+    /// Paths outside get the same fault whether they exist or not, also through links and `..`.
     #[test]
-    fn nothing_is_told_of_what_lies_outside() {
+    fn paths_outside_do_not_reveal_whether_they_exist() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let allowed = AllowedRoots::within(vec![inside.path().to_path_buf()]);
         let real = inside.path().join("repo");
@@ -320,12 +324,12 @@ mod tests {
         link("there", outside.path());
         link("file", &outside.path().join("file"));
         link("gone", &outside.path().join("gone"));
-        let told = |path: PathBuf| {
+        let refusal = |path: PathBuf| {
             let fault = allowed.check(&path).unwrap_err();
-            (fault.code, fault.message.replace(&*path.to_string_lossy(), "PATH"), fault.hint)
+            (fault.code, fault.message.replace(&*path.to_string_lossy(), "PATH"))
         };
         let name = outside.path().file_name().unwrap();
-        let ways = [
+        let paths = [
             outside.path().to_path_buf(),
             outside.path().join("file"),
             outside.path().join("gone"),
@@ -339,13 +343,13 @@ mod tests {
             real.join("../../"),
             PathBuf::from("/proc/self/no-such-name"),
         ];
-        for way in ways {
-            let shown = format!("{way:?}");
-            let (code, message, _) = told(way);
+        for path in paths {
+            let label = format!("{path:?}");
+            let (code, message) = refusal(path);
             assert_eq!(
                 (code, message.as_str()),
                 (ErrorCode::Forbidden, "PATH is outside the allowed directories."),
-                "{shown}"
+                "{label}"
             );
         }
         assert_eq!(allowed.check(&real).unwrap().name(), "repo");
@@ -353,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_root_that_does_not_exist_is_told_as_that() {
+    fn a_listed_root_that_does_not_exist_is_named_in_the_fault() {
         let (real, gone) = (tempfile::tempdir().unwrap(), PathBuf::from("/no/such/root"));
         let allowed = AllowedRoots::within(vec![real.path().to_path_buf(), gone.clone()]);
         for path in [gone.clone(), gone.join("repo")] {
@@ -362,25 +366,26 @@ mod tests {
             assert!(fault.message.contains("allowed directory /no/such/root does not exist"), "{fault}");
         }
         assert_eq!(code("/no/such/other", &allowed), ErrorCode::Forbidden);
-        assert_eq!(allowed.absent().collect::<Vec<_>>(), [gone.as_path()]);
+        assert_eq!(allowed.missing().collect::<Vec<_>>(), [gone.as_path()]);
         let narrowed = AllowedRoots(vec![vec![gone.clone()], vec![real.path().to_path_buf()]]);
         assert_eq!(code(gone.join("repo"), &narrowed), ErrorCode::Forbidden, "it must lie in every list");
     }
 
     #[test]
-    fn a_projects_own_list_stands_for_the_common_one() {
+    fn the_list_of_a_project_replaces_the_general_one() {
         let home = tempfile::tempdir().unwrap();
         let home = config::Overrides { home: Some(home.path().to_owned()), ..config::Overrides::default() };
         let mut settings = config::load(&home).unwrap().0.indexing;
         let ids = ["client-a", "client-b"].map(|id| ProjectId::parse(id).unwrap());
-        let of = |settings: &config::Indexing| ids.clone().map(|id| AllowedRoots::of_project(settings, &id));
-        assert_eq!(of(&settings), [AllowedRoots::any(), AllowedRoots::any()]);
+        let roots =
+            |settings: &config::Indexing| ids.clone().map(|id| AllowedRoots::for_project(settings, &id));
+        assert_eq!(roots(&settings), [AllowedRoots::any(), AllowedRoots::any()]);
         settings.roots = vec!["/srv".into()];
         settings.project_roots.insert("client-a".into(), vec!["/srv/a".into()]);
-        let [own, common] = of(&settings);
+        let [own, general] = roots(&settings);
         assert_eq!(own, AllowedRoots::within(vec!["/srv/a".into()]));
-        assert_eq!(common, AllowedRoots::within(vec!["/srv".into()]));
+        assert_eq!(general, AllowedRoots::within(vec!["/srv".into()]));
         settings.project_roots.insert("client-b".into(), Vec::new());
-        assert_eq!(of(&settings)[1], AllowedRoots::none(), "an empty list of its own allows nothing");
+        assert_eq!(roots(&settings)[1], AllowedRoots::none(), "an empty list of its own allows nothing");
     }
 }

@@ -1,8 +1,8 @@
-//! Which session configurations the user has confirmed.
+//! Records which session configurations the user has confirmed.
 //!
-//! A `.pairofcleats.json` may come with the repository that contains it, from an untrusted author. It may choose the project of
-//! calls that read. For calls that write, the user must have confirmed the file: this path with this text. After a change it has
-//! to be confirmed again.
+//! A `.pairofcleats.json` may come with the repository that contains it, from an untrusted author. It may choose the
+//! project of calls that read. For calls that write, the user must have confirmed the file: this path with this text.
+//! After a change it has to be confirmed again.
 
 use std::fs;
 use std::io;
@@ -18,20 +18,20 @@ use contract::{ErrorCode, Fault};
 /// The confirmations of one installation: one small file each, named after a hash of path and text.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Trust {
     /// The confirmations of the installation.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
-        Self { folder: layout.trusted() }
+        Self { directory: layout.trusted_sessions() }
     }
 
     /// Whether the user confirmed the file with its present text.
     #[must_use]
     pub fn is_confirmed(&self, file: &SessionFile) -> bool {
-        self.record(file).is_file()
+        self.record_path(file).is_file()
     }
 
     /// Confirms the file with its present text.
@@ -40,9 +40,9 @@ impl Trust {
     /// `INTERNAL` when the data directory cannot be written.
     pub fn confirm(&self, file: &SessionFile) -> Result<(), Fault> {
         let record = json!({ "path": file.path, "project_id": file.project_id });
-        fs::create_dir_all(&self.folder)
-            .and_then(|()| fs::write(self.record(file), format!("{record:#}\n")))
-            .map_err(|error| self.refused(error))
+        fs::create_dir_all(&self.directory)
+            .and_then(|()| fs::write(self.record_path(file), format!("{record:#}\n")))
+            .map_err(|error| self.not_writable(error))
     }
 
     /// Revokes the confirmation; false if there was none.
@@ -50,47 +50,47 @@ impl Trust {
     /// # Errors
     /// `INTERNAL` when the data directory cannot be written.
     pub fn revoke(&self, file: &SessionFile) -> Result<bool, Fault> {
-        match fs::remove_file(self.record(file)) {
+        match fs::remove_file(self.record_path(file)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.refused(error)),
+            Err(error) => Err(self.not_writable(error)),
         }
     }
 
-    /// Requires a confirmation, for a call that writes into the project that the file chose.
+    /// Requires that the user confirmed the file; for calls that write into the project that it names.
     ///
     /// # Errors
-    /// `FORBIDDEN`, with the command that confirms it.
+    /// `FORBIDDEN`, with the command that confirms the file.
     pub fn require(&self, file: &SessionFile) -> Result<(), Fault> {
         if self.is_confirmed(file) {
             return Ok(());
         }
         let SessionFile { path, project_id, .. } = file;
-        let folder = path.parent().unwrap_or(path);
+        let directory = path.parent().unwrap_or(path);
         Err(Fault::new(
             ErrorCode::Forbidden,
             format!(
-                "{} names the project `{project_id}` for this call, which writes; nobody has confirmed that file.",
+                "{} names the project `{project_id}` for this call, which writes, but the file is not confirmed.",
                 path.display()
             ),
         )
         .with_hint(format!(
             "It comes with the repository. If it names the right project, the user runs `pairofcleats trust {}` once; or name the project: project_id, --project.",
-            folder.display()
+            directory.display()
         ))
         .with_details(json!({ "file": path, "project_id": project_id })))
     }
 
-    fn record(&self, file: &SessionFile) -> PathBuf {
+    fn record_path(&self, file: &SessionFile) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         for part in [file.path.as_os_str().as_bytes(), file.text.as_bytes()] {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
-        self.folder.join(format!("{}.json", hasher.finalize().to_hex()))
+        self.directory.join(format!("{}.json", hasher.finalize().to_hex()))
     }
 
-    fn refused(&self, error: io::Error) -> Fault {
-        Fault::internal(format!("{} cannot be written.", self.folder.display()), error)
+    fn not_writable(&self, error: io::Error) -> Fault {
+        Fault::internal(format!("{} cannot be written.", self.directory.display()), error)
             .with_hint("Make the data directory writable for this user.")
     }
 }
@@ -101,15 +101,15 @@ mod tests {
     use crate::resolve::session_file;
 
     #[test]
-    fn a_confirmation_is_for_one_text_at_one_place() {
+    fn a_confirmation_is_for_one_path_and_text() {
         let home = tempfile::tempdir().unwrap();
         let trust = Trust::new(&Layout::new(home.path().to_owned()));
-        let folder = tempfile::tempdir().unwrap();
-        let write = |place: &str, text: &str| {
-            let place = folder.path().join(place);
-            fs::create_dir_all(&place).unwrap();
-            fs::write(place.join(".pairofcleats.json"), text).unwrap();
-            session_file(&place).unwrap().unwrap()
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let directory = root.path().join(name);
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join(".pairofcleats.json"), text).unwrap();
+            session_file(&directory).unwrap().unwrap()
         };
         let file = write("a", r#"{"project_id": "client-a"}"#);
         let fault = trust.require(&file).unwrap_err();
@@ -119,7 +119,7 @@ mod tests {
         assert!(trust.require(&file).is_ok());
         assert!(!trust.is_confirmed(&write("a", r#"{"project_id": "client-b"}"#)), "another text");
         assert!(trust.is_confirmed(&write("a", r#"{"project_id": "client-a"}"#)), "the confirmed one again");
-        assert!(!trust.is_confirmed(&write("b", r#"{"project_id": "client-a"}"#)), "another place");
+        assert!(!trust.is_confirmed(&write("b", r#"{"project_id": "client-a"}"#)), "another path");
         assert!(trust.revoke(&file).unwrap() && !trust.revoke(&file).unwrap());
         assert!(!trust.is_confirmed(&file));
     }

@@ -1,11 +1,11 @@
-//! Errors of the file system, as faults that name the remedy.
+//! Maps errors of the file system to faults with a remedy.
 
 use std::io;
 
 use contract::{ErrorCode, Fault};
 
-/// The fault for `error`, met while the server tried to `action`, for example `remove a file`: `PERMISSION_DENIED` where
-/// permissions or a read-only mount forbid it, `STORAGE_UNAVAILABLE` on a full disk, `INTERNAL` otherwise.
+/// Returns the fault for an `error` of the action that `action` names, for example `remove a file`: `PERMISSION_DENIED`
+/// for missing permissions or a read-only mount, `STORAGE_UNAVAILABLE` for a full disk, `INTERNAL` otherwise.
 pub(crate) fn disk_fault(action: &str, error: io::Error) -> Fault {
     let fault = match error.kind() {
         io::ErrorKind::PermissionDenied => {

@@ -1,5 +1,5 @@
-//! Keeps an installation whole: runtime assets, dictionaries and extensions; portable index files; archives of projects; what is
-//! kept and what is removed.
+//! Maintains an installation: installs runtime assets, dictionaries and extensions; writes portable index files;
+//! exports and imports projects; removes data.
 
 pub mod install;
 

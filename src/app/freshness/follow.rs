@@ -86,7 +86,7 @@ where
         let scanned;
         (watch, scanned) = scan(watch, cancel).await?;
         let took = started.elapsed();
-        app.metrics.heard(changes.count());
+        app.metrics.record_watch_events(changes.count());
         let event = watch_event(&scanned, timing.poll);
         polled = polled.take().filter(|_| scanned.is_ok());
         // Report only changes of the kind: the numbers in an event change all the time.
@@ -102,7 +102,7 @@ where
             timing.wait(&changes, cancel, Some(timing.poll), took).await;
             continue;
         };
-        if scan.unwatched.is_some() {
+        if scan.events_unavailable.is_some() {
             polled = polled.or_else(|| Some(GaugeGuard::new(&app.freshness.polled)));
         }
         if indexed_state != Some(scan.state) {
@@ -122,7 +122,7 @@ where
                 RunOutcome::Stop => return Ok(()),
             }
         }
-        timing.wait(&changes, cancel, scan.unwatched.is_some().then_some(timing.poll), took).await;
+        timing.wait(&changes, cancel, scan.events_unavailable.is_some().then_some(timing.poll), took).await;
     }
     Ok(())
 }
@@ -142,7 +142,7 @@ async fn scan(
 fn watch_event(scanned: &Result<TreeScan, Fault>, poll: Duration) -> WatchEvent {
     match scanned {
         Err(fault) => WatchEvent::Gone(fault.message.clone(), poll),
-        Ok(TreeScan { unwatched: Some(why), .. }) => WatchEvent::Polling(why.clone(), poll),
+        Ok(TreeScan { events_unavailable: Some(why), .. }) => WatchEvent::Polling(why.clone(), poll),
         Ok(scan) => WatchEvent::Watching(scan.directories),
     }
 }

@@ -16,6 +16,7 @@ use super::{App, blocking, index_job};
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::indexing;
 use engine::jobs::Enqueued;
+use platform::telemetry::RunKind;
 use store::{
     Access, DecidedBy, ModelFacts, Project, ProjectTx, RepositoryRow, Store, projects, repositories,
 };
@@ -71,7 +72,7 @@ struct RepositoryKey {
 impl RepositoryKey {
     /// The root, if it exists and may be indexed.
     fn checked_root(&self, app: &App) -> Result<RepositoryRoot, Fault> {
-        AllowedRoots::of_project(&app.config.indexing, &self.project).check(&self.root)
+        AllowedRoots::for_project(&app.config.indexing, &self.project).check(&self.root)
     }
 }
 
@@ -163,7 +164,7 @@ async fn run_job(
     };
     let ran = ran.await;
     let outcome = ran.as_ref().map_or_else(|fault| fault.code.as_str(), |_| "ok");
-    app.metrics.kept_fresh(trigger, outcome);
-    app.metrics.ran(true, outcome, app.clock.instant().duration_since(started));
+    app.metrics.record_automatic_run(trigger, outcome);
+    app.metrics.record_run(RunKind::Index, outcome, app.clock.instant().duration_since(started));
     ran.map(|finished| finished.attached)
 }

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::follow::{RunOutcome, WatchEvent, follow};
 use super::{RepositoryKey, indexed_repositories, run_job};
 use crate::app::App;
-use contract::config::Watched;
+use contract::config::WatchedRepositories;
 use contract::{Fault, ProjectId};
 use tenancy::RepositoryRoot;
 
 /// Watches until the process shuts down.
 pub(super) async fn watch_repositories(app: &Arc<App>) {
-    if matches!(&app.config.freshness.watch, Watched::These(none) if none.is_empty()) {
+    if matches!(&app.config.freshness.watch, WatchedRepositories::Listed(none) if none.is_empty()) {
         return;
     }
     let mut watches = Watches::default();
@@ -38,8 +38,8 @@ pub(super) async fn watch_repositories(app: &Arc<App>) {
 /// The repositories that should be watched now.
 async fn repositories_to_watch(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
     let list = match &app.config.freshness.watch {
-        Watched::All(_) => return indexed_repositories(app).await,
-        Watched::These(list) => list,
+        WatchedRepositories::All(_) => return indexed_repositories(app).await,
+        WatchedRepositories::Listed(list) => list,
     };
     let repository_key = list.iter().map(|one| {
         let project =

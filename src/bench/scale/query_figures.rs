@@ -66,7 +66,7 @@ pub struct MedianStages {
 /// Runs every query twice and measures the second run; measures recall for the first `recalled` queries.
 ///
 /// # Errors
-/// The faults of [`search::search`].
+/// The faults of [`search::execute()`].
 pub(super) async fn measure(
     experiment: &Experiment,
     project: &Project,
@@ -95,7 +95,7 @@ pub(super) async fn measure(
 /// Measures lexical searches, without recall.
 ///
 /// # Errors
-/// The faults of [`search::search`].
+/// The faults of [`search::execute()`].
 pub(super) async fn measure_lexical(
     experiment: &Experiment,
     project: &Project,

@@ -15,7 +15,7 @@ use crate::app::blocking;
 use crate::bench::Experiment;
 use contract::Fault;
 use engine::indexing::passage;
-use store::{Index, PendingText, Project, Reads, Within};
+use store::{Index, PendingText, Project, Reads, ChunkSelection};
 
 /// Number of texts embedded without a database.
 const TEXTS: usize = 1_000;
@@ -89,7 +89,7 @@ pub(super) async fn measure(
 /// Vectors per second of the model without the database.
 async fn model_vectors_per_second(experiment: &Experiment, project: &Project) -> Result<f64, Fault> {
     let mut reads = Index::Postgres(experiment.app.store().await?, project).begin().await?;
-    let (ids, _) = reads.listed(&Within::Everything, i64::MAX).await?;
+    let (ids, _) = reads.listed(&ChunkSelection::All, i64::MAX).await?;
     let sample: Vec<i64> = ids.iter().copied().step_by((ids.len() / TEXTS).max(1)).take(TEXTS).collect();
     let texts = passages(&mut reads, &sample).await?;
     reads.end();
@@ -137,10 +137,10 @@ async fn vector_search(
     let ef_search = experiment.app.config.search.ef_search;
     let depth = DEPTHS[1];
     for vector in &asked {
-        let (took, all) = timed(reads.vector_hits(&Within::Everything, vector, depth as i64)).await?;
+        let (took, all) = timed(reads.vector_hits(&ChunkSelection::All, vector, depth as i64)).await?;
         exact.push(took);
         if indexed {
-            let approximate = reads.vector_hits_hnsw(&Within::Everything, vector, depth as i64, ef_search);
+            let approximate = reads.vector_hits_hnsw(&ChunkSelection::All, vector, depth as i64, ef_search);
             let (took, found) = timed(approximate).await?;
             near.push(took);
             let ids =

@@ -1,4 +1,4 @@
-//! Resource use of a phase as counted by the kernel: CPU time, disk I/O and memory. Linux only; elsewhere the figures are 0.
+//! Resource use of a phase as counted by the kernel: CPU time, disk I/O and memory. Linux only; elsewhere all figures but the duration are 0.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub struct Profile {
     /// Duration in seconds.
     pub seconds: f64,
-    /// Share of all cores that this process used.
+    /// Share of all cores that this process and its parsers used.
     pub own_cores: f64,
     /// Share of all cores that Postgres used.
     pub postgres_cores: f64,
@@ -44,34 +44,31 @@ pub struct PeakMemory {
     pub postgres_mb: f64,
 }
 
-/// The process id of the postmaster, whose children are the other Postgres processes.
+/// The process id of the postmaster, whose children are the other Postgres processes. `None` if Postgres runs on another machine
+/// or in another container: then its figures are 0.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PostgresServer(u32);
+pub(super) struct PostgresServer(Option<u32>);
 
 impl PostgresServer {
     pub(super) async fn find(experiment: &Experiment) -> Result<Self, Fault> {
         let mut tx = experiment.app.store().await?.control_read().await?;
         let backend = sizes::backend(&mut tx).await?;
         tx.commit().await?;
-        Ok(Self(ProcessStat::read(backend).map_or(0, |stat| stat.parent)))
+        // In another container the process with this id is a different one, or none.
+        let backend = ProcessStat::read(backend).filter(|stat| stat.is_postgres);
+        Ok(Self(backend.map(|stat| stat.parent)))
     }
 
-    /// Resources that this process and Postgres have used so far.
+    /// The processes of Postgres.
+    fn processes(self) -> Vec<u32> {
+        self.0.map(with_children).unwrap_or_default()
+    }
+
+    /// Resources that this process, its parsers and Postgres have used so far.
     fn usage(self) -> ResourceUsage {
-        let postgres: Vec<u32> = children(self.0);
-        let of = |pid: u32| ProcessStat::read(pid).unwrap_or_default();
-        let first = of(self.0);
-        let (own_read, own_written) = disk(std::process::id());
-        // The kernel adds the CPU time of exited children to the postmaster.
-        let (read, written) = postgres.iter().map(|pid| disk(*pid)).fold(disk(self.0), add);
-        ResourceUsage {
-            own: of(std::process::id()).own,
-            postgres: postgres.iter().map(|pid| of(*pid).own).sum::<f64>()
-                + first.own
-                + first.exited_children,
-            read: own_read + read,
-            written: own_written + written,
-        }
+        let (own, postgres) = (with_children(std::process::id()), self.processes());
+        let (read, written) = own.iter().chain(&postgres).map(|pid| disk(*pid)).fold((0, 0), add);
+        ResourceUsage { own_ticks: cpu_ticks(&own), postgres_ticks: cpu_ticks(&postgres), read, written }
     }
 
     /// Starts measuring a phase.
@@ -81,16 +78,16 @@ impl PostgresServer {
 
     /// Samples the memory of Postgres in a thread until the result is dropped.
     pub(super) fn watch_memory(self) -> MemoryWatch {
-        let watched = MemoryWatch { most: Arc::default(), over: Arc::default() };
-        let (most, over) = (Arc::clone(&watched.most), Arc::clone(&watched.over));
+        let watch = MemoryWatch { postgres_peak_kib: Arc::default(), stopped: Arc::default() };
+        let (peak_kib, stopped) = (Arc::clone(&watch.postgres_peak_kib), Arc::clone(&watch.stopped));
         std::thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                let now = children(self.0).into_iter().chain([self.0]).map(proportional_kilobytes).sum();
-                most.fetch_max(now, Ordering::Relaxed);
+            while !stopped.load(Ordering::Relaxed) {
+                let now = self.processes().into_iter().map(proportional_kilobytes).sum();
+                peak_kib.fetch_max(now, Ordering::Relaxed);
                 std::thread::sleep(MEMORY_POLL);
             }
         });
-        watched
+        watch
     }
 }
 
@@ -107,8 +104,8 @@ impl MeasuredPhase {
         let share = |ticks: f64| rounded(ticks / TICKS_PER_SECOND / seconds.max(1e-9) / count(cores()));
         Profile {
             seconds: rounded(seconds),
-            own_cores: share(now.own - self.before.own),
-            postgres_cores: share(now.postgres - self.before.postgres),
+            own_cores: share(now.own_ticks - self.before.own_ticks),
+            postgres_cores: share(now.postgres_ticks - self.before.postgres_ticks),
             read_mb: rounded(megabytes(now.read.saturating_sub(self.before.read))),
             written_mb: rounded(megabytes(now.written.saturating_sub(self.before.written))),
         }
@@ -117,23 +114,25 @@ impl MeasuredPhase {
 
 #[derive(Debug, Clone, Copy)]
 struct ResourceUsage {
-    own: f64,
-    postgres: f64,
+    own_ticks: f64,
+    postgres_ticks: f64,
+    /// Bytes.
     read: u64,
+    /// Bytes.
     written: u64,
 }
 
-/// PeakMemory that is being looked at.
+/// Samples the memory of Postgres until it is dropped.
 pub(super) struct MemoryWatch {
-    most: Arc<AtomicU64>,
-    over: Arc<AtomicBool>,
+    postgres_peak_kib: Arc<AtomicU64>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl MemoryWatch {
     /// The peak so far.
     pub(super) fn peak(&self) -> PeakMemory {
         let own = kilobytes(Path::new("/proc/self/status"), "VmHWM:");
-        let postgres = self.most.load(Ordering::Relaxed);
+        let postgres = self.postgres_peak_kib.load(Ordering::Relaxed);
         PeakMemory {
             own_mb: rounded(megabytes(own * 1024)),
             postgres_mb: rounded(megabytes(postgres * 1024)),
@@ -143,18 +142,17 @@ impl MemoryWatch {
 
 impl Drop for MemoryWatch {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.stopped.store(true, Ordering::Relaxed);
     }
 }
 
 /// The fields of `/proc/PID/stat` that are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct ProcessStat {
+    is_postgres: bool,
     parent: u32,
-    /// CPU time of the process in ticks.
-    own: f64,
-    /// CPU time of exited children in ticks.
-    exited_children: f64,
+    /// CPU time of the process and of its exited children, in ticks.
+    cpu_ticks: f64,
 }
 
 impl ProcessStat {
@@ -164,20 +162,27 @@ impl ProcessStat {
 
     /// Parses the fields after the process name, which is in parentheses and may contain any character.
     fn parse(text: &str) -> Option<Self> {
-        let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
+        let (name_begin, name_end) = (text.find('(')? + 1, text.rfind(')')?);
+        let fields: Vec<&str> = text.get(name_end + 1..)?.split_whitespace().collect();
         let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
         Some(Self {
+            is_postgres: text.get(name_begin..name_end)? == "postgres",
             parent: fields.get(1)?.parse().ok()?,
-            own: ticks(11)? + ticks(12)?,
-            exited_children: ticks(13)? + ticks(14)?,
+            cpu_ticks: ticks(11)? + ticks(12)? + ticks(13)? + ticks(14)?,
         })
     }
 }
 
-fn children(pid: u32) -> Vec<u32> {
+fn cpu_ticks(pids: &[u32]) -> f64 {
+    pids.iter().filter_map(|pid| ProcessStat::read(*pid)).map(|stat| stat.cpu_ticks).sum()
+}
+
+/// A process and its children.
+fn with_children(pid: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|child| ProcessStat::read(*child).is_some_and(|stat| stat.parent == pid)).collect()
+    pids.filter(|other| *other == pid || ProcessStat::read(*other).is_some_and(|stat| stat.parent == pid))
+        .collect()
 }
 
 /// Bytes read from and written to disk by a process.
@@ -190,7 +195,7 @@ fn add(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
     (a.0 + b.0, a.1 + b.1)
 }
 
-/// PeakMemory of a process, what it shares with others divided among them.
+/// Memory of a process in KiB; pages that several processes use are divided among them.
 fn proportional_kilobytes(pid: u32) -> u64 {
     kilobytes(Path::new(&format!("/proc/{pid}/smaps_rollup")), "Pss:")
 }
@@ -225,8 +230,9 @@ mod tests {
         let text = "42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 15 6 30 8 20 0 1 0 99";
         assert_eq!(
             ProcessStat::parse(text),
-            Some(ProcessStat { parent: 7, own: 21.0, exited_children: 38.0 })
+            Some(ProcessStat { is_postgres: false, parent: 7, cpu_ticks: 59.0 })
         );
+        assert!(ProcessStat::parse(&text.replace("a) b (c", "postgres")).unwrap().is_postgres);
         assert_eq!(ProcessStat::parse("42 (a"), None);
         assert_eq!(ProcessStat::parse("42 (a) S"), None);
     }
@@ -241,7 +247,8 @@ mod tests {
     #[test]
     fn a_child_is_found_below_its_parent() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(children(std::process::id()).contains(&child.id()));
+        let found = with_children(std::process::id());
+        assert!(found.contains(&child.id()) && found.contains(&std::process::id()), "{found:?}");
         assert!(kilobytes(Path::new("/proc/self/status"), "VmHWM:") > 0);
         child.kill().unwrap();
         child.wait().unwrap();

@@ -10,7 +10,7 @@ use super::output::{GOOD, NOTE, styled};
 use super::progress_bar::vector_progress;
 use super::session::{Session, ToolAnswer};
 use crate::tools::Progress;
-use contract::{Fault, visible_line};
+use contract::{Fault, escaped_line};
 use engine::jobs::Progress as Counts;
 use platform::process::{self, Program};
 
@@ -100,7 +100,7 @@ impl<'a> BackgroundRun<'a> {
             "{} semantic search follows when the vectors are ready: {}. Embedding continues in the background; `pairofcleats index {}` shows its progress.",
             styled(NOTE, "Lexical search only so far;"),
             vector_progress(&job.progress),
-            visible_line(self.path),
+            escaped_line(self.path),
         );
         self.detach(&message).await;
     }
@@ -109,7 +109,7 @@ impl<'a> BackgroundRun<'a> {
     pub(super) async fn continue_after_exit(&self) {
         let message = format!(
             "Indexing continues in the background; `pairofcleats index {}` shows its progress.",
-            visible_line(self.path)
+            escaped_line(self.path)
         );
         self.detach(&message).await;
     }
@@ -139,7 +139,7 @@ impl<'a> BackgroundRun<'a> {
                 }
                 Some(JobStatus { error: Some(error), .. }) => {
                     let line =
-                        format!("{} {}", styled(NOTE, "embedding stopped:"), visible_line(&error.message));
+                        format!("{} {}", styled(NOTE, "embedding stopped:"), escaped_line(&error.message));
                     return output.note(&line);
                 }
                 _ => return output.note(&format!("{} semantic search is ready", styled(GOOD, "✓"))),

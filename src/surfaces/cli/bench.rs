@@ -7,7 +7,7 @@ use super::session::{CommandResult, Exit, Session};
 use crate::bench::Experiment;
 
 use contract::config::Config;
-use contract::{Fault, visible_line};
+use contract::{Fault, escaped_line};
 
 mod http;
 mod queries;
@@ -58,5 +58,5 @@ fn current_program() -> Result<PathBuf, Fault> {
 }
 
 fn note(session: &Session, line: &str) {
-    session.output.note(&visible_line(line));
+    session.output.note(&escaped_line(line));
 }

@@ -120,10 +120,10 @@ async fn check_allowed_directories(app: &App) -> Vec<DoctorCheck> {
         let message = format!("{} in {list} does not exist, so nothing there can be indexed", root.display());
         check(false, message, Some(remedy))
     };
-    checks.extend(AllowedRoots::common(settings).absent().map(|root| absent("indexing.roots", root)));
+    checks.extend(AllowedRoots::from_settings(settings).missing().map(|root| absent("indexing.roots", root)));
     for (project, roots) in &settings.project_roots {
         let list = format!("indexing.project_roots.{project}");
-        checks.extend(AllowedRoots::within(roots.clone()).absent().map(|root| absent(&list, root)));
+        checks.extend(AllowedRoots::within(roots.clone()).missing().map(|root| absent(&list, root)));
     }
     checks.extend(outside.into_iter().map(|(project, root)| {
         let message =

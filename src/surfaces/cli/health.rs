@@ -1,24 +1,25 @@
-//! `health`: checks a running server, for containers and supervisors without an HTTP client.
+//! `health`: checks a running server, for containers and process managers without an HTTP client.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::output::{GOOD, PATH, styled};
 use super::session::{CommandResult, Exit, Session};
 use crate::surfaces::answer;
 use contract::{ErrorCode, Fault};
-use platform::outbound::{Outbound, Problem, http_url};
+use platform::outbound::{HttpClient, HttpError, http_url};
 
 /// Timeout of the request.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest answer, in bytes.
+/// Maximum size of the answer.
 const ANSWER_BYTES_MAX: usize = 65_536;
 
 /// Arguments of `health`.
 #[derive(Debug, clap::Args)]
 pub(super) struct HealthArgs {
-    /// URL of the server [default: this machine, at server.port]
+    /// URL of the server [default: server.bind and server.port]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Check only that the process is alive, not that it can answer calls
@@ -27,7 +28,7 @@ pub(super) struct HealthArgs {
 }
 
 /// The result that `--json` prints.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 struct HealthResult {
     url: String,
 }
@@ -37,7 +38,7 @@ pub(super) async fn check_health(session: &Session, args: HealthArgs) -> Command
     let server = &session.app.config.server;
     let base = args.url.unwrap_or_else(|| {
         let scheme = if server.tls_certificate.is_some() { "https" } else { "http" };
-        format!("{scheme}://localhost:{}", server.port)
+        format!("{scheme}://{}:{}", own_host(&server.bind), server.port)
     });
     let path = if args.alive { "/health" } else { "/health/ready" };
     let url = format!("{}{path}", base.trim_end_matches('/'));
@@ -51,19 +52,51 @@ pub(super) async fn check_health(session: &Session, args: HealthArgs) -> Command
     Ok(Exit::Ok)
 }
 
-async fn get_health(url: &str) -> Result<(), Problem> {
-    Outbound::new(TIMEOUT)?.get_json(&http_url(url)?, ANSWER_BYTES_MAX).await.map(drop)
+/// The host under which this machine reaches a server that listens on `bind`.
+fn own_host(bind: &str) -> String {
+    match bind.parse::<IpAddr>() {
+        Ok(address) if address.is_unspecified() || address.is_loopback() => "localhost".to_owned(),
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        _ => bind.to_owned(),
+    }
 }
 
-fn unhealthy(server: &str, problem: &Problem) -> Fault {
-    let fault = match problem {
-        Problem::Address(_) => Fault::new(ErrorCode::InvalidUrl, format!("{server}: {problem}.")),
-        Problem::Status(503) => {
-            Fault::new(ErrorCode::StorageUnavailable, format!("{server} is alive but not ready."))
+async fn get_health(url: &str) -> Result<(), HttpError> {
+    HttpClient::new(TIMEOUT)?.get_json(&http_url(url)?, ANSWER_BYTES_MAX).await.map(drop)
+}
+
+fn unhealthy(server: &str, problem: &HttpError) -> Fault {
+    match problem {
+        HttpError::InvalidUrl(_) => Fault::new(ErrorCode::InvalidUrl, format!("{server}: {problem}."))
+            .with_hint("Give --url as http://HOST:PORT."),
+        HttpError::Status(503) => {
+            let message = format!("{server} is alive but not ready.");
+            Fault::new(ErrorCode::StorageUnavailable, message).with_hint(
+                "`GET /health/ready` on the server lists the failed checks; the server's log has the cause.",
+            )
         }
-        _ => Fault::new(ErrorCode::StorageUnavailable, format!("{server}: {problem}.")),
-    };
-    fault.with_hint(
-        "`GET /health/ready` on the server lists the failed checks; the server's log has the cause.",
-    )
+        _ => Fault::new(ErrorCode::StorageUnavailable, format!("{server}: {problem}.")).with_hint(
+            "Check that `pairofcleats serve` is running at this address, or name another one with --url.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_url_is_reachable_from_this_machine() {
+        for (bind, host) in [
+            ("127.0.0.1", "localhost"),
+            ("::1", "localhost"),
+            ("0.0.0.0", "localhost"),
+            ("::", "localhost"),
+            ("10.0.0.5", "10.0.0.5"),
+            ("fd00::5", "[fd00::5]"),
+            ("search.internal", "search.internal"),
+        ] {
+            assert_eq!(own_host(bind), host, "{bind}");
+        }
+    }
 }

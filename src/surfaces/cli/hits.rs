@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::output::{BOLD, DIM, PATH, styled};
-use contract::{visible, visible_line};
+use contract::{escaped, escaped_line};
 
 /// The part of a `search` result that is printed.
 #[derive(Debug, Default, Deserialize)]
@@ -98,7 +98,7 @@ pub(super) fn render(result: &Value) -> String {
         });
     }
     if !found.did_you_mean.is_empty() {
-        let names: Vec<String> = found.did_you_mean.iter().map(|name| visible_line(name)).collect();
+        let names: Vec<String> = found.did_you_mean.iter().map(|name| escaped_line(name)).collect();
         let _ = writeln!(shown, "Did you mean: {}?", names.join(", "));
     }
     if found.hits.is_empty() {
@@ -124,7 +124,7 @@ impl SearchExplanation {
     fn render(&self, query: &str) -> String {
         let mut shown = String::new();
         let mut line = |label: &str, text: &str| {
-            let _ = writeln!(shown, "{} {}", styled(DIM, &format!("{label:>8}")), visible_line(text));
+            let _ = writeln!(shown, "{} {}", styled(DIM, &format!("{label:>8}")), escaped_line(text));
         };
         line("query", query);
         line("filters", &self.filters.join("; "));
@@ -165,26 +165,26 @@ fn format_values(values: &Map<String, Value>) -> String {
 
 impl SearchHit {
     fn render_into(&self, shown: &mut String) {
-        let repo = self.repo.as_deref().map(|repo| format!("{}: ", visible_line(repo))).unwrap_or_default();
-        let location = format!("{repo}{}:{}", visible_line(&self.file), self.line.unwrap_or(self.start_line));
-        let name = self.name.as_deref().map(|name| format!(" {}", styled(BOLD, &visible_line(name))));
-        let what = format!("{}{}", visible_line(&self.kind), name.unwrap_or_default());
+        let repo = self.repo.as_deref().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
+        let location = format!("{repo}{}:{}", escaped_line(&self.file), self.line.unwrap_or(self.start_line));
+        let name = self.name.as_deref().map(|name| format!(" {}", styled(BOLD, &escaped_line(name))));
+        let what = format!("{}{}", escaped_line(&self.kind), name.unwrap_or_default());
         let score = styled(DIM, &format!("{:.3}", self.score));
         let _ = writeln!(shown, "{}  {what}  {score}", styled(PATH, &location));
         if !self.score_breakdown.is_empty() {
             let _ =
-                writeln!(shown, "    {}", styled(DIM, &visible_line(&format_values(&self.score_breakdown))));
+                writeln!(shown, "    {}", styled(DIM, &escaped_line(&format_values(&self.score_breakdown))));
         }
         let lines = self.lines();
         if lines.is_empty() && !self.headline.is_empty() {
-            let _ = writeln!(shown, "    {}", visible_line(&self.headline));
+            let _ = writeln!(shown, "    {}", escaped_line(&self.headline));
         }
         let width =
             lines.iter().filter_map(|(number, _)| *number).max().unwrap_or_default().to_string().len();
         for (number, line) in lines {
             let number = number.map(|number| number.to_string()).unwrap_or_default();
             let gutter = styled(DIM, &format!("{number:>width$} │"));
-            let line = format!("  {gutter} {}", visible(line));
+            let line = format!("  {gutter} {}", escaped(line));
             let _ = writeln!(shown, "{}", line.trim_end());
         }
         shown.push('\n');

@@ -13,8 +13,8 @@ use super::output::{BOLD, GOOD, PATH, styled};
 use super::session::{CommandResult, Exit, Session};
 use crate::app::blocking;
 use contract::{ErrorCode, Fault, ProjectId};
-use platform::beneath;
 use platform::process::Program;
+use platform::safe_open;
 
 /// The hooks that git runs after it changed files or history.
 const HOOKS: [&str; 4] = ["post-commit", "post-merge", "post-checkout", "post-rewrite"];
@@ -137,7 +137,8 @@ fn install(repository: &Path, script: &str, force: bool) -> Result<Vec<PathBuf>,
 
 fn is_foreign(hook: &Path) -> bool {
     let mut text = Vec::new();
-    let read = beneath::open_named(hook).and_then(|file| file.take(HOOK_BYTES_MAX).read_to_end(&mut text));
+    let read =
+        safe_open::open_regular_file(hook).and_then(|file| file.take(HOOK_BYTES_MAX).read_to_end(&mut text));
     match read {
         Ok(_) => !String::from_utf8_lossy(&text).contains(MARK),
         Err(error) => error.kind() != std::io::ErrorKind::NotFound || hook.symlink_metadata().is_ok(),

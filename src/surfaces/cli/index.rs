@@ -9,7 +9,7 @@ use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::progress_bar::CallProgressBar;
 use super::session::{CommandResult, Session, ToolAnswer};
 use crate::tools::Progress;
-use contract::visible_line;
+use contract::escaped_line;
 use engine::jobs::Progress as Counts;
 
 /// Arguments of `index`.
@@ -158,7 +158,7 @@ pub(super) fn render(result: &Value) -> String {
     let mut lines = vec![format!(
         "{} {}: {} files, {} chunks {}",
         styled(GOOD, "✓"),
-        styled(BOLD, &visible_line(&report.repository)),
+        styled(BOLD, &escaped_line(&report.repository)),
         report.files,
         report.chunks,
         styled(DIM, &format!("in {:.1} s", report.seconds)),
@@ -179,7 +179,7 @@ pub(super) fn render(result: &Value) -> String {
     }
     if !report.skipped.is_empty() {
         let reasons =
-            report.skipped.iter().map(|skip| format!("{} {}", skip.count, visible_line(&skip.reason)));
+            report.skipped.iter().map(|skip| format!("{} {}", skip.count, escaped_line(&skip.reason)));
         lines.push(format!(
             "  {}",
             styled(DIM, &format!("skipped: {}", reasons.collect::<Vec<_>>().join(", ")))
@@ -190,14 +190,14 @@ pub(super) fn render(result: &Value) -> String {
         let reasons = report
             .facts_missing
             .iter()
-            .map(|missing| format!("{} {}", missing.count, visible_line(&missing.reason)));
+            .map(|missing| format!("{} {}", missing.count, escaped_line(&missing.reason)));
         let message = format!(
             "facts are missing for {files} files: {}; the next run retries files that timed out",
             reasons.collect::<Vec<_>>().join(", ")
         );
         lines.push(format!("  {}", styled(NOTE, &message)));
     }
-    lines.extend(report.notes.iter().map(|note| format!("  {}", styled(NOTE, &visible_line(note)))));
+    lines.extend(report.notes.iter().map(|note| format!("  {}", styled(NOTE, &escaped_line(note)))));
     lines.join("\n") + "\n"
 }
 

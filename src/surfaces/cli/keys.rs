@@ -11,7 +11,7 @@ use super::output::{BOLD, DIM, styled};
 use super::projects::parse_project_id;
 use super::session::{CommandError, CommandResult, Session};
 use contract::clock::iso_from_millis;
-use contract::visible_line;
+use contract::escaped_line;
 use contract::{ErrorCode, Fault, ProjectId};
 use store::{DecidedBy, KeyRow};
 use tenancy::{self, NewKey, Projects, Scope};
@@ -159,7 +159,7 @@ async fn create_key(session: &Session, create: Create) -> CommandResult {
         projects: if create.all_projects {
             Projects::All
         } else {
-            Projects::These(create.project.into_iter().collect())
+            Projects::Only(create.project.into_iter().collect())
         },
         scopes: create.scopes.into_iter().collect::<BTreeSet<_>>(),
         calls_per_minute: create.calls_per_minute,
@@ -167,7 +167,7 @@ async fn create_key(session: &Session, create: Create) -> CommandResult {
         expires_ms: create.expires.0.map(|millis| now_ms.saturating_add(millis)),
     };
     let named: Vec<ProjectId> = match &new.projects {
-        Projects::These(ids) => ids.iter().cloned().collect(),
+        Projects::Only(ids) => ids.iter().cloned().collect(),
         Projects::All => Vec::new(),
     };
     let mut projects_absent = Vec::new();
@@ -210,7 +210,7 @@ async fn list_keys(session: &Session) -> CommandResult {
             "{}  {:<7}  {}  {}",
             styled(BOLD, &key.id),
             key.state,
-            visible_line(&key.name),
+            escaped_line(&key.name),
             styled(DIM, &facts)
         );
     }

@@ -12,7 +12,7 @@ use super::progress_bar::CallProgressBar;
 use super::session::{CommandResult, Session};
 use crate::app::blocking;
 
-use contract::visible_line;
+use contract::escaped_line;
 use upkeep::install::{self, ModelReport, ModelState, configured_model};
 
 /// Arguments of `models`.
@@ -151,7 +151,7 @@ async fn pinned_projects(session: &Session) -> Result<Vec<ProjectPin>, contract:
 }
 
 fn project_name(project: Option<&str>) -> String {
-    visible_line(project.unwrap_or("default"))
+    escaped_line(project.unwrap_or("default"))
 }
 
 fn render_list(listed: &ModelList) -> String {
@@ -178,13 +178,13 @@ fn render_list(listed: &ModelList) -> String {
         let _ = writeln!(
             shown,
             "{mark} {} {:<5} {}",
-            styled(BOLD, &visible_line(&report.id)),
+            styled(BOLD, &escaped_line(&report.id)),
             report.variant,
             styled(DIM, &facts)
         );
     }
     for pin in &listed.others {
-        let named = format!("{} ({})", visible_line(&pin.model), visible_line(&pin.variant));
+        let named = format!("{} ({})", escaped_line(&pin.model), escaped_line(&pin.variant));
         let _ = writeln!(
             shown,
             "- {} uses {named}, which is not in any manifest",
@@ -215,7 +215,7 @@ fn render_download(result: &Value) -> String {
         format!(
             "{} {} {variant}  {}\n",
             styled(GOOD, "✓"),
-            styled(BOLD, &visible_line(id)),
+            styled(BOLD, &escaped_line(id)),
             styled(DIM, &facts)
         )
     };

@@ -10,7 +10,7 @@ use super::session::{Exit, ToolAnswer};
 use crate::surfaces::answer::json as envelope_json;
 use contract::clock::{Clock, SystemClock, iso_millis};
 use contract::{Envelope, Fault, Meta};
-use contract::{visible, visible_line};
+use contract::{escaped, escaped_line};
 
 /// Headings and names.
 pub(super) const BOLD: Style = Style::new().bold();
@@ -53,7 +53,7 @@ impl Output {
         } else if let Some(result) = &envelope.result {
             self.text(&render(result));
             for warning in &envelope.meta.warnings {
-                self.note(&format!("{} {}", styled(NOTE, "warning:"), visible_line(&warning.message)));
+                self.note(&format!("{} {}", styled(NOTE, "warning:"), escaped_line(&warning.message)));
             }
         } else {
             self.failure(envelope);
@@ -63,7 +63,7 @@ impl Output {
 
     /// Prints a fault that did not come from a tool call.
     pub(super) fn fault(self, fault: &Fault, exit: Exit) -> Exit {
-        let mut envelope = Envelope::failure(fault, Meta::at(iso_millis(SystemClock.now())));
+        let mut envelope = Envelope::failure(fault, Meta::new(iso_millis(SystemClock.now())));
         if let (Some(error), Some(hint)) = (&mut envelope.error, &fault.local_hint) {
             error.hint = Some(hint.clone());
         }
@@ -81,11 +81,11 @@ impl Output {
         let mut shown = format!(
             "{} {} {}\n",
             styled(BAD, "error:"),
-            visible(&error.message),
+            escaped(&error.message),
             styled(DIM, error.code.as_str())
         );
         if let Some(hint) = &error.hint {
-            shown.push_str(&format!("{} {}\n", styled(NOTE, " hint:"), visible(hint)));
+            shown.push_str(&format!("{} {}\n", styled(NOTE, " hint:"), escaped(hint)));
         }
         write_all(&mut anstream::stderr().lock(), &shown);
     }

@@ -12,7 +12,7 @@ use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyl
 use super::output::Output;
 use crate::tools::{Progress, ProgressUpdate};
 use contract::config;
-use contract::visible_line;
+use contract::escaped_line;
 use engine::jobs::{Phase, Progress as Counts};
 
 /// The progress display of one call; clones share it.
@@ -113,7 +113,7 @@ impl CallProgressBar {
         let measure =
             counts.as_ref().and_then(Measure::from_job).unwrap_or_else(|| Measure::from_update(update));
         let words_ready = counts.as_ref().is_some_and(|counts| counts.words_ready);
-        let message = visible_line(&update.message);
+        let message = escaped_line(&update.message);
         let line = |left: String| match &counts {
             Some(counts) => job_line(counts, &left).unwrap_or_else(|| message.clone()),
             None => format!("{message}{left}"),

@@ -9,7 +9,7 @@ use super::session::{CommandError, CommandResult, Session, StopSignal};
 use crate::app::index_job::{self, RequestingCall};
 
 use crate::tools::ProgressUpdate;
-use contract::{ErrorCode, Fault, ProjectId, visible_line};
+use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use embedding::ModelName;
 use engine::indexing::RunReport;
 use engine::jobs::Progress as Counts;
@@ -94,7 +94,7 @@ pub(super) async fn change_project_model(session: &Session, args: &ProjectModelA
 }
 
 fn render_change(answer: &ModelChange) -> String {
-    let id = visible_line(answer.project_id.as_deref().unwrap_or("default"));
+    let id = escaped_line(answer.project_id.as_deref().unwrap_or("default"));
     let verb = if answer.changed { "now uses" } else { "already uses" };
     let pending = match answer.vectors_pending {
         0 => String::new(),
@@ -103,7 +103,7 @@ fn render_change(answer: &ModelChange) -> String {
     format!(
         "{} {verb} the model {} ({}); {} vectors embedded{pending}\n",
         styled(BOLD, &id),
-        visible_line(&answer.model),
+        escaped_line(&answer.model),
         answer.variant,
         answer.vectors_embedded
     )

@@ -17,7 +17,7 @@ use super::rebuild;
 use super::session::{CommandError, CommandResult, Session, StopSignal};
 use crate::tools::Progress;
 use contract::clock::iso_millis;
-use contract::{ErrorCode, Fault, ProjectId, visible_line};
+use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use store::DecidedBy;
 use tenancy::{self, AllowedRoots};
 use upkeep::archive::{self, ImportSettings};
@@ -149,7 +149,7 @@ async fn export_project(session: &Session, id: &ProjectId, file: PathBuf) -> Com
         styled(BOLD, id.as_str()),
         done.rows,
         done.tables,
-        visible_line(&file.to_string_lossy()),
+        escaped_line(&file.to_string_lossy()),
         done.bytes
     );
     Ok(session.print_result(&done, &text))
@@ -170,8 +170,8 @@ async fn import_project(
 ) -> CommandResult {
     let config = &session.app.config;
     let allowed = match &id {
-        Some(id) => AllowedRoots::of_project(&config.indexing, id),
-        None => AllowedRoots::common(&config.indexing),
+        Some(id) => AllowedRoots::for_project(&config.indexing, id),
+        None => AllowedRoots::from_settings(&config.indexing),
     };
     let check_root =
         |(name, directory): (String, PathBuf)| Ok((name, allowed.check(&directory)?.as_str().to_owned()));
@@ -191,11 +191,11 @@ async fn import_project(
         styled(GOOD, "✓"),
         styled(BOLD, &done.project_id),
         done.rows,
-        visible_line(&done.exported_as),
-        visible_line(&done.exported_at),
+        escaped_line(&done.exported_as),
+        escaped_line(&done.exported_at),
     );
     if !done.repositories_without_folder.is_empty() {
-        let names: Vec<_> = done.repositories_without_folder.iter().map(|name| visible_line(name)).collect();
+        let names: Vec<_> = done.repositories_without_folder.iter().map(|name| escaped_line(name)).collect();
         let note = format!(
             "Searchable as exported, without a folder on this machine: {}. To link a folder, import with --root NAME=DIR. Indexing the folder later instead adds a second repository and duplicates every hit.",
             names.join(", ")
@@ -260,10 +260,10 @@ fn render(result: &Value) -> String {
     let mut shown = String::new();
     for project in workspaces.projects {
         let id = project.project_id.as_deref().unwrap_or("default");
-        let _ = writeln!(shown, "{}  {}", styled(BOLD, &visible_line(id)), styled(DIM, &project.schema_name));
+        let _ = writeln!(shown, "{}  {}", styled(BOLD, &escaped_line(id)), styled(DIM, &project.schema_name));
         for RepositorySummary { name, state, files, chunks } in project.repositories {
             let counts = styled(DIM, &format!("{state}, {files} files, {chunks} chunks"));
-            let _ = writeln!(shown, "  {}  {counts}", visible_line(&name));
+            let _ = writeln!(shown, "  {}  {counts}", escaped_line(&name));
         }
     }
     shown

@@ -14,8 +14,8 @@ use super::search::{self, call_search};
 use super::session::{CommandResult, Exit, Session};
 use super::{hits, serve};
 use crate::surfaces::http;
-use contract::visible_line;
-use platform::beneath::Folder;
+use contract::escaped_line;
+use platform::safe_open::Folder;
 use tenancy::AllowedRoots;
 
 /// The example query when the README yields none.
@@ -54,7 +54,7 @@ impl QuickstartArgs {
 pub(super) async fn run_quickstart(session: &Session, args: QuickstartArgs) -> CommandResult {
     let output = session.output;
     // Report a wrong path or an occupied address before downloading anything.
-    AllowedRoots::common(&session.app.config.indexing).check(Path::new(&args.path))?;
+    AllowedRoots::from_settings(&session.app.config.indexing).check(Path::new(&args.path))?;
     let already_serving = match args.once {
         None => http::check_address(&session.app)?,
         Some(_) => None,
@@ -153,7 +153,7 @@ async fn any_definition(session: &Session, args: &QuickstartArgs) -> Option<Stri
     );
     search.top = Some(1);
     let result = call_search(session, &search.lexical_only()).await.envelope.result?;
-    result["hits"][0]["name"].as_str().map(visible_line)
+    result["hits"][0]["name"].as_str().map(escaped_line)
 }
 
 fn greeting(transport: Transport<'_>, project: Option<&str>, reachable: &serve::ServerUrls) -> String {
@@ -186,7 +186,7 @@ fn readme(repository: &Path) -> Option<String> {
     const BYTES_MAX: u64 = 8192;
     let folder = Folder::open(repository).ok()?;
     let mut named = ["README.md", "README.rst", "README.txt", "README"].into_iter();
-    let file = named.find_map(|name| folder.file(name).ok())?;
+    let file = named.find_map(|name| folder.open_file(name).ok())?;
     let mut bytes = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

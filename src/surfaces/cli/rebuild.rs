@@ -11,7 +11,7 @@ use super::progress_bar::CallProgressBar;
 use super::session::{CommandError, CommandResult, Session};
 use crate::app::index_job::{self, RequestingCall};
 
-use contract::{ErrorCode, Fault, ProjectId, visible_line};
+use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use engine::indexing::Options;
 use store::{Access, DecidedBy, Project, ProjectTx, damage, repositories};
 use tokio_util::sync::CancellationToken;
@@ -47,7 +47,7 @@ fn render(rebuilt: &RebuildResult) -> String {
     format!(
         "{} {} was rebuilt from {} repositories\n",
         styled(GOOD, "✓"),
-        styled(BOLD, &visible_line(&rebuilt.project_id)),
+        styled(BOLD, &escaped_line(&rebuilt.project_id)),
         rebuilt.repositories.len()
     )
 }

@@ -10,7 +10,7 @@ use super::output::{DIM, styled};
 use super::session::{CommandResult, Session, ToolAnswer};
 use crate::tools::Progress;
 use crate::tools::browse::SEARCH_FILE;
-use contract::visible_line;
+use contract::escaped_line;
 
 /// Arguments of `search`, which are the arguments of the tool `search`.
 #[derive(Debug, Default, clap::Args, Serialize)]
@@ -140,7 +140,7 @@ fn note_scope(session: &Session, answer: &ToolAnswer) {
     if let Some(scope) = scope
         && !session.output.json
     {
-        let names = visible_line(&scope.repositories.join(", "));
+        let names = escaped_line(&scope.repositories.join(", "));
         session.output.note(&styled(DIM, &format!("searched {names}; --all searches all repositories")));
     }
 }

@@ -87,8 +87,8 @@ impl Session {
             Fault::new(ErrorCode::InvalidInput, error.to_string())
                 .with_hint("Correct the setting. crates/contract/src/config/defaults.toml in the source code documents every setting.")
         })?;
-        tenancy::check_settings(&config.indexing)?;
-        telemetry::start(&log_settings(flags, serves, &config.log));
+        tenancy::check_root_settings(&config.indexing)?;
+        telemetry::start_logging(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()
             .map_err(|error| Fault::internal("The path of the running program is unknown.", error))?;
         let app = App::new(config, layout, Arc::new(SystemClock), program);

@@ -7,7 +7,7 @@ use super::flags::absolute;
 use super::output::{BAD, BOLD, DIM, GOOD, NOTE, styled};
 use super::progress_bar::CallProgressBar;
 use super::session::{CommandResult, Exit, Session, ToolAnswer};
-use contract::visible_line;
+use contract::escaped_line;
 
 /// Arguments of `triage`.
 #[derive(Debug, clap::Args)]
@@ -195,10 +195,10 @@ fn render_ingest(result: &Value) -> String {
     if done.errors > 0 {
         lines.push(format!("{} {} items were rejected", styled(BAD, "✗"), done.errors));
         for ItemError { index, message } in done.error_details.iter().take(PRINTED_MAX) {
-            lines.push(format!("  item {index}: {}", visible_line(message)));
+            lines.push(format!("  item {index}: {}", escaped_line(message)));
         }
     }
-    lines.extend(done.record_ids.iter().take(PRINTED_MAX).map(|id| format!("  {}", visible_line(id))));
+    lines.extend(done.record_ids.iter().take(PRINTED_MAX).map(|id| format!("  {}", escaped_line(id))));
     if done.record_ids.len() > PRINTED_MAX {
         lines.push(styled(DIM, &format!("  … and {} more", done.record_ids.len() - PRINTED_MAX)));
     }
@@ -213,9 +213,9 @@ fn render_decision(result: &Value) -> String {
     format!(
         "{} Decision recorded for {}: {}\n  {}\n",
         styled(GOOD, "✓"),
-        visible_line(text_field(result, "findingId")),
-        styled(BOLD, &visible_line(text_field(result, "status"))),
-        styled(DIM, &visible_line(text_field(result, "recordId")))
+        escaped_line(text_field(result, "findingId")),
+        styled(BOLD, &escaped_line(text_field(result, "status"))),
+        styled(DIM, &escaped_line(text_field(result, "recordId")))
     )
 }
 
@@ -224,7 +224,7 @@ fn render_pack(result: &Value) -> String {
     format!(
         "{} {}\n  {} earlier decisions, {} evidence queries, {} warnings\n",
         styled(GOOD, "✓"),
-        visible_line(text_field(result, "outPath")),
+        escaped_line(text_field(result, "outPath")),
         count("historyCount"),
         count("evidenceQueries"),
         count("warnings")

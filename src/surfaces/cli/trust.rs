@@ -13,7 +13,7 @@ use super::projects::parse_project_id;
 use super::session::{CommandResult, Session};
 use crate::surfaces::answer::unguessable_id;
 use contract::{ErrorCode, Fault, ProjectId};
-use platform::beneath;
+use platform::safe_open;
 use tenancy::{SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, session_file};
 
 /// Arguments of `trust`.
@@ -106,7 +106,7 @@ fn write_project(folder: &Path, id: &ProjectId) -> Result<(), Fault> {
 /// The file's bytes, up to the size that sessions read.
 fn read_session_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    beneath::open_named(path)?.take(SESSION_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    safe_open::open_regular_file(path)?.take(SESSION_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

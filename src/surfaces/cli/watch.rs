@@ -9,7 +9,7 @@ use super::output::{BOLD, DIM, NOTE, PATH, styled};
 use super::session::{CommandResult, Exit, Session, StopSignal, ToolAnswer};
 use crate::app::freshness::{RunOutcome, WatchEvent, follow};
 use crate::surfaces::answer;
-use contract::{ErrorCode, visible_line};
+use contract::{ErrorCode, escaped_line};
 use tenancy::{self, AllowedRoots};
 
 /// Arguments of `watch`.
@@ -44,7 +44,7 @@ pub(super) async fn run_watch(session: &Session, args: &WatchArgs) -> CommandRes
     if let Some(file) = &resolved.file {
         tenancy::Trust::new(&app.layout).require(file)?;
     }
-    let root = AllowedRoots::of_project(&app.config.indexing, &resolved.id).check(args.path.as_ref())?;
+    let root = AllowedRoots::for_project(&app.config.indexing, &resolved.id).check(args.path.as_ref())?;
     let runs = WatchRuns { session, args, state: Mutex::default() };
     let watching =
         follow(app, &root, &app.shutdown, |event| print_event(session, &event), || runs.run_once());
@@ -130,12 +130,12 @@ fn print_event(session: &Session, event: &WatchEvent) {
             "{} every {} s, because {}",
             styled(NOTE, "Scanning the repository"),
             every.as_secs_f64(),
-            visible_line(why)
+            escaped_line(why)
         ),
         WatchEvent::Gone(why, every) => format!(
             "{} {} {}",
             styled(NOTE, "The repository cannot be read:"),
-            visible_line(why),
+            escaped_line(why),
             styled(DIM, &format!("(retrying every {} s)", every.as_secs_f64()))
         ),
         WatchEvent::Back => styled(PATH, "The repository is readable again."),

@@ -119,8 +119,8 @@ impl AccessDenied {
         Self { status: StatusCode::UNAUTHORIZED, fault, error }
     }
 
-    fn from_token(denied: &tenancy::Denied) -> Self {
-        if let tenancy::Denied::KeysUnavailable(_) = denied {
+    fn from_token(denied: &tenancy::TokenError) -> Self {
+        if let tenancy::TokenError::KeysUnavailable(_) = denied {
             let fault = Fault::new(ErrorCode::StorageUnavailable, denied.description()).with_hint(
                 "Try again in a few seconds; the operator should check that the issuer can be reached.",
             );
@@ -185,7 +185,7 @@ impl Access {
     }
 
     fn refuse(&self, denied: &AccessDenied, id: &str) -> Response {
-        self.app.metrics.refused(denied.fault.code.as_str());
+        self.app.metrics.record_refusal(denied.fault.code.as_str());
         let mut response = answer::refused(&self.app, denied.status, &denied.fault, id);
         if denied.status == StatusCode::UNAUTHORIZED {
             let mut challenge = String::from("Bearer realm=\"pairofcleats\"");

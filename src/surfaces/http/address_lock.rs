@@ -34,7 +34,8 @@ impl Drop for AddressLock {
 }
 
 fn lock_path(app: &App, address: SocketAddr) -> PathBuf {
-    app.layout.serving().join(format!("{}.lock", address.to_string().replace([':', '[', ']', '%'], "_")))
+    let name = address.to_string().replace([':', '[', ']', '%'], "_");
+    app.layout.address_locks().join(format!("{name}.lock"))
 }
 
 /// The URL of the server of this data directory that is running at the configured address, if there is one.

@@ -78,7 +78,7 @@ mod tests {
             (ErrorCode::Internal, 500, None),
         ];
         for (code, status, retry) in table {
-            let response = envelope(&Envelope::failure(&Fault::new(code, "x"), Meta::at("t".into())));
+            let response = envelope(&Envelope::failure(&Fault::new(code, "x"), Meta::new("t".into())));
             assert_eq!(response.status().as_u16(), status, "{code}");
             let header = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
             assert_eq!(header, retry, "{code}");

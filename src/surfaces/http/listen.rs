@@ -69,7 +69,7 @@ pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let address = SocketAddr::new(bind_address(&server.bind)?, server.port);
     let tls = Tls::from_config(server)?;
     let proxies = TrustedProxies::from_config(server)?;
-    TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock))?;
+    TokenVerifier::from_settings(&app.config.oauth, Arc::clone(&app.clock))?;
     require_key_beyond_loopback(app, address.ip()).await?;
     let listener = TcpListener::bind(address).await.map_err(|error| bind_fault(address, &error))?;
     let address = listener
@@ -178,7 +178,7 @@ impl Connections {
             Err(full) => return self.refuse(stream, full),
             Ok((slot, evicted)) => {
                 if evicted {
-                    self.app.metrics.connection_ended(ConnectionEnd::Displaced);
+                    self.app.metrics.record_connection_end(ConnectionEnd::Displaced);
                 }
                 Arc::new(slot)
             }
@@ -191,7 +191,7 @@ impl Connections {
             let evicted = pin!(evicted.cancelled());
             if let Either::Left((Err(error), _)) = futures::future::select(served, evicted).await {
                 if state.is_client_not_reading() {
-                    connections.app.metrics.connection_ended(ConnectionEnd::NotReading);
+                    connections.app.metrics.record_connection_end(ConnectionEnd::NotReading);
                 }
                 tracing::debug!(%error, "a connection ended early");
             }
@@ -286,8 +286,8 @@ impl Connections {
     }
 
     fn count_refusal(&self, full: SlotsFull) {
-        self.app.metrics.refused(ErrorCode::QueueOverloaded.as_str());
-        self.app.metrics.connection_ended(match full {
+        self.app.metrics.record_refusal(ErrorCode::QueueOverloaded.as_str());
+        self.app.metrics.record_connection_end(match full {
             SlotsFull::Client => ConnectionEnd::AddressFull,
             SlotsFull::Server => ConnectionEnd::Full,
         });

@@ -120,7 +120,7 @@ async fn answer_mcp(mcp: &McpState, caller: &Caller, request: HttpRequest) -> Re
         let (mut head, body) = response.into_parts();
         let body = to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
         head.headers.remove(header::CONTENT_LENGTH);
-        return match StreamableMcp::completed(&body) {
+        return match StreamableMcp::with_error_code(&body) {
             Some(answer) => Response::from_parts(head, Body::from(answer.to_string())),
             None => Response::from_parts(head, Body::from(body)),
         };

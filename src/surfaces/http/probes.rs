@@ -14,7 +14,7 @@ use super::request_parts::RequestId;
 use crate::app::App;
 use crate::tools::Caller;
 use contract::{ErrorCode, Fault};
-use platform::telemetry::older_format;
+use platform::telemetry::to_prometheus_format;
 use tenancy::Scope;
 
 /// Timeout of the database check.
@@ -93,7 +93,7 @@ async fn check_database(app: &App) -> Result<(), String> {
 }
 
 async fn check_disk(app: &App) -> Result<(), String> {
-    app.room().require(0).await.map_err(|fault| fault.message)
+    app.disk_space().require(0).await.map_err(|fault| fault.message)
 }
 
 /// `GET /metrics` for Prometheus, in the OpenMetrics format if the client accepts it. Needs the scope `admin`.
@@ -103,7 +103,7 @@ pub(super) async fn metrics(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Response {
-    if !caller.principal.may(Scope::Admin) {
+    if !caller.principal.has_scope(Scope::Admin) {
         let fault = Fault::new(ErrorCode::Forbidden, "Metrics need a key with the scope `admin`.");
         return answer::refused(&app, StatusCode::FORBIDDEN, &fault, &id.0);
     }
@@ -111,7 +111,7 @@ pub(super) async fn metrics(
     let (kind, text) = if accepts.contains("application/openmetrics-text") {
         ("application/openmetrics-text; version=1.0.0; charset=utf-8", app.metrics_text())
     } else {
-        ("text/plain; version=0.0.4; charset=utf-8", older_format(&app.metrics_text()))
+        ("text/plain; version=0.0.4; charset=utf-8", to_prometheus_format(&app.metrics_text()))
     };
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

@@ -228,7 +228,7 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
 
 /// The verifier of access tokens, if OAuth is configured. `listen` has already rejected invalid settings.
 fn token_verifier(app: &App) -> Option<Arc<TokenVerifier>> {
-    TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock)).ok().flatten().map(Arc::new)
+    TokenVerifier::from_settings(&app.config.oauth, Arc::clone(&app.clock)).ok().flatten().map(Arc::new)
 }
 
 /// Lets pages of the origins in `server.cors_origins` call the server and read the answers.
@@ -293,7 +293,7 @@ async fn openapi_page() -> Response {
 async fn count_answer(State(app): State<Arc<App>>, request: HttpRequest, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let response = next.run(request).await;
-    app.metrics.answered(route, response.status().as_u16());
+    app.metrics.record_http_request(route, response.status().as_u16());
     response
 }
 

@@ -39,13 +39,13 @@ impl BrowseRequest<'_> {
             cancel,
             progress: Progress::default(),
         };
-        let envelope = browse(app, request).await.map_err(|refusal| wire::refusal(&refusal))?;
+        let envelope = browse(app, request).await.map_err(|refusal| wire::refusal_error(&refusal))?;
         if let Some(error) = envelope.error {
-            return Err(wire::failure(error));
+            return Err(wire::failed_call_error(error));
         }
         let result = envelope.result.unwrap_or_default();
         serde_json::from_value(result)
-            .map_err(|error| wire::fault(&Fault::internal("The answer could not be read.", error)))
+            .map_err(|error| wire::fault_error(&Fault::internal("The answer could not be read.", error)))
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) struct ParameterViolation {
 
 /// The error for an invalid parameter, in the same form as the gate's for an invalid argument.
 pub(super) fn invalid_parameter(parameter: &str, keyword: &str, wrong: ParameterViolation) -> ErrorData {
-    wire::refusal(&Refusal::InvalidArguments(vec![Violation {
+    wire::refusal_error(&Refusal::InvalidArguments(vec![Violation {
         instance_path: format!("/{parameter}"),
         schema_path: format!("#/properties/{}/{keyword}", parameter.replace('/', "/properties/")),
         keyword: keyword.to_owned(),

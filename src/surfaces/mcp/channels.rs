@@ -56,7 +56,7 @@ impl Transport<RoleServer> for ChannelTransport {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let outgoing = self.outgoing.clone();
         async move {
-            let text = serde_json::to_string(&wire::completed(item))?;
+            let text = serde_json::to_string(&wire::with_error_code(item))?;
             outgoing.send(text).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
     }

@@ -14,7 +14,7 @@ const COMPLETABLE: &[&str] = &["project", "repository", "path"];
 
 #[derive(Serialize)]
 struct CompletionArguments {
-    argument: String,
+    kind: String,
     value: String,
     repository: Option<String>,
     project_id: Option<String>,
@@ -36,7 +36,7 @@ pub(super) async fn complete(
     let mut others = params.context.and_then(|context| context.arguments).unwrap_or_default();
     let mut other = |name: &str| others.remove(name).filter(|value| !value.is_empty() && argument != name);
     let (repository, project_id) = (other("repository"), other("project"));
-    let typed = CompletionArguments { argument, value: params.argument.value, repository, project_id };
+    let typed = CompletionArguments { kind: argument, value: params.argument.value, repository, project_id };
     let Completions { values, total } = request.run(COMPLETE, typed).await?;
     let more = total > values.len() as u64;
     let total = u32::try_from(total).ok();

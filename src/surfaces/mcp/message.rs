@@ -67,7 +67,7 @@ pub(super) fn parse_message(
             let message = format!("The message is not valid JSON: {error}.");
             let fault = Fault::new(ErrorCode::InvalidRequest, message)
                 .with_hint("Send each message as one JSON object.");
-            RefusedMessage { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
+            RefusedMessage { id: None, error: wire::rpc_error(RpcCode::PARSE_ERROR, &fault) }
         }
         JsonRejection::DuplicateMember(why) => {
             let id = serde_json::from_slice::<Value>(bytes).ok();
@@ -93,7 +93,7 @@ pub(super) fn parse_message(
         let message = format!("The `progressToken` has more than {TOKEN_CHARS_MAX} characters.");
         let fault = Fault::new(ErrorCode::InvalidRequest, message)
             .with_hint("Use a short token, for example a number.");
-        return Err(RefusedMessage { id, error: wire::numbered(RpcCode::INVALID_PARAMS, &fault) });
+        return Err(RefusedMessage { id, error: wire::rpc_error(RpcCode::INVALID_PARAMS, &fault) });
     }
     let answers = fields.contains_key("result") || fields.contains_key("error");
     let method = fields.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -169,12 +169,12 @@ pub(super) fn too_long(bytes_max: usize, setting: &str) -> RefusedMessage {
 pub(super) fn unframed(why: &str) -> RefusedMessage {
     let fault = Fault::new(ErrorCode::InvalidRequest, format!("The input is not framed: {why}."))
         .with_hint("Send `Content-Length: N`, an empty line, and N bytes of JSON.");
-    RefusedMessage { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
+    RefusedMessage { id: None, error: wire::rpc_error(RpcCode::PARSE_ERROR, &fault) }
 }
 
 fn invalid(id: Option<RequestId>, message: String, hint: &str) -> RefusedMessage {
     let fault = Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
-    RefusedMessage { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) }
+    RefusedMessage { id, error: wire::rpc_error(RpcCode::INVALID_REQUEST, &fault) }
 }
 
 /// The refusal of a request whose id belongs to a pending request.
@@ -212,7 +212,7 @@ pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool, tools: &Toolbox)
         named if named.get_meta().protocol_version().is_some() => Admission::Passes,
         // rmcp parses a known method as custom only if its parameters are invalid.
         ClientRequest::CustomRequest(_) if open || method == "initialize" => match method {
-            "initialize" => Admission::Refused(RefusedMessage { id, error: wire::ill_typed(method) }),
+            "initialize" => Admission::Refused(RefusedMessage { id, error: wire::invalid_params(method) }),
             _ => Admission::Passes,
         },
         // Clients of the older framing send it, but only in an open session.
@@ -230,7 +230,7 @@ fn before_initialize(id: Option<RequestId>, method: &str) -> Admission {
     let message = format!("`{}` was sent before `initialize`: the session is not open yet.", echo(method));
     let fault = Fault::new(ErrorCode::IllegalState, message)
         .with_hint("Send `initialize` first, wait for its answer, then send `notifications/initialized`.");
-    Admission::Refused(RefusedMessage { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) })
+    Admission::Refused(RefusedMessage { id, error: wire::rpc_error(RpcCode::INVALID_REQUEST, &fault) })
 }
 
 /// The refusal of an HTTP request without a session that does not open one.

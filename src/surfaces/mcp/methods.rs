@@ -39,18 +39,18 @@ pub(super) fn result_or_error(method: &str, envelope: Envelope) -> Result<Custom
     let number = body.code.info().json_rpc.map_or(RpcCode::INTERNAL_ERROR, RpcCode);
     let mut fault = Fault::new(body.code, body.message);
     (fault.hint, fault.details) = (body.hint, body.details);
-    Err(with_method(method, wire::numbered(number, &fault)))
+    Err(with_method(method, wire::rpc_error(number, &fault)))
 }
 
 /// The JSON-RPC error of a call that was not run.
 pub(super) fn refusal_error(method: &str, refusal: &Refusal) -> ErrorData {
-    with_method(method, wire::refusal(refusal))
+    with_method(method, wire::refusal_error(refusal))
 }
 
 /// The error for a request without a handler: its method does not exist, or its parameters are invalid.
 pub(super) fn no_handler_error(tools: &Toolbox, method: &str) -> ErrorData {
     if PROTOCOL.contains(&method) {
-        return wire::ill_typed(method);
+        return wire::invalid_params(method);
     }
     if tools.find_method(method).is_some() {
         let violation = Violation {
@@ -66,7 +66,7 @@ pub(super) fn no_handler_error(tools: &Toolbox, method: &str) -> ErrorData {
     if tools.has_methods_beside(method) {
         let fault = Fault::new(ErrorCode::UnknownTool, format!("Unknown method `{}`.", echo(method)))
             .with_hint("Methods are called as their tools are: `tools/list` shows them, with `_` for `/`.");
-        return with_method(&echo(method), wire::numbered(RpcCode::METHOD_NOT_FOUND, &fault));
+        return with_method(&echo(method), wire::rpc_error(RpcCode::METHOD_NOT_FOUND, &fault));
     }
     wire::unknown_method(method)
 }
@@ -157,7 +157,7 @@ mod tests {
     fn failures_have_the_numbers_and_the_data_of_the_table() {
         let failed = |code: ErrorCode| {
             let fault = Fault::new(code, "No.").with_details(json!({ "a": 1 })).with_hint("Do.");
-            result_or_error("notes/get", Envelope::failure(&fault, Meta::at("t".into()))).unwrap_err()
+            result_or_error("notes/get", Envelope::failure(&fault, Meta::new("t".into()))).unwrap_err()
         };
         for (code, number) in [
             (ErrorCode::InvalidRequest, -32602),

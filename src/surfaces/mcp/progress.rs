@@ -76,8 +76,8 @@ impl ProgressSequence {
     /// time, so without progress it increases to the next float.
     fn next(&mut self, update: Option<ProgressUpdate>) -> ProgressStep {
         self.latest = update.or_else(|| self.latest.take());
-        let least = self.last_sent.map_or(0.0, f64::next_up);
-        let progress = self.latest.as_ref().map_or(least, |update| update.done.max(least));
+        let minimum = self.last_sent.map_or(0.0, f64::next_up);
+        let progress = self.latest.as_ref().map_or(minimum, |update| update.done.max(minimum));
         self.last_sent = Some(progress);
         match &self.latest {
             Some(update) => ProgressStep {
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn progress_rises_whatever_the_tool_reports() {
         let mut sequence = ProgressSequence::default();
-        let told: Vec<f64> = [
+        let sent: Vec<f64> = [
             Some(update(0.0)),
             None,
             Some(update(3.0)),
@@ -112,8 +112,8 @@ mod tests {
         .into_iter()
         .map(|next| sequence.next(next).progress)
         .collect();
-        assert!(told.windows(2).all(|pair| pair[0] < pair[1]), "{told:?}");
-        assert_eq!(told[5], 10.0);
+        assert!(sent.windows(2).all(|pair| pair[0] < pair[1]), "{sent:?}");
+        assert_eq!(sent[5], 10.0);
     }
 
     #[test]

@@ -18,12 +18,12 @@ use contract::config::Config;
 /// One page of files; empty if the caller may not search.
 pub(super) async fn list(
     request: BrowseRequest<'_>,
-    page: Option<PaginatedRequestParams>,
+    params: Option<PaginatedRequestParams>,
 ) -> Result<ListResourcesResult, ErrorData> {
     if !is_open_to(LIST_FILES, &request.app.config, &request.caller) {
         return Ok(ListResourcesResult::default());
     }
-    let cursor = page.and_then(|page| page.cursor);
+    let cursor = params.and_then(|params| params.cursor);
     let listed: ResourcePage = request.run(LIST_FILES, ListFilesArguments { cursor }).await?;
     let project = listed.project_id.as_deref();
     let resources = listed.files.into_iter().map(|file| to_resource(file, project)).collect();
@@ -32,7 +32,7 @@ pub(super) async fn list(
     result.meta = listed.truncated.then(|| {
         to_meta(&TruncatedListMeta {
             truncated: true,
-            hint: "The list is truncated: use the templates with completion, or `search`.",
+            hint: "The list is truncated: to reach other files, complete the URI templates or call `search`.",
         })
     });
     Ok(result)
@@ -49,7 +49,7 @@ pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplat
     );
     let in_project = ResourceTemplate::new(TEMPLATE_WITH_PROJECT, "project_file")
         .with_title("Indexed file of a project")
-        .with_description("The same in the project (isolated workspace) `project`.");
+        .with_description("The same for a file of the project named by `project`.");
     ListResourceTemplatesResult::with_all_items(vec![file, in_project])
 }
 
@@ -58,8 +58,8 @@ pub(super) async fn read(
     request: BrowseRequest<'_>,
     params: ReadResourceRequestParams,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let ResourceUri { repository, path, project } = ResourceUri::parse(&params.uri).map_err(|wrong| {
-        let message = format!("{wrong} Resources are {TEMPLATE_WITH_PROJECT}.");
+    let ResourceUri { repository, path, project } = ResourceUri::parse(&params.uri).map_err(|reason| {
+        let message = format!("{reason} Resource URIs have the form {TEMPLATE_WITH_PROJECT}.");
         invalid_parameter(
             "uri",
             "format",
@@ -116,9 +116,9 @@ struct FileMeta<'a> {
     hint: Option<String>,
 }
 
-fn to_meta(facts: &impl Serialize) -> MetaObject {
-    match serde_json::to_value(facts) {
-        Ok(Value::Object(facts)) => MetaObject(facts),
+fn to_meta(value: &impl Serialize) -> MetaObject {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => MetaObject(fields),
         _ => MetaObject::default(),
     }
 }
@@ -126,8 +126,8 @@ fn to_meta(facts: &impl Serialize) -> MetaObject {
 /// Adds the URI to the error, as the protocol specifies for this method.
 fn with_uri(mut error: ErrorData, uri: &str) -> ErrorData {
     // A long URI is not repeated; the message quotes part of it.
-    let short = uri.chars().nth(ECHO_CHARS_MAX).is_none();
-    if let Some(Value::Object(data)) = error.data.as_mut().filter(|_| short) {
+    let is_short = uri.chars().nth(ECHO_CHARS_MAX).is_none();
+    if let Some(Value::Object(data)) = error.data.as_mut().filter(|_| is_short) {
         data.insert("uri".to_owned(), Value::from(uri));
     }
     error
@@ -146,10 +146,10 @@ fn to_resource(file: ListedResource, project: Option<&str>) -> Resource {
         .with_annotations(annotations)
 }
 
-/// READMEs first, then other documents, then code.
+/// The README of the repository first, then other documents, then code.
 fn priority(file: &ListedResource) -> f32 {
     match file.document {
-        true if file.path.to_lowercase().starts_with("readme") => 1.0,
+        true if file.path.split('.').next().is_some_and(|stem| stem.eq_ignore_ascii_case("readme")) => 1.0,
         true => 0.75,
         false => 0.25,
     }

@@ -83,7 +83,7 @@ impl McpServer {
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let sent = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         let Some(caller) = sent.or(self.local.as_ref()) else {
-            return Err(wire::refusal(&Refusal::Forbidden("The request has no caller.".to_owned())));
+            return Err(wire::refusal_error(&Refusal::Forbidden("The request has no caller.".to_owned())));
         };
         Ok(Caller { surface: self.surface, request_id: Some(canonical(&context.id)), ..caller.clone() })
     }
@@ -150,7 +150,7 @@ impl McpServer {
         if as_result {
             Ok(wire::result(&answer::refused(&self.app, refusal, Some(request_id)), form).into())
         } else {
-            Err(wire::refusal(refusal))
+            Err(wire::refusal_error(refusal))
         }
     }
 }

@@ -110,11 +110,11 @@ impl OwnedSessions {
 }
 
 /// Adds an error code of the contract to an error event.
-fn completed(mut event: ServerSseMessage) -> ServerSseMessage {
+fn with_error_code(mut event: ServerSseMessage) -> ServerSseMessage {
     if let Some(message) = &event.message
         && matches!(**message, ServerJsonRpcMessage::Error(_))
     {
-        event.message = Some(Arc::new(wire::completed((**message).clone())));
+        event.message = Some(Arc::new(wire::with_error_code((**message).clone())));
     }
     event
 }
@@ -142,7 +142,7 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.inner.initialize_session(id, message).await.map(wire::completed)
+        self.inner.initialize_session(id, message).await.map(wire::with_error_code)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -176,7 +176,7 @@ impl SessionManager for OwnedSessions {
             return Ok(futures::stream::iter([refused]).left_stream());
         }
         match self.inner.create_stream(id, message).await {
-            Ok(stream) => Ok(stream.map(completed).right_stream()),
+            Ok(stream) => Ok(stream.map(with_error_code).right_stream()),
             Err(error) => {
                 if let Some(id) = &request_id {
                     pending.end(id);
@@ -207,7 +207,7 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.inner.resume(id, last_event_id).await?.map(completed))
+        Ok(self.inner.resume(id, last_event_id).await?.map(with_error_code))
     }
 
     async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {

@@ -83,10 +83,10 @@ impl StreamableMcp {
 
     /// Adds an error code of the contract to an error that rmcp produced outside of a session; none if there is no error.
     #[must_use]
-    pub fn completed(body: &[u8]) -> Option<Value> {
+    pub fn with_error_code(body: &[u8]) -> Option<Value> {
         let mut answer: Value = serde_json::from_slice(body).ok()?;
         let mut error = serde_json::from_value(answer.get("error")?.clone()).ok()?;
-        wire::complete(&mut error);
+        wire::add_error_code(&mut error);
         answer["error"] = serde_json::to_value(error).ok()?;
         if answer.get("id").is_none() {
             answer["id"] = Value::Null;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use contract::{Envelope, visible, visible_line};
+use contract::{Envelope, escaped, escaped_line};
 
 /// Formats the envelope as short text.
 pub(super) fn short_text(envelope: &Envelope) -> String {
@@ -28,7 +28,7 @@ pub(super) fn short_text(envelope: &Envelope) -> String {
     if let Some(next) = &envelope.meta.next {
         let _ = write!(text, "\nnext: {} {}", next.tool, Value::Object(next.arguments.clone()));
     }
-    visible(&text).into_owned()
+    escaped(&text).into_owned()
 }
 
 /// Writes hits and files as text, all other results as compact JSON.
@@ -63,16 +63,16 @@ fn write_confidence(text: &mut String, result: &Value, empty: bool) -> std::fmt:
     if names.is_empty() {
         Ok(())
     } else {
-        writeln!(text, "Did you mean: {}?", visible_line(&names.join(", ")))
+        writeln!(text, "Did you mean: {}?", escaped_line(&names.join(", ")))
     }
 }
 
 fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
     // A name that contains a line break must not look like further lines of the answer.
     let word = |field: &str, before: &str| {
-        hit[field].as_str().map(|word| format!("{before}{}", visible_line(word))).unwrap_or_default()
+        hit[field].as_str().map(|word| format!("{before}{}", escaped_line(word))).unwrap_or_default()
     };
-    let repo = hit["repo"].as_str().map(|repo| format!("{}: ", visible_line(repo))).unwrap_or_default();
+    let repo = hit["repo"].as_str().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
     write!(text, "{repo}{}:{}-{}", word("file", ""), hit["startLine"], hit["endLine"])?;
     write!(text, " {}{}{}", word("kind", ""), word("name", " "), word("mode", " "))?;
     writeln!(text, " score {} id {}", hit["score"], hit["id"])?;
@@ -80,11 +80,11 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
         let names: Vec<&str> =
             hit[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !names.is_empty() {
-            writeln!(text, " {before} {}", visible_line(&names.join(", ")))?;
+            writeln!(text, " {before} {}", escaped_line(&names.join(", ")))?;
         }
     }
     if let Some(headline) = hit["headline"].as_str() {
-        writeln!(text, " {}", visible_line(headline))?;
+        writeln!(text, " {}", escaped_line(headline))?;
     }
     let lines = |field: &str| hit[field].as_array().into_iter().flatten().filter_map(Value::as_str);
     lines("contextBefore").try_for_each(|line| writeln!(text, "{line}"))?;
@@ -136,7 +136,7 @@ fn write_summary(text: &mut String, result: &Value, shown: usize) -> std::fmt::R
 }
 
 fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Result {
-    let name = |field: &str| visible_line(result[field].as_str().unwrap_or_default());
+    let name = |field: &str| escaped_line(result[field].as_str().unwrap_or_default());
     let (path, repo) = (name("path"), name("repo"));
     let (start, end) = (&result["startLine"], &result["endLine"]);
     writeln!(text, "{repo}: {path}:{start}-{end} of {} lines", result["totalLines"])?;
@@ -153,7 +153,7 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
         )?;
     }
     for chunk in result["chunks"].as_array().into_iter().flatten() {
-        let name = visible_line(chunk["name"].as_str().unwrap_or_default());
+        let name = escaped_line(chunk["name"].as_str().unwrap_or_default());
         let kind = chunk["kind"].as_str().unwrap_or_default();
         write!(text, "\n{}-{} {kind} {name} id {}", chunk["startLine"], chunk["endLine"], chunk["id"])?;
     }
@@ -190,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     fn envelope(result: Value) -> Envelope {
-        let mut meta = Meta::at("t".into());
+        let mut meta = Meta::new("t".into());
         let arguments = json!({ "id": 7 }).as_object().cloned().unwrap();
         meta.next = Some(Next { tool: "show_file".into(), arguments });
         Envelope::success(result, meta)
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn failures_say_what_to_do() {
         let fault = Fault::new(ErrorCode::NoIndex, "Nothing here.").with_hint("Index it.");
-        let shown = short_text(&Envelope::failure(&fault, Meta::at("t".into())));
+        let shown = short_text(&Envelope::failure(&fault, Meta::new("t".into())));
         assert_eq!(shown, "NO_INDEX: Nothing here.\nIndex it.");
     }
 }

@@ -1,7 +1,7 @@
 //! Converts tools, envelopes and faults to the types of the protocol.
 //!
-//! A call that ran becomes a tool result with the envelope, even if it failed. A call that was not run becomes a JSON-RPC error whose
-//! number comes from the table of error codes.
+//! A call that ran becomes a tool result with the envelope, even if it failed. A call that was not run becomes a JSON-RPC error, whose
+//! `code` comes from the table of error codes.
 
 use std::sync::Arc;
 
@@ -47,43 +47,43 @@ pub(super) fn result(envelope: &Envelope, form: TextForm) -> CallToolResult {
 }
 
 /// The JSON-RPC error of a call that was not run.
-pub(super) fn refusal(refusal: &Refusal) -> ErrorData {
-    let number = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
-    let mut shown = numbered(number, &refusal.to_fault());
+pub(super) fn refusal_error(refusal: &Refusal) -> ErrorData {
+    let code = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
+    let mut error = rpc_error(code, &refusal.to_fault());
     // The message already repeats what the caller sent; do not repeat it in the data.
-    if let Some(data) = &mut shown.data {
-        data["message"] = Value::from(refusal.message_without_values());
+    let message = refusal.message_without_values();
+    if let Some(data) = error.data.as_mut().filter(|_| message.chars().nth(ECHO_CHARS_MAX).is_none()) {
+        data["message"] = Value::from(message);
     }
-    shown
+    error
 }
 
-/// The JSON-RPC error of a method whose result cannot report a failure. A missing resource has the number that the protocol defines,
-/// which `MUTATION_DISABLED` also has; `data.code` distinguishes them.
-pub(super) fn fault(fault: &Fault) -> ErrorData {
-    let number = match fault.code {
+/// The JSON-RPC error of a method whose result cannot report a failure. A missing resource has the code -32002 that the protocol
+/// defines for it, which `MUTATION_DISABLED` also has; `data.code` distinguishes them.
+pub(super) fn fault_error(fault: &Fault) -> ErrorData {
+    let code = match fault.code {
         ErrorCode::NotFound | ErrorCode::NoIndex => RpcCode::RESOURCE_NOT_FOUND,
         ErrorCode::ValidationError => RpcCode::INVALID_PARAMS,
         code => code.info().json_rpc.map_or(RpcCode::INTERNAL_ERROR, RpcCode),
     };
-    numbered(number, fault)
+    rpc_error(code, fault)
 }
 
 /// The JSON-RPC error of an operation that ran and failed.
-pub(super) fn failure(body: ErrorBody) -> ErrorData {
+pub(super) fn failed_call_error(body: ErrorBody) -> ErrorData {
     let mut failed = Fault::new(body.code, body.message);
     (failed.hint, failed.details) = (body.hint, body.details);
-    fault(&failed)
+    fault_error(&failed)
 }
 
 /// The error for a known method with unreadable parameters.
-pub(super) fn ill_typed(method: &str) -> ErrorData {
+pub(super) fn invalid_params(method: &str) -> ErrorData {
     let fault = Fault::new(
         ErrorCode::InvalidRequest,
         format!("The parameters of `{method}` are missing or of the wrong type."),
     )
-    .with_details(json!([]))
     .with_hint("Send `params` as the protocol's schema defines them for this method.");
-    numbered(RpcCode::INVALID_PARAMS, &fault)
+    rpc_error(RpcCode::INVALID_PARAMS, &fault)
 }
 
 /// The error for an unknown method.
@@ -91,13 +91,13 @@ pub(super) fn unknown_method(method: &str) -> ErrorData {
     let fault = Fault::new(ErrorCode::NotFound, format!("Unknown method `{}`.", echo(method))).with_hint(
         "The answer to `initialize` lists the server's capabilities; tools are called with `tools/call`.",
     );
-    numbered(RpcCode::METHOD_NOT_FOUND, &fault)
+    rpc_error(RpcCode::METHOD_NOT_FOUND, &fault)
 }
 
-/// A JSON-RPC error. `data` repeats the envelope's code, message, details and hint, because clients display different parts.
-pub(super) fn numbered(number: RpcCode, fault: &Fault) -> ErrorData {
+/// A JSON-RPC error. `data` has the fields of an envelope's `error`, because clients display different parts.
+pub(super) fn rpc_error(code: RpcCode, fault: &Fault) -> ErrorData {
     let body = ErrorBody::from(fault);
-    // A long message quotes the input; repeat only the code's meaning.
+    // The client gets the message anyway; in `data`, a long one is replaced by the meaning of its code.
     let short_message = match body.message.chars().nth(ECHO_CHARS_MAX) {
         Some(_) => body.code.info().meaning,
         None => body.message.as_str(),
@@ -109,19 +109,19 @@ pub(super) fn numbered(number: RpcCode, fault: &Fault) -> ErrorData {
     if let Some(hint) = body.hint {
         data["hint"] = Value::from(hint);
     }
-    ErrorData::new(number, body.message, Some(data))
+    ErrorData::new(code, body.message, Some(data))
 }
 
 /// Adds the contract's error code to an error that rmcp produced itself.
-pub(super) fn completed(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+pub(super) fn with_error_code(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     if let ServerJsonRpcMessage::Error(failed) = &mut message {
-        complete(&mut failed.error);
+        add_error_code(&mut failed.error);
     }
     message
 }
 
-/// Adds `data.code` if it is missing.
-pub(super) fn complete(error: &mut ErrorData) {
+/// Gives an error without `data.code` one of the contract's codes.
+pub(super) fn add_error_code(error: &mut ErrorData) {
     if error.data.as_ref().is_some_and(|data| data["code"].is_string()) {
         return;
     }
@@ -137,7 +137,7 @@ pub(super) fn complete(error: &mut ErrorData) {
     };
     let fault = Fault::new(code, error.message.to_string());
     let details = error.data.take();
-    *error = numbered(error.code, &Fault { details, ..fault });
+    *error = rpc_error(error.code, &Fault { details, ..fault });
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_has_its_number_and_its_code() {
+    fn each_refusal_has_its_json_rpc_code_and_its_code() {
         let table = [
             (Refusal::UnknownTool { name: "serch".into(), nearest: Some("search") }, -32602, "UNKNOWN_TOOL"),
             (Refusal::InvalidArguments(vec![violation()]), -32602, "INVALID_REQUEST"),
@@ -166,7 +166,7 @@ mod tests {
             (Refusal::Forbidden("no".into()), -32003, "FORBIDDEN"),
         ];
         for (given, number, code) in table {
-            let error = refusal(&given);
+            let error = refusal_error(&given);
             let data = error.data.unwrap();
             assert_eq!((error.code.0, data["code"].as_str()), (number, Some(code)));
             assert!(data["message"].as_str().is_some_and(|message| !message.contains("serch")), "{data}");
@@ -174,23 +174,23 @@ mod tests {
     }
 
     #[test]
-    fn violations_stand_in_details_and_in_the_message() {
-        let error = refusal(&Refusal::InvalidArguments(vec![violation()]));
+    fn violations_are_in_the_details_and_in_the_message() {
+        let error = refusal_error(&Refusal::InvalidArguments(vec![violation()]));
         let data = error.data.unwrap();
         assert_eq!(data["details"][0]["instancePath"], "/top");
         assert!(error.message.contains("not an integer"), "{}", error.message);
-        let overload = refusal(&Refusal::QueueOverloaded { max: 66, size: 66 }).data.unwrap();
+        let overload = refusal_error(&Refusal::QueueOverloaded { max: 66, size: 66 }).data.unwrap();
         assert_eq!(overload["details"]["queue"], json!({ "max": 66, "size": 66 }));
     }
 
     #[test]
     fn what_rmcp_refuses_by_itself_gets_a_code() {
         let mut error = ErrorData::new(RpcCode::METHOD_NOT_FOUND, "logging/setLevel", None);
-        complete(&mut error);
+        add_error_code(&mut error);
         assert_eq!((error.code.0, &*error.message), (-32601, "Unknown method `logging/setLevel`."));
         assert_eq!(error.data.unwrap()["code"], "NOT_FOUND");
         let mut error = ErrorData::new(RpcCode::INVALID_PARAMS, "no", Some(json!({ "supported": ["x"] })));
-        complete(&mut error);
+        add_error_code(&mut error);
         let data = error.data.unwrap();
         assert_eq!(
             (&data["code"], &data["details"]["supported"][0]),
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn text_and_structured_content_are_the_same_envelope() {
         let fault = Fault::new(ErrorCode::NoIndex, "Nothing here.");
-        let result = result(&Envelope::failure(&fault, Meta::at("t".into())), TextForm::Envelope);
+        let result = result(&Envelope::failure(&fault, Meta::new("t".into())), TextForm::Envelope);
         let shown = serde_json::to_value(&result).unwrap();
         assert_eq!(shown["isError"], true);
         assert_eq!(shown["content"].as_array().map(Vec::len), Some(1));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_carries_four_hints_versions_and_object_schemas() {
+    fn every_tool_has_four_annotations_versions_and_object_schemas() {
         for spec in crate::tools::LIST {
             let shown = serde_json::to_value(tool(spec)).unwrap();
             for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {

@@ -42,7 +42,7 @@ struct BootstrapInput {
     /// Repository to index: its absolute path on the server; default: the directory the client works in.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project to index into; omitted: the default workspace.
+    /// Project to index into; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Do not install runtime files.
@@ -141,7 +141,7 @@ async fn bootstrap(call: Call, input: BootstrapInput) -> Result<BootstrapOutput,
         () if input.repo_path.is_none() && call.caller.directory.is_none() => {
             Some("the call names no repository")
         }
-        () if !call.caller.principal.may(Scope::Index) => Some(NO_INDEX_SCOPE),
+        () if !call.caller.principal.has_scope(Scope::Index) => Some(NO_INDEX_SCOPE),
         () => None,
     };
     let mut restored = None;
@@ -154,7 +154,7 @@ async fn bootstrap(call: Call, input: BootstrapInput) -> Result<BootstrapOutput,
     steps.push(indexed);
     let skip_sqlite = match () {
         () if !input.with_sqlite => Some(NOT_REQUESTED),
-        () => (!call.caller.principal.may(Scope::Index)).then_some(NO_INDEX_SCOPE),
+        () => (!call.caller.principal.has_scope(Scope::Index)).then_some(NO_INDEX_SCOPE),
     };
     steps.push(run_step(&call, "sqlite", skip_sqlite, export_portable_file(&call, project_id)).await);
     Ok(BootstrapOutput {

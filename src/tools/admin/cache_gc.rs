@@ -42,7 +42,7 @@ struct CacheGcInput {
     /// Only runs and files of this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// true: report what would be removed, change nothing.

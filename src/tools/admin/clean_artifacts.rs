@@ -41,7 +41,7 @@ struct CleanArtifactsInput {
     /// The repository: its absolute path or its name. Either this or all=true is required.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// true: all repositories of the project.
@@ -62,8 +62,8 @@ async fn clean_artifacts(call: Call, input: CleanArtifactsInput) -> Result<Remov
         Some(named) => removal::find_repository(&call, &project, named).await?.into_iter().collect(),
         None => list_repositories(&call, &project).await?,
     };
-    // Security records have a repository row, but no folder; this tool does not remove them.
-    repositories.retain(RepositoryRow::is_folder);
+    // Records have a repository row; this tool does not remove them.
+    repositories.retain(|row| !row.is_records());
     if repositories.is_empty() && !every {
         return Err(Fault::new(
             ErrorCode::InvalidRequest,

@@ -41,7 +41,7 @@ struct ReportArtifactsInput {
     /// List only this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// true: also report the size of every project that you may use.
@@ -143,7 +143,7 @@ struct ArtifactIssue {
     message: String,
     /// How to fix it.
     hint: String,
-    /// The command that fixes it.
+    /// The command that fixes it; PATH stands for the repository's directory.
     command: String,
 }
 
@@ -174,9 +174,9 @@ async fn report_artifacts(call: Call, input: ReportArtifactsInput) -> Result<Rep
     tx.commit().await?;
     issues.extend(index_issues(&project, &repositories, vectors_pending, &state));
     let files = file_kind_sizes(&call, &project).await?;
-    let of_tables: u64 = tables.iter().map(|table| table.bytes + table.index_bytes).sum();
-    let of_files: u64 = files.iter().map(|kind| kind.bytes).sum();
-    let total_bytes = of_tables + of_files;
+    let table_bytes: u64 = tables.iter().map(|table| table.bytes + table.index_bytes).sum();
+    let file_bytes: u64 = files.iter().map(|kind| kind.bytes).sum();
+    let total_bytes = table_bytes + file_bytes;
     let everything = input.all.unwrap_or(false);
     Ok(ReportArtifactsOutput {
         project_id: project.id().public().map(str::to_owned),
@@ -227,7 +227,7 @@ fn project_flag(project: &Project) -> String {
 
 /// The problem of a repository, if it has one.
 fn repository_issue(row: &RepositoryRow, project: &Project) -> Option<ArtifactIssue> {
-    // Security records have no folder that could be indexed.
+    // Records and imported repositories have no directory that could be indexed.
     if !row.is_folder() {
         return None;
     }
@@ -325,10 +325,10 @@ async fn project_sizes(
         }
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
         let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
-        let rows = sizes::total(&mut tx).await?;
+        let database_bytes = sizes::total(&mut tx).await?;
         tx.commit().await?;
         let files: u64 = file_kind_sizes(call, &project).await?.iter().map(|kind| kind.bytes).sum();
-        sized.push(ProjectBytes { project_id, bytes: rows + files });
+        sized.push(ProjectBytes { project_id, bytes: database_bytes + files });
     }
     Ok(sized)
 }

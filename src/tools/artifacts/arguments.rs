@@ -77,7 +77,7 @@ pub(super) fn base_directory(call: &Call, repo_path: Option<&str>) -> Result<Opt
     match repo_path {
         Some(repo) => {
             call.set_repository(repo);
-            let root = AllowedRoots::common(&call.app.config.indexing).check(Path::new(repo))?;
+            let root = AllowedRoots::from_settings(&call.app.config.indexing).check(Path::new(repo))?;
             Ok(Some(root.path().to_owned()))
         }
         None => Ok(call.caller.directory.clone()),

@@ -66,7 +66,7 @@ struct BuildSqliteIndexInput {
     /// Only this repository: its path or name. Default: all repositories of the project.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Which files to include; default all.
@@ -229,9 +229,9 @@ fn portable_file(target: ProjectFile, part: IndexPart, asked: bool, built: Build
     PortableFile {
         path: target.display_path,
         mode: part.as_str(),
-        files: built.held.files,
-        chunks: built.held.chunks,
-        vectors: built.held.vectors,
+        files: built.rows.files,
+        chunks: built.rows.chunks,
+        vectors: built.rows.vectors,
         files_written: built.files_written,
         incremental: asked && built.fallback.is_none(),
         fallback: built.fallback,

@@ -37,7 +37,7 @@ struct CompactSqliteIndexInput {
     /// Compact the file of this repository: its path or name. Default: the file of the project.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Compact the file that was built with this mode; default all.
@@ -113,7 +113,7 @@ async fn compact_sqlite_index(
         bytes_before: compacted.bytes_before,
         bytes_after: compacted.bytes_after,
         freed_bytes: compacted.bytes_before.saturating_sub(compacted.bytes_after),
-        vectors_removed: compacted.shrunk.vectors,
-        rows_removed: compacted.shrunk.rows,
+        vectors_removed: compacted.dropped.vectors,
+        rows_removed: compacted.dropped.rows,
     })
 }

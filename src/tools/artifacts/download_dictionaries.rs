@@ -43,7 +43,7 @@ struct DownloadDictionariesInput {
     /// Base of relative paths; `outdated` then covers only this repository.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project that `outdated` covers; omitted: the default workspace.
+    /// Project that `outdated` covers; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Built-in lists, separated by commas; default `en`, or none if url is given.

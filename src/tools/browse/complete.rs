@@ -34,20 +34,20 @@ pub const VALUES_MAX: usize = 100;
 #[serde(deny_unknown_fields)]
 struct CompleteInput {
     /// The kind of value to complete.
-    argument: CompletedArgument,
+    kind: CompletionKind,
     /// The part that was typed.
     #[schemars(length(max = 4096))]
     value: String,
     /// The repository whose paths are completed; omitted: all repositories of the project.
     #[schemars(length(max = 4096))]
     repository: Option<String>,
-    /// Project; omitted: that of the session, else the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     project_id: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum CompletedArgument {
+enum CompletionKind {
     Project,
     Repository,
     Path,
@@ -63,22 +63,23 @@ pub struct Completions {
 }
 
 async fn complete(call: Call, input: CompleteInput) -> Result<Completions, Fault> {
-    if let CompletedArgument::Project = input.argument {
+    if let CompletionKind::Project = input.kind {
         return Ok(matching_values(project_ids(&call).await?, &input.value));
     }
     let Some(project) = call.project_if_any(input.project_id.as_deref()).await? else {
         return Ok(Completions::default());
     };
     let known = repository::list_repositories(&call, &project).await?;
-    if let CompletedArgument::Repository = input.argument {
+    if let CompletionKind::Repository = input.kind {
         let mut names: Vec<String> = known.into_iter().map(|row| row.name).collect();
         names.sort_unstable();
         return Ok(matching_values(names, &input.value));
     }
-    let searched = known.iter().filter(|row| input.repository.as_ref().is_none_or(|name| *name == row.name));
-    let within: Vec<i64> = searched.map(|row| row.id).collect();
+    let selected = known.iter().filter(|row| input.repository.as_ref().is_none_or(|name| *name == row.name));
+    let repository_ids: Vec<i64> = selected.map(|row| row.id).collect();
     let mut tx = ProjectTx::begin(call.app.store().await?, &project, Access::Search).await?;
-    let (values, total) = files::containing(&mut tx, &within, &input.value, VALUES_MAX as i64).await?;
+    let (values, total) =
+        files::paths_containing(&mut tx, &repository_ids, &input.value, VALUES_MAX as i64).await?;
     tx.commit().await?;
     Ok(Completions { values, total: u64::try_from(total).unwrap_or(0) })
 }

@@ -1,4 +1,4 @@
-//! `resources/read`: the current text of a whole indexed file, opened like in `show_file`.
+//! `resources/read`: the current text of an indexed file up to the size limit, opened like in `show_file`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,17 +31,17 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadResourceInput {
-    /// Name of its repository.
+    /// Name of the repository that contains the file.
     #[schemars(length(min = 1, max = 4096))]
     repository: String,
     /// Path relative to the repository.
     #[schemars(length(min = 1, max = 4096))]
     path: String,
-    /// Project; omitted: that of the session, else the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     project_id: Option<ProjectIdArg>,
 }
 
-/// A whole file.
+/// The text of a file, cut at the size limit.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FileText {
     /// The text, secrets redacted.
@@ -61,8 +61,8 @@ pub struct FileText {
 async fn read_resource(call: Call, input: ReadResourceInput) -> Result<FileText, Fault> {
     let path = require_relative(&input.path)?;
     let project = call.project(input.project_id.as_deref()).await?;
-    let known = repository::list_repositories(&call, &project).await?;
-    let Some(repository) = known.iter().find(|row| row.name == input.repository) else {
+    let repositories = repository::list_repositories(&call, &project).await?;
+    let Some(repository) = repositories.iter().find(|row| row.name == input.repository) else {
         return Err(Fault::new(
             ErrorCode::NotFound,
             format!("The project has no repository `{}`.", echo(&input.repository)),
@@ -83,8 +83,8 @@ async fn read_resource(call: Call, input: ReadResourceInput) -> Result<FileText,
     })
 }
 
-/// Truncates the text to whole lines within `bytes_max` and returns the number of the first line that was cut off. A single
-/// line that is too long is cut inside.
+/// Truncates the text to whole lines within `bytes_max` and returns the number of the first line that was cut off. If
+/// not even the first line fits, it is cut in the middle, and 1 is returned.
 fn truncate_to_lines(text: &mut String, bytes_max: usize) -> Option<usize> {
     if text.len() <= bytes_max {
         return None;

@@ -34,7 +34,7 @@ struct IndexRepositoryInput {
     /// Absolute path of the repository on the server.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     project_id: Option<ProjectIdArg>,
 }
 

@@ -122,7 +122,7 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
     let mut path = repository_path(call, repo)?;
     call.set_repository(path.to_string_lossy());
     let allowed = indexable_roots(call, project_id).await?;
-    call.app.room().require(0).await?;
+    call.app.disk_space().require(0).await?;
     let settings = call.app.config.indexing.clone();
     let opened = call.project_if_any(project_id).await?;
     let workspace_exists = opened.is_some();
@@ -156,7 +156,7 @@ pub(in crate::tools) async fn indexable_roots(
 ) -> Result<AllowedRoots, Fault> {
     let project = call.allowed_project(project_id).await?;
     let app = &call.app;
-    AllowedRoots::of_caller(app.store().await?, &app.config, &project, &call.caller.principal).await
+    AllowedRoots::for_caller(app.store().await?, &app.config, &project, &call.caller.principal).await
 }
 
 fn repository_path(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {

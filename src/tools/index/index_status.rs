@@ -45,7 +45,7 @@ struct IndexStatusInput {
     /// Only this repository and its runs: its absolute path or its name; `*`, the default, means all.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
 }

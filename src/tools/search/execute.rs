@@ -110,7 +110,7 @@ async fn embedder_or_reason(app: &App, model: &ModelFacts) -> Result<Arc<dyn Emb
 pub(super) fn pass_on_warnings(call: &Call, answer: &SearchAnswer) {
     for warning in &answer.warnings {
         if let Some(reason) = LEXICAL_ONLY_WARNINGS.into_iter().find(|reason| *reason == warning.code) {
-            call.app.metrics.fell_back(reason);
+            call.app.metrics.record_fallback(reason);
         }
         call.warn(warning.clone());
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::caller_suggestion::ShownRange;
 use crate::tools::Call;
-use contract::{ErrorCode, Fault, revealed};
+use contract::{ErrorCode, Fault, escaped_invisible};
 use store::{Access, ChunkSpan, Project, ProjectTx, chunks};
 
 /// Number of lines shown if no end is given.
@@ -100,7 +100,10 @@ impl FileTarget {
         tx.commit().await?;
         let row = row.filter(|row| {
             root.as_ref().is_none_or(|root| *root == row.repository_root)
-                && self.file.as_ref().is_none_or(|file| *file == row.path || *file == revealed(&row.path))
+                && self
+                    .file
+                    .as_ref()
+                    .is_none_or(|file| *file == row.path || *file == escaped_invisible(&row.path))
         });
         match row {
             Some(row) => {

@@ -6,7 +6,7 @@ use super::missing_file;
 use crate::app::blocking;
 use crate::tools::Call;
 use contract::config::Indexing;
-use contract::{ErrorCode, Fault, hidden_again};
+use contract::{ErrorCode, Fault, unescaped};
 use engine::indexing::{self, ContentKind, OpenRoot, ReadLimits, RecordSource};
 use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
 use tenancy::AllowedRoots;
@@ -53,7 +53,7 @@ pub(in crate::tools) async fn open_file(
     let now = if repository.is_folder() {
         let (root, name) = (repository.root.clone(), repository.name.clone());
         let (settings, wanted) = (call.app.config.indexing.clone(), file.path.clone());
-        let allowed = AllowedRoots::of_project(&settings, project.id());
+        let allowed = AllowedRoots::for_project(&settings, project.id());
         blocking(move || {
             require_allowed(&root, &name, &allowed)?;
             read_from_disk(Path::new(&root), &wanted, &settings)
@@ -191,7 +191,7 @@ async fn find_indexed_file(
     let mut skip_reason = None;
     let known = repositories::list(&mut tx).await?;
     // The path as given; else with the invisible characters that answers show in escaped form.
-    for path in [Some(path.to_owned()), hidden_again(path)].into_iter().flatten() {
+    for path in [Some(path.to_owned()), unescaped(path)].into_iter().flatten() {
         for row in &known {
             if !matches!(within, RepositoryChoice::Only(root) if *root != row.root)
                 && let Some(file) = files::get(&mut tx, row.id, &path).await?

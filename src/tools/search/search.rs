@@ -70,7 +70,7 @@ pub(super) struct SearchInput {
     /// Repository to search (absolute path, or name in `index_status`), or `*` for all; default: the one you work in, else all.
     #[schemars(length(min = 1, max = 4096))]
     pub(super) repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     pub(super) project_id: Option<ProjectIdArg>,
     /// code; prose (documents, comments); extracted-prose (comments); records; both (default: code, prose); all.

@@ -44,7 +44,7 @@ struct SearchCodeInput {
     /// A question in natural language, or a name. Words rank; "quoted phrases" must occur, -words must not.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Project to search; null or omitted: the default workspace.
+    /// Project to search; null or omitted: the session's, else the default workspace.
     project_id: Option<ProjectIdArg>,
     /// As `repoPath` of `search`.
     #[schemars(length(min = 1, max = 4096))]

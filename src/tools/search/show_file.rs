@@ -59,7 +59,7 @@ struct ShowFileInput {
     /// Same as `repoPath`.
     #[schemars(length(min = 1, max = 4096))]
     repo: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// First line, 1-based; default 1.

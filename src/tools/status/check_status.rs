@@ -30,7 +30,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CheckStatusInput {
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     project_id: Option<ProjectIdArg>,
 }
 
@@ -120,7 +120,7 @@ async fn check_status(call: Call, input: CheckStatusInput) -> Result<CheckStatus
     };
     // A missing default workspace is normal; a missing project that the call or its session names is an issue.
     if database.is_some() && project.is_none() && call.names_project(input.project_id.as_deref()).await? {
-        issues.push(HealthIssue::from(tenancy::no_index().with_hint(call.caller.principal.hint())));
+        issues.push(HealthIssue::from(tenancy::no_index().with_hint(call.caller.principal.project_hint())));
     }
     let index = match &project {
         Some(project) => or_issue(index_totals(&call, project).await, &mut issues),

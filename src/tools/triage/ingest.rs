@@ -55,7 +55,7 @@ struct TriageIngestInput {
     /// The repository of `inputPath`; default: the client's working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the default workspace.
+    /// Project; omitted: the session's, else the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Applies to all items: service, env, team, owner, repo, exposure, other fields of your choice.
@@ -128,7 +128,7 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
                 .with_hint("Use payload to send the report itself if it is not a file on the server."));
         }
     };
-    call.app.room().require(0).await?;
+    call.app.disk_space().require(0).await?;
     let project = call.project_for_writing(project_id).await?;
     let store = call.app.store().await?;
     triage::provision_tables(store, &project).await?;

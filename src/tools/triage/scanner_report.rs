@@ -98,7 +98,7 @@ async fn report_root(call: &Call, project_id: Option<&str>, repo: Option<&str>) 
     };
     call.set_repository(folder.to_string_lossy());
     let allowed = match operator {
-        true => AllowedRoots::common(&call.app.config.indexing),
+        true => AllowedRoots::from_settings(&call.app.config.indexing),
         false => index_run::indexable_roots(call, project_id).await?,
     };
     let root = allowed.check(&folder)?;

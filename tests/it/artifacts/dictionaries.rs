@@ -284,7 +284,7 @@ async fn remote_callers_get_only_downloads_that_the_operator_allowed() {
     let app = app_with_folder(&folder, |config| {
         config.downloads.allow = vec![allowed_download("listed", &url, None)]
     });
-    let one_project = Projects::These(BTreeSet::from([ProjectId::parse("one").unwrap()]));
+    let one_project = Projects::Only(BTreeSet::from([ProjectId::parse("one").unwrap()]));
     for (projects, url_argument, outcome) in [
         (one_project, "listed".to_owned(), Err("FORBIDDEN".to_owned())),
         (Projects::All, format!("other={url}"), Err("FORBIDDEN".to_owned())),

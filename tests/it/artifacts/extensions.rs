@@ -359,7 +359,7 @@ async fn remote_callers_may_name_neither_files_nor_urls() {
     let app = app_with(|config| {
         config.downloads.allow = vec![allowed_download("listed", &url, Some(sha256(&bytes)))]
     });
-    let none = Projects::These([].into());
+    let none = Projects::Only([].into());
     for (tool, projects, arguments) in [
         (DOWNLOAD, none.clone(), json!({ "url": "listed" })),
         (VERIFY, none, json!({ "load": false })),

@@ -50,12 +50,12 @@ async fn every_listed_scenario_ran_and_passed_where_it_applies() {
     let listed_scenarios = listed_scenarios();
     let folder = TempDir::new().unwrap();
     let baseline = folder.path().join("expected-failures.yml");
-    let expected: String = listed_scenarios
+    let expected_failures: String = listed_scenarios
         .iter()
         .filter(|(_, passes)| !**passes)
         .map(|(name, _)| format!("  - {name}\n"))
         .collect();
-    std::fs::write(&baseline, format!("server:\n{expected}")).unwrap();
+    std::fs::write(&baseline, format!("server:\n{expected_failures}")).unwrap();
 
     let mut suite = node_program(SUITE_PROGRAM);
     suite.args(["server", "--suite", "all", "--url", &url, "--expected-failures"]).arg(baseline);

@@ -165,7 +165,7 @@ app.use((req, res, next) => {
 app.listen(3000);
 "#;
 const ROUTER: &str = "package web\n\nimport \"net/http\"\n\nfunc Routes(mux *http.ServeMux) {\n\tmux.HandleFunc(\"/parcels\", func(w http.ResponseWriter, r *http.Request) {\n\t\tw.Write(listParcels())\n\t})\n\tmux.HandleFunc(\"/letters\", func(w http.ResponseWriter, r *http.Request) {\n\t\tw.Write(listLetters())\n\t})\n}\n";
-const SINATRA: &str = "require 'sinatra'\n\nget '/stamps' do\n  Stamp.all.to_json\nend\n\npost '/stamps' do\n  Stamp.create(params).to_json\nend\n";
+const SINATRA: &str = "require 'sinatra'\n\nget '/stamps' do\n  FileStamp.all.to_json\nend\n\npost '/stamps' do\n  FileStamp.create(params).to_json\nend\n";
 const LARAVEL: &str = "<?php\nuse App\\Depot;\n\nRoute::get('/depots', function () {\n    return Depot::all();\n});\n\nRoute::post('/depots', function () {\n    return Depot::create(request()->all());\n});\n";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use platform::telemetry::{ConnectionEnd, Gauges, Metrics, older_format};
+use platform::telemetry::{ConnectionEnd, Gauges, Metrics, RunKind, to_prometheus_format};
 use promql_parser::parser::{self, Expr, LabelModifier};
 use promql_parser::util::{ExprVisitor, walk_expr};
 use serde_json::Value;
@@ -13,18 +13,19 @@ use super::{text, yaml};
 /// Every metric with its labels, read from the Prometheus text format.
 fn metrics() -> BTreeMap<String, BTreeSet<String>> {
     let metrics = Metrics::new();
-    metrics.called("search", "http", "TOOL_TIMEOUT", Duration::from_millis(1));
-    metrics.ran(false, "ok", Duration::from_millis(1));
-    metrics.ran(true, "ok", Duration::from_millis(1));
-    metrics.fell_back("degraded");
-    metrics.refused("RATE_LIMITED");
-    metrics.connection_ended(ConnectionEnd::NotReading);
-    metrics.lost_audit(1);
-    metrics.answered("/search".to_owned(), 200);
-    metrics.heard(1);
-    metrics.kept_fresh("watch", "ok");
+    metrics.record_call("search", "http", "TOOL_TIMEOUT", Duration::from_millis(1));
+    metrics.record_run(RunKind::Search, "ok", Duration::from_millis(1));
+    metrics.record_run(RunKind::Index, "ok", Duration::from_millis(1));
+    metrics.record_fallback("degraded");
+    metrics.record_refusal("RATE_LIMITED");
+    metrics.record_connection_end(ConnectionEnd::NotReading);
+    metrics.record_lost_audit_entries(1);
+    metrics.record_http_request("/search".to_owned(), 200);
+    metrics.record_watch_events(1);
+    metrics.record_automatic_run("watch", "ok");
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in older_format(&metrics.text(Gauges::default())).lines().filter(|line| !line.starts_with('#')) {
+    let exported = to_prometheus_format(&metrics.to_openmetrics(Gauges::default()));
+    for line in exported.lines().filter(|line| !line.starts_with('#')) {
         let (name, rest) = line.split_at(line.find(['{', ' ']).unwrap());
         let labels =
             rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(labels, _)| labels);

@@ -184,7 +184,7 @@ fn postgres_dies_with_its_supervisor_and_the_next_start_recovers() {
     kill(cluster.supervisor());
     wait_for("postgres to follow its supervisor", || cluster.processes().is_empty());
 
-    server.ensure_running().unwrap();
+    server.restart_if_stopped().unwrap();
     assert_ne!(cluster.postmaster(), postmaster);
     assert_eq!(query(&server, "SELECT count(*) FROM kept").unwrap(), Some(0));
 
@@ -220,7 +220,7 @@ fn supervisor_and_postgres_killed_at_once_are_replaced() {
     kill(postmaster);
     kill(supervisor);
     wait_for("the supervisor to be gone", || !Path::new(&format!("/proc/{supervisor}")).exists());
-    server.ensure_running().unwrap();
+    server.restart_if_stopped().unwrap();
     assert!(answers_queries(&server));
     drop(server);
     cluster.wait_until_gone();

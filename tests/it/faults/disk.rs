@@ -14,7 +14,7 @@ use contract::clock::SystemClock;
 use contract::config::{self, Config, Layout, Overrides, Variant};
 use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
-use platform::room;
+use platform::disk_space;
 use serde_json::{Value, json};
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSeverity};
 use sqlx::{Connection, PgConnection};
@@ -74,7 +74,7 @@ impl SmallDisk {
     }
 
     fn free_bytes(&self) -> u64 {
-        room::free(self.path()).unwrap()
+        disk_space::free_bytes(self.path()).unwrap()
     }
 
     /// Fills the disk until only `leave` bytes are free; `None` frees everything.

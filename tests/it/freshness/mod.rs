@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::config::{Config, Watched, WatchedRepository};
+use contract::config::{Config, WatchedRepositories, WatchedRepository};
 use pairofcleats::app::App;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection, Row};
@@ -25,7 +25,7 @@ impl FreshApp {
     fn watch(root: &str, project: &str, change: impl FnOnce(&mut Config)) -> Self {
         Self::start(|config| {
             let (path, project) = (root.into(), Some(project.to_owned()));
-            config.freshness.watch = Watched::These(vec![WatchedRepository { path, project }]);
+            config.freshness.watch = WatchedRepositories::Listed(vec![WatchedRepository { path, project }]);
             change(config);
         })
     }

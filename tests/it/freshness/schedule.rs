@@ -27,7 +27,7 @@ async fn several_servers_refresh_a_due_repository_once_per_period() {
     let app = app();
     index(&app, &repository.root(), &project).await;
     repository.write("a.py", "def due_word():\n    return 1\n");
-    // A short period, so that the schedule is checked as often as the code allows.
+    // A tenth of this period is below the shortest interval between checks.
     let root = repository.path().canonicalize().unwrap();
     let apps = [0, 1].map(|_| {
         FreshApp::start(|config| {

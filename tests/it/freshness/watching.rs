@@ -1,6 +1,6 @@
 //! File events: every kind of change is indexed, mass changes cause few runs, and ignored files cause none.
 
-use contract::config::{Indexed, Watched};
+use contract::config::{Indexed, WatchedRepositories};
 
 use super::{FreshApp, git, index, indexed_content, wait_for, wait_until};
 use crate::harness::{Repository, app, project};
@@ -190,7 +190,7 @@ async fn indexed_repositories_are_watched_within_the_roots_only() {
     index(&app, &root, &project).await;
     index(&app, &outside.root(), &project).await;
     let fresh_app = FreshApp::start(|config| {
-        config.freshness.watch = Watched::All(Indexed::Indexed);
+        config.freshness.watch = WatchedRepositories::All(Indexed::Indexed);
         config.indexing.roots = vec![inside.path().canonicalize().unwrap()];
         // The repositories of other tests and the one outside do not count towards the limit: they cannot be watched.
         config.freshness.repositories_max = 1;

@@ -123,7 +123,7 @@ pub(super) async fn issue_key(
 ) -> (String, String) {
     let mut new = NewKey {
         name: name.to_owned(),
-        projects: Projects::These(
+        projects: Projects::Only(
             projects.iter().map(|id| ProjectId::parse(id).unwrap()).collect::<BTreeSet<_>>(),
         ),
         scopes: scopes.iter().copied().collect(),

@@ -41,9 +41,10 @@ async fn a_lookup_of_the_wrong_project_fails_the_call() {
             .replace("triage/records/", "")
             .replace(".md", "")
     };
-    for lie in failpoints::LIES {
+    for lookup in failpoints::LOOKUPS {
         // The local operator may use both projects, so only the check that the project is the named one separates them.
-        let server = MeasuredServer::start_with(&[], &[("PAIROFCLEATS_LIE", &format!("{lie}:3:{theirs}"))]);
+        let wrong_lookup = format!("{lookup}:3:{theirs}");
+        let server = MeasuredServer::start_with(&[], &[("PAIROFCLEATS_WRONG_LOOKUP", &wrong_lookup)]);
         let (mut succeeded, mut refused) = (0, Vec::new());
         for round in 0..12 {
             for (tool, arguments) in [
@@ -58,7 +59,7 @@ async fn a_lookup_of_the_wrong_project_fails_the_call() {
                 arguments["project_id"] = json!(ours);
                 let answer: Value = server.call(tool, arguments).await;
                 let text = answer.to_string();
-                assert!(!text.contains("yellow"), "{lie}, {round}, {tool}: {answer:#}");
+                assert!(!text.contains("yellow"), "{lookup}, {round}, {tool}: {answer:#}");
                 if answer["ok"] == true {
                     succeeded += 1;
                 } else {
@@ -66,7 +67,7 @@ async fn a_lookup_of_the_wrong_project_fails_the_call() {
                 }
             }
         }
-        assert!(succeeded > 0 && !refused.is_empty(), "{lie}: {succeeded} answers, {refused:?}");
+        assert!(succeeded > 0 && !refused.is_empty(), "{lookup}: {succeeded} answers, {refused:?}");
     }
     // Nothing was written to the other project, either.
     let text = format!(

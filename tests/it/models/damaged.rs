@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use upkeep::install::test_home;
 
 use crate::harness::{Repository, new_home, run_json};
@@ -43,7 +43,7 @@ fn home_with_copied_assets(name: &str) -> PathBuf {
     home
 }
 
-/// Flips one byte in the middle of every matching file below a folder. Returns the files.
+/// Flips one bit in the middle of every matching file below a folder. Returns the files.
 fn flip_bytes(folder: &Path, matches_name: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut flipped = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -89,7 +89,7 @@ fn a_flipped_byte_is_detected_reported_and_repaired() {
         let (code, degraded) = search();
         assert_eq!((code, warnings(&degraded)), (0, vec!["no_model".to_owned()]), "{degraded:#}");
         let (code, lexical) = run_json(&home, &["call", "search", "{\"query\":\"coins\",\"mode\":\"code\"}"]);
-        assert_eq!(code, 0, "lexical search still works: {lexical:#}");
+        assert_eq!((code, &lexical["result"]["hits"][0]["file"]), (0, &json!("a.py")), "{lexical:#}");
         let status = run_json(&home, &["call", "check_status"]).1.to_string();
         assert!(status.contains("is damaged") && status.contains(&file_name), "{status}");
         let (code, report) = run_json(&home, &["doctor"]);

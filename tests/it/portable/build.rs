@@ -196,7 +196,7 @@ async fn an_impossible_update_becomes_a_full_build_with_a_reason() {
     assert_eq!(update(&shop).await, "the file is damaged or of another format");
     assert_eq!(update(&shop).await, "");
     build_index_file(&shop.app, &shop.project, json!({ "out": "index.sqlite", "mode": "code" })).await;
-    assert_eq!(update(&shop).await, "the file holds something else");
+    assert_eq!(update(&shop).await, "the file has another project, repository or mode");
     let index =
         json!({ "repoPath": shop.repository.root(), "project_id": shop.project, "incremental": false });
     result(&shop.app, "build_index", index).await;

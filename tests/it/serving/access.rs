@@ -27,7 +27,7 @@ async fn issue_key_with(
     let ids: BTreeSet<ProjectId> = projects.iter().map(|id| ProjectId::parse(id).unwrap()).collect();
     let mut new = NewKey {
         name: "test".into(),
-        projects: if ids.is_empty() { Projects::All } else { Projects::These(ids) },
+        projects: if ids.is_empty() { Projects::All } else { Projects::Only(ids) },
         scopes: scopes.iter().copied().collect(),
         calls_per_minute: None,
         roots: None,

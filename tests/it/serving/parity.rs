@@ -17,6 +17,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use super::{Session, initialize_request, last_message, send_json};
 use crate::contracts::check_answer;
 use crate::harness::{PROGRAM, Repository, home, http, project};
+use crate::valid_arguments::ToolSubject;
 
 /// The id of every call: in JSON-RPC, in the header and in the flag.
 const ID: i64 = 7;
@@ -190,6 +191,26 @@ fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
         .collect()
 }
 
+/// For each tool without a call that succeeds, or without one that does not: the valid call, and one with an unknown argument.
+fn calls_of_unlisted_tools(cases: &[Case], subject: &ToolSubject<'_>) -> Vec<Case> {
+    let mut missing = Vec::new();
+    for tool in LIST.iter().map(|tool| tool.name) {
+        let has = |success: bool| {
+            cases.iter().any(|case| case.tool == tool && (case.outcome == Success) == success)
+        };
+        let arguments = subject.arguments(tool);
+        if !has(false) {
+            let mut arguments = arguments.clone();
+            arguments["noSuchArgument"] = json!(1);
+            missing.push(Case { tool, arguments, outcome: Refused("INVALID_REQUEST"), read_only: false });
+        }
+        if !has(true) {
+            missing.push(Case { tool, arguments, outcome: Success, read_only: false });
+        }
+    }
+    missing
+}
+
 /// The calls of the triage tools.
 fn triage_calls(ours: &str, absent: &str, finding: &str) -> Vec<(&'static str, Value, Outcome)> {
     vec![
@@ -232,15 +253,9 @@ async fn the_same_call_returns_the_same_envelope_on_every_surface() {
     let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours });
     let (_, ingested) = send_json(server.post("/tools/triage_ingest", &report, false)).await;
     let finding = ingested["result"]["recordIds"][0].as_str().unwrap();
-    let cases = table(&root, &ours, &absent, finding);
-    for tool in LIST.iter().map(|tool| tool.name) {
-        let outcomes: Vec<Outcome> =
-            cases.iter().filter(|case| case.tool == tool).map(|case| case.outcome).collect();
-        assert!(
-            outcomes.contains(&Success) && outcomes.iter().any(|outcome| *outcome != Success),
-            "{tool} is not in the table"
-        );
-    }
+    let mut cases = table(&root, &ours, &absent, finding);
+    let subject = ToolSubject { project: &ours, root: &root, file: "cash.py", word: "drawer", finding };
+    cases.extend(calls_of_unlisted_tools(&cases, &subject));
     let (mut differences, mut surfaces_called) = (Vec::new(), BTreeSet::new());
     for case in &cases {
         for (surface, outcome) in

@@ -14,7 +14,7 @@ use crate::harness::{Repository, project};
 async fn issue_key(server: &TestServer, id: &str, roots: Option<Vec<PathBuf>>) -> String {
     let new = NewKey {
         name: "test".into(),
-        projects: Projects::These(BTreeSet::from([ProjectId::parse(id).unwrap()])),
+        projects: Projects::Only(BTreeSet::from([ProjectId::parse(id).unwrap()])),
         scopes: [Scope::Search, Scope::Index].into(),
         calls_per_minute: None,
         roots,

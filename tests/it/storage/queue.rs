@@ -5,18 +5,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use contract::{ErrorCode, Fault, ProjectId};
-use engine::jobs::{self, ClaimedJob, LeaseSettings, NewJob, Phase, run_or_attach};
+use engine::jobs::{self, ClaimedJob, LeaseSettings, NewJob, OnCancel, Phase, RunControl};
 use serde_json::{Value, json};
-use store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome, PassLimits, Store, WRITER_LANE};
+use store::{
+    self, Claim, Fence, Heartbeat, Job, JobState, ModelFacts, Outcome, PassLimits, Store, WRITER_LANE,
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::database::{Fresh, file, number, repository, run, write, writing};
+use crate::storage::database::{self, Fresh, file, number, repository, run, write, writing};
 
 const LEASE: LeaseSettings = LeaseSettings {
     lease: Duration::from_secs(30),
     heartbeat: Duration::from_millis(50),
     progress_max: None,
-    away_max: Duration::from_secs(10),
+    outage_max: Duration::from_secs(10),
 };
 
 fn index_job(subject: &str) -> NewJob {
@@ -124,6 +126,26 @@ async fn lanes_of_a_project_run_independently() {
     let late = enqueue_job(&fresh.store, &in_lane("launch:s", "s")).await.job;
     assert_eq!(store::jobs::ahead(&mut tx, &late).await.unwrap(), None, "no other job is in its lane");
     drop(tx);
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_change_waits_for_a_claim_in_progress_and_requeues_the_job() {
+    let fresh = Fresh::new().await;
+    let project = database::provision(&fresh.store, "p").await;
+    let job = enqueue(&fresh.store, "/a").await.job;
+    let mut claiming = fresh.store.control().await.unwrap();
+    assert!(store::jobs::try_claim(&mut claiming, Claim::Id(&job.id), "w", 30_000).await.unwrap().is_some());
+    let store = fresh.store.clone();
+    let change = tokio::spawn(async move {
+        let model = ModelFacts { id: "another".into(), ..database::model() };
+        store::change_model(&store, &project, &model).await
+    });
+    // Long enough for a change that does not wait to pass by the claim.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    claiming.commit().await.unwrap();
+    assert!(change.await.unwrap().unwrap());
+    assert_eq!(get_job(&fresh.store, &job.id).await.state, JobState::Queued, "its fence token is invalid");
     fresh.remove().await;
 }
 
@@ -353,8 +375,22 @@ async fn run_index_job<R>(
 where
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let cancel = CancellationToken::new();
-    run_or_attach(store, &index_job("/a"), "w", LEASE, &cancel, |_| {}, execute).await
+    run_or_attach(store, &CancellationToken::new(), |_| {}, execute).await
+}
+
+/// Queues the job `/a`, or attaches to it, and waits for its end.
+async fn run_or_attach<R>(
+    store: &Store,
+    cancel: &CancellationToken,
+    on_progress: impl Fn(&jobs::Progress) + Send + Sync,
+    execute: impl Fn(jobs::RunningJob) -> R + Send + Sync,
+) -> Result<jobs::FinishedJob, Fault>
+where
+    R: Future<Output = Result<Value, Fault>> + Send,
+{
+    let enqueued = jobs::enqueue(store, &index_job("/a")).await?;
+    let control = RunControl { cancel, on_cancel: OnCancel::Cancel, shutdown: None, on_wait: None };
+    jobs::run_to_completion(store, enqueued, "w", LEASE, control, on_progress, execute).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -424,12 +460,8 @@ async fn a_run_stops_when_its_caller_cancels() {
     let fresh = Fresh::new().await;
     let cancel = CancellationToken::new();
     let seen = std::sync::Mutex::new(Vec::new());
-    let job = index_job("/a");
     let run = run_or_attach(
         &fresh.store,
-        &job,
-        "w",
-        LEASE,
         &cancel,
         |progress| seen.lock().unwrap().push(progress.files_done),
         |running| async move {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use store::{
     self, Access, Counted, FileWrite, Filter, LexicalQuery, LexicalSource, Project, ProjectTx, Store, Test,
-    Within,
+    ChunkSelection,
 };
 
 use sqlx::PgConnection;
@@ -130,18 +130,18 @@ async fn lexical_candidates_are_ranked_by_bm25() {
             terms,
             ..LexicalQuery::default()
         };
-        let within = match round % 4 {
-            0 | 2 => Within::Everything,
-            1 => Within::Where(only_python.clone()),
-            _ => store::within(&mut tx, &only_python, 10_000).await.unwrap(),
+        let selection = match round % 4 {
+            0 | 2 => ChunkSelection::All,
+            1 => ChunkSelection::Matching(only_python.clone()),
+            _ => store::select_chunks(&mut tx, &only_python, 10_000).await.unwrap(),
         };
         let hits =
-            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &within, &query, 20).await.unwrap();
+            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &query, 20).await.unwrap();
 
-        let within = |path: &str| round % 2 == 0 || (path.ends_with(".py") && path.starts_with("src/"));
+        let is_selected = |path: &str| round % 2 == 0 || (path.ends_with(".py") && path.starts_with("src/"));
         let mut expected: Vec<(i64, f64)> = all
             .iter()
-            .filter(|(_, _, path, _)| within(path))
+            .filter(|(_, _, path, _)| is_selected(path))
             .filter_map(|(id, _, _, text)| {
                 let weights: HashMap<i32, f32> = weights(&corpus.texts[text]).into_iter().collect();
                 let parts: Vec<f64> =
@@ -222,14 +222,14 @@ async fn filters_count_and_select_the_same_rows() {
         let expected: BTreeSet<i64> =
             all.iter().filter(|(_, _, path, _)| rule(path)).map(|(id, ..)| *id).collect();
         if expected.len() > 1 && !filter.is_empty() {
-            let unlisted = store::within(&mut tx, &filter, 1).await.unwrap();
-            assert!(matches!(unlisted, Within::Where(_)), "too many rows to be listed by id: {unlisted:?}");
+            let unlisted = store::select_chunks(&mut tx, &filter, 1).await.unwrap();
+            assert!(matches!(unlisted, ChunkSelection::Matching(_)), "too many rows to be listed by id: {unlisted:?}");
         }
-        let within = store::within(&mut tx, &filter, 10_000).await.unwrap();
-        let (listed, total) = store::listed(&mut tx, &within, 10_000).await.unwrap();
+        let selection = store::select_chunks(&mut tx, &filter, 10_000).await.unwrap();
+        let (listed, total) = store::listed(&mut tx, &selection, 10_000).await.unwrap();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), expected, "{filter:?}");
         assert_eq!(usize::try_from(total).unwrap(), expected.len(), "{filter:?}");
-        if let Within::These(ids) = &within {
+        if let ChunkSelection::Listed(ids) = &selection {
             assert_eq!(ids.iter().copied().collect::<BTreeSet<_>>(), expected, "{filter:?}");
         }
         let terms: Vec<i32> =
@@ -240,12 +240,12 @@ async fn filters_count_and_select_the_same_rows() {
             terms,
             ..LexicalQuery::default()
         };
-        let unlisted = store::within(&mut tx, &filter, 0).await.unwrap();
-        for within in [within, unlisted, Within::Where(filter.clone())] {
-            let hits = store::lexical::candidates(&mut tx, LexicalSource::Chunks, &within, &query, 10_000)
+        let unlisted = store::select_chunks(&mut tx, &filter, 0).await.unwrap();
+        for selection in [selection, unlisted, ChunkSelection::Matching(filter.clone())] {
+            let hits = store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &query, 10_000)
                 .await
                 .unwrap();
-            assert_eq!(hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(), expected, "{within:?}");
+            assert_eq!(hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(), expected, "{selection:?}");
         }
     }
     tx.commit().await.unwrap();
@@ -285,9 +285,9 @@ async fn dense_candidates_are_the_nearest_vectors() {
     assert!(store::index_state::read(&mut tx).await.unwrap().vectors_indexed);
     let all = all_chunks(&mut tx, corpus.repo).await;
     let by_path = Filter::from(Test::Paths(vec!["^src/".into()]));
-    let files = store::within(&mut tx, &by_path, 0).await.unwrap();
+    let files = store::select_chunks(&mut tx, &by_path, 0).await.unwrap();
     assert!(
-        matches!(&files, Within::Where(filter) if filter.files().is_some()),
+        matches!(&files, ChunkSelection::Matching(filter) if filter.files().is_some()),
         "the filter depends on files only: {files:?}"
     );
     let mut dice = Dice(23);
@@ -295,8 +295,8 @@ async fn dense_candidates_are_the_nearest_vectors() {
     for round in 0..30 {
         let query_vector = dice.unit_vector(8);
         let filter = match round % 4 {
-            0 | 2 => Within::Everything,
-            1 => Within::Where(by_path.clone()),
+            0 | 2 => ChunkSelection::All,
+            1 => ChunkSelection::Matching(by_path.clone()),
             _ => files.clone(),
         };
         let mut expected: Vec<f64> = all
@@ -329,7 +329,7 @@ async fn dense_candidates_are_the_nearest_vectors() {
 
     let shared = vectors[&blake3::hash(b"duplicate").as_bytes().to_vec()].clone();
     let mut tx = ProjectTx::begin(store, project, Access::Search).await.unwrap();
-    let hits = store::vectors::candidates_exact(&mut tx, &Within::Everything, &shared, 2).await.unwrap();
+    let hits = store::vectors::candidates_exact(&mut tx, &ChunkSelection::All, &shared, 2).await.unwrap();
     assert!(hits[0].similarity > 0.99 && hits[1].similarity > 0.99 && hits[0].file_id != hits[1].file_id);
     tx.commit().await.unwrap();
 
@@ -360,9 +360,9 @@ async fn assert_exact_fallback(corpus: &Corpus, raw: &mut PgConnection) {
     let store = corpus.fresh.another().await;
     let mut tx = searching(&store, &corpus.project).await;
     let filter = Filter::from(Test::Paths(vec!["/f1.\\.".into()]));
-    let (within, query_vector) = (Within::Where(filter), Dice(5).unit_vector(8));
-    let hits = store::vectors::candidates_hnsw(&mut tx, &within, &query_vector, 20, 10).await.unwrap();
-    assert_eq!(hits, store::vectors::candidates_exact(&mut tx, &within, &query_vector, 20).await.unwrap());
+    let (selection, query_vector) = (ChunkSelection::Matching(filter), Dice(5).unit_vector(8));
+    let hits = store::vectors::candidates_hnsw(&mut tx, &selection, &query_vector, 20, 10).await.unwrap();
+    assert_eq!(hits, store::vectors::candidates_exact(&mut tx, &selection, &query_vector, 20).await.unwrap());
     tx.commit().await.unwrap();
     store.database().close().await;
 }

@@ -16,8 +16,8 @@ use store::triage::{RecordWrite, Related};
 use store::{
     self, Access, AuditEntry, AuthorsWrite, Claim, CommentWrite, Completion, Counted, DecidedBy,
     DefinitionWrite, FileWrite, Filter, FlowWrite, HistoryWrite, KeyRow, KnownNames, LexicalQuery,
-    LexicalSource, ModelFacts, NewJob, Outcome, Part, PassLimits, Project, ProjectTx, RepositoryState, Store,
-    Test, WRITER_LANE, Within, WordsWrite,
+    LexicalSource, ModelFacts, NewJob, Outcome, ProjectPart, PassLimits, Project, ProjectTx, RepositoryState, Store,
+    Test, WRITER_LANE, ChunkSelection, WordsWrite,
 };
 use tokio::sync::mpsc;
 
@@ -291,7 +291,10 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((a.bytes, a.modified_ns, a.chunks, a.mode.as_str()), (11, 21, 2, "code"));
     let page = store::files::page(&mut tx, false, (0, ""), 10).await?;
     assert_eq!(page[0].language.as_deref(), Some("rust"));
-    assert_eq!(store::files::containing(&mut tx, &[repo], "A.R", 5).await?, (vec!["src/a.rs".to_owned()], 1));
+    assert_eq!(
+        store::files::paths_containing(&mut tx, &[repo], "A.R", 5).await?,
+        (vec!["src/a.rs".to_owned()], 1)
+    );
     assert_eq!(store::files::similar_paths(&mut tx, &[repo], "lib/a.rs", 1).await?, ["src/a.rs"]);
     assert_eq!(store::files::totals(&mut tx, None).await?.files, 2);
     assert!(store::files::measure(&mut tx, repo).await?.rows > 5);
@@ -340,7 +343,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(store::names::with_suffix(&mut tx, 14, "wl", &["("]).await?, [crawl]);
     assert_eq!(store::names::chunks_with(&mut tx, &[crawl], true).await?, ids[..1]);
     assert!(store::names::of_chunks(&mut tx, &ids).await?.contains(&(ids[0], 14, "Crawl".to_owned())));
-    assert_eq!(store::names::holders(&mut tx, &[(crawl, repo)], 5).await?[0].path, "src/a.rs");
+    assert_eq!(store::names::chunks_with_facts(&mut tx, &[(crawl, repo)], 5).await?[0].path, "src/a.rs");
     assert_eq!(store::vectors::of_repository(&mut tx, repo).await?, (3, 0));
     assert_eq!(store::vectors::pending_count(&mut tx).await?, 0);
     assert_eq!(store::vectors::pending_within(&mut tx, &[repo]).await?, 0);
@@ -395,27 +398,27 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
     let question = [0.25; 8];
     let words = query(&[term("ant")]);
     for filter in filters {
-        let mut within = vec![Within::Where(filter.clone())];
+        let mut selection = vec![ChunkSelection::Matching(filter.clone())];
         for rows_max in [0, 100] {
-            within.push(store::within(&mut tx, &filter, rows_max).await?);
+            selection.push(store::select_chunks(&mut tx, &filter, rows_max).await?);
         }
-        for within in within {
-            store::listed(&mut tx, &within, 10).await?;
-            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &within, &words, 10).await?;
-            store::vectors::candidates_exact(&mut tx, &within, &question, 10).await?;
-            store::vectors::candidates_hnsw(&mut tx, &within, &question, 10, 40).await?;
-            store::definitions::named(&mut tx, &[crawl], &within, 10).await?;
+        for selection in selection {
+            store::listed(&mut tx, &selection, 10).await?;
+            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &words, 10).await?;
+            store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?;
+            store::vectors::candidates_hnsw(&mut tx, &selection, &question, 10, 40).await?;
+            store::definitions::named(&mut tx, &[crawl], &selection, 10).await?;
         }
     }
-    for within in [Within::Everything, Within::These((1..10).collect())] {
-        assert_eq!(store::listed(&mut tx, &within, 1).await?.1, 3);
+    for selection in [ChunkSelection::All, ChunkSelection::Listed((1..10).collect())] {
+        assert_eq!(store::listed(&mut tx, &selection, 1).await?.1, 3);
         assert_eq!(
-            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &within, &words, 10).await?.len(),
+            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &words, 10).await?.len(),
             1
         );
-        assert_eq!(store::vectors::candidates_exact(&mut tx, &within, &question, 10).await?.len(), 3);
-        assert_eq!(store::vectors::candidates_hnsw(&mut tx, &within, &question, 3, 40).await?.len(), 3);
-        assert_eq!(store::definitions::named(&mut tx, &[crawl], &within, 10).await?.len(), 1);
+        assert_eq!(store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?.len(), 3);
+        assert_eq!(store::vectors::candidates_hnsw(&mut tx, &selection, &question, 3, 40).await?.len(), 3);
+        assert_eq!(store::definitions::named(&mut tx, &[crawl], &selection, 10).await?.len(), 1);
     }
     tx.commit().await
 }
@@ -423,12 +426,12 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
 async fn portable_pages(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(store, project, Access::Snapshot).await?;
     for commented in [false, true] {
-        let part = Part { repository_id: None, modes: vec!["code".to_owned()], commented };
+        let part = ProjectPart { repository_id: None, modes: vec!["code".to_owned()], commented };
         let stamps = store::pages::stamps(&mut tx, &part).await?;
         let files: Vec<i64> = stamps.iter().map(|stamp| stamp.file_id).collect();
         let page = store::pages::page(&mut tx, &part, &files).await?;
         assert_eq!(page.chunks[0].counts, [Some(1), Some(2), Some(3), Some(4)]);
-        assert_eq!((page.comments[0].words.len(), page.definitions[0].column), (1, 4));
+        assert_eq!((page.comments[0].term_weights.len(), page.definitions[0].column), (1, 4));
         assert_eq!((page.files[0].history.churn_deleted, page.vectors.is_empty()), (Some(1), false));
     }
     assert!(!store::pages::names(&mut tx, i64::MIN, 10).await?.is_empty());
@@ -601,7 +604,7 @@ async fn projects(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(store::deletion::running_jobs(store, &id).await?, 0);
     store::deletion::remove(store, &id).await?;
     assert!(store::deletion::leftovers(store, &id, removed.role()).await?.is_empty());
-    assert!(store::deletion::keys_naming(store, &id).await?.is_empty());
+    assert!(store::deletion::keys_listing_project(store, &id).await?.is_empty());
     store::provision(store, &id, DecidedBy::Argument, &model()).await?;
     Ok(())
 }

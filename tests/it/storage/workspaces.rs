@@ -163,7 +163,7 @@ async fn work_on_one_project_accesses_no_table_of_another() {
     write(&store, &a, fence, repo, &[file("a.rs", &["only in a"])]).await;
     let mut tx = searching(&store, &a).await;
     assert_eq!(store::files::manifest(&mut tx, repo).await.unwrap().len(), 1);
-    let (listed, total) = store::listed(&mut tx, &store::Within::Everything, 10).await.unwrap();
+    let (listed, total) = store::listed(&mut tx, &store::ChunkSelection::All, 10).await.unwrap();
     assert_eq!((listed.len(), total), (1, 1), "the other project's chunk is not here");
     tx.commit().await.unwrap();
     fresh.leave(&store).await;

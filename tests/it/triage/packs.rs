@@ -242,8 +242,7 @@ async fn locations_of_a_code_scanner_are_evidence() {
 /// Calls a tool as an HTTP client whose key is for `project` only.
 async fn call_as_remote(app: &Arc<App>, project: &str, tool: &str, arguments: Value) -> Value {
     let ids = BTreeSet::from([ProjectId::parse(project).unwrap()]);
-    let principal =
-        Principal { id: "key:a".into(), projects: Projects::These(ids), ..Principal::anonymous() };
+    let principal = Principal { id: "key:a".into(), projects: Projects::Only(ids), ..Principal::anonymous() };
     let caller = Caller { principal: Arc::new(principal), ..Caller::local(Surface::Http) };
     let envelope = tools::call(app, Request::new(tool, arguments, caller)).await.unwrap();
     serde_json::to_value(envelope).unwrap()

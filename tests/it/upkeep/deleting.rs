@@ -43,7 +43,7 @@ async fn a_deleted_project_leaves_nothing_behind() {
     execute_sql(&format!("INSERT INTO pairofcleats.project_modules VALUES ('{id}', 'triage', 1)")).await;
     let new = NewKey {
         name: "test".into(),
-        projects: Projects::These([id.clone()].into()),
+        projects: Projects::Only([id.clone()].into()),
         scopes: [Scope::Search].into(),
         calls_per_minute: None,
         roots: None,

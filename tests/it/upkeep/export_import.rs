@@ -414,6 +414,10 @@ async fn an_archive_gives_no_access_to_files_of_this_machine() {
     assert_eq!((code, &refused["error"]["code"]), (2, &json!("ILLEGAL_STATE")), "{refused:#}");
     let still = result(&projects.app, "search", json!({ "query": "drawer coins", "project_id": copy })).await;
     assert_eq!(still["hits"], found["hits"]);
+    // It can be cleaned like any other repository.
+    let clean = json!({ "all": true, "dryRun": false, "project_id": copy });
+    let cleaned = result(&projects.app, "clean_artifacts", clean).await;
+    assert_eq!(query_number(&roots.replace("LIKE '/%'", "LIKE 'imported:%'")).await, 0, "{cleaned:#}");
     delete(&projects.app, &copy).await;
     projects.finish().await;
 }

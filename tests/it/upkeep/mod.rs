@@ -176,7 +176,7 @@ pub(crate) async fn call_as(
     let ids = projects.iter().map(|id| ProjectId::parse(id).unwrap()).collect();
     let principal = Principal {
         id: "key:test".into(),
-        projects: Projects::These(ids),
+        projects: Projects::Only(ids),
         scopes: scopes.iter().copied().collect(),
         ..Principal::anonymous()
     };

@@ -1,8 +1,8 @@
-//! Where files live below `PAIROFCLEATS_HOME`.
+//! Paths of the files in the data directory, `PAIROFCLEATS_HOME`.
 
 use std::path::{Path, PathBuf};
 
-/// The folders of one installation.
+/// The directories of one installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     home: PathBuf,
@@ -10,39 +10,39 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout below `home`, which should be absolute.
+    /// The layout of the data directory `home`, which should be absolute.
     #[must_use]
     pub fn new(home: PathBuf) -> Self {
         Self { home, disk_free_bytes_min: 0 }
     }
 
-    /// The same, where at least `bytes` of the disk are to stay free.
+    /// The same layout with the minimum of free disk space.
     #[must_use]
     pub fn with_disk_free_bytes_min(self, bytes: u64) -> Self {
         Self { disk_free_bytes_min: bytes, ..self }
     }
 
-    /// Bytes of its file system that are to stay free (`server.disk_free_bytes_min`).
+    /// Bytes that must stay free on the file system of the data directory (`server.disk_free_bytes_min`).
     #[must_use]
     pub fn disk_free_bytes_min(&self) -> u64 {
         self.disk_free_bytes_min
     }
 
-    /// The data directory itself.
+    /// The data directory.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The operator's settings.
+    /// The operator's configuration file.
     #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.home.join("config.toml")
     }
 
-    /// A file for each address that a server of this data directory has now.
+    /// A lock file for each address on which a server with this data directory listens.
     #[must_use]
-    pub fn serving(&self) -> PathBuf {
+    pub fn address_locks(&self) -> PathBuf {
         self.home.join("serving")
     }
 
@@ -52,58 +52,58 @@ impl Layout {
         self.home.join("downloads")
     }
 
-    /// Installed runtime files: Postgres, ONNX Runtime.
+    /// Installed programs and libraries: Postgres, ONNX Runtime.
     #[must_use]
     pub fn runtime(&self) -> PathBuf {
         self.home.join("runtime")
     }
 
-    /// Installed models, a folder each.
+    /// Installed models, one directory each.
     #[must_use]
     pub fn models(&self) -> PathBuf {
         self.home.join("models")
     }
 
-    /// What was found when installed files were compared with what was installed.
+    /// Cached results of comparing installed files with their hashes.
     #[must_use]
-    pub fn compared(&self) -> PathBuf {
+    pub fn integrity_checks(&self) -> PathBuf {
         self.home.join("compared")
     }
 
-    /// Word lists.
+    /// Installed word lists.
     #[must_use]
     pub fn dictionaries(&self) -> PathBuf {
         self.home.join("dictionaries")
     }
 
-    /// Which session configurations the user has confirmed.
+    /// Records of the session configurations that the user trusts.
     #[must_use]
-    pub fn trusted(&self) -> PathBuf {
+    pub fn trusted_sessions(&self) -> PathBuf {
         self.home.join("trusted")
     }
 
-    /// Database extensions.
+    /// Installed SQLite extensions.
     #[must_use]
     pub fn extensions(&self) -> PathBuf {
         self.home.join("extensions")
     }
 
-    /// Files of the project with this (well-formed) id: portable indexes, exports, context packs. Nobody else's.
+    /// The directory of a project: portable index files, exports, context packs. `id` must be well-formed.
     #[must_use]
     pub fn project(&self, id: &str) -> PathBuf {
         self.home.join("projects").join(id)
     }
 
-    /// The embedded cluster: data directory, locks, log.
+    /// The embedded Postgres cluster: data directory, locks, log.
     #[must_use]
     pub fn cluster(&self) -> PathBuf {
         self.home.join("postgres")
     }
 }
 
-/// The platform's data directory: `/var/lib/pairofcleats` for root, else the user's own.
+/// The default data directory: `/var/lib/pairofcleats` for root, else the platform's directory for data of the user.
 ///
-/// Root gets a system directory because Postgres must run as another user, who cannot enter root's home.
+/// For root it is a system directory, because Postgres must run as another user, who cannot enter root's home.
 #[must_use]
 pub fn default_home() -> PathBuf {
     if rustix::process::geteuid().is_root() {

@@ -1,4 +1,4 @@
-//! Layering: defaults < config file < environment < flags.
+//! Loads the settings: defaults < configuration file < environment < flags.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use super::{Config, Layout, default_home};
 
 pub(super) const DEFAULTS: &str = include_str!("defaults.toml");
 
-/// What the command line says about configuration.
+/// Settings from the command line.
 #[derive(Debug, Default, Clone)]
 pub struct Overrides {
     /// `--home`.
     pub home: Option<PathBuf>,
-    /// `--config`: a file instead of `<home>/config.toml`; it must exist.
+    /// `--config`: an existing file to use instead of `<home>/config.toml`.
     pub config_file: Option<PathBuf>,
-    /// Single settings by dotted name, for example `server.port`.
+    /// Values of single settings by dotted name, for example `server.port`.
     pub settings: Vec<(String, figment::value::Value)>,
 }
 
-/// A setting is wrong or a config file cannot be read.
+/// A setting is invalid, or the configuration file cannot be read.
 #[derive(Debug)]
 pub struct ConfigError(pub String);
 
@@ -33,10 +33,10 @@ impl std::fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Reads the environment and the files, once.
+/// Loads the settings from all sources, and the layout of the data directory.
 ///
 /// # Errors
-/// Names the setting and where its bad value came from.
+/// [`ConfigError`] with the invalid setting and its source.
 pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
     let home =
         overrides.home.clone().or_else(|| path_variable("PAIROFCLEATS_HOME")).unwrap_or_else(default_home);
@@ -50,11 +50,12 @@ pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
         None => layout.config_file(),
     };
     require_readable(&file)?;
-    let config: Config = layered(&file, overrides).extract().map_err(|e| ConfigError(explain(e, &file)))?;
+    let config: Config =
+        merge_layers(&file, overrides).extract().map_err(|e| ConfigError(explain(e, &file)))?;
     Ok((config, layout))
 }
 
-/// A file that is there and cannot be read is no missing one: settings that somebody relies on would not hold.
+/// Checks that an existing file can be read. Ignoring an unreadable file like a missing one would silently drop settings.
 fn require_readable(file: &Path) -> Result<(), ConfigError> {
     match std::fs::File::open(file) {
         Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -68,7 +69,7 @@ fn require_readable(file: &Path) -> Result<(), ConfigError> {
     }
 }
 
-fn layered(file: &Path, overrides: &Overrides) -> Figment {
+fn merge_layers(file: &Path, overrides: &Overrides) -> Figment {
     let mut figment = Figment::new()
         .merge(Toml::string(DEFAULTS))
         .merge(Toml::file(file))
@@ -82,50 +83,50 @@ fn layered(file: &Path, overrides: &Overrides) -> Figment {
     figment
 }
 
-/// The defaults below the text of one file, and nothing of the environment.
+/// Loads the text of a configuration file over the defaults, without environment and flags.
 ///
 /// # Errors
 /// As [`load`].
 #[cfg(any(test, feature = "fuzzing"))]
-pub(super) fn over_defaults(text: &str) -> Result<Config, ConfigError> {
+pub(super) fn load_text(text: &str) -> Result<Config, ConfigError> {
     let figment = Figment::new().merge(Toml::string(DEFAULTS)).merge(Toml::string(text));
     figment.extract().map_err(|error| ConfigError(explain(error, Path::new("config.toml"))))
 }
 
-/// Whether the terminal says that it cannot move its cursor (`TERM=dumb`).
-#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+/// Whether the terminal cannot move its cursor (`TERM=dumb`).
+#[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
 pub fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+#[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Where a test lets this process die (`failpoints`).
-#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+/// The failpoint at which a test aborts this process; see `platform::failpoints`.
+#[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
 pub fn failpoint() -> Option<String> {
     std::env::var("PAIROFCLEATS_FAILPOINT").ok()
 }
 
-/// Which look-up of a project a test lets lie (`failpoints`).
-#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+/// The project lookup whose result a test replaces; see `platform::failpoints`.
+#[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
-pub fn lie() -> Option<String> {
-    std::env::var("PAIROFCLEATS_LIE").ok()
+pub fn wrong_lookup() -> Option<String> {
+    std::env::var("PAIROFCLEATS_WRONG_LOOKUP").ok()
 }
 
-/// Whether the environment has a variable of that name, for switches that are other programs' own.
-#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+/// Whether the environment has a variable with this name, for variables that are not settings of this program.
+#[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
 #[must_use]
-pub fn is_set(name: &str) -> bool {
+pub fn is_env_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// One line an error: which setting, what is wrong with it, where it came from.
+/// Formats errors on one line: for each the setting, the problem and the source.
 fn explain(errors: figment::Error, file: &Path) -> String {
     let lines: Vec<String> = errors.into_iter().map(|error| explain_one(&error, file)).collect();
     format!("configuration: {}", lines.join("; "))
@@ -136,24 +137,24 @@ fn explain_one(error: &figment::Error, file: &Path) -> String {
     let from = match error.metadata.as_ref().map(|metadata| (&metadata.source, &metadata.name)) {
         Some((Some(figment::Source::File(path)), _)) => format!("in {}", path.display()),
         Some((_, name)) if name.to_lowercase().contains("environment") => "in the environment".to_owned(),
-        // What a flag says stands in no file; a text that cannot be parsed names none either.
+        // Values of flags come from code; syntax errors have no source, so they fall through to the file.
         Some((Some(figment::Source::Code(_)), _)) => "given with --set or a flag".to_owned(),
         _ => format!("in {}", file.display()),
     };
     match &error.kind {
-        figment::error::Kind::UnknownField(found, known) => {
+        figment::error::Kind::UnknownField(field, valid_fields) => {
             let unknown = match error.path.split_last() {
-                Some((last, _)) if last == found => key,
-                Some(_) => format!("{key}.{found}"),
-                None => found.clone(),
+                Some((last, _)) if last == field => key,
+                Some(_) => format!("{key}.{field}"),
+                None => field.clone(),
             };
             let section = unknown.rsplit_once('.').map(|(section, _)| format!("{section}."));
             let section = section.unwrap_or_default();
-            let nearest = known
+            let nearest = valid_fields
                 .iter()
-                .map(|name| (distance(found, name), *name))
+                .map(|name| (edit_distance(field, name), *name))
                 .min()
-                .filter(|(distance, _)| *distance <= found.chars().count().div_ceil(2));
+                .filter(|(distance, _)| *distance <= field.chars().count().div_ceil(2));
             match nearest {
                 Some((_, name)) => {
                     format!("unknown setting `{unknown}` {from}; did you mean `{section}{name}`?")
@@ -166,12 +167,12 @@ fn explain_one(error: &figment::Error, file: &Path) -> String {
     }
 }
 
-/// How many letters must be put in, taken out or changed to make one word of the other.
-fn distance(one: &str, other: &str) -> usize {
+/// The Levenshtein distance of two words.
+fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+    for (index, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
         for (column, expected) in other.iter().enumerate() {
             let changed = diagonal + usize::from(letter != *expected);
             diagonal = row[column + 1];
@@ -186,35 +187,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_complete_and_known() {
+    fn the_defaults_contain_every_setting() {
         let config: Config = Figment::new().merge(Toml::string(DEFAULTS)).extract().unwrap();
         assert_eq!(config.server.port, 7171);
         assert_eq!(config.database.url, None);
     }
 
     #[test]
-    fn time_limits_nest() {
+    fn inner_timeouts_are_shorter_than_outer_ones() {
         let config: Config = Figment::new().merge(Toml::string(DEFAULTS)).extract().unwrap();
         let (call, database) = (config.timeouts.search_ms, config.database);
         assert!(
             call > config.search.embed_wait_ms + database.search_statement_timeout_ms,
-            "a search ends by itself"
+            "the database ends a search before the call times out"
         );
         assert!(database.search_statement_timeout_ms > database.lock_timeout_ms);
         assert!(database.statement_timeout_ms > database.lock_timeout_ms);
     }
 
     #[test]
-    fn flags_beat_files_and_unknown_settings_are_named() {
+    fn flags_override_files_and_unknown_settings_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         std::fs::write(&file, "[server]\nport = 1\n").unwrap();
         let flags = Overrides { settings: vec![("server.port".into(), 2.into())], ..Overrides::default() };
-        assert_eq!(layered(&file, &flags).extract::<Config>().unwrap().server.port, 2);
-        assert_eq!(layered(&file, &Overrides::default()).extract::<Config>().unwrap().server.port, 1);
+        assert_eq!(merge_layers(&file, &flags).extract::<Config>().unwrap().server.port, 2);
+        assert_eq!(merge_layers(&file, &Overrides::default()).extract::<Config>().unwrap().server.port, 1);
 
         std::fs::write(&file, "[server]\nprot = 1\n").unwrap();
-        let message = explain(layered(&file, &Overrides::default()).extract::<Config>().unwrap_err(), &file);
+        let error = merge_layers(&file, &Overrides::default()).extract::<Config>().unwrap_err();
+        let message = explain(error, &file);
         assert!(message.contains("prot"), "{message}");
     }
 }

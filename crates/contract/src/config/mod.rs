@@ -1,7 +1,7 @@
-//! What the operator chose: defaults < config file < environment < flags, read once at start.
+//! Settings, read once at start. Precedence: defaults < configuration file < environment < flags.
 //!
-//! This is the only reader of the environment. Every bound of the product is a named field here
-//! with its unit last; `defaults.toml` beside this file is the documentation of each.
+//! This is the only module that reads the environment. Every limit of the product is a setting whose name ends with its unit;
+//! `defaults.toml` documents each setting.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -10,5 +10,5 @@ mod load;
 mod sections;
 
 pub use layout::{Layout, default_home};
-pub use load::{ConfigError, Overrides, failpoint, is_dumb_terminal, is_set, lie, load};
+pub use load::{ConfigError, Overrides, failpoint, is_dumb_terminal, is_env_set, load, wrong_lookup};
 pub use sections::*;

@@ -1,4 +1,4 @@
-//! The settings, a struct a section; values and explanations stand in `defaults.toml`.
+//! The settings, one struct per section. `defaults.toml` has the default and the meaning of each field.
 #![expect(missing_docs, reason = "each field is documented in defaults.toml, under the same name")]
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ macro_rules! sections {
 }
 
 sections! {
-    /// Everything the operator chose.
+    /// All settings.
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
         search: Search, portable: Portable, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp,
@@ -30,27 +30,27 @@ sections! {
         upkeep: Upkeep,
         log: Log,
     }
-    /// An external Postgres and the pools over either kind.
+    /// The database: address of an external Postgres, connection pools, timeouts.
     Database {
         url: Option<String>, password_file: Option<PathBuf>, search_connections: u32, write_connections: u32, acquire_timeout_ms: u64,
         statement_timeout_ms: u64, search_statement_timeout_ms: u64, lock_timeout_ms: u64,
         maintenance_statement_timeout_ms: u64, answer_grace_ms: u64, first_answer_ms_max: u64, idle_in_transaction_ms_max: u64,
     }
-    /// The embedded cluster.
+    /// The embedded Postgres cluster.
     Embedded {
         run_as: Option<String>, linger_ms: u64, start_timeout_ms: u64, shared_buffers_mb: u32,
         maintenance_work_mem_mb: u32, connections_max: u32,
     }
-    /// Where runtime files come from.
+    /// Runtime files: Python packages, ONNX Runtime, models.
     Assets {
         python: String, model: String, ort_dylib_path: Option<PathBuf>, model_dir: Option<PathBuf>, manifest: Option<PathBuf>,
         variant: Variant, download_ms: u64,
     }
-    /// Text to vectors.
+    /// Computing vectors.
     Embedding {
         threads: usize, tokens_max: usize, page_chunks: usize, query_cache_entries: usize, models_loaded_max: usize,
     }
-    /// Walk, chunk and write.
+    /// Index runs.
     Indexing {
         roots: Vec<PathBuf>, project_roots: BTreeMap<String, Vec<PathBuf>>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64, parse_memory_bytes: u64,
@@ -58,7 +58,7 @@ sections! {
         lease_ms: u64, heartbeat_ms: u64, progress_ms_max: u64, database_away_ms_max: u64, hnsw_rows_min: u64, facts: bool, risk: bool, risk_rules: Option<PathBuf>,
         history: bool, churn_commits: u32, history_commits_max: usize, history_ms_max: u64,
     }
-    /// Questions.
+    /// Searches.
     Search {
         top_default: usize, top_max: usize, query_chars_max: usize, candidates: usize, exact_rows_max: u64,
         ef_search: u32, result_bytes_max: usize, context_lines_max: usize,
@@ -69,16 +69,16 @@ sections! {
         file_bytes_max: u64, value_bytes_max: usize, check_bytes_max: u64, cache_bytes: usize, page_chunks: usize,
         changed_percent_max: u32,
     }
-    /// The two bulkheads.
+    /// Admission: slots and waiting calls of searches and index calls.
     Queue {
         search_running: usize, search_waiting_max: usize, search_wait_ms: u64, index_running: usize,
         index_waiting_max: usize, index_wait_ms: u64,
     }
-    /// Longest run of a tool; 0 means none.
+    /// Time limits of calls; 0: no limit.
     Timeouts { default_ms: u64, index_ms: u64, search_ms: u64, artifacts_ms: u64, triage_ms: u64 }
-    /// Which tools are offered.
+    /// The offered tools.
     Tools { toolsets: Vec<String>, read_only: bool }
-    /// HTTP.
+    /// The HTTP server.
     Server {
         bind: String, port: u16, tls_certificate: Option<PathBuf>, tls_key: Option<PathBuf>, behind_proxy: bool,
         trusted_proxies: Vec<String>, forwarded_header: ForwardedHeader,
@@ -88,96 +88,96 @@ sections! {
         unread_ms: u64, unread_bytes_max: u64,
         session_idle_ms: u64, sessions_max: usize, sse: bool, disk_free_bytes_min: u64,
     }
-    /// Who may call.
+    /// Authentication with keys, and rate limits.
     Access { required: Required, insecure: bool, calls_per_minute: u32, key_cache_ms: u64 }
-    /// Access tokens of an OAuth 2.1 authorization server.
+    /// Authentication with access tokens of an OAuth 2.1 authorization server.
     Oauth {
         issuer: Option<String>, audience: Option<String>, jwks_url: Option<String>, projects_claim: String,
         scopes_claim: String, jwks_cache_ms: u64, fetch_ms: u64, leeway_ms: u64,
     }
-    /// Who did what.
+    /// The audit log of calls.
     Audit { enabled: bool, keep_days: u32, queries: bool }
-    /// workflow-mcp, which knows the project that a team works on.
+    /// The service workflow-mcp, which returns the active project of a team.
     Workflow { url: Option<String>, timeout_ms: u64, cache_ms: u64 }
-    /// How servers keep indexes fresh by themselves.
+    /// Automatic index runs of servers.
     Freshness {
-        watch: Watched, every_ms: u64, debounce_ms: u64, debounce_max_ms: u64, poll_ms: u64, refresh_ms: u64,
-        repositories_max: usize, directories_max: usize,
+        watch: WatchedRepositories, every_ms: u64, debounce_ms: u64, debounce_max_ms: u64, poll_ms: u64,
+        refresh_ms: u64, repositories_max: usize, directories_max: usize,
     }
-    /// A repository to watch.
+    /// A repository whose files are watched.
     WatchedRepository { path: PathBuf, project: Option<String> }
-    /// Reports, reclamation, deletion, export and import.
+    /// Cleaning, garbage collection, deletion and import.
     Upkeep {
         batch_rows: u32, job_keep_days: u32, unfinished_keep_ms: u64, files_max: usize, listed_max: usize,
         delete_wait_ms: u64, import_bytes_max: u64,
     }
-    /// Security findings.
+    /// Security findings: imported reports and context packs.
     Triage {
         input_bytes_max: usize, item_bytes_max: usize, items_max: usize, text_bytes_max: usize, list_max: usize,
         record_bytes_max: usize, listed_max: usize, store_raw_payload: bool, history_max: usize, evidence_hits_max: usize,
     }
-    /// Files from outside that no manifest of the product lists.
+    /// Downloads of dictionaries and extensions that the product's manifest does not list.
     Downloads {
         allow: Vec<AllowedDownload>, require_hash: bool, bytes_max: u64, timeout_ms: u64, redirects_max: usize,
         unpacked_bytes_max: u64, entry_bytes_max: u64, entries_max: usize, probe_ms: u64,
     }
-    /// One of them.
+    /// A file that callers may download.
     AllowedDownload { name: String, url: String, sha256: Option<String> }
-    /// Word lists that split names without marks.
+    /// Word lists that split unsegmented identifiers.
     Dictionaries {
         enabled: Enabled, languages: Vec<String>, dir: Option<PathBuf>, words_max: usize, list_words_max: usize,
         line_bytes_max: usize,
     }
-    /// MCP.
+    /// The MCP surface.
     Mcp {
         transport: Transport, validation_errors: ValidationErrors, text: TextForm, message_bytes_max: usize,
         progress_interval_ms: u64,
         resources_page: usize, resources_max: usize,
     }
-    /// Logs, always on stderr.
+    /// Logging to stderr.
     Log { filter: String, format: LogFormat }
 }
 
-/// What a server watches.
+/// The repositories whose files a server watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "\"indexed\", or a list such as [{ path = \"/srv/shop\", project = \"client-a\" }]"
 )]
-pub enum Watched {
-    /// Every repository that was indexed, of all projects.
+pub enum WatchedRepositories {
+    /// Every indexed repository of every project.
     All(Indexed),
-    /// These, which are indexed at the start.
-    These(Vec<WatchedRepository>),
+    /// The listed repositories, which are indexed when the server starts.
+    Listed(Vec<WatchedRepository>),
 }
 
-/// The word `indexed`.
+/// The setting value `indexed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Indexed {
-    /// As it is written.
+    /// `indexed`.
     Indexed,
 }
 
-/// Which graph of the model runs.
+/// The variant of the model's graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// int8 where the CPU has VNNI, fp32 elsewhere.
     Auto,
-    /// The quantised graph.
+    /// The quantised graph with 8-bit integers.
     Int8,
-    /// The plain graph.
+    /// The original graph with 32-bit floats.
     Fp32,
 }
 
-/// Whether something that is there is used.
+/// Whether installed word lists are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Enabled {
-    /// Yes.
+    /// Installed word lists are used.
     Auto,
-    /// No.
+    /// No word lists are used.
     Off,
 }
 
@@ -185,17 +185,17 @@ pub enum Enabled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Required {
-    /// Yes, unless only this machine can reach the server.
+    /// A key is required unless only this machine can reach the server.
     Auto,
-    /// Yes.
+    /// A key is always required.
     Always,
 }
 
-/// In which header proxies say whom a request comes from.
+/// The header in which proxies forward the client address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardedHeader {
-    /// `X-Forwarded-For`, which most proxies write.
+    /// `X-Forwarded-For`, which most proxies set.
     XForwardedFor,
     /// `Forwarded` (RFC 7239).
     Forwarded,
@@ -205,38 +205,38 @@ pub enum ForwardedHeader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// One message a line.
+    /// One message per line.
     Lines,
-    /// Content-Length headers, for clients of before.
+    /// Messages with a `Content-Length` header, for older clients.
     Legacy,
 }
 
-/// How broken arguments are reported over MCP.
+/// How invalid arguments are reported over MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValidationErrors {
     /// JSON-RPC error -32602.
     Protocol,
-    /// A tool result with `isError`, as the protocol revision itself advises.
+    /// A tool result with `isError`, as the newer protocol revisions recommend.
     Tool,
 }
 
-/// What the text of a tool result is, beside the structured content.
+/// The form of the text of a tool result, beside the structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextForm {
-    /// The same envelope, serialised: for clients that parse it.
+    /// The envelope as JSON, for clients that parse the text.
     Envelope,
-    /// Places, code and hints as plain text, in fewer tokens: for models that read it.
+    /// Locations, code and hints as plain text with fewer tokens, for models.
     Short,
 }
 
-/// Shape of a log line.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text, for people.
     Text,
-    /// For machines.
+    /// JSON, for programs.
     Json,
 }

@@ -1,5 +1,5 @@
-//! Reuses vectors from portable files of an earlier build, so that a run embeds only missing texts. Nothing else in such a file is
-//! trusted.
+//! Reuses the vectors in portable files of an earlier build, so that a run embeds only the missing texts. Nothing else
+//! in such a file is trusted.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use contract::Fault;
 use platform::task::blocking;
 use store::portable::{LexicalBackend, Limits, Reader, VectorOut, is_portable};
 
-/// Maximum number of files read from a folder.
+/// Maximum number of files read from a directory.
 const FILES_MAX: usize = 16;
 
-/// Stores vectors of pending texts that the files of the folder contain. A folder without a usable file causes a note instead of an
-/// error, because a first build has none.
+/// Stores the vectors of pending texts that the portable files contain. A directory without a usable file causes a note
+/// instead of an error, because a first build has none.
 ///
 /// # Errors
 /// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults.
@@ -22,12 +22,12 @@ pub(super) async fn restore(
     run: &RunContext<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<RestoredArtifacts>, Fault> {
-    let Some(folder) = run.options.artifacts.clone() else { return Ok(None) };
-    let (limits, hash, stop) =
+    let Some(directory) = run.options.artifacts.clone() else { return Ok(None) };
+    let (limits, model_hash, cancel) =
         (Limits::from(&run.config.portable), run.project.model().hash.clone(), run.cancel.clone());
     let (mut readers, mut rejected) = blocking(move || {
-        let open = |path: &Path| Reader::open(path, limits, LexicalBackend::Postings, &stop);
-        Ok(open_usable(Path::new(&folder), &hash, &open))
+        let open = |path: &Path| Reader::open(path, limits, LexicalBackend::Postings, &cancel);
+        Ok(open_usable(Path::new(&directory), &model_hash, &open))
     })
     .await?;
     notes.append(&mut rejected);
@@ -54,12 +54,12 @@ pub(super) async fn restore(
 
 /// Opens the portable files with vectors of the model; returns notes about the rejected ones.
 fn open_usable(
-    folder: &Path,
-    model: &[u8],
+    directory: &Path,
+    model_hash: &[u8],
     open: &dyn Fn(&Path) -> Result<Reader, Fault>,
 ) -> (Vec<Reader>, Vec<String>) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    // Skip links, which could point to files outside of the folder.
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    // Skip links, which could point to files outside of the directory.
     let regular = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     let mut paths: Vec<_> = regular.map(|entry| entry.path()).filter(|path| is_portable(path)).collect();
     paths.sort();
@@ -73,7 +73,7 @@ fn open_usable(
     for path in paths.into_iter().take(FILES_MAX) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match open(&path) {
-            Ok(reader) if reader.model().hash == model => readers.push(reader),
+            Ok(reader) if reader.model().hash == model_hash => readers.push(reader),
             Ok(reader) => {
                 notes.push(format!(
                     "The artifact {name} contains vectors of another model ({}).",
@@ -86,12 +86,12 @@ fn open_usable(
     (readers, notes)
 }
 
-/// Finds vectors by text hash, each in the first file that has it. A damaged file counts as empty.
-fn find_vectors(readers: &[Reader], mut wanted: Vec<Vec<u8>>) -> Vec<VectorOut> {
+/// Finds vectors by text hash, each in the first file that contains it. A damaged file counts as empty.
+fn find_vectors(readers: &[Reader], mut missing: Vec<Vec<u8>>) -> Vec<VectorOut> {
     let mut vectors: Vec<VectorOut> = Vec::new();
     for reader in readers {
-        let found = reader.vectors(&wanted).unwrap_or_default();
-        wanted.retain(|hash| found.iter().all(|(known, _)| known != hash));
+        let found = reader.vectors(&missing).unwrap_or_default();
+        missing.retain(|hash| found.iter().all(|(found_hash, _)| found_hash != hash));
         vectors.extend(found);
     }
     vectors

@@ -1,4 +1,4 @@
-//! The context of an index run, which every stage gets.
+//! The context of an index run, which is passed to every stage.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,8 +44,9 @@ pub struct RunContext<'a> {
 }
 
 impl RunContext<'_> {
-    /// A function for work on other threads that returns whether to stop. Each call also counts as progress.
-    pub(super) fn stops(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+    /// Returns a function that work on other threads calls to find out whether it must stop. Each call also counts as
+    /// progress.
+    pub(super) fn stop_check(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let (cancel, progress) = (self.cancel.clone(), self.progress.clone());
         move || {
             progress.touch();
@@ -55,11 +56,11 @@ impl RunContext<'_> {
 
     /// Begins the transaction of a batch, after checking that the disk has enough free space.
     pub(super) async fn begin_batch(&self) -> Result<ProjectTx, Fault> {
-        self.store.require_room().await?;
+        self.store.require_disk_space().await?;
         ProjectTx::begin(self.store, self.project, Access::Write).await
     }
 
-    /// Memory for building a database index, in MB.
+    /// Returns the memory for building a database index, in MB.
     pub(super) fn maintenance_memory_mb(&self) -> u32 {
         self.config.embedded.maintenance_work_mem_mb
     }

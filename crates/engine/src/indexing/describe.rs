@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::remarks;
+use super::meaningful_comments;
 use languages::facts::{Counts, DEFINED, Detail, Field};
 use languages::risk::{ChunkRisk, Findings};
 use languages::terms::{self, Document};
-use languages::{Chunk, Defined, Dictionary, Language};
+use languages::{Chunk, ChunkDefinition, Dictionary, Language};
 use store::{ChunkWrite, CommentWrite, DefinitionWrite, NamedFact, WordsWrite, fact_id};
 
 /// Longest text of a chunk's comments, in bytes; longer ones are truncated.
@@ -15,7 +15,8 @@ const COMMENTS_BYTES_MAX: usize = 8_000;
 /// Longest text of a chunk's signatures that is searchable, in bytes; further signatures are stored only with their definitions.
 const SIGNATURES_BYTES_MAX: usize = 32_000;
 
-/// The rows of one chunk of the file at `path`. Comments are extracted only from code; documents are prose as a whole.
+/// Returns the rows of one chunk of the file at `path`. Comments are extracted only from code, because documents are
+/// prose.
 pub(super) fn chunk_write(
     path: &str,
     chunk: Chunk,
@@ -37,22 +38,25 @@ pub(super) fn chunk_write(
     let mut facts: Vec<NamedFact> =
         kinds.into_iter().map(|kind| (Field::Kind as i16, kind.to_owned())).collect();
     let signatures = signatures(&chunk);
-    // If the chunk consists of exactly one definition, their facts are equal and stored once.
+    // If the chunk consists of exactly one definition, both have the same facts, which are stored once.
     let is_single_definition = match chunk.definitions.as_slice() {
-        [one] => {
-            chunk.name.as_ref() == Some(&one.qualified)
-                && one.start_line <= chunk.start_line
-                && chunk.end_line <= one.end_line
-                && chunk.facts.values.iter().all(|fact| one.facts.contains(fact))
+        [definition] => {
+            chunk.name.as_ref() == Some(&definition.qualified)
+                && definition.start_line <= chunk.start_line
+                && chunk.end_line <= definition.end_line
+                && chunk.facts.values.iter().all(|fact| definition.facts.contains(fact))
         }
         _ => false,
     };
-    let forms = chunk.definitions.iter().flat_map(Defined::forms);
+    let forms = chunk.definitions.iter().flat_map(ChunkDefinition::forms);
     let mut defined: Vec<i64> = forms.map(|form| fact_id(DEFINED, &form)).collect();
     defined.sort_unstable();
     defined.dedup();
-    let definitions =
-        chunk.definitions.into_iter().map(|one| definition_write(one, is_single_definition)).collect();
+    let definitions = chunk
+        .definitions
+        .into_iter()
+        .map(|definition| definition_write(definition, is_single_definition))
+        .collect();
     facts.extend(chunk.facts.values.into_iter().chain(risky).map(|(field, value)| (field as i16, value)));
     ChunkWrite {
         start_line: chunk.start_line,
@@ -75,29 +79,30 @@ pub(super) fn chunk_write(
     }
 }
 
-/// The signatures of a chunk's definitions, one per line and without repetitions, up to the size limit.
+/// Returns the signatures of a chunk's definitions, one per line and without repetitions, up to the size limit.
 fn signatures(chunk: &Chunk) -> Option<String> {
     let mut all: Vec<&str> = chunk.signature.as_deref().into_iter().collect();
     // Names of the same declaration share their signature and are adjacent.
-    all.extend(chunk.definitions.iter().filter_map(|one| one.signature.as_deref()));
+    all.extend(chunk.definitions.iter().filter_map(|definition| definition.signature.as_deref()));
     let main = chunk.signature.as_deref();
     let mut last = None;
     all.retain(|signature| last.replace(*signature) != Some(*signature));
     let repeats = |at: usize, signature: &str| at > 0 && Some(signature) == main;
     let mut bytes = 0;
-    let mut has_room = |one: &&str| {
-        bytes += one.len() + 1;
+    let mut fits = |signature: &&str| {
+        bytes += signature.len() + 1;
         bytes <= SIGNATURES_BYTES_MAX
     };
-    let all = all.into_iter().enumerate().filter(|(at, one)| !repeats(*at, one)).map(|(_, one)| one);
-    let all: Vec<&str> = all.take_while(|one| has_room(one)).collect();
+    let all = all.into_iter().enumerate().filter(|(at, signature)| !repeats(*at, signature));
+    let all: Vec<&str> =
+        all.map(|(_, signature)| signature).take_while(|signature| fits(signature)).collect();
     (!all.is_empty()).then(|| all.join("\n"))
 }
 
-/// The row of a definition. The facts are omitted if the chunk consists of only this definition.
-fn definition_write(definition: Defined, is_single_definition: bool) -> DefinitionWrite {
+/// Returns the row of a definition. The facts are omitted if the chunk consists of only this definition.
+fn definition_write(definition: ChunkDefinition, is_single_definition: bool) -> DefinitionWrite {
     let kind = (Field::Kind as i16, definition.kind.to_owned());
-    let own = definition.facts.into_iter().map(|(field, value)| (field as i16, value));
+    let facts = definition.facts.into_iter().map(|(field, value)| (field as i16, value));
     DefinitionWrite {
         name: definition.name,
         qualified: definition.qualified,
@@ -108,7 +113,7 @@ fn definition_write(definition: Defined, is_single_definition: bool) -> Definiti
         start_line: definition.start_line,
         end_line: definition.end_line,
         exported: definition.exported,
-        facts: (!is_single_definition).then(|| std::iter::once(kind).chain(own).collect()),
+        facts: (!is_single_definition).then(|| std::iter::once(kind).chain(facts).collect()),
     }
 }
 
@@ -126,7 +131,7 @@ fn comment_write(path: &str, chunk: &Chunk, dictionary: Option<&Dictionary>) -> 
     let mut content = String::new();
     let mut lines: Option<(u32, u32)> = None;
     for comment in &chunk.comments {
-        let Some(text) = remarks::meaningful_text(comment) else { continue };
+        let Some(text) = meaningful_comments::meaningful_text(comment) else { continue };
         let room = COMMENTS_BYTES_MAX.saturating_sub(content.len());
         let kept = &text[..text.floor_char_boundary(room)];
         if kept.is_empty() {
@@ -144,7 +149,8 @@ fn comment_write(path: &str, chunk: &Chunk, dictionary: Option<&Dictionary>) -> 
     Some(CommentWrite { start_line, end_line, content, words })
 }
 
-/// The import facts of the file at `path`: as written, and relative paths also resolved within the repository.
+/// Returns the import facts of the file at `path`: imports as written, and relative ones also as paths in the
+/// repository.
 pub(super) fn imports(path: &str, imports: &[String]) -> Vec<NamedFact> {
     let resolved = imports.iter().filter(|import| import.starts_with("./") || import.starts_with("../"));
     let resolved: Vec<String> = resolved.filter_map(|import| resolve(path, import)).collect();
@@ -168,8 +174,8 @@ fn resolve(path: &str, import: &str) -> Option<String> {
 pub(super) const RECORD_EXTENSIONS: &[&str] =
     &["log", "out", "trace", "stack", "dmp", "gcov", "lcov", "coverage", "tap"];
 
-/// The mode of a file: `records` for logs and for documents whose metadata contains `recordType`, `prose` for other documents, else
-/// `code`.
+/// Returns the mode of a file: `records` for logs and for documents whose metadata contains `recordType`, `prose` for
+/// other documents, else `code`.
 pub(super) fn mode(path: &str, language: Option<&'static Language>, meta: Option<&[String]>) -> &'static str {
     let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let is_record = meta.is_some_and(|meta| meta.iter().any(|pair| pair.starts_with("recordtype=")));
@@ -205,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn details_are_read_back_whatever_the_source_says() {
+    fn details_round_trip() {
         let source = "function f(a) {\n  eval(a + \"\\u0000\");\n  db.query(a);\n}\n";
         let parsed = languages::chunk(source, by_name("javascript"), &ChunkLimits::default());
         let findings = Findings::default();
@@ -217,17 +223,17 @@ mod tests {
         }
     }
 
-    /// What a field of a class is, the class is not; the chunk holds both.
+    /// The facts of a field belong to the chunk, but not to the definition of the class.
     #[test]
-    fn a_private_field_makes_no_private_class() {
+    fn the_facts_of_a_field_are_not_facts_of_its_class() {
         for (language, source) in [
             ("typescript", "export class Jar {\n  #coins = 0\n  private lid: Lid\n}\n"),
             ("java", "public class Jar {\n  private int coins = 0;\n  @Inject private Lid lid;\n}\n"),
             ("rust", "struct Jar {\n    pub coins: u32,\n}\n"),
         ] {
             let parsed = languages::chunk(source, by_name(language), &ChunkLimits::default());
-            let of_field = if language == "rust" { "public" } else { "private" };
-            let fact = (Field::Visibility as i16, of_field.to_owned());
+            let visibility = if language == "rust" { "public" } else { "private" };
+            let fact = (Field::Visibility as i16, visibility.to_owned());
             let findings = Findings::default();
             let written: Vec<ChunkWrite> = parsed
                 .chunks
@@ -237,14 +243,15 @@ mod tests {
             assert!(written.iter().any(|chunk| chunk.facts.contains(&fact)), "{language}");
             let jar =
                 written.iter().flat_map(|chunk| &chunk.definitions).find(|one| one.name == "Jar").unwrap();
-            let own = jar.facts.as_ref().expect("facts of its own");
-            assert!(!own.contains(&fact), "{language}: {own:?}");
-            assert!(!own.iter().any(|(field, _)| *field == Field::Decorator as i16), "{language}: {own:?}");
+            let facts = jar.facts.as_ref().expect("the definition has facts");
+            assert!(!facts.contains(&fact), "{language}: {facts:?}");
+            let is_decorator = |(field, _): &NamedFact| *field == Field::Decorator as i16;
+            assert!(!facts.iter().any(is_decorator), "{language}: {facts:?}");
         }
     }
 
     #[test]
-    fn all_remarks_are_kept_up_to_a_size() {
+    fn comments_are_kept_up_to_the_size_limit() {
         let comment = |line: u32, text: &str| Comment {
             start_line: line,
             end_line: line,

@@ -1,5 +1,5 @@
-//! Indexing of texts that are not files, such as records: they form a pseudo repository of the project, which a run brings up to
-//! date from a record source.
+//! Indexing of texts that are not files, such as records. They form a pseudo repository, which a run updates from a
+//! record source.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,18 +24,18 @@ use store::{Access, FileRow, KnownNames, ModelFacts, Project, ProjectTx, Store, 
 pub struct Document {
     /// The path inside the pseudo repository; pages are ordered by it.
     pub path: String,
-    /// Markdown.
+    /// The text, in Markdown.
     pub text: String,
     /// `prose` or `records`.
     pub mode: &'static str,
-    /// `key=value`, lower case, for the filter `meta`.
+    /// Pairs `key=value` in lower case, for the filter `meta`.
     pub meta: Vec<String>,
-    /// When it last changed, nanoseconds since the epoch.
+    /// Time of the last change, nanoseconds since the epoch.
     pub modified_ns: i64,
 }
 
 impl Document {
-    /// Hash of everything that determines its rows.
+    /// Returns a hash over everything that determines the rows of the document.
     #[must_use]
     pub fn content_hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
@@ -48,30 +48,30 @@ impl Document {
     }
 }
 
-/// The future of a source's answer, which comes from the database.
-pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, Fault>>;
+/// A future that reads from or writes to the database of a record source.
+pub(crate) type SourceFuture<'a, T> = BoxFuture<'a, Result<T, Fault>>;
 
 /// A source of texts that are not files: the records of one module.
 pub struct RecordSource {
-    /// The root of their pseudo repository, `module:name`.
+    /// The root of the pseudo repository, `module:name`.
     pub root: &'static str,
     /// Creates the module's tables if they are missing.
-    pub prepare: for<'a> fn(&'a Store, &'a Project) -> Answer<'a, ()>,
-    /// Whether the project has any records of this source.
-    pub has_any: for<'a> fn(&'a Store, &'a Project) -> Answer<'a, bool>,
-    /// All texts as of a time, in milliseconds since the epoch.
+    pub prepare: for<'a> fn(&'a Store, &'a Project) -> SourceFuture<'a, ()>,
+    /// Returns whether the project has any records of this source.
+    pub has_any: for<'a> fn(&'a Store, &'a Project) -> SourceFuture<'a, bool>,
+    /// Returns all texts as of a time, in milliseconds since the epoch.
     pub documents: for<'a> fn(&'a Store, &'a Project, i64) -> Box<dyn Documents + 'a>,
-    /// The text at a path of the pseudo repository as of a time, if there is one.
-    pub document: for<'a> fn(&'a Store, &'a Project, &'a str, i64) -> Answer<'a, Option<Document>>,
+    /// Returns the text at a path of the pseudo repository as of a time, if it exists.
+    pub document: for<'a> fn(&'a Store, &'a Project, &'a str, i64) -> SourceFuture<'a, Option<Document>>,
 }
 
-/// Pages of texts in the order of their paths.
+/// A paged reader of documents in path order.
 pub trait Documents: Send + Sync {
-    /// At most `limit` documents after a path.
+    /// Returns at most `limit` documents after the path `after`.
     fn page<'a>(&'a self, after: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Document>, Fault>>;
 }
 
-/// Brings the pseudo repository `run.root` up to date: what changed is written, what is gone is removed.
+/// Updates the pseudo repository `run.root`: writes changed documents and removes vanished ones.
 ///
 /// # Errors
 /// The faults of [`run::index_repository`], except that there may be nothing to index.
@@ -83,7 +83,7 @@ pub async fn run_documents(run: &RunContext<'_>, documents: &dyn Documents) -> R
     let repository = run::open_repository(run, run_versions(run, &None)).await?;
     let outcome = async {
         let mut report = write_documents(run, &repository, documents).await?;
-        vectors::note_words_ready(run).await?;
+        vectors::report_lexical_ready(run).await?;
         report.lexical_seconds = run::seconds_since(run, started);
         let embedded = vectors::embed_pending(run).await?;
         run.progress.update(|progress| progress.phase = Phase::Finish);
@@ -121,7 +121,7 @@ async fn write_documents(
     run.progress.update(|progress| progress.phase = Phase::Files);
     let (mut known, mut changed_chunks, mut after) = (KnownNames::default(), 0, String::new());
     let parser = Arc::new(Mutex::new(Parser::new(run.parsing.clone())));
-    let keeps_same = !(run.options.full || repository.outdated);
+    let skips_unchanged = !(run.options.full || repository.outdated);
     loop {
         let page = documents.page(&after, run.config.indexing.batch_files.max(1)).await?;
         if run.cancel.is_cancelled() {
@@ -129,25 +129,25 @@ async fn write_documents(
         }
         let Some(last) = page.last() else { break };
         after.clone_from(&last.path);
-        let seen = page.len() as u64;
+        let page_documents = page.len() as u64;
         let timeout_ms = run.config.indexing.parse_timeout_ms;
         let due = page.into_iter().filter_map(|document| {
-            let same =
+            let unchanged =
                 stored.remove(&document.path).filter(|row| row.content_hash == document.content_hash());
-            let same = same.filter(|_| keeps_same);
-            let settled = same.as_ref().is_some_and(|row| !should_retry_facts(row, timeout_ms));
-            (!settled).then(|| (document, same.map_or(0, |row| row.facts_tried_ms)))
+            let unchanged = unchanged.filter(|_| skips_unchanged);
+            let is_complete = unchanged.as_ref().is_some_and(|row| !should_retry_facts(row, timeout_ms));
+            (!is_complete).then(|| (document, unchanged.map_or(0, |row| row.facts_tried_ms)))
         });
         let due: Vec<(Document, i64)> = due.collect();
-        report.files_unchanged += seen - due.len() as u64;
+        report.files_unchanged += page_documents - due.len() as u64;
         report.files_changed += due.len() as u64;
         let (chunks, redacted) = write_page(run, repository.id, due, &mut known, &parser).await?;
         failpoints::reach("records.texts_written");
         changed_chunks += chunks;
         report.secrets_redacted += redacted;
         run.progress.update(|progress| {
-            progress.files_seen += seen;
-            progress.files_done += seen;
+            progress.files_seen += page_documents;
+            progress.files_done += page_documents;
             progress.chunks += chunks.unsigned_abs();
         });
     }
@@ -162,7 +162,8 @@ fn cancelled() -> Fault {
     Fault::new(ErrorCode::Cancelled, "The index run was cancelled; committed changes are kept.")
 }
 
-/// Writes documents, each with the milliseconds of earlier failed attempts. Returns the number of changed chunks and of redacted secrets.
+/// Writes the documents in `due`, each with the milliseconds of earlier failed attempts. Returns the number of changed
+/// chunks and of redacted secrets.
 async fn write_page(
     run: &RunContext<'_>,
     repository_id: i64,
@@ -174,13 +175,14 @@ async fn write_page(
         return Ok((0, 0));
     }
     let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
-    let (parser, stops) = (Arc::clone(parser), run.stops());
+    let (parser, must_stop) = (Arc::clone(parser), run.stop_check());
     let preparing = tokio::task::spawn_blocking(move || {
         let dictionary = dictionary.as_deref();
         let mut parser = parser.lock().unwrap_or_else(PoisonError::into_inner);
-        let row =
-            |(document, tried)| prepare_document(document, tried, &settings, dictionary, &mut parser, &stops);
-        // None as a whole if one of them was cancelled.
+        let row = |(document, tried_ms)| {
+            prepare_document(document, tried_ms, &settings, dictionary, &mut parser, &must_stop)
+        };
+        // `None` if the run was cancelled at one of the documents.
         let rows: Option<Result<Vec<_>, Fault>> = due.into_iter().map(row).map(Result::transpose).collect();
         rows.transpose()
     });
@@ -188,14 +190,14 @@ async fn write_page(
         preparing.await.map_err(|error| Fault::internal("Reading the texts failed unexpectedly.", error))?;
     let prepared = prepared?.ok_or_else(cancelled)?;
     let (mut rows, mut redacted) = (Vec::with_capacity(prepared.len()), 0);
-    for one in prepared {
-        if let Prepared::Changed { file, redacted: count } = one {
+    for document in prepared {
+        if let Prepared::Changed { file, redacted: count } = document {
             redacted += count;
             rows.push(*file);
         }
     }
     let mut tx = run.begin_batch().await?;
-    let done = write_batch(&mut tx, run.fence, repository_id, &rows, known).await?;
+    let written = write_batch(&mut tx, run.fence, repository_id, &rows, known).await?;
     tx.commit().await?;
-    Ok((done.chunks + done.chunks_removed, redacted))
+    Ok((written.chunks + written.chunks_removed, redacted))
 }

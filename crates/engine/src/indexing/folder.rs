@@ -1,4 +1,4 @@
-//! Reads a folder into the rows that a run would write, without a project.
+//! Converts a folder to the rows that an index run would write, without a project.
 
 use std::path::Path;
 
@@ -18,7 +18,8 @@ use store::FileWrite;
 /// Maximum number of prepared files that wait for the receiver.
 const PREPARED_FILES_MAX: usize = 64;
 
-/// The searchable files below `root` with their chunks, ordered by path, without risk facts and dictionaries. Blocks.
+/// Returns the searchable files below `root` with their chunks, in path order, without risk facts and dictionaries.
+/// Blocks.
 ///
 /// # Errors
 /// Faults of the walk if the root cannot be read; faults of [`Parser::chunk`](super::parser::Parser::chunk).
@@ -57,14 +58,14 @@ mod tests {
     use contract::config::{Overrides, load};
 
     #[test]
-    fn files_come_with_their_chunks_in_the_order_of_paths() {
+    fn files_have_chunks_and_are_in_path_order() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("b.rs"), "fn b() {}\n").unwrap();
         std::fs::write(folder.path().join("a.py"), "def a():\n    return 1\n").unwrap();
         std::fs::write(folder.path().join("c.png"), b"\x89PNG\0\0").unwrap();
         let home = Overrides { home: Some(folder.path().join("home")), ..Overrides::default() };
         let (config, _) = load(&home).unwrap();
-        let files = read_folder(folder.path(), &config.indexing, Parsing::Here).unwrap();
+        let files = read_folder(folder.path(), &config.indexing, Parsing::InProcess).unwrap();
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["a.py", "b.rs"]);
         assert!(files.iter().all(|file| file.chunks.len() == 1 && !file.chunks[0].words.terms.is_empty()));

@@ -10,8 +10,8 @@ const PAIR_BYTES_MAX: usize = 512;
 /// Maximum nesting depth that is read.
 const DEPTH_MAX: usize = 8;
 
-/// The metadata as `key=value` pairs in lower case. Nested keys are joined by dots, each element of a list is a separate pair, and an
-/// object is also included as JSON. None if there is no valid front matter.
+/// Returns the metadata as `key=value` pairs in lower case. Nested keys are joined by dots, each element of a list is a
+/// separate pair, and an object is also included as JSON. `None` if there is no valid front matter.
 pub(super) fn front_matter(text: &str) -> Option<Vec<String>> {
     let (fence, parse): (&str, fn(&str) -> Option<Value>) =
         if text.starts_with("---\n") || text.starts_with("---\r\n") {

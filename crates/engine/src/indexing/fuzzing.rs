@@ -20,7 +20,7 @@ const MARK_BYTES_MAX: usize = 64;
 
 static OPTIONS: LazyLock<PrepareOptions> = LazyLock::new(|| {
     let rules = Some(Arc::new(RuleSet::defaults().clone()));
-    PrepareOptions { mode: Mode::All, parsing: Parsing::Here, rules, dictionary: None }
+    PrepareOptions { mode: Mode::All, parsing: Parsing::InProcess, rules, dictionary: None }
 });
 
 /// Seeds: the path on the first line, then the bytes of the file.
@@ -152,7 +152,7 @@ pub fn ignore_rules(data: &[u8]) {
     }
 }
 
-/// The path on the first line, and what follows.
+/// Splits fuzz input into the path on the first line and the rest.
 fn split_path(data: &[u8]) -> (String, &[u8]) {
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     (String::from_utf8_lossy(&data[..end]).replace('\0', ""), data.get(end + 1..).unwrap_or_default())

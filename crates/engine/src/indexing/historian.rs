@@ -1,10 +1,10 @@
 //! Reads git histories in a separate process, because the repository's files are untrusted and may change while they are read.
 //!
-//! Packs, their indexes and commit-graphs are memory-mapped, and truncating a mapped file kills the process that accesses it.
-//! Objects are opened by path, which may meanwhile be a pipe or a link to another repository. So the program is started again in a
-//! hidden mode. That process finds the repository, gives up all rights except reading its object directory
-//! ([`sandbox::enter_reading`]), and only then opens the objects; it serves one run. If it dies or does not answer in time, the
-//! request fails and the next run tries again. Its answers are validated.
+//! Packs, their indexes and commit-graphs are memory-mapped, and truncating a mapped file kills the process that
+//! accesses it. Objects are opened by path, which may meanwhile be a pipe or a link to another repository. So the
+//! program is started again in a hidden mode. That process finds the repository, gives up all rights except reading its
+//! object directory ([`sandbox::enter_read_only`]), and only then opens the objects; it serves one run. If it dies or
+//! does not answer in time, the request fails and the next run tries again. Its answers are validated.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,10 +19,12 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::parser::Parsing;
-use ::history::{FileHistories, FileHistory, Found, History, Limits, LineAuthors, NoHistory, Unknown};
+use ::history::{
+    AuthorsUnknown, FileHistories, FileHistory, FoundRepository, History, Limits, LineAuthors, NoHistory,
+};
 use platform::process::Program;
 use platform::process::sandbox;
-use platform::process::worker::{Worker, WorkerError, answer_all};
+use platform::process::worker::{Worker, WorkerError, serve_requests};
 
 /// Name of the hidden mode, which takes no arguments.
 const MODE: &str = "historian";
@@ -41,12 +43,14 @@ const NAME_BYTES_MAX: usize = 256;
 /// Additional time before the process is killed; within its own time limit a request stops at its next step.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// The repository to open: where the requesting process found it and decided that it may be read.
+/// The location of a history that the requesting process found and may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HistoryLocation {
     root: PathBuf,
-    own: PathBuf,
-    common: PathBuf,
+    /// The git directory of the work tree.
+    git_directory: PathBuf,
+    /// The git directory of the main work tree.
+    common_directory: PathBuf,
     /// The commit whose history is read.
     commit: String,
 }
@@ -55,8 +59,8 @@ pub(super) struct HistoryLocation {
 enum HistoryRequest<'t> {
     /// Must be the first request.
     Open(HistoryLocation),
-    /// Whether the commit contains one of these files.
-    Holds(Vec<&'t str>),
+    /// Whether the commit contains any of these files.
+    ContainsAny(Vec<&'t str>),
     Files(Limits),
     Lines {
         path: &'t str,
@@ -68,9 +72,9 @@ enum HistoryRequest<'t> {
 #[derive(Serialize, Deserialize)]
 enum HistoryAnswer {
     Opened(Result<(), NoHistory>),
-    Holds(bool),
+    ContainsAny(bool),
     Files(FileHistories),
-    Lines(Result<EncodedAuthors, Unknown>),
+    Lines(Result<EncodedAuthors, AuthorsUnknown>),
 }
 
 /// Authors of lines: the names, and for each line the 1-based index of its author's name; 0 for none.
@@ -80,44 +84,49 @@ struct EncodedAuthors {
     lines: Vec<u32>,
 }
 
-/// Why there is no answer. The process is unusable afterwards.
+/// The reason why a request got no answer. The process is unusable afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HistorianError {
     /// The run was cancelled.
     Cancelled,
-    /// The reason, which completes the sentence "Its git history was not read:".
-    Because(String),
+    /// The request failed. The message completes the sentence "Its git history was not read:".
+    Failed(String),
 }
 
-/// A process that has opened a history; dropping it ends the process.
+/// A handle to a process that has opened a history. Dropping the handle ends the process.
 pub(super) struct Historian(Backend);
 
 enum Backend {
+    /// A separate process; `None` after it died.
     Process(Option<Worker>),
     /// In this process, for trusted repositories.
-    Here(Box<Option<History>>),
+    InProcess(Box<Option<History>>),
 }
 
-/// The deadline of a request.
+/// The deadline and the cancellation check of a request.
 pub(super) struct RequestDeadline<'a> {
     pub(super) deadline: Instant,
     pub(super) cancelled: &'a dyn Fn() -> bool,
 }
 
 impl HistoryLocation {
-    /// The location of a found history; none if HEAD has no commit.
-    pub(super) fn from_found(root: &Path, found: &Found) -> Option<Self> {
-        let (own, common) = (found.place().own.clone(), found.place().common.clone());
-        Some(Self { root: root.to_owned(), own, common, commit: found.head()?.commit.clone() })
+    /// Returns the location of a found history; `None` if HEAD has no commit.
+    pub(super) fn from_found(root: &Path, found: &FoundRepository) -> Option<Self> {
+        let commit = found.head()?.commit.clone();
+        let directory = found.git_directory();
+        let (git_directory, common_directory) = (directory.git_dir.clone(), directory.common_dir.clone());
+        Some(Self { root: root.to_owned(), git_directory, common_directory, commit })
     }
 
-    /// Finds the repository again; fails if it is no longer at the same place.
-    fn find(&self) -> Result<Found, NoHistory> {
-        let found = Found::find(&self.root, &|path| path == self.own || path == self.common)?;
-        if (&found.place().own, &found.place().common) != (&self.own, &self.common) {
+    /// Finds the repository again; fails if its git directory has changed.
+    fn find(&self) -> Result<FoundRepository, NoHistory> {
+        let is_expected = |path: &Path| path == self.git_directory || path == self.common_directory;
+        let found = FoundRepository::find(&self.root, &is_expected)?;
+        let directory = found.git_directory();
+        if (&directory.git_dir, &directory.common_dir) != (&self.git_directory, &self.common_directory) {
             return Err(NoHistory::Refused("it was moved meanwhile".to_owned()));
         }
-        Ok(found.at(&self.commit))
+        Ok(found.at_commit(&self.commit))
     }
 }
 
@@ -127,41 +136,41 @@ impl Historian {
     /// # Errors
     /// The reason why the history could not be opened.
     pub(super) fn open(
-        opening: &HistoryLocation,
+        location: &HistoryLocation,
         parsing: &Parsing,
         until: &RequestDeadline<'_>,
     ) -> Result<Self, HistorianError> {
         let mut historian = Self(match parsing {
-            Parsing::Apart { program, .. } => {
+            Parsing::Sandboxed { program, .. } => {
                 let started = Worker::start(Program::new(program).arg(MODE).env_clear());
                 Backend::Process(Some(started.map_err(|fault| {
                     tracing::warn!(%fault, "the process that reads git histories could not be started");
-                    HistorianError::Because("the process that reads it could not be started".to_owned())
+                    HistorianError::Failed("the process that reads it could not be started".to_owned())
                 })?))
             }
-            Parsing::Here => Backend::Here(Box::new(None)),
+            Parsing::InProcess => Backend::InProcess(Box::new(None)),
         });
-        match historian.ask(&HistoryRequest::Open(opening.clone()), ANSWER_BYTES_MAX, until)? {
+        match historian.ask(&HistoryRequest::Open(location.clone()), ANSWER_BYTES_MAX, until)? {
             HistoryAnswer::Opened(Ok(())) => Ok(historian),
-            HistoryAnswer::Opened(Err(NoHistory::Refused(why))) => Err(HistorianError::Because(why)),
+            HistoryAnswer::Opened(Err(NoHistory::Refused(why))) => Err(HistorianError::Failed(why)),
             HistoryAnswer::Opened(Err(NoHistory::Absent)) => {
-                Err(HistorianError::Because("it no longer exists".to_owned()))
+                Err(HistorianError::Failed("it no longer exists".to_owned()))
             }
             _ => Err(unreadable()),
         }
     }
 
-    /// Whether the commit contains one of these files.
+    /// Returns whether the commit contains any of these files.
     ///
     /// # Errors
     /// The reason why there is no answer.
-    pub(super) fn holds(
+    pub(super) fn contains_any(
         &mut self,
         paths: Vec<&str>,
         until: &RequestDeadline<'_>,
     ) -> Result<bool, HistorianError> {
-        match self.ask(&HistoryRequest::Holds(paths), ANSWER_BYTES_MAX, until)? {
-            HistoryAnswer::Holds(holds) => Ok(holds),
+        match self.ask(&HistoryRequest::ContainsAny(paths), ANSWER_BYTES_MAX, until)? {
+            HistoryAnswer::ContainsAny(contains) => Ok(contains),
             _ => Err(unreadable()),
         }
     }
@@ -176,7 +185,7 @@ impl Historian {
         until: &RequestDeadline<'_>,
     ) -> Result<FileHistories, HistorianError> {
         match self.ask(&HistoryRequest::Files(limits.clone()), FILES_ANSWER_BYTES_MAX, until)? {
-            HistoryAnswer::Files(found) if found.files.values().all(is_sound) => Ok(found),
+            HistoryAnswer::Files(found) if found.files.values().all(is_valid) => Ok(found),
             _ => Err(unreadable()),
         }
     }
@@ -191,7 +200,7 @@ impl Historian {
         text: &str,
         limits: &Limits,
         until: &RequestDeadline<'_>,
-    ) -> Result<Result<LineAuthors, Unknown>, HistorianError> {
+    ) -> Result<Result<LineAuthors, AuthorsUnknown>, HistorianError> {
         let request = HistoryRequest::Lines { path, text, limits: limits.clone() };
         match self.ask(&request, LINES_ANSWER_BYTES_MAX, until)? {
             HistoryAnswer::Lines(Ok(lines)) => lines.into_authors().map(Ok).ok_or_else(unreadable),
@@ -206,18 +215,18 @@ impl Historian {
         answer_bytes_max: usize,
         until: &RequestDeadline<'_>,
     ) -> Result<HistoryAnswer, HistorianError> {
-        let broken = |why: &str| HistorianError::Because(why.to_owned());
+        let broken = |why: &str| HistorianError::Failed(why.to_owned());
         let request =
             postcard::to_stdvec(request).map_err(|_| broken("the request could not be serialised"))?;
         let worker = match &mut self.0 {
-            Backend::Here(history) => {
+            Backend::InProcess(history) => {
                 let answer = answer_request(&request, history, |_| ());
                 return postcard::from_bytes(&answer).map_err(|_| unreadable());
             }
             Backend::Process(worker) => worker,
         };
         let Some(mut running) = worker.take() else { return Err(unreadable()) };
-        match running.ask(&request, answer_bytes_max, until.deadline, until.cancelled) {
+        match running.request(&request, answer_bytes_max, until.deadline, until.cancelled) {
             Ok(answer) => {
                 *worker = Some(running);
                 postcard::from_bytes(&answer).map_err(|_| unreadable())
@@ -228,33 +237,33 @@ impl Historian {
                 tracing::warn!("a process that reads a git history did not finish in time");
                 Err(broken("it could not be read in time; the next run tries again"))
             }
-            Err(WorkerError::Ended) => Err(broken(why_ended(running))),
+            Err(WorkerError::Ended) => Err(broken(exit_message(running))),
         }
     }
 }
 
 fn unreadable() -> HistorianError {
     tracing::warn!("the answer of a process that reads git histories is invalid");
-    HistorianError::Because(
+    HistorianError::Failed(
         "the process that reads it returned an invalid answer; the next run tries again".to_owned(),
     )
 }
 
-/// Whether the history of a file is valid and can be stored.
-fn is_sound(file: &FileHistory) -> bool {
+/// Returns whether the history of a file is well-formed and can be stored.
+fn is_valid(file: &FileHistory) -> bool {
     file.last_commit.len() == 40
         && file.last_commit.bytes().all(|byte| byte.is_ascii_hexdigit())
         && file.last_author.len() <= NAME_BYTES_MAX
 }
 
-/// The message for a process that ended.
-fn why_ended(worker: Worker) -> &'static str {
+/// Returns the message for a process that ended.
+fn exit_message(worker: Worker) -> &'static str {
     /// Exit status of a Rust program that panicked.
     const PANICKED: i32 = 101;
     const ENDED: &str = "the process that reads it was killed; the next run tries again";
-    let Some(output) = worker.end() else { return ENDED };
-    let (status, said) = (output.status.to_string(), output.stderr_tail(3));
-    tracing::warn!(status, said, "a process that reads a git history ended");
+    let Some(output) = worker.wait_or_kill() else { return ENDED };
+    let (status, stderr) = (output.status.to_string(), output.stderr_tail(3));
+    tracing::warn!(status, stderr, "a process that reads a git history ended");
     let is = |signal: Signal| output.status.signal() == Some(signal.as_raw());
     if is(Signal::BUS) {
         return "its files were truncated while they were read; the next run tries again";
@@ -268,14 +277,14 @@ fn why_ended(worker: Worker) -> &'static str {
 
 impl EncodedAuthors {
     fn encode(authors: &LineAuthors) -> Self {
-        let (mut names, mut places) = (Vec::new(), HashMap::new());
-        let mut place = |author: &Arc<str>| {
-            *places.entry(Arc::clone(author)).or_insert_with(|| {
+        let (mut names, mut numbers) = (Vec::new(), HashMap::new());
+        let mut number = |author: &Arc<str>| {
+            *numbers.entry(Arc::clone(author)).or_insert_with(|| {
                 names.push(author.to_string());
                 u32::try_from(names.len()).unwrap_or(0)
             })
         };
-        let lines = authors.iter().map(|author| author.as_ref().map_or(0, &mut place)).collect();
+        let lines = authors.iter().map(|author| author.as_ref().map_or(0, &mut number)).collect();
         Self { names, lines }
     }
 
@@ -284,9 +293,9 @@ impl EncodedAuthors {
             return None;
         }
         let names: Vec<Arc<str>> = self.names.into_iter().map(Arc::from).collect();
-        let author = |place: u32| match place {
+        let author = |number: u32| match number {
             0 => Some(None),
-            place => names.get(place as usize - 1).map(|name| Some(Arc::clone(name))),
+            number => names.get(number as usize - 1).map(|name| Some(Arc::clone(name))),
         };
         self.lines.into_iter().map(author).collect()
     }
@@ -299,9 +308,9 @@ pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     let mut history = None;
-    let served = answer_all(REQUEST_BYTES_MAX, |request| {
+    let served = serve_requests(REQUEST_BYTES_MAX, |request| {
         answer_request(request, &mut history, |found| {
-            if let Err(error) = sandbox::enter_reading(found.objects(), MEMORY_BYTES) {
+            if let Err(error) = sandbox::enter_read_only(found.objects(), MEMORY_BYTES) {
                 let _ = writeln!(io::stderr(), "limits are not set: {error}");
                 std::process::exit(1);
             }
@@ -317,18 +326,22 @@ pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
 }
 
 /// Answers a request; an invalid request gets an empty answer, which the caller rejects. Calls `confine` before it opens objects.
-fn answer_request(request: &[u8], history: &mut Option<History>, confine: impl Fn(&Found)) -> Vec<u8> {
+fn answer_request(
+    request: &[u8],
+    history: &mut Option<History>,
+    confine: impl Fn(&FoundRepository),
+) -> Vec<u8> {
     let Ok(request) = postcard::from_bytes(request) else { return Vec::new() };
     let answer = match (request, history) {
-        (HistoryRequest::Open(opening), history @ None) => {
-            let opened = opening.find().and_then(|found| {
+        (HistoryRequest::Open(location), history @ None) => {
+            let opened = location.find().and_then(|found| {
                 confine(&found);
                 found.open()
             });
             HistoryAnswer::Opened(opened.map(|opened| *history = Some(opened)))
         }
-        (HistoryRequest::Holds(paths), Some(history)) => {
-            HistoryAnswer::Holds(paths.into_iter().any(|path| history.holds(path)))
+        (HistoryRequest::ContainsAny(paths), Some(history)) => {
+            HistoryAnswer::ContainsAny(paths.into_iter().any(|path| history.has_file(path)))
         }
         (HistoryRequest::Files(limits), Some(history)) => {
             HistoryAnswer::Files(history.files(&limits, &|| false))
@@ -346,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn authors_of_lines_come_back_as_they_were() {
+    fn line_authors_round_trip() {
         let name = |name: &str| Some(Arc::from(name));
         let authors = vec![name("Ann"), None, name("Bob"), name("Ann")];
         let lines = EncodedAuthors::encode(&authors);
@@ -355,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_not_believed() {
+    fn invalid_answers_are_rejected() {
         assert_eq!(EncodedAuthors { names: vec!["Ann".into()], lines: vec![2] }.into_authors(), None);
         assert_eq!(EncodedAuthors { names: vec!["n".repeat(300)], lines: vec![1] }.into_authors(), None);
         let file = |commit: &str, author: &str| FileHistory {
@@ -367,7 +380,7 @@ mod tests {
             churn_commits: 0,
         };
         let commit = "a".repeat(40);
-        assert!(is_sound(&file(&commit, "Ann")));
-        assert!(!is_sound(&file("late", "Ann")) && !is_sound(&file(&commit, &"n".repeat(300))));
+        assert!(is_valid(&file(&commit, "Ann")));
+        assert!(!is_valid(&file("late", "Ann")) && !is_valid(&file(&commit, &"n".repeat(300))));
     }
 }

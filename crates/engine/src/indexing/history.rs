@@ -1,5 +1,6 @@
-//! Updates the git history of indexed files and lines. It runs after lexical indexing and never fails a run: what cannot be read in time
-//! stays unknown, and the next run tries again. Separate processes read the objects ([`super::historian`]); this process only reads HEAD.
+//! Updates the git history of indexed files and lines, after lexical indexing. History that cannot be read in time does
+//! not fail a run; the next run tries again. Separate processes read the objects ([`super::historian`]); this process
+//! reads only HEAD.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use super::file::{ContentKind, OpenRoot, ReadLimits};
 use super::historian::{GRACE, Historian, HistorianError, HistoryLocation, RequestDeadline};
 use super::parser::Parsing;
 use crate::jobs::Phase;
-use ::history::{FileHistories, Found, Head, Limits, LineAuthors, NoHistory, Unknown};
+use ::history::{AuthorsUnknown, FileHistories, FoundRepository, Head, Limits, LineAuthors, NoHistory};
 use contract::Fault;
 use contract::config;
 use languages::facts::Field;
@@ -26,15 +27,15 @@ const FILE_TIME_MAX: Duration = Duration::from_secs(2);
 /// Number of processes that may die while attributing lines before the rest is left to the next run.
 const LOST_PROCESSES_MAX: usize = 3;
 
-/// Updates the history of a repository's files. `before` is the commit at the end of the last run. Returns a note if the history could
-/// not be read.
+/// Updates the history of a repository's files. `commit_before` is HEAD at the end of the last run. Returns a note if
+/// the history could not be read.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` if the run lost its fence; storage faults.
 pub(super) async fn update_history(
     run: &RunContext<'_>,
     repository_id: i64,
-    before: Option<&str>,
+    commit_before: Option<&str>,
 ) -> Result<Option<String>, Fault> {
     let settings = &run.config.indexing;
     if !settings.history {
@@ -44,41 +45,42 @@ pub(super) async fn update_history(
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let known = history::known(&mut tx, repository_id).await?;
     tx.commit().await?;
-    let (found, why_not) = match find_history(run).await {
+    let (found, note) = match find_history(run).await {
         Ok(found) => (Some(found), None),
-        Err(why) => (None, history_note(why)),
+        Err(reason) => (None, history_note(reason)),
     };
     let head = found.as_ref().and_then(|found| found.head().cloned());
-    let Some(opening) = found.as_ref().and_then(|found| HistoryLocation::from_found(run.root, found)) else {
+    let Some(location) = found.as_ref().and_then(|found| HistoryLocation::from_found(run.root, found)) else {
         remove_histories(run, known.iter().filter(|file| file.last_commit.is_some())).await?;
         store_head(run, repository_id, None).await?;
-        return Ok(why_not);
+        return Ok(note);
     };
-    let readers = Arc::new(HistorianPool::new(opening, run.parsing.clone()));
+    let historians = Arc::new(HistorianPool::new(location, run.parsing.clone()));
     // If HEAD has not moved, only files that are new to the index can have new history.
-    let moved = head.as_ref().map(|head| head.commit.as_str()) != before
+    let head_moved = head.as_ref().map(|head| head.commit.as_str()) != commit_before
         || run.options.full
         || known.iter().all(|file| file.last_commit.is_none());
-    let known = match read_file_histories(run, Arc::clone(&readers), moved, &known).await {
+    let known = match read_file_histories(run, Arc::clone(&historians), head_moved, &known).await {
         Ok(Some(found)) => write_histories(run, found, known).await?,
         Ok(None) => known,
         Err(HistorianError::Cancelled) => return Ok(None),
         // Do not store HEAD, so that the next run tries again.
-        Err(HistorianError::Because(why)) => return Ok(history_note(NoHistory::Refused(why))),
+        Err(HistorianError::Failed(why)) => return Ok(history_note(NoHistory::Refused(why))),
     };
-    // Stored only now, because otherwise the next run would skip the history of an interrupted one.
+    // Stored after the histories, because the next run would otherwise skip the histories that an interrupted run did
+    // not write.
     if !run.cancel.is_cancelled() {
         store_head(run, repository_id, head.as_ref()).await?;
     }
     failpoints::reach("index.history_of_files");
-    write_line_authors(run, &readers, known).await?;
+    write_line_authors(run, &historians, known).await?;
     failpoints::reach("index.history_of_lines");
-    Ok(readers.first_loss().map(|why| format!("The authors of some lines are missing: {why}.")))
+    Ok(historians.first_loss().map(|why| format!("The authors of some lines are missing: {why}.")))
 }
 
-/// The note for a history that could not be read; none if there is no history.
-fn history_note(why: NoHistory) -> Option<String> {
-    match why {
+/// Returns the note for a history that could not be read; `None` if there is no history.
+fn history_note(reason: NoHistory) -> Option<String> {
+    match reason {
         NoHistory::Absent => None,
         NoHistory::Refused(why) => Some(format!("Its git history was not read: {why}.")),
     }
@@ -98,7 +100,7 @@ impl HistorianPool {
         Self { location, parsing, idle: Mutex::default(), lost: Mutex::default() }
     }
 
-    /// An idle process or a new one. Blocks.
+    /// Returns an idle process or a new one. Blocks.
     fn take(&self, until: &RequestDeadline<'_>) -> Result<Historian, HistorianError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(|| Historian::open(&self.location, &self.parsing, until), Ok)
@@ -112,7 +114,7 @@ impl HistorianPool {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(why);
     }
 
-    /// Whether too many processes were lost in this run.
+    /// Returns whether too many processes were lost in this run.
     fn is_exhausted(&self) -> bool {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).len() >= LOST_PROCESSES_MAX
     }
@@ -131,47 +133,48 @@ async fn store_head(run: &RunContext<'_>, repository_id: i64, head: Option<&Head
 }
 
 /// Finds the history, unless it is outside of the allowed directories.
-async fn find_history(run: &RunContext<'_>) -> Result<Found, NoHistory> {
+async fn find_history(run: &RunContext<'_>) -> Result<FoundRepository, NoHistory> {
     let root = run.root.to_owned();
-    let allowed = AllowedRoots::of_project(&run.config.indexing, run.project.id());
-    let finding = tokio::task::spawn_blocking(move || Found::find(&root, &|path| allowed.contains(path)));
+    let allowed = AllowedRoots::for_project(&run.config.indexing, run.project.id());
+    let find = move || FoundRepository::find(&root, &|path| allowed.contains(path));
+    let finding = tokio::task::spawn_blocking(find);
     finding.await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "looking for the git history failed");
-        Err(NoHistory::Refused("looking for it failed".to_owned()))
+        tracing::warn!(%error, "the search for the git history failed");
+        Err(NoHistory::Refused("the search for it failed".to_owned()))
     })
 }
 
-/// Reads the history of each file. Returns none if it is already stored: HEAD has not moved and contains no file without a stored
-/// history.
+/// Reads the history of each file. Returns `None` if it is stored already: HEAD has not moved and contains no file
+/// without a stored history.
 async fn read_file_histories(
     run: &RunContext<'_>,
-    readers: Arc<HistorianPool>,
-    moved: bool,
+    historians: Arc<HistorianPool>,
+    head_moved: bool,
     known: &[KnownHistory],
 ) -> Result<Option<FileHistories>, HistorianError> {
     let without_history: Vec<String> =
         known.iter().filter(|file| file.last_commit.is_none()).map(|file| file.path.clone()).collect();
-    if !moved && without_history.is_empty() {
+    if !head_moved && without_history.is_empty() {
         return Ok(None);
     }
-    let (mut limits, stops) = (limits(&run.config.indexing), run.stops());
+    let (mut limits, must_stop) = (limits(&run.config.indexing), run.stop_check());
     let working = tokio::task::spawn_blocking(move || {
         let end = Instant::now() + limits.time;
-        let until = RequestDeadline { deadline: end + GRACE, cancelled: &stops };
-        let mut historian = readers.take(&until)?;
+        let until = RequestDeadline { deadline: end + GRACE, cancelled: &must_stop };
+        let mut historian = historians.take(&until)?;
         let without_history = without_history.iter().map(String::as_str).collect();
-        let found = if moved || historian.holds(without_history, &until)? {
+        let found = if head_moved || historian.contains_any(without_history, &until)? {
             limits.time = end.saturating_duration_since(Instant::now());
             Some(historian.files(&limits, &until)?)
         } else {
             None
         };
-        readers.give_back(historian);
+        historians.give_back(historian);
         Ok(found)
     });
     working.await.unwrap_or_else(|error| {
         tracing::warn!(%error, "reading the git history failed");
-        Err(HistorianError::Because("reading it failed".to_owned()))
+        Err(HistorianError::Failed("reading it failed".to_owned()))
     })
 }
 
@@ -188,7 +191,7 @@ async fn remove_histories(
     tx.commit().await
 }
 
-/// Writes the histories of files.
+/// Writes the histories of files. Returns the updated `known`.
 async fn write_histories(
     run: &RunContext<'_>,
     found: FileHistories,
@@ -228,17 +231,18 @@ async fn write_histories(
 /// Attributes the lines of files that changed since their last attribution, within the time limit.
 async fn write_line_authors(
     run: &RunContext<'_>,
-    readers: &Arc<HistorianPool>,
+    historians: &Arc<HistorianPool>,
     known: Vec<KnownHistory>,
 ) -> Result<(), Fault> {
     let mut due: Vec<KnownHistory> =
         known.into_iter().filter(|file| AttributionState::parse(file).is_due(run.options.full)).collect();
     let deadline = Instant::now() + Duration::from_millis(run.config.indexing.history_ms_max);
     let mut names = KnownNames::default();
-    let goes_on = || Instant::now() < deadline && !run.cancel.is_cancelled() && !readers.is_exhausted();
-    while !due.is_empty() && goes_on() {
+    let may_continue =
+        || Instant::now() < deadline && !run.cancel.is_cancelled() && !historians.is_exhausted();
+    while !due.is_empty() && may_continue() {
         let batch: Vec<KnownHistory> = due.drain(..due.len().min(BATCH_FILES)).collect();
-        let attributed = attribute_files(run, Arc::clone(readers), batch, deadline).await?;
+        let attributed = attribute_files(run, Arc::clone(historians), batch, deadline).await?;
         let ids: Vec<i64> = attributed.iter().map(|(file, _)| file.file_id).collect();
         let mut tx = run.begin_batch().await?;
         let spans = history::spans(&mut tx, &ids).await?;
@@ -264,64 +268,67 @@ async fn write_line_authors(
     Ok(())
 }
 
-/// Number of failed attributions of a file, in successive runs, after which only a new commit causes another attempt.
-const TRIES_MAX: usize = 5;
+/// Number of attempts for a file, in successive runs, that may time out before only a new commit causes another
+/// attempt.
+const TIMEOUTS_MAX: usize = 5;
 
-/// The attribution state of a file: the commit to which its lines are attributed, stored with one prefix `late ` for each attempt that
-/// timed out.
+/// The attribution state of a file: the commit to which its lines are attributed, stored with a prefix `late ` for each
+/// timed-out attempt.
 struct AttributionState<'a> {
     last_commit: Option<&'a str>,
-    to: Option<&'a str>,
+    attributed_to: Option<&'a str>,
     /// Number of attempts that timed out.
-    late: usize,
+    timeouts: usize,
 }
 
 impl<'a> AttributionState<'a> {
-    const LATE: &'static str = "late ";
+    const TIMEOUT_PREFIX: &'static str = "late ";
 
     fn parse(file: &'a KnownHistory) -> Self {
-        let (mut to, mut late) = (file.attributed_to.as_deref(), 0);
-        while let Some(rest) = to.and_then(|to| to.strip_prefix(Self::LATE)) {
-            (to, late) = (Some(rest), late + 1);
+        let (mut attributed_to, mut timeouts) = (file.attributed_to.as_deref(), 0);
+        while let Some(rest) = attributed_to.and_then(|state| state.strip_prefix(Self::TIMEOUT_PREFIX)) {
+            (attributed_to, timeouts) = (Some(rest), timeouts + 1);
         }
-        Self { last_commit: file.last_commit.as_deref(), to, late }
+        Self { last_commit: file.last_commit.as_deref(), attributed_to, timeouts }
     }
 
     fn is_due(&self, full: bool) -> bool {
-        let to_be_tried = self.late > 0 && (full || self.late < TRIES_MAX);
-        self.last_commit.is_some() && (self.last_commit != self.to || to_be_tried)
+        let may_retry = self.timeouts > 0 && (full || self.timeouts < TIMEOUTS_MAX);
+        self.last_commit.is_some() && (self.last_commit != self.attributed_to || may_retry)
     }
 
-    /// The state to store after another attempt.
-    fn after(&self, lines: &Result<LineAuthors, Unknown>) -> Option<String> {
+    /// Returns the state to store after another attempt.
+    fn after(&self, lines: &Result<LineAuthors, AuthorsUnknown>) -> Option<String> {
         let commit = self.last_commit?;
-        let late = match lines {
-            Err(Unknown::OutOfTime) if self.last_commit == self.to => (self.late + 1).min(TRIES_MAX),
-            Err(Unknown::OutOfTime) => 1,
+        let timeouts = match lines {
+            Err(AuthorsUnknown::TimedOut) if self.last_commit == self.attributed_to => {
+                (self.timeouts + 1).min(TIMEOUTS_MAX)
+            }
+            Err(AuthorsUnknown::TimedOut) => 1,
             _ => 0,
         };
-        Some(Self::LATE.repeat(late) + commit)
+        Some(Self::TIMEOUT_PREFIX.repeat(timeouts) + commit)
     }
 }
 
 /// A file and the authors of its lines.
-type FileAuthors = (KnownHistory, Result<LineAuthors, Unknown>);
+type FileAuthors = (KnownHistory, Result<LineAuthors, AuthorsUnknown>);
 
 /// Attributes the lines of files on all cores. Files that are not reached before the deadline are omitted.
 async fn attribute_files(
     run: &RunContext<'_>,
-    readers: Arc<HistorianPool>,
+    historians: Arc<HistorianPool>,
     files: Vec<KnownHistory>,
     deadline: Instant,
 ) -> Result<Vec<FileAuthors>, Fault> {
-    let (settings, stops) = (run.config.indexing.clone(), run.stops());
+    let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
     let root = OpenRoot::open(run.root)?;
     let working = tokio::task::spawn_blocking(move || {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let threads = cores.min(files.len());
         let queue = Mutex::new(files.into_iter());
         let next = || queue.lock().ok().and_then(|mut files| files.next());
-        let work = || attribute_from_queue(&readers, &next, &root, &settings, deadline, &stops);
+        let work = || attribute_from_queue(&historians, &next, &root, &settings, deadline, &must_stop);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
@@ -330,31 +337,31 @@ async fn attribute_files(
     working.await.map_err(|error| Fault::internal("Attributing lines failed unexpectedly.", error))
 }
 
-/// The work of one thread, which uses one process.
+/// Attributes files of the queue on one thread, which uses one process at a time.
 fn attribute_from_queue(
-    readers: &HistorianPool,
+    historians: &HistorianPool,
     next: &dyn Fn() -> Option<KnownHistory>,
     root: &OpenRoot,
     settings: &config::Indexing,
     deadline: Instant,
-    stops: &dyn Fn() -> bool,
+    must_stop: &dyn Fn() -> bool,
 ) -> Vec<FileAuthors> {
     let mut done = Vec::new();
     let mut historian = None;
-    while Instant::now() < deadline && !stops() && !readers.is_exhausted() {
+    while Instant::now() < deadline && !must_stop() && !historians.is_exhausted() {
         let Some(file) = next() else { break };
         let Some(text) = read_text(root, &file.path, settings) else {
-            done.push((file, Err(Unknown::ForGood)));
+            done.push((file, Err(AuthorsUnknown::Permanent)));
             continue;
         };
         let end = deadline.min(Instant::now() + FILE_TIME_MAX);
-        let until = RequestDeadline { deadline: end + GRACE, cancelled: stops };
-        let mut reader = match historian.take().map_or_else(|| readers.take(&until), Ok) {
+        let until = RequestDeadline { deadline: end + GRACE, cancelled: must_stop };
+        let mut reader = match historian.take().map_or_else(|| historians.take(&until), Ok) {
             Ok(reader) => reader,
             Err(HistorianError::Cancelled) => break,
-            Err(HistorianError::Because(why)) => {
-                // Leave the file to the next run.
-                readers.record_loss(why);
+            Err(HistorianError::Failed(why)) => {
+                // The next run attributes the file.
+                historians.record_loss(why);
                 continue;
             }
         };
@@ -366,13 +373,13 @@ fn attribute_from_queue(
             }
             Err(HistorianError::Cancelled) => break,
             // Treated like a timeout, because another attempt may succeed.
-            Err(HistorianError::Because(why)) => {
-                readers.record_loss(why);
-                done.push((file, Err(Unknown::OutOfTime)));
+            Err(HistorianError::Failed(why)) => {
+                historians.record_loss(why);
+                done.push((file, Err(AuthorsUnknown::TimedOut)));
             }
         }
     }
-    historian.into_iter().for_each(|historian| readers.give_back(historian));
+    historian.into_iter().for_each(|historian| historians.give_back(historian));
     done
 }
 
@@ -394,7 +401,7 @@ fn limits(settings: &config::Indexing) -> Limits {
     }
 }
 
-/// The distinct authors of the 1-based lines `first..=last`, sorted.
+/// Returns the distinct authors of the 1-based lines `first..=last`, sorted.
 fn distinct_authors(lines: &[Option<Arc<str>>], first: i32, last: i32) -> Vec<String> {
     let at = |line: i32| usize::try_from(line).unwrap_or(0);
     let mut names: Vec<String> = lines
@@ -414,29 +421,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ran_out_of_time_is_tried_again_and_not_for_ever() {
+    fn timed_out_files_are_retried_a_limited_number_of_times() {
         let mut file = KnownHistory {
             file_id: 1,
             path: "a.rs".into(),
             last_commit: Some("c1".into()),
             attributed_to: None,
         };
-        let mut tries = 0;
+        let mut attempts = 0;
         while AttributionState::parse(&file).is_due(false) {
-            tries += 1;
-            file.attributed_to = AttributionState::parse(&file).after(&Err(Unknown::OutOfTime));
+            attempts += 1;
+            file.attributed_to = AttributionState::parse(&file).after(&Err(AuthorsUnknown::TimedOut));
         }
-        assert_eq!(tries, TRIES_MAX);
-        assert!(AttributionState::parse(&file).is_due(true), "a full run tries");
+        assert_eq!(attempts, TIMEOUTS_MAX);
+        assert!(AttributionState::parse(&file).is_due(true), "a full run retries");
         file.last_commit = Some("c2".into());
-        assert!(AttributionState::parse(&file).is_due(false), "and so does the run after another commit");
-        file.attributed_to = AttributionState::parse(&file).after(&Err(Unknown::OutOfTime));
+        assert!(AttributionState::parse(&file).is_due(false), "a new commit causes a retry");
+        file.attributed_to = AttributionState::parse(&file).after(&Err(AuthorsUnknown::TimedOut));
         assert_eq!(file.attributed_to.as_deref(), Some("late c2"));
         file.attributed_to = AttributionState::parse(&file).after(&Ok(Vec::new()));
         assert_eq!(file.attributed_to.as_deref(), Some("c2"));
         assert!(!AttributionState::parse(&file).is_due(true));
         file.attributed_to = None;
-        file.attributed_to = AttributionState::parse(&file).after(&Err(Unknown::ForGood));
-        assert!(!AttributionState::parse(&file).is_due(false), "nothing changes what is not there");
+        file.attributed_to = AttributionState::parse(&file).after(&Err(AuthorsUnknown::Permanent));
+        assert!(!AttributionState::parse(&file).is_due(false), "a permanent failure is not retried");
     }
 }

@@ -1,15 +1,15 @@
-//! The rules of ignore files, with git's semantics: those of a directory and of the directories above it.
+//! The rules of the ignore files in a directory and in the directories above it, with git's semantics.
 //!
 //! Ignore files belong to the untrusted repository, so they are read like its other files: beneath the root, never through a link,
 //! and with size limits, because a compiled rule needs about a hundred times its length.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use history::Place;
-use platform::beneath::{Folder, Kind, Refused};
+use history::GitDirectory;
+use platform::safe_open::{EntryKind, Folder, ReadError};
 
 /// Name of the product's own ignore file, which has the syntax of `.gitignore`.
 pub(super) const IGNORE_FILE: &str = ".pairofcleatsignore";
@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 256 << 10;
 const RULES_BYTES_MAX: usize = 512 << 10;
 /// Longest rule in bytes; longer ones are ignored.
 const RULE_BYTES_MAX: usize = 1024;
-/// Maximum number of rejected ignore files that are named in notes.
+/// Maximum number of rejected ignore files with a note.
 const NOTES_MAX: usize = 20;
 
 /// The rules that apply to a directory, outermost directory first.
@@ -37,24 +37,25 @@ pub(super) struct IgnoreRules {
     bytes: usize,
     /// Notes about rejected ignore files, one sentence each.
     pub(super) rejected: Vec<String>,
-    /// Number of further rejected files.
-    rejected_unnamed: usize,
+    /// Number of rejected files without a note.
+    rejected_without_note: usize,
 }
 
 /// The rules of one directory.
 #[derive(Debug, Default)]
 struct DirectoryRules {
-    own: Option<Gitignore>,
+    /// The rules of [`IGNORE_FILE`].
+    product: Option<Gitignore>,
     git: Option<Gitignore>,
     exclude: Option<Gitignore>,
-    /// Whether a repository begins here; git rules from above do not apply to it.
-    repository: bool,
+    /// Whether the directory is the root of a git repository; git rules of the directories above do not apply to it.
+    is_repository: bool,
     bytes: usize,
 }
 
 impl IgnoreRules {
-    /// The rules of the directories above a root that is part of a larger work tree; empty for a root that is a repository itself or
-    /// belongs to none.
+    /// Reads the rules of the directories above `root`, up to the root of its git repository. Empty if `root` is itself
+    /// the root of a git repository, or belongs to none.
     pub(super) fn inherited(root: &Path) -> Self {
         let mut rules = Self::default();
         let is_repository = |directory: &Path| directory.join(GIT_DIR).symlink_metadata().is_ok();
@@ -75,26 +76,26 @@ impl IgnoreRules {
         rules
     }
 
-    /// Adds the rules of a directory; `at` is its path, `shown` its name in messages, empty for the root.
-    pub(super) fn enter(&mut self, folder: &Folder, at: &Path, shown: &str) {
-        let before = self.bytes;
-        let mut level =
-            DirectoryRules { repository: folder.kind(GIT_DIR).is_some(), ..DirectoryRules::default() };
-        level.own = self.read(folder, IGNORE_FILE, at, shown);
-        level.git = self.read(folder, GIT_IGNORE_FILE, at, shown);
-        level.exclude = match folder.kind(GIT_DIR) {
-            Some(Kind::Folder) => {
+    /// Adds the rules of the directory `at`. Notes show it as `display_path`, which is empty for the root.
+    pub(super) fn enter(&mut self, folder: &Folder, at: &Path, display_path: &str) {
+        let bytes_before = self.bytes;
+        let is_repository = folder.entry_kind(GIT_DIR).is_some();
+        let mut level = DirectoryRules { is_repository, ..DirectoryRules::default() };
+        level.product = self.read(folder, IGNORE_FILE, at, display_path);
+        level.git = self.read(folder, GIT_IGNORE_FILE, at, display_path);
+        level.exclude = match folder.entry_kind(GIT_DIR) {
+            Some(EntryKind::Folder) => {
                 let read = folder.read(&format!("{GIT_DIR}/{EXCLUDE_FILE}"), self.bytes_max());
-                self.parse_or_note(read, &format!("{GIT_DIR}/{EXCLUDE_FILE}"), at, shown)
+                self.parse_or_note(read, &format!("{GIT_DIR}/{EXCLUDE_FILE}"), at, display_path)
             }
             // A linked work tree uses the exclude file of the main one.
-            Some(Kind::File) => Place::find(at, &|_| true).ok().and_then(|place| {
-                let read = place.read_common(EXCLUDE_FILE, self.bytes_max());
-                self.parse_or_note(read, EXCLUDE_FILE, at, shown)
+            Some(EntryKind::File) => GitDirectory::find(at, &|_| true).ok().and_then(|git_directory| {
+                let read = git_directory.read_common_file(EXCLUDE_FILE, self.bytes_max());
+                self.parse_or_note(read, EXCLUDE_FILE, at, display_path)
             }),
             _ => None,
         };
-        level.bytes = self.bytes - before;
+        level.bytes = self.bytes - bytes_before;
         self.levels.push(level);
     }
 
@@ -103,7 +104,8 @@ impl IgnoreRules {
         self.bytes -= self.levels.pop().map_or(0, |level| level.bytes);
     }
 
-    /// Whether `path` is ignored. The product's own rules take precedence over git's, and nearer directories over those above.
+    /// Returns whether `path` is ignored. The rules of [`IGNORE_FILE`] take precedence over git's, and the rules of a
+    /// directory over those of the directories above.
     pub(super) fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
         let decision =
             |rules: &Option<Gitignore>| match rules.as_ref().map(|rules| rules.matched(path, is_folder)) {
@@ -112,29 +114,31 @@ impl IgnoreRules {
                 Some(Match::None) | None => None,
             };
         let nearest_first = || self.levels.iter().rev();
-        let of_repository = || {
-            let reaches = self.levels.iter().rposition(|level| level.repository).unwrap_or(0);
-            self.levels[reaches..].iter().rev()
+        let nearest_first_in_repository = || {
+            let root = self.levels.iter().rposition(|level| level.is_repository).unwrap_or(0);
+            self.levels[root..].iter().rev()
         };
         nearest_first()
-            .find_map(|level| decision(&level.own))
-            .or_else(|| of_repository().find_map(|level| decision(&level.git)))
-            .or_else(|| of_repository().find_map(|level| decision(&level.exclude)))
+            .find_map(|level| decision(&level.product))
+            .or_else(|| nearest_first_in_repository().find_map(|level| decision(&level.git)))
+            .or_else(|| nearest_first_in_repository().find_map(|level| decision(&level.exclude)))
             .unwrap_or(false)
     }
 
-    /// The notes about rejected ignore files, with the number of unnamed ones.
+    /// Returns the notes about rejected ignore files, with the number of further ones.
     pub(super) fn into_notes(mut self) -> Vec<String> {
-        if self.rejected_unnamed > 0 {
-            self.rejected
-                .push(format!("The rules of {} more ignore files were not applied.", self.rejected_unnamed));
+        if self.rejected_without_note > 0 {
+            self.rejected.push(format!(
+                "The rules of {} more ignore files were not applied.",
+                self.rejected_without_note
+            ));
         }
         self.rejected
     }
 
-    fn read(&mut self, folder: &Folder, file: &str, at: &Path, shown: &str) -> Option<Gitignore> {
+    fn read(&mut self, folder: &Folder, file: &str, at: &Path, display_path: &str) -> Option<Gitignore> {
         let read = folder.read(file, self.bytes_max());
-        self.parse_or_note(read, file, at, shown)
+        self.parse_or_note(read, file, at, display_path)
     }
 
     fn bytes_max(&self) -> u64 {
@@ -144,12 +148,12 @@ impl IgnoreRules {
     /// Parses the rules of a file; adds a note if it was rejected.
     fn parse_or_note(
         &mut self,
-        read: Result<Vec<u8>, Refused>,
+        read: Result<Vec<u8>, ReadError>,
         file: &str,
         at: &Path,
-        shown: &str,
+        display_path: &str,
     ) -> Option<Gitignore> {
-        let why = match read {
+        let reason = match read {
             Ok(text) => match parse_rules(&text, at) {
                 Ok(rules) => {
                     self.bytes += text.len();
@@ -157,20 +161,20 @@ impl IgnoreRules {
                 }
                 Err(_) => "they exceed the size limit of compiled rules".to_owned(),
             },
-            Err(Refused::Gone) => return None,
-            Err(Refused::Link) => "it is a symbolic link or below one".to_owned(),
-            Err(Refused::Folder | Refused::NotRegular) => "it is not a regular file".to_owned(),
-            Err(Refused::TooLarge) if self.bytes_max() < FILE_BYTES_MAX => {
+            Err(ReadError::NotFound) => return None,
+            Err(ReadError::Link) => "it is a symbolic link or below one".to_owned(),
+            Err(ReadError::IsFolder | ReadError::NotRegular) => "it is not a regular file".to_owned(),
+            Err(ReadError::TooLarge) if self.bytes_max() < FILE_BYTES_MAX => {
                 format!("with the rules of the directories above they exceed {RULES_BYTES_MAX} bytes")
             }
-            Err(Refused::TooLarge) => format!("it exceeds {FILE_BYTES_MAX} bytes"),
-            Err(Refused::Unreadable) => "it could not be read".to_owned(),
+            Err(ReadError::TooLarge) => format!("it exceeds {FILE_BYTES_MAX} bytes"),
+            Err(ReadError::Unreadable) => "it could not be read".to_owned(),
         };
         if self.rejected.len() < NOTES_MAX {
-            let path = if shown.is_empty() { PathBuf::from(file) } else { Path::new(shown).join(file) };
-            self.rejected.push(format!("The rules of `{}` were not applied: {why}.", path.display()));
+            let path = Path::new(display_path).join(file);
+            self.rejected.push(format!("The rules of `{}` were not applied: {reason}.", path.display()));
         } else {
-            self.rejected_unnamed += 1;
+            self.rejected_without_note += 1;
         }
         None
     }

@@ -14,7 +14,7 @@ pub mod parser;
 
 mod describe;
 mod front_matter;
-mod remarks;
+mod meaningful_comments;
 
 mod plan;
 mod prepare;

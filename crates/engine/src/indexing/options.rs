@@ -25,17 +25,17 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether a run with these options does everything that a run with `other` would do.
+    /// Returns whether a run with these options does everything that a run with `other` would do.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
-        let modes = self.mode == Mode::All || self.mode.stored_mode() == other.mode.stored_mode();
-        let reads = other.vectors_only || (!self.vectors_only && modes);
-        let artifacts = other.artifacts.is_none() || self.artifacts == other.artifacts;
-        reads
-            && artifacts
+        let covers_mode = self.mode == Mode::All || self.mode.stored_mode() == other.mode.stored_mode();
+        let covers_files = other.vectors_only || (!self.vectors_only && covers_mode);
+        let covers_artifacts = other.artifacts.is_none() || self.artifacts == other.artifacts;
+        covers_files
+            && covers_artifacts
             && [(self.full, other.full), (self.force, other.force), (self.sqlite, other.sqlite)]
                 .into_iter()
-                .all(|(ours, theirs)| ours || !theirs)
+                .all(|(own, others)| own || !others)
     }
 }
 
@@ -57,7 +57,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode that is stored with such files; none means any.
+    /// Returns the mode that is stored with such files; `None` for all modes.
     #[must_use]
     pub fn stored_mode(self) -> Option<&'static str> {
         match self {
@@ -68,7 +68,7 @@ impl Mode {
         }
     }
 
-    /// Whether a file could have this mode, judging by its path. The content may still decide otherwise.
+    /// Returns whether a file with this path can have this mode. The content may still give it another one.
     pub(super) fn may_include(self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let is_record =
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_say_what_a_file_cannot_be() {
+    fn paths_exclude_modes() {
         assert!(
             Mode::Code.may_include("a.rs")
                 && Mode::ExtractedProse.may_include("a.rs")
@@ -104,20 +104,28 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_run_does_the_work_of_a_smaller_one() {
-        let of = |mode| Options { mode, ..Options::default() };
-        assert!(of(Mode::All).covers(&of(Mode::Prose)) && of(Mode::Code).covers(&of(Mode::ExtractedProse)));
-        assert!(!of(Mode::Prose).covers(&of(Mode::All)) && !of(Mode::Prose).covers(&of(Mode::Code)));
-        let (full, vectors) =
-            (Options { full: true, ..of(Mode::All) }, Options { vectors_only: true, ..of(Mode::All) });
-        assert!(full.covers(&of(Mode::All)) && !of(Mode::All).covers(&full));
-        assert!(of(Mode::Code).covers(&vectors) && !vectors.covers(&of(Mode::All)));
-        let beside = Options { sqlite: true, artifacts: Some("ci".to_owned()), ..of(Mode::All) };
-        assert!(beside.covers(&of(Mode::All)) && !of(Mode::All).covers(&beside));
+    fn a_run_covers_runs_that_do_less() {
+        let with_mode = |mode| Options { mode, ..Options::default() };
+        assert!(
+            with_mode(Mode::All).covers(&with_mode(Mode::Prose))
+                && with_mode(Mode::Code).covers(&with_mode(Mode::ExtractedProse))
+        );
+        assert!(
+            !with_mode(Mode::Prose).covers(&with_mode(Mode::All))
+                && !with_mode(Mode::Prose).covers(&with_mode(Mode::Code))
+        );
+        let (full, vectors) = (
+            Options { full: true, ..with_mode(Mode::All) },
+            Options { vectors_only: true, ..with_mode(Mode::All) },
+        );
+        assert!(full.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&full));
+        assert!(with_mode(Mode::Code).covers(&vectors) && !vectors.covers(&with_mode(Mode::All)));
+        let with_files = Options { sqlite: true, artifacts: Some("ci".to_owned()), ..with_mode(Mode::All) };
+        assert!(with_files.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&with_files));
     }
 
     #[test]
-    fn jobs_of_before_are_read() {
+    fn options_of_older_versions_are_read() {
         let options: Options = serde_json::from_str(r#"{"full":true,"force":false}"#).unwrap();
         assert_eq!(options, Options { full: true, ..Options::default() });
     }

@@ -1,9 +1,9 @@
 //! Parses files in a separate process, because the grammars are C code and the files are untrusted.
 //!
-//! Each thread of an index run has one [`Parser`], which starts this program again in a hidden mode. That process gives up access to
-//! files, network and other processes before it reads a text ([`sandbox`]), and serves only one run and so one repository. If a text
-//! crashes it, exceeds its memory or time, only the syntax of that text is lost: it is chunked by lines. The answer is not trusted
-//! either: chunk texts are cut from the original text here, and everything else is only metadata about them.
+//! Each thread of an index run has one [`Parser`], which starts this program again in a hidden mode. That process gives
+//! up access to files, network and other processes before it reads a text ([`sandbox`]), and serves only one run. A
+//! text that crashes the process or exceeds its memory or time is chunked by lines. The answer is not trusted: chunk
+//! texts are cut from the original text in this process, and the rest of the answer is only metadata.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use contract::{ErrorCode, Fault};
-use languages::{self, ChunkLimits, Chunked, How, Language, PARSED_BYTES_MAX, by_lines, chunk_while};
+use languages::{self, ChunkLimits, Chunked, ChunkingMethod, Language, PARSED_BYTES_MAX, by_lines, chunk_while};
 use platform::process::Program;
-use platform::process::sandbox::{self, Memory};
-use platform::process::worker::{Worker, WorkerError, answer_all};
+use platform::process::sandbox::{self, MemoryLimit};
+use platform::process::worker::{Worker, WorkerError, serve_requests};
 
 /// Name of the hidden mode: `parser <memory bytes>`.
 const MODE: &str = "parser";
@@ -33,21 +33,21 @@ const ANSWER_PER_BYTE: usize = 256;
 /// Additional time before the process is killed. Within its own time limit a text stops at the next step; this covers steps that cannot
 /// be interrupted and the transfer.
 const GRACE: Duration = Duration::from_secs(5);
-/// Attempts for each text: a process that dies twice on the same text dies because of it.
+/// Attempts for each text. If the process dies in both, the text is taken to be the cause.
 const ATTEMPTS: usize = 2;
 
 /// How texts are parsed.
 #[derive(Debug, Clone)]
 pub enum Parsing {
     /// In sandboxed processes.
-    Apart {
+    Sandboxed {
         /// The `pairofcleats` executable.
         program: PathBuf,
         /// Base memory limit of a process, in bytes.
         memory_bytes: u64,
     },
     /// In this process, for trusted texts.
-    Here,
+    InProcess,
 }
 
 /// A parser process, started on first use.
@@ -73,7 +73,7 @@ impl Parser {
     /// Chunks a text like [`languages::chunk_while`]. Blocks.
     ///
     /// # Errors
-    /// If the process cannot be started. A text that crashes it is chunked by lines instead.
+    /// If the process cannot be started. A text that crashes the process is chunked by lines.
     pub fn chunk(
         &mut self,
         text: &str,
@@ -81,7 +81,7 @@ impl Parser {
         limits: &ChunkLimits,
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Chunked, Fault> {
-        let Parsing::Apart { program, memory_bytes } = &self.parsing else {
+        let Parsing::Sandboxed { program, memory_bytes } = &self.parsing else {
             return Ok(chunk_while(text, language, limits, cancelled));
         };
         let parsed = language.filter(|language| language.is_parsed() && text.len() <= PARSED_BYTES_MAX);
@@ -92,7 +92,7 @@ impl Parser {
         let request = ParseRequest { language: language.id, limits: *limits, text };
         let request = postcard::to_stdvec(&request)
             .map_err(|error| Fault::internal("A text could not be serialised for its parser.", error))?;
-        let mut reason = "parse_failed";
+        let mut missing_reason = "parse_failed";
         for _ in 0..ATTEMPTS {
             let mut worker = match self.worker.take() {
                 Some(worker) => worker,
@@ -102,7 +102,7 @@ impl Parser {
             };
             let deadline = Instant::now() + limits.parse_timeout + GRACE;
             let answer_max = ANSWER_BYTES + ANSWER_PER_BYTE * text.len();
-            let answer = worker.ask(&request, answer_max, deadline, cancelled);
+            let answer = worker.request(&request, answer_max, deadline, cancelled);
             match answer.map(|answer| parse_answer(&answer, text)) {
                 Ok(Some(chunked)) => {
                     self.worker = Some(worker);
@@ -110,7 +110,7 @@ impl Parser {
                 }
                 Ok(None) | Err(WorkerError::TooLarge) => {
                     tracing::warn!(language = language.id, "a parser returned an invalid answer");
-                    reason = "parse_failed";
+                    missing_reason = "parse_failed";
                 }
                 // The run is cancelled, so the result is discarded.
                 Err(WorkerError::Cancelled) => return Ok(by_lines(text, limits, "parse_timeout")),
@@ -118,14 +118,14 @@ impl Parser {
                     tracing::warn!(language = language.id, "a parser did not finish in time");
                     return Ok(by_lines(text, limits, "parse_timeout"));
                 }
-                Err(WorkerError::Ended) => reason = why_ended(language, worker),
+                Err(WorkerError::Ended) => missing_reason = facts_missing_reason(language, worker),
             }
         }
-        Ok(by_lines(text, limits, reason))
+        Ok(by_lines(text, limits, missing_reason))
     }
 }
 
-/// Checks that files can be parsed on this system; returns whether the parser process is sandboxed. Blocks.
+/// Checks that files can be parsed on this system. Returns whether the parser process is sandboxed. Blocks.
 ///
 /// # Errors
 /// If the process cannot be started or does not answer.
@@ -134,23 +134,23 @@ pub fn probe(parsing: &Parsing) -> Result<bool, Fault> {
     let limits = ChunkLimits { parse_timeout: Duration::from_secs(30), ..ChunkLimits::default() };
     let chunked = parser.chunk("{}", languages::by_name("json"), &limits, &|| false)?;
     match (chunked.how, &parser.worker) {
-        (How::Syntax, Some(worker)) => Ok(sandbox::is_fenced(worker.id())),
+        (ChunkingMethod::Syntax, Some(worker)) => Ok(sandbox::has_seccomp_filter(worker.id())),
         _ => Err(Fault::new(ErrorCode::Internal, "The parser process does not answer.")
             .with_hint("See the log for the cause; a memory limit (`ulimit -v`) is a common one.")),
     }
 }
 
-/// Deserialises an answer and cuts the chunk texts from `text`; none if the answer is invalid.
+/// Deserialises an answer and cuts the chunk texts from `text`; `None` if the answer is invalid.
 pub(super) fn parse_answer(answer: &[u8], text: &str) -> Option<Chunked> {
     postcard::from_bytes::<Chunked>(answer).ok()?.with_text(text)
 }
 
-/// Why the syntax of a text is missing after its parser died. A process that was killed from outside, for example by the kernel for
-/// lack of memory, may succeed another time.
-fn why_ended(language: &Language, worker: Worker) -> &'static str {
-    let Some(output) = worker.end() else { return "parse_failed" };
-    let (status, said) = (output.status.to_string(), output.stderr_tail(3));
-    tracing::warn!(language = language.id, status, said, "a parser process died while parsing");
+/// Returns the reason for which the facts of a text are missing after its parser died. If the process was killed from
+/// outside, for example by the kernel for lack of memory, the reason permits another attempt.
+fn facts_missing_reason(language: &Language, worker: Worker) -> &'static str {
+    let Some(output) = worker.wait_or_kill() else { return "parse_failed" };
+    let (status, stderr) = (output.status.to_string(), output.stderr_tail(3));
+    tracing::warn!(language = language.id, status, stderr, "a parser process died while parsing");
     let outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
     match output.status.signal() {
         Some(signal) if outside.contains(&signal) => "parse_timeout",
@@ -176,16 +176,16 @@ pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
 }
 
 fn serve(memory_bytes: u64) -> io::Result<()> {
-    let memory = sandbox::enter(memory_bytes + MEMORY_PER_BYTE * PARSED_BYTES_MAX as u64)?;
-    answer_all(REQUEST_BYTES_MAX, |request| answer_request(request, memory_bytes, &memory))
+    let memory = sandbox::enter_compute_only(memory_bytes + MEMORY_PER_BYTE * PARSED_BYTES_MAX as u64)?;
+    serve_requests(REQUEST_BYTES_MAX, |request| answer_request(request, memory_bytes, &memory))
 }
 
 /// Answers a request; an invalid request gets an empty answer, which the caller rejects.
-fn answer_request(request: &[u8], memory_bytes: u64, memory: &Memory) -> Vec<u8> {
+fn answer_request(request: &[u8], memory_bytes: u64, memory: &MemoryLimit) -> Vec<u8> {
     let Ok(ParseRequest { language, limits, text }) = postcard::from_bytes(request) else {
         return Vec::new();
     };
-    memory.limit(memory_bytes + MEMORY_PER_BYTE * text.len() as u64);
+    memory.set_headroom(memory_bytes + MEMORY_PER_BYTE * text.len() as u64);
     let chunked = languages::chunk(text, languages::by_name(language), &limits);
     postcard::to_stdvec(&chunked).unwrap_or_default()
 }
@@ -199,15 +199,15 @@ mod tests {
 
     const TEXT: &str = "def send(parcel):\n    wrap(parcel)\n";
 
-    /// What becomes of a text whose parser is this shell script; `$frame` is the file of its answer.
-    fn with(script: &str, answer: &[u8]) -> Chunked {
+    /// Chunks [`TEXT`] with a shell script as the parser. The file `$frame` contains the answer.
+    fn chunk_with(script: &str, answer: &[u8]) -> Chunked {
         let folder = tempfile::tempdir().unwrap();
         let (program, frame) = (folder.path().join("parser"), folder.path().join("frame"));
         let length = u32::try_from(answer.len()).unwrap().to_le_bytes();
         fs::write(&frame, [&length, answer].concat()).unwrap();
         fs::write(&program, format!("#!/bin/sh\nframe={}\n{script}\n", frame.display())).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let mut parser = Parser::new(Parsing::Apart { program, memory_bytes: 0 });
+        let mut parser = Parser::new(Parsing::Sandboxed { program, memory_bytes: 0 });
         let limits = ChunkLimits { parse_timeout: Duration::from_secs(60), ..ChunkLimits::default() };
         parser.chunk(TEXT, languages::by_name("python"), &limits, &|| false).unwrap()
     }
@@ -216,56 +216,57 @@ mod tests {
         postcard::to_stdvec(chunked).unwrap()
     }
 
-    fn here() -> Chunked {
+    fn expected() -> Chunked {
         languages::chunk(TEXT, languages::by_name("python"), &ChunkLimits::default())
     }
 
     #[test]
-    fn an_answer_comes_with_the_lines_of_the_text() {
-        let chunked = with("cat $frame; sleep 60", &encoded(&here()));
-        assert_eq!(chunked, here());
+    fn chunk_texts_are_cut_from_the_text() {
+        let chunked = chunk_with("cat $frame; sleep 60", &encoded(&expected()));
+        assert_eq!(chunked, expected());
         assert!(chunked.chunks[0].text.contains("wrap"));
     }
 
     #[test]
-    fn a_text_whose_parser_fails_is_cut_by_lines() {
-        let failed = (How::Lines("parse_failed"), Some("parse_failed"));
-        let mut beyond = here();
+    fn a_text_whose_parser_fails_is_chunked_by_lines() {
+        let failed = (ChunkingMethod::Lines("parse_failed"), Some("parse_failed"));
+        let mut beyond = expected();
         beyond.chunks[0].end_line = 3;
-        let mut before = here();
+        let mut before = expected();
         before.chunks[0].start_line = 0;
-        let mut twice = here();
+        let mut twice = expected();
         twice.chunks.push(twice.chunks[0].clone());
-        let mut unknown = here();
+        let mut unknown = expected();
         unknown.chunks[0].kind = "weapon";
         for answer in
             [&beyond, &before, &twice, &unknown].map(encoded).into_iter().chain([Vec::new(), vec![0xff; 64]])
         {
-            let chunked = with("cat $frame; sleep 60", &answer);
+            let chunked = chunk_with("cat $frame; sleep 60", &answer);
             assert_eq!((chunked.how, chunked.facts_missing), failed, "{answer:?}");
             assert_eq!(chunked.chunks[0].text, TEXT.trim_end());
         }
         for script in ["kill -s SEGV $$", "exit 1", "head -c 6 $frame", "yes"] {
-            let chunked = with(script, &[1; 100]);
+            let chunked = chunk_with(script, &[1; 100]);
             assert_eq!((chunked.how, chunked.facts_missing), failed, "{script}");
         }
-        // Whoever ended it, the text did not: it is tried again.
-        let chunked = with("kill -s KILL $$", &[]);
+        // A parser that is killed from outside: the next run tries the text again.
+        let chunked = chunk_with("kill -s KILL $$", &[]);
         assert_eq!(chunked.facts_missing, Some("parse_timeout"));
     }
 
     #[test]
-    fn one_that_fails_by_chance_is_asked_again() {
-        let once = "test -e $frame.seen || { touch $frame.seen; exit 1; }; cat $frame; sleep 60";
-        assert_eq!(with(once, &encoded(&here())), here());
+    fn a_text_is_tried_again_after_a_crash() {
+        let crash_once = "test -e $frame.seen || { touch $frame.seen; exit 1; }; cat $frame; sleep 60";
+        assert_eq!(chunk_with(crash_once, &encoded(&expected())), expected());
     }
 
     #[test]
-    fn a_program_that_cannot_be_started_is_no_fault_of_the_text() {
-        let mut parser = Parser::new(Parsing::Apart { program: "/no/such/program".into(), memory_bytes: 0 });
+    fn a_parser_that_cannot_be_started_is_an_error() {
+        let mut parser =
+            Parser::new(Parsing::Sandboxed { program: "/no/such/program".into(), memory_bytes: 0 });
         let limits = ChunkLimits::default();
         assert!(parser.chunk(TEXT, languages::by_name("python"), &limits, &|| false).is_err());
         let plain = parser.chunk("said", languages::by_name("text"), &limits, &|| false).unwrap();
-        assert_eq!(plain.how, How::Lines("no_grammar"), "no grammar looks at it");
+        assert_eq!(plain.how, ChunkingMethod::Lines("no_grammar"), "no parser is needed");
     }
 }

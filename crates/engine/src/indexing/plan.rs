@@ -11,8 +11,8 @@ use store::FileRow;
 /// The work of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RunPlan {
-    /// Files to read, in path order: new ones, those with a different size or time, those whose facts may succeed in another
-    /// attempt, and in a full run all.
+    /// Files to read, in path order: new files, files with another size or time, and files whose facts may succeed in
+    /// another attempt; in a full run all files.
     pub(super) read: Vec<FileToRead>,
     /// Number of searchable files with the same size and time.
     pub(super) unchanged: usize,
@@ -20,8 +20,8 @@ pub(super) struct RunPlan {
     pub(super) still_skipped: Vec<(String, String)>,
     /// Row ids of stored files that no longer exist.
     pub(super) vanished: Vec<i64>,
-    /// Number of searchable files of other modes, which this run leaves unchanged.
-    pub(super) others: u64,
+    /// Number of searchable files of other modes, which this run does not change.
+    pub(super) other_mode_files: u64,
 }
 
 /// A file to read, with its stored row.
@@ -30,7 +30,7 @@ pub(super) struct FileToRead {
     /// The file as found by the walk.
     pub(super) entry: WalkedFile,
     /// The stored row, if there is one.
-    pub(super) known: Option<StoredFile>,
+    pub(super) stored: Option<StoredFile>,
 }
 
 /// The stored state of a file.
@@ -40,14 +40,14 @@ pub(super) struct StoredFile {
     pub(super) id: i64,
     /// BLAKE3 hash of the bytes; empty if the file was skipped unread.
     pub(super) content_hash: Vec<u8>,
-    /// Why its facts are missing, if another attempt may succeed.
+    /// The reason why facts are missing, if another attempt may succeed.
     pub(super) facts_missing: Option<String>,
     /// Milliseconds spent in failed attempts so far.
     pub(super) tried_ms: i64,
 }
 
-/// Total parse time after which runs stop retrying a text, as a multiple of the timeout of one run. A busy machine explains one
-/// timeout, but not every one.
+/// Total parse time after which runs stop retrying a text, as a multiple of the timeout of one run. A single timeout
+/// may be due to a busy machine.
 const RETRY_TIMEOUTS: i64 = 3;
 
 /// Compares the walked files with the stored ones. Size and time are only a hint: a file that differs in either is read, and its
@@ -66,7 +66,7 @@ pub(super) fn plan_files(
     for entry in entries {
         match stored.remove(&entry.path) {
             Some(row) if !has_mode(&row, mode) && (row.skipped.is_none() || !mode.may_include(&row.path)) => {
-                plan.others += u64::from(row.skipped.is_none());
+                plan.other_mode_files += u64::from(row.skipped.is_none());
             }
             None if !mode.may_include(&entry.path) => {}
             Some(row)
@@ -84,34 +84,35 @@ pub(super) fn plan_files(
                 let retried = should_retry_facts(&row, timeout_ms);
                 let content_hash = if full { Vec::new() } else { row.content_hash };
                 let facts_missing = row.facts_missing.filter(|_| retried);
-                let known =
+                let stored =
                     StoredFile { id: row.id, content_hash, facts_missing, tried_ms: row.facts_tried_ms };
-                plan.read.push(FileToRead { entry, known: Some(known) });
+                plan.read.push(FileToRead { entry, stored: Some(stored) });
             }
-            None => plan.read.push(FileToRead { entry, known: None }),
+            None => plan.read.push(FileToRead { entry, stored: None }),
         }
     }
-    let (gone, others): (Vec<_>, Vec<_>) = stored.into_values().partition(|row| has_mode(row, mode));
-    plan.others += others.iter().filter(|row| row.skipped.is_none()).count() as u64;
-    plan.vanished = gone.into_iter().map(|row| row.id).collect();
+    let (vanished, of_other_modes): (Vec<_>, Vec<_>) =
+        stored.into_values().partition(|row| has_mode(row, mode));
+    plan.other_mode_files += of_other_modes.iter().filter(|row| row.skipped.is_none()).count() as u64;
+    plan.vanished = vanished.into_iter().map(|row| row.id).collect();
     plan.vanished.sort_unstable();
     plan
 }
 
-/// Whether a stored file has the mode. The mode of a skipped file is unknown.
+/// Returns whether a stored file has the mode. The mode of a skipped file is unknown.
 pub(super) fn has_mode(row: &FileRow, mode: Mode) -> bool {
-    mode.stored_mode().is_none_or(|word| row.skipped.is_none() && row.mode == word)
+    mode.stored_mode().is_none_or(|mode| row.skipped.is_none() && row.mode == mode)
 }
 
-/// Whether the facts are missing because of timeouts that another attempt may avoid. Facts that are missing for another reason stay
-/// so until the program or the text changes.
+/// Returns whether the facts are missing because of timeouts that another attempt may avoid. For other reasons an
+/// attempt would have the same result until the program or the text changes.
 pub(super) fn should_retry_facts(row: &FileRow, timeout_ms: u64) -> bool {
     let limit = i64::try_from(timeout_ms).unwrap_or(i64::MAX).saturating_mul(RETRY_TIMEOUTS);
     row.facts_missing.as_deref().is_some_and(|reason| MISSING_FACTS.contains(&reason))
         && row.facts_tried_ms < limit
 }
 
-/// Whether the file was skipped for a reason that may disappear although size and time stay the same.
+/// Returns whether the file was skipped for a reason that may disappear without a change of size and time.
 fn was_skipped_transiently(row: &FileRow) -> bool {
     row.skipped.as_deref().and_then(SkipReason::parse).is_some_and(SkipReason::is_transient)
 }
@@ -120,8 +121,8 @@ fn has_same_size_and_time(row: &FileRow, entry: &WalkedFile) -> bool {
     u64::try_from(row.bytes) == Ok(entry.bytes) && row.modified_ns == entry.modified_ns
 }
 
-/// Whether so many files vanished that a mistake (an unmounted volume, a wrong checkout) is more likely than an edit: more than half of
-/// the stored files and more than `guard_files`.
+/// Returns whether so many files vanished that a mistake (an unmounted volume, a wrong checkout) is more likely than an
+/// edit: more than half of the stored files and more than `guard_files`.
 #[must_use]
 pub(super) fn is_suspicious_loss(stored: usize, vanished: usize, guard_files: usize) -> bool {
     vanished > guard_files && vanished * 2 > stored
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_only_what_differs_and_deletes_what_is_gone() {
+    fn reads_changed_files_and_deletes_vanished_ones() {
         let stored = vec![row(1, "a", 1, 10), row(2, "b", 1, 10), row(3, "c", 1, 10)];
         let plan = plan_files(
             stored,
@@ -165,14 +166,14 @@ mod tests {
         assert_eq!(plan.vanished, [3]);
     }
 
-    /// Permissions come back, disks recover, links become files: size and time need not tell.
+    /// Size and time do not show that a permission was granted, a disk recovered or a link became a file.
     #[test]
-    fn what_was_left_out_for_a_reason_that_may_pass_is_looked_at_again() {
-        let left_out = |(id, reason): (usize, &SkipReason)| FileRow {
+    fn files_skipped_for_a_transient_reason_are_read_again() {
+        let skipped = |(id, reason): (usize, &SkipReason)| FileRow {
             skipped: Some(reason.as_str().to_owned()),
             ..row(id as i64, reason.as_str(), 1, 10)
         };
-        let stored: Vec<FileRow> = SkipReason::ALL.iter().enumerate().map(left_out).collect();
+        let stored: Vec<FileRow> = SkipReason::ALL.iter().enumerate().map(skipped).collect();
         let entries = SkipReason::ALL.iter().map(|reason| entry(reason.as_str(), 1, 10)).collect();
         let plan = plan_files(stored, entries, false, Mode::All, 2000);
         let again: Vec<&str> = plan.read.iter().map(|read| read.entry.path.as_str()).collect();
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_out_of_time_is_read_again_though_it_is_unchanged() {
+    fn unchanged_files_whose_parsing_timed_out_are_read_again() {
         let missing = |id, path, reason: &str| FileRow {
             facts_missing: Some(reason.to_owned()),
             ..row(id, path, 1, 10)
@@ -193,7 +194,7 @@ mod tests {
                 missing(2, "b", "parse_timeout"),
                 missing(3, "c", "hazard"),
                 row(4, "d", 1, 10),
-                // What is so whenever it is tried.
+                // Reasons that do not depend on time.
                 missing(5, "e", "too_many_facts"),
                 missing(6, "f", "parse_failed"),
             ]
@@ -206,23 +207,23 @@ mod tests {
             let paths: Vec<String> = plan.read.into_iter().map(|read| read.entry.path).collect();
             (paths.join(" "), plan.unchanged)
         };
-        assert_eq!(read(4000, 2000), ("a b g".to_owned(), 4), "the others are what they can be");
-        assert_eq!(read(6000, 2000), ("a b".to_owned(), 5), "it was tried often enough");
-        assert_eq!(read(6000, 2500), ("a b g".to_owned(), 4), "with more time it may come further");
+        assert_eq!(read(4000, 2000), ("a b g".to_owned(), 4), "the other reasons are permanent");
+        assert_eq!(read(6000, 2000), ("a b".to_owned(), 5), "the limit of attempts is reached");
+        assert_eq!(read(6000, 2500), ("a b g".to_owned(), 4), "a longer timeout permits more attempts");
         let changed = vec![FileRow { facts_tried_ms: 6000, ..missing(1, "a", "facts_timeout") }];
         let plan = plan_files(changed, vec![entry("a", 2, 10)], false, Mode::All, 2000);
-        assert_eq!(plan.read.len(), 1, "another text");
+        assert_eq!(plan.read.len(), 1, "a changed text is always read");
     }
 
     #[test]
-    fn a_full_run_reads_everything_and_trusts_no_hash() {
+    fn a_full_run_reads_all_files_and_ignores_stored_hashes() {
         let plan = plan_files(vec![row(1, "a", 1, 10)], vec![entry("a", 1, 10)], true, Mode::All, 2000);
         assert_eq!(plan.read.len(), 1);
-        assert_eq!(plan.read[0].known.as_ref().map(|k| k.content_hash.len()), Some(0));
+        assert_eq!(plan.read[0].stored.as_ref().map(|stored| stored.content_hash.len()), Some(0));
     }
 
     #[test]
-    fn files_of_other_modes_are_left_alone() {
+    fn files_of_other_modes_are_not_changed() {
         let prose = |id, path| FileRow { mode: "prose".into(), ..row(id, path, 1, 10) };
         let stored =
             || vec![row(1, "a.rs", 1, 10), prose(2, "b.md"), row(3, "gone.rs", 1, 10), prose(4, "gone.md")];
@@ -231,18 +232,18 @@ mod tests {
         let paths = |plan: &RunPlan| plan.read.iter().map(|r| r.entry.path.clone()).collect::<Vec<_>>();
         let code = plan_files(stored(), entries(), false, Mode::Code, 2000);
         assert_eq!(
-            (paths(&code), code.vanished, code.others),
+            (paths(&code), code.vanished, code.other_mode_files),
             (vec!["a.rs".into(), "new.rs".into()], vec![3], 2)
         );
         let prose = plan_files(stored(), entries(), true, Mode::Prose, 2000);
         assert_eq!(
-            (paths(&prose), prose.vanished, prose.others),
+            (paths(&prose), prose.vanished, prose.other_mode_files),
             (vec!["b.md".into(), "new.md".into()], vec![4], 2)
         );
     }
 
     #[test]
-    fn small_losses_are_edits_and_large_ones_need_force() {
+    fn only_large_losses_are_suspicious() {
         assert!(!is_suspicious_loss(100, 100, 100));
         assert!(!is_suspicious_loss(1000, 400, 100));
         assert!(is_suspicious_loss(1000, 600, 100));

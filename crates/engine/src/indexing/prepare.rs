@@ -1,4 +1,4 @@
-//! Converts a file on disk to its rows: reads, redacts, chunks and weights it. Runs on blocking threads.
+//! Converts files to rows: reads, redacts and chunks them and computes term weights. Runs on blocking threads.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use super::file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 use super::front_matter::front_matter;
 use super::options::Mode;
 use super::parser::{Parser, Parsing};
-use super::plan::FileToRead;
+use super::plan::{FileToRead, StoredFile};
 use super::risk::{self, RiskRules};
 use super::secrets::{self, Redacted};
 use super::walk::WalkedFile;
@@ -25,7 +25,7 @@ use store::{FileWrite, files::Touched};
 
 /// The result of preparing a file.
 pub(super) enum Prepared {
-    /// New or changed: these rows replace the old ones.
+    /// The file is new or changed; these rows replace the old ones.
     Changed {
         file: Box<FileWrite>,
         /// Number of redacted secrets.
@@ -33,11 +33,11 @@ pub(super) enum Prepared {
     },
     /// The file has another mode than the run and is left unchanged.
     OtherMode,
-    /// The content and facts equal the stored ones; only size or time differed.
+    /// Content and facts equal the stored ones; only size or time may differ.
     Unchanged(Touched),
 }
 
-/// Whether the run was cancelled.
+/// A function that returns whether the run was cancelled.
 pub(super) type Cancelled<'c> = dyn Fn() -> bool + Sync + 'c;
 
 /// Options of preparing files, besides the settings.
@@ -94,7 +94,7 @@ pub(super) fn prepare_all(
     });
 }
 
-/// The row of a file with only the facts from the walk.
+/// Returns the row of a file with only the values from the walk.
 fn empty_row(entry: &WalkedFile, content_hash: Vec<u8>) -> FileWrite {
     FileWrite {
         extension: extension(&entry.path),
@@ -115,7 +115,8 @@ fn empty_row(entry: &WalkedFile, content_hash: Vec<u8>) -> FileWrite {
     }
 }
 
-/// Returns none if the run was cancelled, because the result would be incomplete. An error fails the run, not only the file.
+/// Returns `None` if the run was cancelled, because the result would be incomplete. An error fails the run, not only
+/// the file.
 fn prepare_file(
     root: &OpenRoot,
     file: FileToRead,
@@ -124,17 +125,19 @@ fn prepare_file(
     parser: &mut Parser,
     cancelled: &Cancelled<'_>,
 ) -> Result<Option<Prepared>, Fault> {
-    let FileToRead { entry, known } = file;
+    let FileToRead { entry, stored } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
     let read = root.read(&entry.path, &limits);
     let content_hash = read.content_hash.map(Vec::from).unwrap_or_default();
-    let same = known.filter(|known| !known.content_hash.is_empty() && known.content_hash == content_hash);
+    let has_same_hash =
+        |stored: &StoredFile| !stored.content_hash.is_empty() && stored.content_hash == content_hash;
+    let unchanged = stored.filter(has_same_hash);
     let mut write = empty_row(&entry, content_hash);
-    if let Some(known) = &same
-        && known.facts_missing.is_none()
+    if let Some(stored) = &unchanged
+        && stored.facts_missing.is_none()
     {
-        return Ok(Some(unchanged_row(known.id, &write, 0)));
+        return Ok(Some(unchanged_row(stored.id, &write, 0)));
     }
     let mut redacted = 0;
     match read.kind {
@@ -150,14 +153,15 @@ fn prepare_file(
     if cancelled() {
         return Ok(None);
     }
-    let tried = failed_parse_ms(write.facts_missing, settings);
-    write.facts_tried_ms = tried + same.as_ref().filter(|_| tried > 0).map_or(0, |known| known.tried_ms);
+    let tried_ms = failed_parse_ms(write.facts_missing, settings);
+    let tried_before_ms = unchanged.as_ref().filter(|_| tried_ms > 0).map_or(0, |stored| stored.tried_ms);
+    write.facts_tried_ms = tried_ms + tried_before_ms;
     // A retry that failed again leaves the rows unchanged.
-    if let Some(known) = same
+    if let Some(stored) = unchanged
         && write.facts_missing.is_some()
-        && known.facts_missing.as_deref() == write.facts_missing
+        && stored.facts_missing.as_deref() == write.facts_missing
     {
-        return Ok(Some(unchanged_row(known.id, &write, tried)));
+        return Ok(Some(unchanged_row(stored.id, &write, tried_ms)));
     }
     Ok(Some(Prepared::Changed { file: Box::new(write), redacted }))
 }
@@ -166,14 +170,14 @@ fn unchanged_row(id: i64, write: &FileWrite, tried_ms: i64) -> Prepared {
     Prepared::Unchanged(Touched { id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms })
 }
 
-/// The milliseconds spent in this attempt if facts are missing because of a timeout, else 0.
+/// Returns the milliseconds spent in this attempt if facts are missing because of a timeout, else 0.
 fn failed_parse_ms(facts_missing: Option<&str>, settings: &config::Indexing) -> i64 {
-    let late = facts_missing.is_some_and(|reason| MISSING_FACTS.contains(&reason));
-    if late { i64::try_from(settings.parse_timeout_ms).unwrap_or(i64::MAX) } else { 0 }
+    let timed_out = facts_missing.is_some_and(|reason| MISSING_FACTS.contains(&reason));
+    if timed_out { i64::try_from(settings.parse_timeout_ms).unwrap_or(i64::MAX) } else { 0 }
 }
 
-/// Converts a document that is not a file to its rows; `tried_before_ms` is the time of earlier failed attempts. Returns none if the run
-/// was cancelled.
+/// Converts a document that is not a file to its rows. `tried_before_ms` is the time of earlier failed attempts.
+/// Returns `None` if the run was cancelled.
 pub(super) fn prepare_document(
     document: Document,
     tried_before_ms: i64,
@@ -195,13 +199,13 @@ pub(super) fn prepare_document(
         return Ok(None);
     }
     let findings = Findings::default();
-    let tried = failed_parse_ms(facts_missing, settings);
+    let tried_ms = failed_parse_ms(facts_missing, settings);
     let rows =
         chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
     let write = FileWrite {
         chunks: rows.collect(),
         facts_missing,
-        facts_tried_ms: tried + if tried > 0 { tried_before_ms } else { 0 },
+        facts_tried_ms: tried_ms + if tried_ms > 0 { tried_before_ms } else { 0 },
         extension: extension(&document.path),
         language: language.map(|language| language.id),
         mode: document.mode,
@@ -223,7 +227,8 @@ struct FileText<'a> {
     language: Option<&'static languages::Language>,
 }
 
-/// Fills in the row from the text and returns the number of redacted secrets; none if the file has another mode than the run.
+/// Fills in the row from the text and returns the number of redacted secrets; `None` if the file has another mode than
+/// the run.
 fn describe_text(
     write: &mut FileWrite,
     read: &FileText<'_>,
@@ -275,7 +280,7 @@ pub(super) fn apply_chunks(
     write.chunks = rows.collect();
 }
 
-/// The rows of a text in memory, parsed in this process.
+/// Converts a text in memory to its rows. Parses it in this process.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn file_rows(
     path: &str,
@@ -288,7 +293,7 @@ pub(super) fn file_rows(
     let entry = WalkedFile { path: path.to_owned(), bytes: text.len() as u64, modified_ns: 0 };
     let mut write = empty_row(&entry, Vec::new());
     let text = FileText { text, lines, language };
-    describe_text(&mut write, &text, settings, options, &mut Parser::new(Parsing::Here), &|| false)?;
+    describe_text(&mut write, &text, settings, options, &mut Parser::new(Parsing::InProcess), &|| false)?;
     Ok(write)
 }
 
@@ -302,7 +307,7 @@ fn chunk_limits(settings: &config::Indexing) -> ChunkLimits {
     }
 }
 
-/// The extension in lower case without the dot; none for names such as `Makefile` and `.bashrc`.
+/// Returns the extension in lower case without the dot; `None` for names such as `Makefile` and `.bashrc`.
 fn extension(path: &str) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (stem, extension) = name.rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! What an index run did, for people and for `index_status`.
+//! The report of an index run, for people and for `index_status`.
 
 use std::collections::BTreeMap;
 
@@ -91,15 +91,15 @@ impl From<FactsMissing> for SkippedFiles {
     }
 }
 
-/// Most examples kept for a reason.
+/// The most examples for a reason.
 const EXAMPLES_MAX: usize = 5;
 
-/// Counts what is left out, by reason.
+/// Counts skipped paths by reason.
 #[derive(Debug, Default)]
 pub(super) struct SkipCounter(BTreeMap<String, (u64, Vec<String>)>);
 
 impl SkipCounter {
-    /// Notes one path.
+    /// Counts one path.
     pub(super) fn add(&mut self, reason: &str, path: &str) {
         let (count, examples) = self.0.entry(reason.to_owned()).or_default();
         *count += 1;
@@ -108,7 +108,7 @@ impl SkipCounter {
         }
     }
 
-    /// The counts, most frequent reason first.
+    /// Returns the counts, most frequent reason first.
     #[must_use]
     pub(super) fn finish(self) -> Vec<SkippedFiles> {
         let mut skipped: Vec<SkippedFiles> = self

@@ -13,16 +13,16 @@ use languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCal
 use store::history::Span;
 use store::{FlowWrite, KnownNames, flows, history, repositories};
 
-/// Path of a repository's own rules.
+/// Path of the file with a repository's rules.
 pub(super) const RULES_FILE: &str = ".pairofcleats/risk.toml";
 /// Maximum number of flows between files that are stored for a chunk.
 const FLOWS_PER_CHUNK_MAX: usize = 50;
 
-/// The rules of a run; none if risk is not analysed.
+/// The rules of a run; `None` if risk is not analysed.
 pub(super) type RiskRules = Option<Arc<RuleSet>>;
 
-/// The product's rules, extended by those of the operator and of the repository. Invalid rules of the repository are skipped and
-/// returned as a note for the report.
+/// Loads the built-in rules, extended by those of the operator and of the repository. Invalid rules of the repository
+/// are skipped; the second value is then a note for the report.
 ///
 /// # Errors
 /// `INVALID_REQUEST` if the operator's rules cannot be read or are invalid.
@@ -38,12 +38,12 @@ pub(super) fn load_rules(run: &RunContext<'_>) -> Result<(RiskRules, Option<Stri
     }
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let own = OpenRoot::open(run.root)?.read(RULES_FILE, &limits).kind;
+    let repository_rules = OpenRoot::open(run.root)?.read(RULES_FILE, &limits).kind;
     let mut note = None;
-    if let ContentKind::Text { text, .. } = own {
+    if let ContentKind::Text { text, .. } = repository_rules {
         match rules.with(&text) {
-            Ok(both) => rules = both,
-            Err(why) => note = Some(format!("{RULES_FILE} was skipped: {why}.")),
+            Ok(merged) => rules = merged,
+            Err(reason) => note = Some(format!("{RULES_FILE} was skipped: {reason}.")),
         }
     }
     Ok((Some(Arc::new(rules)), note))
@@ -67,7 +67,7 @@ struct OpenFlows {
     incoming: Vec<ParamSink>,
 }
 
-/// Serialises the open flows of a file for storage; none if there are none.
+/// Serialises the open flows of a file for storage; `None` if there are none.
 pub(super) fn encode_open_flows(findings: &Findings) -> Option<String> {
     if findings.outgoing.is_empty() && findings.incoming.is_empty() {
         return None;
@@ -100,25 +100,26 @@ pub(super) async fn rebuild_flows(run: &RunContext<'_>, repository_id: i64) -> R
     tx.commit().await
 }
 
-/// Whether two flows are equal, for example because a call is listed twice.
+/// Returns whether two flows are equal, for example because a call is listed twice.
 fn is_same(one: &RiskFlow, other: &RiskFlow) -> bool {
     let lines = |flow: &RiskFlow| (flow.evidence.source_line, flow.evidence.sink_line);
     let ends = |flow: &RiskFlow| [flow.source.clone(), flow.sink.clone(), flow.category.clone()];
     lines(one) == lines(other) && one.via == other.via && ends(one) == ends(other)
 }
 
-/// One row for each chunk at either end of a flow, ordered by chunk.
+/// Returns one row for each chunk at either end of a flow, ordered by chunk.
 fn flow_rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrite> {
     let mut by_chunk: BTreeMap<i64, (i64, Vec<&RiskFlow>)> = BTreeMap::new();
-    for one in linked {
-        let evidence = &one.flow.evidence;
-        for (file_id, line) in [(one.from, evidence.source_line), (one.to, evidence.sink_line)] {
+    for Linked { from, to, flow } in linked {
+        let evidence = &flow.evidence;
+        for (file_id, line) in [(*from, evidence.source_line), (*to, evidence.sink_line)] {
             let line = i32::try_from(line).unwrap_or(i32::MAX);
-            let here = |span: &&Span| (span.first..=span.last).contains(&line);
-            let Some(span) = spans.get(&file_id).and_then(|spans| spans.iter().find(here)) else { continue };
+            let contains_line = |span: &&Span| (span.first..=span.last).contains(&line);
+            let span = spans.get(&file_id).and_then(|spans| spans.iter().find(contains_line));
+            let Some(span) = span else { continue };
             let (_, flows) = by_chunk.entry(span.chunk_id).or_insert((file_id, Vec::new()));
-            if flows.len() < FLOWS_PER_CHUNK_MAX && !flows.iter().any(|known| is_same(known, &one.flow)) {
-                flows.push(&one.flow);
+            if flows.len() < FLOWS_PER_CHUNK_MAX && !flows.iter().any(|other| is_same(other, flow)) {
+                flows.push(flow);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The index run, from the walk to the last vector. Committed changes are kept whenever it ends.
+//! The index run, from the walk to the last vector. Committed changes are kept if the run fails or is cancelled.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use super::{artifacts, history, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
 use contract::{ErrorCode, Fault};
+use platform::disk_space::is_disk_space_fault;
 use platform::failpoints;
-use platform::room::is_short;
 use store::{
     Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, index_state,
     is_full, is_transient, lexical, names, repositories,
@@ -34,7 +34,7 @@ pub async fn index_repository(run: &RunContext<'_>) -> Result<RunReport, Fault> 
     if let Some(embedder) = &run.embedder {
         run.project.require_model(&ModelFacts::from(embedder.model()))?;
     }
-    run.store.require_room().await?;
+    run.store.require_disk_space().await?;
     let (rules, note) = risk::load_rules(run)?;
     let versions = run_versions(run, &rules);
     let repository = open_repository(run, versions).await?;
@@ -65,7 +65,7 @@ pub(super) struct OpenedRepository {
     pub(super) name: String,
     is_new: bool,
     /// The state to restore if the run is cancelled.
-    before: RepositoryState,
+    state_before: RepositoryState,
     /// Whether the stored rows were written with other versions, so that all files must be read again.
     pub(super) outdated: bool,
     /// The versions of this run.
@@ -90,7 +90,7 @@ async fn run_stages(
         return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
     }
     let (plan, stored) = plan_run(run, repository, &walked).await?;
-    let others = plan.others;
+    let other_mode_files = plan.other_mode_files;
 
     let mut skips = SkipCounter::default();
     walked.skipped.iter().for_each(|skipped| skips.add(skipped.reason.as_str(), &skipped.path));
@@ -112,7 +112,7 @@ async fn run_stages(
     let prepare_options = PrepareOptions { mode: run.options.mode, parsing, rules, dictionary };
     let written = write::write_files(run, repository.id, plan.read, prepare_options, &mut skips).await?;
     failpoints::reach("index.files_written");
-    if written.searchable + unchanged + others == 0 {
+    if written.searchable + unchanged + other_mode_files == 0 {
         return Err(nothing_to_index(run.options.mode, skips));
     }
     let removed_chunks = remove_files(run, &vanished).await?;
@@ -141,7 +141,7 @@ async fn run_stages(
         files,
         chunks,
         files_changed: written.changed_files,
-        files_unchanged: unchanged + written.same_files,
+        files_unchanged: unchanged + written.unchanged_files,
         files_removed: vanished.len() as u64,
         vectors_embedded: embedded.embedded,
         vectors_pending: embedded.pending,
@@ -160,7 +160,7 @@ async fn run_stages(
     Ok(report)
 }
 
-/// Rebuilds what depends on all files: statistics, and flows between files.
+/// Rebuilds the rows that depend on all files: statistics, and flows between files.
 async fn finish_files(
     run: &RunContext<'_>,
     repository: &OpenedRepository,
@@ -168,7 +168,7 @@ async fn finish_files(
 ) -> Result<(), Fault> {
     finish_lexical(run, changed_chunks).await?;
     failpoints::reach("index.statistics_made");
-    vectors::note_words_ready(run).await?;
+    vectors::report_lexical_ready(run).await?;
     failpoints::reach("index.words_ready");
     if is_derived_due(run, repository.id).await? {
         risk::rebuild_flows(run, repository.id).await?;
@@ -177,7 +177,8 @@ async fn finish_files(
     Ok(())
 }
 
-/// Embeds the pending texts of the whole project without reading files. Repositories that lacked only vectors become complete.
+/// Embeds the pending texts of the whole project without reading files. Repositories that lacked only vectors become
+/// ready.
 ///
 /// # Errors
 /// The faults of [`index_repository`].
@@ -189,7 +190,7 @@ pub async fn embed_project(run: &RunContext<'_>) -> Result<RunReport, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     index_state::acquire_fence(&mut tx, run.fence).await?;
     tx.commit().await?;
-    vectors::note_words_ready(run).await?;
+    vectors::report_lexical_ready(run).await?;
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
     vectors::ensure_hnsw_index(run).await?;
@@ -210,7 +211,6 @@ pub async fn embed_project(run: &RunContext<'_>) -> Result<RunReport, Fault> {
     })
 }
 
-/// The notes of the report.
 fn report_notes(run: &RunContext<'_>, repository: &OpenedRepository, note: Option<String>) -> Vec<String> {
     let mut notes: Vec<String> = note.into_iter().collect();
     if repository.outdated && run.options.mode != Mode::All {
@@ -228,8 +228,8 @@ fn report_notes(run: &RunContext<'_>, repository: &OpenedRepository, note: Optio
     notes
 }
 
-/// Removes names without chunks. Done only when everything is read again, because finding them reads all facts and keeping them costs
-/// little.
+/// Removes names without chunks. Only runs that read all files do this, because it reads all facts, and unused names
+/// cost little.
 async fn remove_orphan_names(run: &RunContext<'_>) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let removed = names::remove_orphans(&mut tx, run.fence).await?;
@@ -242,7 +242,7 @@ pub(super) fn seconds_since(run: &RunContext<'_>, started: Instant) -> f64 {
     (run.clock.instant().duration_since(started).as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// Whether rows that depend on all files must be rebuilt, because of this run or of one that died before it rebuilt them.
+/// Returns whether rows that depend on all files must be rebuilt, because of this run or of a killed one.
 async fn is_derived_due(run: &RunContext<'_>, repository_id: i64) -> Result<bool, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let due = repositories::is_derived_due(&mut tx, repository_id).await?;
@@ -263,7 +263,7 @@ pub(super) async fn open_repository(
     let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
     let versions_before = known.as_ref().map_or(versions, |known| known.versions);
     let commit = known.as_ref().and_then(|known| known.commit.clone());
-    let before = match known.as_ref().map_or(RepositoryState::New, |known| known.state) {
+    let state_before = match known.as_ref().map_or(RepositoryState::New, |known| known.state) {
         // If the process of a first run died, the repository is still new; after a later run its state is unknown.
         RepositoryState::Indexing if is_new => RepositoryState::New,
         RepositoryState::Indexing => RepositoryState::Failed,
@@ -278,10 +278,10 @@ pub(super) async fn open_repository(
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
     tx.commit().await?;
-    Ok(OpenedRepository { id, name, is_new, before, outdated, versions, versions_before, commit })
+    Ok(OpenedRepository { id, name, is_new, state_before, outdated, versions, versions_before, commit })
 }
 
-/// The folder's name, with a number if another repository of the project already has that name.
+/// Returns the folder's name, with a number if another repository of the project already has that name.
 async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
     let folder =
         root.file_name().map_or_else(|| "repository".into(), |name| name.to_string_lossy().into_owned());
@@ -294,7 +294,7 @@ async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
 /// Rejects a directory without any file to index, before a workspace is provisioned for it. Blocks.
 ///
 /// # Errors
-/// `INVALID_REQUEST` if there is none; faults of the walk if the root cannot be read.
+/// `INVALID_REQUEST` if there is no file to index; faults of the walk if the root cannot be read.
 pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fault> {
     let walked = walk::walk(root, &settings.into(), &|| false)?;
     if !walked.entries.is_empty() {
@@ -306,8 +306,8 @@ pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fau
 }
 
 async fn walk_blocking(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
-    let (root, settings, stops) = (run.root.to_owned(), run.config.indexing.clone(), run.stops());
-    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &(&settings).into(), &stops));
+    let (root, settings, must_stop) = (run.root.to_owned(), run.config.indexing.clone(), run.stop_check());
+    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &(&settings).into(), &must_stop));
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 
@@ -367,7 +367,7 @@ pub(super) async fn remove_files(run: &RunContext<'_>, ids: &[i64]) -> Result<i6
 pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = run.begin_batch().await?;
     let mut state = index_state::read(&mut tx).await?;
-    // May also be due because an earlier run died after it wrote files.
+    // May also be due because an earlier run was killed after it had written files.
     if state.statistics_due {
         state = index_state::publish(&mut tx, run.fence).await?;
         if statistics_are_stale(&state) {
@@ -379,12 +379,12 @@ pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) ->
     if changed_chunks > 0 {
         vectors::limit_orphans(run, state.chunks).await?;
     }
-    run.store.require_room().await?;
+    run.store.require_disk_space().await?;
     lexical::ensure_terms_index(run.store, run.project, run.fence, run.maintenance_memory_mb()).await?;
     Ok(())
 }
 
-/// Whether document frequencies should be rebuilt: they may be off by more than 1/50, or rebuilding is cheap.
+/// Returns whether to rebuild document frequencies: more than 1/50 of the chunks changed, or rebuilding is cheap.
 fn statistics_are_stale(state: &IndexState) -> bool {
     const CHEAP_CHUNKS: i64 = 5_000;
     state.chunks <= CHEAP_CHUNKS
@@ -423,7 +423,7 @@ pub(super) async fn store_report(
     tx.commit().await
 }
 
-/// Searchable files whose facts could not be read, by reason.
+/// Returns the searchable files whose facts could not be read, by reason.
 pub(super) async fn facts_missing(
     run: &RunContext<'_>,
     repository_id: i64,
@@ -434,27 +434,27 @@ pub(super) async fn facts_missing(
     Ok(missing.into_iter().map(SkippedFiles::from).collect())
 }
 
-/// Records that a run failed or was cancelled. A first run without any result leaves no empty repository behind; otherwise committed
-/// rows stay searchable. Cancellation restores the previous state. After a lost database or a full disk nothing is recorded, because the
-/// job is retried.
+/// Records that a run failed or was cancelled. After a first run without any rows the repository is deleted; otherwise
+/// committed rows stay searchable. Cancellation restores the previous state. After a database outage or with a full
+/// disk nothing is recorded, because the job is retried.
 pub(super) async fn record_failure(run: &RunContext<'_>, repository: &OpenedRepository, fault: &Fault) {
-    if is_transient(fault) || is_short(fault) || is_full(fault) {
+    if is_transient(fault) || is_disk_space_fault(fault) || is_full(fault) {
         return;
     }
     let closing = async {
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-        let empty = files::totals(&mut tx, Some(repository.id)).await?.chunks == 0;
-        if repository.is_new && empty {
+        let is_empty = files::totals(&mut tx, Some(repository.id)).await?.chunks == 0;
+        if repository.is_new && is_empty {
             repositories::delete(&mut tx, run.fence, repository.id).await?;
         } else if fault.code == ErrorCode::Cancelled {
-            repositories::set_stopped(&mut tx, run.fence, repository.id, repository.before).await?;
+            repositories::set_stopped(&mut tx, run.fence, repository.id, repository.state_before).await?;
         } else {
             repositories::set_state(&mut tx, run.fence, repository.id, RepositoryState::Failed).await?;
         }
         tx.commit().await
     };
     if let Err(fault) = closing.await {
-        // The run's own fault is what the caller gets; losing the fence, for one, ends both.
+        // The caller gets the fault of the run. For example after the fence is lost, both the run and this write fail.
         tracing::debug!(%fault, "the failure of a run could not be recorded");
     }
 }

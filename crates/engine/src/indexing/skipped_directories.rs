@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::file::SkipReason;
-use platform::beneath::Folder;
+use platform::safe_open::Folder;
 
 /// Names of directories with vendored projects.
 const VENDORED_NAMES: &[&str] = &[
@@ -21,8 +21,8 @@ const VENDORED_NAMES: &[&str] = &[
     "deps.bundle",
 ];
 
-/// Names of directories with generated files.
-const GENERATED_NAMES: &[&str] = &[
+/// Names of directories in which tools keep files of their own.
+const TOOL_DIRECTORY_NAMES: &[&str] = &[
     "__pycache__",
     ".tox",
     ".nox",
@@ -46,31 +46,32 @@ const GENERATED_NAMES: &[&str] = &[
     ".bzr",
     "DerivedData",
     "htmlcov",
-    "bazel-bin",
-    "bazel-out",
-    "bazel-testlogs",
 ];
 
-/// Why the directory `name`, open as `folder`, is skipped, if it is. `depth` is 1 for a directory in the root.
+/// Returns the reason to skip the directory `name`, open as `folder`; `None` to walk it. `depth` is 1 for a directory
+/// in the root.
 pub(super) fn skip_reason(folder: &Folder, name: &str, depth: usize) -> Option<SkipReason> {
-    let holds = |file: &str| folder.kind(file).is_some();
-    if VENDORED_NAMES.contains(&name) || holds("pyvenv.cfg") {
+    let contains = |entry: &str| folder.entry_kind(entry).is_some();
+    if VENDORED_NAMES.contains(&name) || contains("pyvenv.cfg") {
         return Some(SkipReason::Vendored);
     }
-    // `vendor` may be an ordinary word of the project, so below the root it needs a marker file of a package manager.
-    let marks = ["modules.txt", "autoload.php", "bundle", "cache", ".package-cache"];
-    if name == "vendor" && (depth == 1 || marks.iter().any(|mark| holds(mark))) {
+    // Projects use the name `vendor` for other things too, so unless it is directly in the root, it must contain an entry that a
+    // package manager leaves there.
+    let package_manager_entries = ["modules.txt", "autoload.php", "bundle", "cache", ".package-cache"];
+    if name == "vendor" && (depth == 1 || package_manager_entries.iter().any(|entry| contains(entry))) {
         return Some(SkipReason::Vendored);
     }
-    if GENERATED_NAMES.contains(&name) || has_cache_tag(folder) {
+    if TOOL_DIRECTORY_NAMES.contains(&name) || has_cache_tag(folder) {
         return Some(SkipReason::Generated);
     }
-    folder.is_of_the_kernel().then_some(SkipReason::NotRegular)
+    folder.is_kernel_file_system().then_some(SkipReason::NotRegular)
 }
 
-/// Whether a directory is marked as a cache (bford.info/cachedir), as build outputs of cargo and other tools are.
+/// Returns whether a directory is marked as a cache (bford.info/cachedir), as the build directories of cargo and other
+/// tools are.
 fn has_cache_tag(folder: &Folder) -> bool {
     const SIGNATURE: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
     let mut start = [0; SIGNATURE.len()];
-    folder.file("CACHEDIR.TAG").is_ok_and(|mut tag| tag.read_exact(&mut start).is_ok()) && start == *SIGNATURE
+    let is_read = folder.open_file("CACHEDIR.TAG").is_ok_and(|mut tag| tag.read_exact(&mut start).is_ok());
+    is_read && start == *SIGNATURE
 }

@@ -39,7 +39,7 @@ pub(super) async fn embed_pending(run: &RunContext<'_>) -> Result<Embedded, Faul
     });
     let started = run.clock.instant();
     let mut after: Option<Vec<u8>> = None;
-    let mut size = FIRST_BATCH_TEXTS;
+    let mut batch_texts = FIRST_BATCH_TEXTS;
     loop {
         let page = pending_page(run, after.as_deref()).await?;
         let Some(last) = page.last() else {
@@ -49,11 +49,11 @@ pub(super) async fn embed_pending(run: &RunContext<'_>) -> Result<Embedded, Faul
         after = Some(last.hash.clone());
         let mut rest = page.as_slice();
         while !rest.is_empty() {
-            let part;
-            (part, rest) = rest.split_at(size.min(rest.len()));
-            size = (size * 2).min(BATCH_TEXTS);
-            let vectors = embed_batch(run, embedder, part).await?;
-            let hashes: Vec<Vec<u8>> = part.iter().map(|text| text.hash.clone()).collect();
+            let batch;
+            (batch, rest) = rest.split_at(batch_texts.min(rest.len()));
+            batch_texts = (batch_texts * 2).min(BATCH_TEXTS_MAX);
+            let vectors = embed_batch(run, embedder, batch).await?;
+            let hashes: Vec<Vec<u8>> = batch.iter().map(|text| text.hash.clone()).collect();
             let mut tx = run.begin_batch().await?;
             vectors::insert(&mut tx, run.fence, &hashes, &vectors).await?;
             tx.commit().await?;
@@ -72,7 +72,7 @@ pub(super) async fn embed_pending(run: &RunContext<'_>) -> Result<Embedded, Faul
 ///
 /// # Errors
 /// Storage faults.
-pub(super) async fn note_words_ready(run: &RunContext<'_>) -> Result<(), Fault> {
+pub(super) async fn report_lexical_ready(run: &RunContext<'_>) -> Result<(), Fault> {
     let pending = count_pending(run).await?;
     run.progress.update(|progress| {
         progress.words_ready = true;
@@ -84,13 +84,14 @@ pub(super) async fn note_words_ready(run: &RunContext<'_>) -> Result<(), Fault> 
 /// Separates the parts of a passage's header line.
 pub const HEADER_SEPARATOR: &str = " · ";
 
-/// Number of texts embedded and committed together: a few seconds of work, so that a crash loses little and progress is visible, but
-/// enough to keep all cores busy.
-const BATCH_TEXTS: usize = 128;
+/// The most texts that are embedded and committed together: a few seconds of work, so that a crash loses little and
+/// progress is visible, but enough to keep all cores busy.
+const BATCH_TEXTS_MAX: usize = 128;
 /// Size of the first batch. Batches double up to the maximum, so that the rate is known early.
 const FIRST_BATCH_TEXTS: usize = 4;
 
-/// Estimates the seconds left from the rate so far. Texts are ordered by hash, so later ones are not systematically slower.
+/// Estimates the remaining seconds from the rate so far. Texts are ordered by hash, so later ones are not
+/// systematically slower.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -102,15 +103,15 @@ fn seconds_left(elapsed: Duration, done: u64, total: u64) -> Option<u64> {
         .then(|| (elapsed.as_secs_f64() * total.saturating_sub(done) as f64 / done as f64).ceil() as u64)
 }
 
-/// Limits the vectors of removed texts. They are kept so that text which returns (another branch, an undo) needs no embedding, until
-/// they outnumber the chunks.
+/// Limits the number of vectors of removed texts. Such vectors are kept until they outnumber the chunks, because texts
+/// often return (after an undo, on another branch).
 ///
 /// # Errors
 /// `ILLEGAL_STATE` if the fence is lost; storage faults.
 pub(super) async fn limit_orphans(run: &RunContext<'_>, chunks: i64) -> Result<(), Fault> {
-    const KEPT_ANYWAY: i64 = 10_000;
+    const ALWAYS_KEPT: i64 = 10_000;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    if vectors::are_more_than(&mut tx, 2 * chunks + KEPT_ANYWAY).await? {
+    if vectors::are_more_than(&mut tx, 2 * chunks + ALWAYS_KEPT).await? {
         let removed = vectors::remove_orphans(&mut tx, run.fence).await?;
         tracing::info!(removed, "removed vectors of removed texts");
     }
@@ -140,7 +141,7 @@ async fn record_complete(run: &RunContext<'_>) -> Result<(), Fault> {
     tx.commit().await
 }
 
-/// The next page of texts without a vector, after the hash `after`.
+/// Returns the next page of texts without a vector, after the hash `after`.
 ///
 /// # Errors
 /// Storage faults.
@@ -158,11 +159,11 @@ pub(super) async fn pending_page(
 async fn embed_batch(
     run: &RunContext<'_>,
     embedder: &Arc<dyn Embedder>,
-    part: &[PendingText],
+    batch: &[PendingText],
 ) -> Result<Vec<Vec<f32>>, Fault> {
-    let texts: Vec<String> = part.iter().map(passage).collect();
-    let (embedder, stops) = (Arc::clone(embedder), run.stops());
-    let embedding = tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &stops));
+    let texts: Vec<String> = batch.iter().map(passage).collect();
+    let (embedder, must_stop) = (Arc::clone(embedder), run.stop_check());
+    let embedding = tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &must_stop));
     let vectors =
         embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
@@ -174,7 +175,7 @@ async fn embed_batch(
     vectors
 }
 
-/// The input of the model for a chunk: a header line with its location, then the text.
+/// Returns the input of the model for a chunk: a header line with path, name and signature, then the text.
 ///
 /// The header improves NDCG@10 by 0.01 to 0.03.
 #[must_use]

@@ -1,5 +1,5 @@
-//! The versions that determine rows besides a file's text: program parts, rules, dictionary and settings. Files that were indexed with
-//! other versions are read again.
+//! The versions that determine rows besides a file's text: of program parts, rules, dictionary and settings. Files that
+//! were indexed with other versions are read again.
 
 use super::context::RunContext;
 use super::risk::RiskRules;
@@ -8,7 +8,7 @@ use contract::config;
 use languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use store::Versions;
 
-/// The versions of this run.
+/// Returns the versions of this run.
 pub(super) fn run_versions(run: &RunContext<'_>, rules: &RiskRules) -> Versions {
     Versions {
         chunker: CHUNKER_VERSION,
@@ -20,16 +20,16 @@ pub(super) fn run_versions(run: &RunContext<'_>, rules: &RiskRules) -> Versions 
     }
 }
 
-/// Fingerprint of the settings that affect rows, so that for example a raised limit or enabled redaction also applies to files that are
-/// already stored.
+/// Returns the fingerprint of the settings that affect rows, so that for example a raised limit or enabled redaction
+/// also applies to stored files.
 fn settings_fingerprint(settings: &config::Indexing) -> [u8; 32] {
     let redaction = if settings.redact_secrets { REDACTION_VERSION } else { 0 };
-    let shaped_by = (
+    let relevant = (
         (settings.file_bytes_max, settings.line_bytes_mean_max),
         (settings.chunk_chars_target, settings.chunk_chars_max, settings.chunks_per_file_max),
         (settings.history, settings.churn_commits),
         settings.parse_memory_bytes,
         redaction,
     );
-    *blake3::hash(format!("{shaped_by:?}").as_bytes()).as_bytes()
+    *blake3::hash(format!("{relevant:?}").as_bytes()).as_bytes()
 }

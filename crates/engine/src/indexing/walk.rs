@@ -1,4 +1,4 @@
-//! Walks a repository: finds its own regular files, without ignored, vendored and generated ones.
+//! Walks a repository: finds its regular files, without ignored, vendored and generated ones.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use super::ignored::{GIT_DIR, IgnoreRules};
 use super::skipped_directories::skip_reason;
 use contract::config;
 use contract::{ErrorCode, Fault};
-use platform::beneath::{Facts, Folder, Kind, Named};
+use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata, Folder};
 
 /// Longest path below the root, in bytes: index entries in Postgres are limited to about 2,700 bytes.
 const PATH_BYTES_MAX: usize = 2_000;
@@ -58,7 +58,6 @@ pub(super) struct WalkedFile {
 pub(super) struct SkippedPath {
     /// Path below the root with `/`; lossy if the name is not UTF-8.
     pub(super) path: String,
-    /// Why.
     pub(super) reason: SkipReason,
 }
 
@@ -71,15 +70,15 @@ pub(super) struct WalkResult {
     pub(super) skipped: Vec<SkippedPath>,
     /// Total number of skipped paths.
     pub(super) skipped_count: usize,
-    /// Why the walk is incomplete, one sentence each. If not empty, a file that is missing from `entries` may still exist, so nothing
-    /// may be deleted.
+    /// Reasons why the walk is incomplete, one sentence each. If there is any, a file that is missing from `entries`
+    /// may still exist, so no file may be deleted from the index.
     pub(super) incomplete: Vec<String>,
     /// Notes about rejected ignore files, one sentence each.
     pub(super) notes: Vec<String>,
 }
 
 impl WalkResult {
-    /// Whether every directory was seen.
+    /// Returns whether every directory was read completely.
     #[must_use]
     pub(super) fn is_complete(&self) -> bool {
         self.incomplete.is_empty()
@@ -116,11 +115,11 @@ pub(super) fn walk_with_directories(
     on_directory: &mut dyn FnMut(&Path),
 ) -> Result<WalkResult, Fault> {
     let folder = Folder::open(root).map_err(root_fault)?;
-    if folder.is_of_the_kernel() {
+    if folder.is_kernel_file_system() {
         return Err(Fault::new(ErrorCode::Forbidden, "The directory is a pseudo file system of the kernel.")
             .with_hint("Choose the directory of a repository."));
     }
-    let mut walking = Walker {
+    let mut walker = Walker {
         root,
         limits,
         deadline: Instant::now() + limits.time_max,
@@ -130,8 +129,8 @@ pub(super) fn walk_with_directories(
         walk: WalkResult::default(),
     };
     // If the walk stopped early, `incomplete` has the reason.
-    let _ = walking.walk_directory(&folder, "", 0)?;
-    let Walker { mut walk, rules, .. } = walking;
+    let _ = walker.walk_directory(&folder, "", 0)?;
+    let Walker { mut walk, rules, .. } = walker;
     walk.notes = rules.into_notes();
     walk.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     walk.skipped.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -162,7 +161,7 @@ impl Walker<'_> {
     ) -> Result<ControlFlow<()>, Fault> {
         let here = self.root.join(path);
         (self.on_directory)(&here);
-        let (mut entries, all) = match folder.entries(self.entries_max()) {
+        let (mut entries, is_complete) = match folder.entries(self.entries_max()) {
             Ok(read) => read,
             Err(error) if depth == 0 => return Err(root_fault(error)),
             Err(error) => {
@@ -175,7 +174,7 @@ impl Walker<'_> {
         let mut flow =
             entries.into_iter().try_for_each(|entry| self.visit_entry(folder, path, &entry, depth + 1));
         self.rules.leave();
-        if !all && flow.is_continue() {
+        if !is_complete && flow.is_continue() {
             flow = self.stop(format!("`{}` has too many entries.", display_path(path)));
         }
         Ok(flow)
@@ -186,7 +185,13 @@ impl Walker<'_> {
         self.limits.files_max.saturating_mul(2).saturating_add(1000)
     }
 
-    fn visit_entry(&mut self, parent: &Folder, above: &str, entry: &Named, depth: usize) -> ControlFlow<()> {
+    fn visit_entry(
+        &mut self,
+        parent: &Folder,
+        parent_path: &str,
+        entry: &DirectoryEntry,
+        depth: usize,
+    ) -> ControlFlow<()> {
         if (self.cancelled)() {
             return self.stop("The walk was cancelled.".to_owned());
         }
@@ -197,10 +202,10 @@ impl Walker<'_> {
         if entry.name == GIT_DIR {
             return ControlFlow::Continue(());
         }
-        let is_folder = entry.kind == Kind::Folder;
+        let is_folder = entry.kind == EntryKind::Folder;
         let name = entry.name.to_string_lossy();
-        let path = if above.is_empty() { name.to_string() } else { format!("{above}/{name}") };
-        if self.rules.is_ignored(&self.root.join(above).join(&entry.name), is_folder) {
+        let path = if parent_path.is_empty() { name.to_string() } else { format!("{parent_path}/{name}") };
+        if self.rules.is_ignored(&self.root.join(parent_path).join(&entry.name), is_folder) {
             return ControlFlow::Continue(());
         }
         if is_folder {
@@ -214,14 +219,14 @@ impl Walker<'_> {
         &mut self,
         parent: &Folder,
         path: String,
-        entry: &Named,
+        entry: &DirectoryEntry,
         depth: usize,
     ) -> ControlFlow<()> {
         let Some(name) = entry.name.to_str() else {
             self.walk.skip(format!("{path}/"), SkipReason::NameNotUtf8);
             return ControlFlow::Continue(());
         };
-        let folder = match parent.folder(name) {
+        let folder = match parent.open_folder(name) {
             Ok(folder) => folder,
             Err(error) => {
                 self.record_unreadable(&path, &error);
@@ -238,16 +243,16 @@ impl Walker<'_> {
         self.walk_directory(&folder, &path, depth).unwrap_or(ControlFlow::Continue(()))
     }
 
-    fn visit_file(&mut self, parent: &Folder, path: String, entry: &Named) -> ControlFlow<()> {
+    fn visit_file(&mut self, parent: &Folder, path: String, entry: &DirectoryEntry) -> ControlFlow<()> {
         let reason = match entry.kind {
-            Kind::Link => Some(SkipReason::Link),
-            Kind::Other | Kind::Folder => Some(SkipReason::NotRegular),
-            Kind::File if entry.name.to_str().is_none() => Some(SkipReason::NameNotUtf8),
-            Kind::File => (path.len() > PATH_BYTES_MAX).then_some(SkipReason::PathTooLong),
+            EntryKind::Link => Some(SkipReason::Link),
+            EntryKind::Other | EntryKind::Folder => Some(SkipReason::NotRegular),
+            EntryKind::File if entry.name.to_str().is_none() => Some(SkipReason::NameNotUtf8),
+            EntryKind::File => (path.len() > PATH_BYTES_MAX).then_some(SkipReason::PathTooLong),
         };
-        match (reason, parent.facts(&entry.name)) {
+        match (reason, parent.metadata(&entry.name)) {
             (Some(reason), _) => self.walk.skip(path, reason),
-            (None, Ok(Facts { bytes, modified_ns })) => {
+            (None, Ok(FileMetadata { bytes, modified_ns })) => {
                 if self.walk.entries.len() >= self.limits.files_max {
                     return self.stop(format!("There are more than {} files.", self.limits.files_max));
                 }
@@ -258,8 +263,8 @@ impl Walker<'_> {
         ControlFlow::Continue(())
     }
 
-    fn stop(&mut self, why: String) -> ControlFlow<()> {
-        self.walk.incomplete.push(why);
+    fn stop(&mut self, reason: String) -> ControlFlow<()> {
+        self.walk.incomplete.push(reason);
         ControlFlow::Break(())
     }
 
@@ -267,8 +272,8 @@ impl Walker<'_> {
     fn record_unreadable(&mut self, path: &str, error: &io::Error) {
         let gone = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         if !gone && self.walk.incomplete.len() < INCOMPLETE_REASONS_MAX {
-            let (path, what) = (display_path(path), error.kind());
-            self.walk.incomplete.push(format!("`{path}` could not be read: {what}."));
+            let (path, reason) = (display_path(path), error.kind());
+            self.walk.incomplete.push(format!("`{path}` could not be read: {reason}."));
         }
     }
 }
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn ignore_files_count_at_every_level_without_git() {
+    fn ignore_files_apply_at_every_level_without_git() {
         let root = tree(&[
             (".gitignore", "*.log\n/out\n"),
             ("a.log", ""),
@@ -346,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_the_work_tree_above_count_and_others_do_not() {
+    fn rules_above_the_root_apply_only_within_its_git_repository() {
         let outer = tree(&[(".gitignore", "*.txt\n"), ("repo/a.txt", ""), ("repo/a.rs", "")]);
         assert_eq!(paths(&walked(&outer.path().join("repo"))), ["a.rs", "a.txt"]);
         fs::create_dir(outer.path().join(".git")).unwrap();
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn work_of_others_is_left_out_with_a_reason() {
+    fn vendored_and_generated_directories_are_skipped_with_a_reason() {
         let tag = "Signature: 8a477f597d28d172789f06886806bc55\n";
         let root = tree(&[
             ("node_modules/x/index.js", ""),
@@ -389,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn links_pipes_and_odd_names_are_not_entries() {
+    fn links_pipes_and_invalid_names_are_skipped() {
         let outside = tree(&[("password", "")]);
         let root = tree(&[("a.rs", "")]);
         let at = |name: &str| root.path().join(name);
@@ -415,39 +420,39 @@ mod tests {
     }
 
     #[test]
-    fn hostile_ignore_files_are_not_read_and_that_is_told() {
+    fn unsafe_ignore_files_are_not_read_and_cause_a_note() {
         let secret = tree(&[("rules", "*.rs\n")]);
         for file in [".gitignore", ".pairofcleatsignore", ".git/info/exclude", "deep/.gitignore"] {
-            let told = |root: &Path, why: &str| {
+            let assert_note = |root: &Path, reason: &str| {
                 let walk = walked(root);
                 assert!(paths(&walk).contains(&"a.rs"), "{file}: {walk:?}");
                 let [note] = walk.notes.as_slice() else { panic!("{file}: {:?}", walk.notes) };
-                assert!(note.contains(file) && note.contains(why), "{note}");
+                assert!(note.contains(file) && note.contains(reason), "{note}");
                 assert!(walk.is_complete());
             };
-            let made = || tree(&[("a.rs", ""), (".git/info/x", ""), ("deep/b.rs", "")]);
-            let root = made();
+            let repository = || tree(&[("a.rs", ""), (".git/info/x", ""), ("deep/b.rs", "")]);
+            let root = repository();
             symlink("/dev/zero", root.path().join(file)).unwrap();
-            told(root.path(), "symbolic link");
-            let root = made();
+            assert_note(root.path(), "symbolic link");
+            let root = repository();
             symlink(secret.path().join("rules"), root.path().join(file)).unwrap();
-            told(root.path(), "symbolic link");
-            let root = made();
+            assert_note(root.path(), "symbolic link");
+            let root = repository();
             rustix::fs::mkfifoat(rustix::fs::CWD, root.path().join(file), rustix::fs::Mode::RWXU).unwrap();
-            told(root.path(), "not a regular file");
-            let root = made();
+            assert_note(root.path(), "not a regular file");
+            let root = repository();
             fs::write(root.path().join(file), "*.rs\n".repeat(100_000)).unwrap();
-            told(root.path(), "exceeds");
+            assert_note(root.path(), "exceeds");
         }
         let root = tree(&[("a.rs", "")]);
         fs::create_dir(root.path().join(".git")).unwrap();
         symlink(secret.path(), root.path().join(".git/info")).unwrap();
         fs::write(secret.path().join("exclude"), "*.rs\n").unwrap();
-        assert_eq!(paths(&walked(root.path())), ["a.rs"], "nor through a linked directory");
+        assert_eq!(paths(&walked(root.path())), ["a.rs"], "not read through a linked directory either");
     }
 
     #[test]
-    fn rules_are_gits() {
+    fn rules_have_the_semantics_of_git() {
         let root = tree(&[
             (".gitignore", "\u{feff}*.tmp\n# none\n\\#real\nbuild/\n!keep.tmp\n/top.rs\n"),
             ("a.tmp", ""),
@@ -456,9 +461,10 @@ mod tests {
             ("top.rs", ""),
             ("deep/top.rs", ""),
             ("deep/build/x.rs", ""),
-            // A file of that name is no directory.
+            // The rule `build/` does not apply to a file.
             ("other/build", ""),
-            // Another repository: git's rules from above do not reach into it, ours do.
+            // In a nested git repository, git's rules of the directories above do not apply, but those of `IGNORE_FILE`
+            // do.
             ("nested/.git/HEAD", ""),
             ("nested/b.tmp", ""),
             ("nested/c.own", ""),
@@ -472,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_told() {
+    fn limits_are_enforced_and_reported() {
         let root = tree(&[("1/2/3/deep.rs", ""), ("1/a.rs", ""), ("b.rs", ""), ("c.rs", "")]);
         let shallow = walk(root.path(), &WalkLimits { depth_max: 2, ..LIMITS }, &|| false).unwrap();
         assert_eq!(paths(&shallow), ["1/a.rs", "b.rs", "c.rs"]);
@@ -486,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_carry_size_and_time() {
+    fn entries_have_size_and_time() {
         let root = tree(&[("a.rs", "12345")]);
         let entry = &walked(root.path()).entries[0];
         let metadata = fs::metadata(root.path().join("a.rs")).unwrap();
@@ -504,14 +510,14 @@ mod tests {
         assert_eq!(code(Path::new("/proc/1")), ErrorCode::Forbidden);
     }
 
-    /// Root reads everything, so there the test runs itself again as nobody.
+    /// Root can read every directory, so the test runs itself again as an unprivileged user if it runs as root.
     #[test]
     fn an_unreadable_directory_makes_the_walk_incomplete() {
         let root = tree(&[("a.rs", ""), ("closed/b.rs", "")]);
         let closed = root.path().join("closed");
         if rustix::process::geteuid().is_root() {
             let test = "indexing::walk::tests::an_unreadable_directory_makes_the_walk_incomplete";
-            // A copy: the original can be below a directory that only root enters.
+            // Uses a copy, because the original may be below a directory that only root can enter.
             let program = root.path().join("walk-test");
             fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
             fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -523,16 +529,16 @@ mod tests {
                 .current_dir("/")
                 .output()
                 .unwrap();
-            let told = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && stdout.contains("1 passed"), "{output:?}");
             return;
         }
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let walk = walked(root.path());
-        let whole = super::walk(&closed, &LIMITS, &|| false).map(drop).unwrap_err();
+        let root_fault = super::walk(&closed, &LIMITS, &|| false).map(drop).unwrap_err();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(paths(&walk), ["a.rs"]);
         assert_eq!(walk.incomplete, ["`closed` could not be read: permission denied."]);
-        assert_eq!(whole.code, ErrorCode::Forbidden);
+        assert_eq!(root_fault.code, ErrorCode::Forbidden);
     }
 }

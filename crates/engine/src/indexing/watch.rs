@@ -1,8 +1,8 @@
 //! Detects changes of a repository: file events trigger a scan, and the scan decides whether anything to index has changed.
 //!
-//! Only directories that the walk enters are watched, so build outputs cost nothing. An event means only "scan again": a thousand
-//! events equal one, and so does an overflowed event queue. A scan results in one hash over the files and HEAD, so changes of skipped
-//! files have no effect.
+//! Only directories that the walk enters are watched, so build outputs cost nothing. An event only causes a scan, so
+//! many events have the same effect as one or as an overflowed event queue. A scan results in one hash over the indexed
+//! files and HEAD, so changes of skipped files have no effect.
 
 use std::collections::HashSet;
 use std::io;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use super::walk::{WalkResult, walk_with_directories};
 use contract::config;
 use contract::{ErrorCode, Fault};
-use history::{Head, Place};
+use history::{GitDirectory, Head};
 use tenancy::RepositoryRoot;
 
 /// Maximum number of consecutive scans that find new directories.
@@ -32,19 +32,19 @@ pub struct RepositoryWatch {
     directories_max: usize,
     changes: Changes,
     watcher: Option<RecommendedWatcher>,
-    /// Why file events are not available, if they are not.
-    unwatched: Option<String>,
+    /// The reason if file events are unavailable.
+    events_unavailable: Option<String>,
 }
 
 /// The result of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeScan {
-    /// Hash of the files and HEAD; unchanged as long as there is nothing new to index.
+    /// Hash of the indexed files and HEAD; equal hashes mean that there is nothing new to index.
     pub state: [u8; 32],
     /// Number of directories.
     pub directories: usize,
-    /// Why file events are not available, if they are not; then the caller has to poll.
-    pub unwatched: Option<String>,
+    /// The reason if file events are unavailable; the caller must then poll.
+    pub events_unavailable: Option<String>,
 }
 
 /// Signals changes of a repository; clones share the signal.
@@ -55,26 +55,34 @@ pub struct Changes(Arc<ChangeSignal>);
 struct ChangeSignal {
     changed: Notify,
     events: AtomicU64,
-    /// The watches no longer match the tree and must be set up again.
+    /// Whether the watches no longer match the tree and must be set up again.
     reset: AtomicBool,
     watched: Mutex<WatchedPaths>,
 }
 
-/// The paths whose events count.
+/// The paths whose events cause a scan.
 #[derive(Default)]
 struct WatchedPaths {
     directories: HashSet<PathBuf>,
+    /// Directories with git references.
     git: Vec<PathBuf>,
 }
 
 impl RepositoryWatch {
-    /// A watch of the repository at `root`. It receives events only after the first [`RepositoryWatch::scan`].
+    /// Creates a watch of the repository at `root`. It receives events only after the first [`RepositoryWatch::scan`].
     #[must_use]
     pub fn new(root: RepositoryRoot, indexing: config::Indexing, directories_max: usize) -> Self {
-        Self { root, indexing, directories_max, changes: Changes::default(), watcher: None, unwatched: None }
+        Self {
+            root,
+            indexing,
+            directories_max,
+            changes: Changes::default(),
+            watcher: None,
+            events_unavailable: None,
+        }
     }
 
-    /// The signal of changes.
+    /// Returns the signal of changes.
     #[must_use]
     pub fn changes(&self) -> Changes {
         self.changes.clone()
@@ -103,15 +111,19 @@ impl RepositoryWatch {
             if cancelled() {
                 return Err(Fault::new(ErrorCode::Cancelled, "The scan of the repository was cancelled."));
             }
-            let place = self.place();
+            let git_directory = self.git_directory();
             let count = directories.len();
             // Scan again to find files that were created before their directory was watched.
-            if self.update_watches(directories, place.as_ref()) {
+            if self.update_watches(directories, git_directory.as_ref()) {
                 continue;
             }
-            let head = place.and_then(|place| place.head().ok().flatten());
+            let head = git_directory.and_then(|git_directory| git_directory.head().ok().flatten());
             let state = state_hash(&walked, head.as_ref());
-            return Ok(TreeScan { state, directories: count, unwatched: self.unwatched.clone() });
+            return Ok(TreeScan {
+                state,
+                directories: count,
+                events_unavailable: self.events_unavailable.clone(),
+            });
         }
         Err(Fault::new(
             ErrorCode::IllegalState,
@@ -120,34 +132,34 @@ impl RepositoryWatch {
         .with_hint("Wait until the program that creates them has finished."))
     }
 
-    fn place(&self) -> Option<Place> {
-        Place::find(self.root.path(), &|path| self.root.allowed().contains(path)).ok()
+    fn git_directory(&self) -> Option<GitDirectory> {
+        GitDirectory::find(self.root.path(), &|path| self.root.allowed().contains(path)).ok()
     }
 
     fn reset_watches(&mut self) {
         self.watcher = None;
-        self.unwatched = None;
+        self.events_unavailable = None;
         *self.changes.0.lock() = WatchedPaths::default();
     }
 
-    /// Watches exactly these directories; true if some of them are new.
-    fn update_watches(&mut self, directories: Vec<PathBuf>, place: Option<&Place>) -> bool {
-        if self.unwatched.is_some() {
+    /// Watches exactly these directories. Returns whether any of them is new.
+    fn update_watches(&mut self, directories: Vec<PathBuf>, git_directory: Option<&GitDirectory>) -> bool {
+        if self.events_unavailable.is_some() {
             return false;
         }
         if directories.len() > self.directories_max {
             self.disable_events(format!("it has more than {} directories", self.directories_max));
             return false;
         }
-        let git: Vec<PathBuf> = place.map(git_directories).unwrap_or_default();
-        let wanted: HashSet<PathBuf> = directories.into_iter().chain(git.iter().cloned()).collect();
+        let git: Vec<PathBuf> = git_directory.map(git_directories).unwrap_or_default();
+        let current: HashSet<PathBuf> = directories.into_iter().chain(git.iter().cloned()).collect();
         let (new, old) = {
             let mut watched = self.changes.0.lock();
             watched.git = git;
-            let old: Vec<PathBuf> = watched.directories.difference(&wanted).cloned().collect();
-            let new: Vec<PathBuf> = wanted.difference(&watched.directories).cloned().collect();
+            let old: Vec<PathBuf> = watched.directories.difference(&current).cloned().collect();
+            let new: Vec<PathBuf> = current.difference(&watched.directories).cloned().collect();
             // Updated before the watches are created, because events of unknown directories are ignored.
-            watched.directories = wanted;
+            watched.directories = current;
             (new, old)
         };
         match self.watch(&new, &old) {
@@ -159,9 +171,9 @@ impl RepositoryWatch {
         }
     }
 
-    fn disable_events(&mut self, why: String) {
+    fn disable_events(&mut self, reason: String) {
         self.reset_watches();
-        self.unwatched = Some(why);
+        self.events_unavailable = Some(reason);
     }
 
     fn watch(&mut self, new: &[PathBuf], old: &[PathBuf]) -> notify::Result<()> {
@@ -204,7 +216,7 @@ fn watch_one(watcher: &mut RecommendedWatcher, directory: &Path, mode: Recursive
     }
 }
 
-/// Whether the directory vanished or became unreadable after the walk; the next scan handles it.
+/// Returns whether the directory vanished or became unreadable after the walk; the next scan handles it.
 fn has_vanished(error: &notify::Error) -> bool {
     match &error.kind {
         notify::ErrorKind::PathNotFound => true,
@@ -234,18 +246,18 @@ fn failure_reason(error: &notify::Error) -> String {
     }
 }
 
-/// The directories that contain HEAD and the branches.
-fn git_directories(place: &Place) -> Vec<PathBuf> {
-    let (own, shared) = (place.own.clone(), place.common.clone());
-    let mut open = vec![shared.join("refs/heads")];
+/// Returns the directories that contain HEAD and the branches.
+fn git_directories(git_directory: &GitDirectory) -> Vec<PathBuf> {
+    let (own, shared) = (git_directory.git_dir.clone(), git_directory.common_dir.clone());
+    let mut pending = vec![shared.join("refs/heads")];
     let mut found = vec![own];
     if !found.contains(&shared) {
         found.push(shared);
     }
-    while let Some(directory) = open.pop() {
+    while let Some(directory) = pending.pop() {
         let Ok(entries) = directory.read_dir() else { continue };
         let below = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        open.extend(below.map(|entry| entry.path()));
+        pending.extend(below.map(|entry| entry.path()));
         found.push(directory);
         if found.len() >= REFERENCE_DIRECTORIES_MAX {
             break;
@@ -254,7 +266,7 @@ fn git_directories(place: &Place) -> Vec<PathBuf> {
     found
 }
 
-/// A hash over everything that determines the result of a run.
+/// Returns a hash over everything in the repository that determines the result of a run.
 fn state_hash(walked: &WalkResult, head: Option<&Head>) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
     for entry in &walked.entries {
@@ -272,12 +284,12 @@ fn state_hash(walked: &WalkResult, head: Option<&Head>) -> [u8; 32] {
 }
 
 impl Changes {
-    /// Waits for a change since the last time that this returned.
+    /// Waits for a change since the last return of this method.
     pub async fn changed(&self) {
         self.0.changed.notified().await;
     }
 
-    /// Number of events since the last call.
+    /// Returns the number of events since the last call.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.events.swap(0, Ordering::Relaxed)
@@ -296,7 +308,7 @@ impl Changes {
                 }
                 let moves =
                     matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
-                // A watch follows its directory when that is moved, not the path.
+                // A watch stays with a moved directory, not with the path.
                 if moves && event.paths.iter().any(|path| watched.directories.contains(path)) {
                     shared.reset.store(true, Ordering::Release);
                 }
@@ -314,7 +326,7 @@ impl ChangeSignal {
 }
 
 impl WatchedPaths {
-    /// Whether a change of the path can affect the repository.
+    /// Returns whether a change of the path can affect the index.
     fn contains(&self, path: &Path) -> bool {
         let parent = path.parent().unwrap_or(path);
         if let Some(git) = self.git.iter().find(|git| *git == parent || *git == path) {
@@ -324,11 +336,12 @@ impl WatchedPaths {
     }
 }
 
-/// Whether the path holds HEAD or a branch. Other files of git, and lock files, change often and are irrelevant.
+/// Returns whether the path is that of HEAD or a branch. Other files of git, and lock files, change often and are
+/// irrelevant.
 fn is_git_reference(directory: &Path, path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let of_references = directory.components().any(|part| part.as_os_str() == "refs");
-    matches!(name, "HEAD" | "packed-refs") || (of_references && !name.ends_with(".lock"))
+    let is_below_refs = directory.components().any(|part| part.as_os_str() == "refs");
+    matches!(name, "HEAD" | "packed-refs") || (is_below_refs && !name.ends_with(".lock"))
 }
 
 #[cfg(test)]
@@ -361,22 +374,26 @@ mod tests {
         watch.scan(&|| false).unwrap()
     }
 
-    async fn heard(watch: &RepositoryWatch) {
+    async fn wait_for_change(watch: &RepositoryWatch) {
         tokio::time::timeout(std::time::Duration::from_secs(60), watch.changes().changed()).await.unwrap();
     }
 
     #[tokio::test]
-    async fn the_state_is_that_of_the_files_that_are_indexed() {
+    async fn only_indexed_files_change_the_state() {
         let root = tree(&[("a.rs", "fn a() {}"), (".gitignore", "*.log\n"), ("node_modules/x/i.js", "")]);
         let mut watch = watch(root.path());
         let before = scan(&mut watch);
-        assert_eq!((before.directories, &before.unwatched), (1, &None), "node_modules is not watched");
+        assert_eq!(
+            (before.directories, &before.events_unavailable),
+            (1, &None),
+            "node_modules is not watched"
+        );
         std::fs::write(root.path().join("a.log"), "noise").unwrap();
-        heard(&watch).await;
-        assert_eq!(scan(&mut watch), before, "what is ignored is nothing new");
+        wait_for_change(&watch).await;
+        assert_eq!(scan(&mut watch), before, "ignored files do not change the state");
         std::fs::create_dir(root.path().join("deep")).unwrap();
         std::fs::write(root.path().join("deep/b.rs"), "fn b() {}").unwrap();
-        heard(&watch).await;
+        wait_for_change(&watch).await;
         let after = scan(&mut watch);
         assert_ne!(after.state, before.state);
         assert_eq!(after.directories, 2);
@@ -385,39 +402,39 @@ mod tests {
             .is_ok()
         {}
         std::fs::write(root.path().join("deep/c.rs"), "fn c() {}").unwrap();
-        heard(&watch).await;
+        wait_for_change(&watch).await;
     }
 
     #[tokio::test]
-    async fn a_tree_that_is_too_large_and_a_root_that_is_gone_are_told() {
+    async fn too_many_directories_and_a_missing_root_are_reported() {
         let root = tree(&[("a/x.rs", ""), ("b/x.rs", "")]);
         let mut narrow = RepositoryWatch::new(AllowedRoots::any().check(root.path()).unwrap(), settings(), 2);
-        assert!(scan(&mut narrow).unwatched.unwrap().contains("more than 2 directories"));
+        assert!(scan(&mut narrow).events_unavailable.unwrap().contains("more than 2 directories"));
         let mut watch = watch(root.path());
         let before = scan(&mut watch);
         let away = root.path().with_extension("away");
         std::fs::rename(root.path(), &away).unwrap();
-        heard(&watch).await;
+        wait_for_change(&watch).await;
         assert_eq!(watch.scan(&|| false).unwrap_err().code, ErrorCode::NotFound);
         std::fs::rename(&away, root.path()).unwrap();
-        assert_eq!(scan(&mut watch), before, "the same files are nothing new");
+        assert_eq!(scan(&mut watch), before, "the same files have the same state");
         while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().changed())
             .await
             .is_ok()
         {}
         std::fs::write(root.path().join("b/y.rs"), "").unwrap();
-        heard(&watch).await;
+        wait_for_change(&watch).await;
     }
 
     #[tokio::test]
-    async fn a_directory_that_was_replaced_is_watched_again() {
+    async fn a_replaced_directory_is_watched_again() {
         let root = tree(&[("a/x.rs", "1")]);
         let mut watch = watch(root.path());
         scan(&mut watch);
         for round in 0..3 {
             std::fs::rename(root.path().join("a"), root.path().join(format!("old-{round}"))).unwrap();
             std::fs::create_dir(root.path().join("a")).unwrap();
-            heard(&watch).await;
+            wait_for_change(&watch).await;
             scan(&mut watch);
             while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().changed())
                 .await
@@ -426,12 +443,12 @@ mod tests {
                 scan(&mut watch);
             }
             std::fs::write(root.path().join("a/y.rs"), "2").unwrap();
-            heard(&watch).await;
+            wait_for_change(&watch).await;
         }
     }
 
     #[test]
-    fn limits_of_the_machine_have_a_name() {
+    fn the_reason_names_the_exceeded_system_limit() {
         assert!(
             failure_reason(&notify::Error::new(notify::ErrorKind::MaxFilesWatch))
                 .contains("max_user_watches")
@@ -442,17 +459,18 @@ mod tests {
     }
 
     #[test]
-    fn git_is_heard_where_it_points_elsewhere() {
+    fn changes_of_git_references_are_relevant() {
         let watched = WatchedPaths {
             directories: ["/r", "/r/.git", "/r/.git/refs/heads"].map(PathBuf::from).into(),
             git: ["/r/.git", "/r/.git/refs/heads"].map(PathBuf::from).into(),
         };
-        let about = |path: &str| watched.contains(Path::new(path));
-        assert!(about("/r/a.rs") && about("/r/.git/HEAD") && about("/r/.git/refs/heads/main"));
-        for noise in
+        let is_relevant = |path: &str| watched.contains(Path::new(path));
+        assert!(is_relevant("/r/a.rs") && is_relevant("/r/.git/HEAD"));
+        assert!(is_relevant("/r/.git/refs/heads/main"));
+        for path in
             ["/r/.git/index", "/r/.git/HEAD.lock", "/r/.git/refs/heads/main.lock", "/r/target/x", "/x"]
         {
-            assert!(!about(noise), "{noise}");
+            assert!(!is_relevant(path), "{path}");
         }
     }
 }

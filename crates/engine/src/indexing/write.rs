@@ -1,4 +1,4 @@
-//! Writes prepared files in batches, which are limited by files, chunks and time; one transaction per batch.
+//! Writes prepared files in batches, one transaction each. A batch is limited by files, chunks and time.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use contract::{ErrorCode, Fault};
 use platform::failpoints;
 use store::{FileWrite, KnownNames, files, files::Touched, write_batch};
 
-/// Maximum number of prepared files that wait for the writer: enough to keep it busy, few enough to limit memory.
+/// Maximum number of prepared files that wait for the writer: enough to keep the writer busy, but few enough to limit
+/// memory.
 const PREPARED_FILES_MAX: usize = 64;
 
 /// Counts of written files.
@@ -25,7 +26,7 @@ pub(super) struct WriteCounts {
     /// Number of chunks written plus chunks removed.
     pub(super) changed_chunks: i64,
     /// Number of files whose content was unchanged.
-    pub(super) same_files: u64,
+    pub(super) unchanged_files: u64,
     /// Number of searchable files among those read.
     pub(super) searchable: u64,
     /// Number of redacted secrets.
@@ -36,8 +37,9 @@ pub(super) struct WriteCounts {
 struct FileBatch {
     files: Vec<FileWrite>,
     chunks: usize,
-    same: Vec<Touched>,
-    since: Option<Instant>,
+    unchanged: Vec<Touched>,
+    /// Time of the first file.
+    started: Option<Instant>,
 }
 
 /// Reads, chunks and writes the files `to_read`, committing batch by batch.
@@ -85,12 +87,12 @@ fn add_to_batch(
     skips: &mut SkipCounter,
     prepared: Prepared,
 ) {
-    batch.since.get_or_insert_with(Instant::now);
+    batch.started.get_or_insert_with(Instant::now);
     match prepared {
         Prepared::OtherMode => {}
         Prepared::Unchanged(touched) => {
             written.searchable += 1;
-            batch.same.push(touched);
+            batch.unchanged.push(touched);
         }
         Prepared::Changed { file, redacted } => {
             written.redacted += redacted;
@@ -107,8 +109,8 @@ fn add_to_batch(
 impl FileBatch {
     fn is_full(&self, run: &RunContext<'_>) -> bool {
         let limits = &run.config.indexing;
-        let age = self.since.map_or(Duration::ZERO, |since| since.elapsed());
-        self.files.len() + self.same.len() >= limits.batch_files
+        let age = self.started.map_or(Duration::ZERO, |started| started.elapsed());
+        self.files.len() + self.unchanged.len() >= limits.batch_files
             || self.chunks >= limits.batch_chunks
             || age >= Duration::from_millis(limits.batch_ms)
     }
@@ -121,20 +123,20 @@ async fn commit_batch(
     written: &mut WriteCounts,
     known: &mut KnownNames,
 ) -> Result<(), Fault> {
-    let FileBatch { files: changed, chunks, same, .. } = std::mem::take(batch);
-    if changed.is_empty() && same.is_empty() {
+    let FileBatch { files: changed, chunks, unchanged, .. } = std::mem::take(batch);
+    if changed.is_empty() && unchanged.is_empty() {
         return Ok(());
     }
     let mut tx = run.begin_batch().await?;
-    files::touch(&mut tx, run.fence, &same).await?;
+    files::touch(&mut tx, run.fence, &unchanged).await?;
     let rows = write_batch(&mut tx, run.fence, repository_id, &changed, known).await?;
     tx.commit().await?;
     failpoints::reach("index.batch_written");
     written.changed_files += changed.iter().filter(|file| file.skipped.is_none()).count() as u64;
     written.changed_chunks += rows.chunks + rows.chunks_removed;
-    written.same_files += same.len() as u64;
+    written.unchanged_files += unchanged.len() as u64;
     run.progress.update(|progress| {
-        progress.files_done += (changed.len() + same.len()) as u64;
+        progress.files_done += (changed.len() + unchanged.len()) as u64;
         progress.files_skipped += changed.iter().filter(|file| file.skipped.is_some()).count() as u64;
         progress.chunks += chunks as u64;
     });

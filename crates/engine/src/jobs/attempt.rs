@@ -1,5 +1,5 @@
-//! Runs a claimed job in this process: waits out database outages, stops the work when the job is cancelled, and gives the job
-//! up when it makes no progress.
+//! Runs a claimed job in this process: resumes it after database outages, stops it when it is cancelled, and returns it
+//! to the queue when it makes no progress.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::run::{
     OnCancel, POLL, RunControl, RunningJob, cancellation_fault, cancelled_fault, fault_to_json,
 };
 use contract::{ErrorCode, Fault};
-use platform::room::is_short;
+use platform::disk_space::is_disk_space_fault;
 use store::{Heartbeat, Outcome, is_full, is_transient};
 
 /// First and longest pause between attempts to reach a database that is unavailable; each pause is twice the previous one.
@@ -30,15 +30,15 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) enum ClaimResult {
     /// The job ended, or the caller should not wait for it any longer.
     Ended(Result<Value, Fault>),
-    /// The lease was lost or the job was given up, so another process may run it; the fault says why.
-    LeftToOthers(Fault),
+    /// The lease was lost or the job was given up, so another process may run it. The fault has the reason.
+    GivenUp(Fault),
 }
 
-/// How one attempt ended.
+/// Result of one attempt.
 enum AttemptEnd {
     /// The work returned.
     Returned(Result<Value, Fault>),
-    /// The work did not stop in time and was dropped, which rolls back its open transaction.
+    /// The work was told to stop, did not stop in time, and was dropped, which rolls back its open transaction.
     Dropped,
     /// The work made no progress for too long and was dropped.
     Stalled,
@@ -56,7 +56,8 @@ enum DatabaseWait {
     TimedOut(Fault),
 }
 
-/// Runs a claimed job to its end. After a database outage it starts the work again, which resumes from what is committed.
+/// Runs a claimed job to its end. After a database outage, starts the work again, which resumes from the committed
+/// state.
 pub(super) async fn run_claimed<F, R>(
     claimed: ClaimedJob,
     control: RunControl<'_>,
@@ -68,11 +69,11 @@ where
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let mut notes: Vec<String> = claimed.job.note.clone().into_iter().collect();
-    let (mut outages, mut away) = (0, Duration::ZERO);
+    let (mut outages, mut outage_time) = (0, Duration::ZERO);
     loop {
         let work = execute(running_job(&claimed, notes.clone()));
         let fault = match attempt(&claimed, control, on_progress, work).await {
-            _ if claimed.is_lost() => return ClaimResult::LeftToOthers(lease_lost()),
+            _ if claimed.is_lost() => return ClaimResult::GivenUp(lease_lost()),
             AttemptEnd::Stalled => {
                 let (max, phase) =
                     (claimed.settings.progress_max.unwrap_or_default(), claimed.progress.snapshot().phase);
@@ -87,13 +88,13 @@ where
                 fault
             }
             AttemptEnd::Returned(Err(fault))
-                if control.stop().is_none() && !claimed.cancel.is_cancelled() =>
+                if control.stop_request().is_none() && !claimed.cancel.is_cancelled() =>
             {
                 if let Some(note) = not_runnable_here::note_of(&fault) {
                     return return_for_other_process(claimed, control, note, fault).await;
                 }
-                match require_room_shortage(&claimed, fault).await {
-                    Ok(short) => return wait_for_room(claimed, control, short).await,
+                match full_disk_fault(&claimed, fault).await {
+                    Ok(full) => return wait_for_room(claimed, control, full).await,
                     Err(other) => {
                         return write_outcome(claimed, control, AttemptEnd::Returned(Err(other))).await;
                     }
@@ -105,11 +106,11 @@ where
         let since = Instant::now();
         match wait_for_database(&claimed, control, fault).await {
             DatabaseWait::LeaseHeld => {}
-            DatabaseWait::LeaseLost => return ClaimResult::LeftToOthers(lease_lost()),
+            DatabaseWait::LeaseLost => return ClaimResult::GivenUp(lease_lost()),
             DatabaseWait::Stopped => return write_outcome(claimed, control, AttemptEnd::Dropped).await,
             DatabaseWait::TimedOut(fault) => return ClaimResult::Ended(Err(fault)),
         }
-        (outages, away) = (outages + 1, away + since.elapsed());
+        (outages, outage_time) = (outages + 1, outage_time + since.elapsed());
         tracing::info!(job = claimed.job.id, "the database is back, the job resumes");
         if outages > OUTAGES_MAX {
             let note = format!("Given up after it lost the database {outages} times.");
@@ -119,13 +120,13 @@ where
         notes = claimed.job.note.clone().into_iter().collect();
         notes.push(format!(
             "The run waited for the database ({} s in total) and resumed from what was committed; the counts cover only the part after that.",
-            away.as_secs_f64().ceil()
+            outage_time.as_secs_f64().ceil()
         ));
         claimed.progress.touch();
     }
 }
 
-/// Runs a claimed job whose work cannot be repeated: an outage of the database makes it fail.
+/// Runs a claimed job whose work cannot be repeated: it fails if the database becomes unavailable.
 pub(super) async fn run_claimed_once<F, R>(
     claimed: ClaimedJob,
     control: RunControl<'_>,
@@ -142,7 +143,7 @@ where
     }
     match write_outcome(claimed, control, ended).await {
         ClaimResult::Ended(result) => result,
-        ClaimResult::LeftToOthers(fault) => Err(fault),
+        ClaimResult::GivenUp(fault) => Err(fault),
     }
 }
 
@@ -156,7 +157,7 @@ fn running_job(claimed: &ClaimedJob, notes: Vec<String>) -> RunningJob {
     }
 }
 
-/// Polls the work until it ends. Work that was told to stop is dropped after a grace period: a long statement would otherwise
+/// Polls the work until it ends. Work that was told to stop is dropped after a timeout, because a long statement would
 /// delay the end of the process, or let the lease expire without a note.
 async fn attempt(
     claimed: &ClaimedJob,
@@ -165,7 +166,7 @@ async fn attempt(
     work: impl Future<Output = Result<Value, Fault>> + Send,
 ) -> AttemptEnd {
     let mut work = std::pin::pin!(work);
-    let mut seen = Progress::default();
+    let mut last_reported = Progress::default();
     let mut drop_at: Option<Instant> = None;
     let ended = loop {
         tokio::select! {
@@ -174,8 +175,8 @@ async fn attempt(
             () = claimed.cancel.cancelled(), if drop_at.is_none() => {
                 drop_at = Some(Instant::now() + STOP_TIMEOUT);
             }
-            () = control.stopped(), if drop_at.is_none() => {
-                let timeout = match control.stop() {
+            () = control.wait_for_stop_request(), if drop_at.is_none() => {
+                let timeout = match control.stop_request() {
                     Some(OnCancel::Cancel) => STOP_TIMEOUT_CALL,
                     _ => STOP_TIMEOUT,
                 };
@@ -187,17 +188,21 @@ async fn attempt(
         if drop_at.is_some_and(|end| Instant::now() >= end) {
             break AttemptEnd::Dropped;
         }
-        report_progress(&claimed.progress, &mut seen, on_progress);
+        report_progress(&claimed.progress, &mut last_reported, on_progress);
     };
-    report_progress(&claimed.progress, &mut seen, on_progress);
+    report_progress(&claimed.progress, &mut last_reported, on_progress);
     ended
 }
 
-fn report_progress(progress: &ProgressSender, seen: &mut Progress, on_progress: &impl Fn(&Progress)) {
+fn report_progress(
+    progress: &ProgressSender,
+    last_reported: &mut Progress,
+    on_progress: &impl Fn(&Progress),
+) {
     let now = progress.snapshot();
-    if now != *seen {
+    if now != *last_reported {
         on_progress(&now);
-        *seen = now;
+        *last_reported = now;
     }
 }
 
@@ -206,21 +211,21 @@ async fn wait_for_database(claimed: &ClaimedJob, control: RunControl<'_>, mut fa
     let since = Instant::now();
     let (mut pause, longest) = BACKOFF;
     loop {
-        // Waiting for the database does not count as missing progress; `away_max` limits it instead.
+        // `outage_max` limits this wait, not the limit on time without progress.
         claimed.progress.touch();
-        if since.elapsed() >= claimed.settings.away_max {
+        if since.elapsed() >= claimed.settings.outage_max {
             return DatabaseWait::TimedOut(outage_fault(claimed, fault));
         }
         tokio::select! {
             () = claimed.cancel.cancelled() => {}
-            () = control.stopped() => {}
+            () = control.wait_for_stop_request() => {}
             () = tokio::time::sleep(pause) => {}
         }
         pause = longest.min(pause * 2);
         if claimed.is_lost() {
             return DatabaseWait::LeaseLost;
         }
-        if control.stop().is_some() || claimed.cancel.is_cancelled() {
+        if control.stop_request().is_some() || claimed.cancel.is_cancelled() {
             return DatabaseWait::Stopped;
         }
         match claimed.renew().await {
@@ -238,21 +243,21 @@ async fn wait_for_database(claimed: &ClaimedJob, control: RunControl<'_>, mut fa
     }
 }
 
-/// `Ok` with the fault of the job if it failed because the disk of this machine is full, else `Err` with the fault. The disk of
-/// an external database cannot be measured from here, so the job could not be resumed when it has space again.
-async fn require_room_shortage(claimed: &ClaimedJob, fault: Fault) -> Result<Fault, Fault> {
-    if is_short(&fault) {
+/// Returns `Ok` with a fault if the job failed because a disk of this machine is full, else `Err` with the job's fault.
+/// The disk of an external database cannot be measured, so nothing would resume the job when that disk has space again.
+async fn full_disk_fault(claimed: &ClaimedJob, fault: Fault) -> Result<Fault, Fault> {
+    if is_disk_space_fault(&fault) {
         return Ok(fault);
     }
     if is_full(&fault)
-        && let Err(short) = claimed.store().require_room().await
+        && let Err(short) = claimed.store().require_disk_space().await
     {
         return Ok(short);
     }
     Err(fault)
 }
 
-/// Returns the job to the queue until there is disk space: then a server, or the next call for the same job, resumes it.
+/// Returns the job to the queue. When the disk has space again, a server or the next call for the same job resumes it.
 async fn wait_for_room(mut claimed: ClaimedJob, control: RunControl<'_>, mut fault: Fault) -> ClaimResult {
     let note =
         format!("Stopped because the disk is full; it resumes from what was committed. {}", fault.message);
@@ -278,7 +283,7 @@ async fn return_for_other_process(
 fn outage_fault(claimed: &ClaimedJob, fault: Fault) -> Fault {
     let message = format!(
         "The database was unavailable for more than {} s; the run waits in the queue and resumes from what was committed.",
-        claimed.settings.away_max.as_secs_f64()
+        claimed.settings.outage_max.as_secs_f64()
     );
     Fault::new(ErrorCode::StorageUnavailable, message)
         .with_hint("Start it again when the database is back; a running server resumes it by itself.")
@@ -287,7 +292,7 @@ fn outage_fault(claimed: &ClaimedJob, fault: Fault) -> Fault {
 
 /// Writes the end of the job. Work that returned a success after it was told to stop counts as succeeded.
 async fn write_outcome(mut claimed: ClaimedJob, control: RunControl<'_>, ended: AttemptEnd) -> ClaimResult {
-    let stops = control.stop() == Some(OnCancel::ReturnToQueue);
+    let return_to_queue = control.stop_request() == Some(OnCancel::ReturnToQueue);
     let result = match ended {
         AttemptEnd::Returned(Ok(value)) => Ok(value),
         AttemptEnd::Returned(Err(fault)) if claimed.cancel.is_cancelled() && is_transient(&fault) => {
@@ -297,11 +302,11 @@ async fn write_outcome(mut claimed: ClaimedJob, control: RunControl<'_>, ended: 
         AttemptEnd::Dropped | AttemptEnd::Stalled => Err(cancelled_fault()),
     };
     match result {
-        Err(fault) if stops => {
+        Err(fault) if return_to_queue => {
             // Only one attempt, because this process is ending.
             match claimed.return_to_queue(ReturnReason::WorkerStops).await {
                 Err(error) => {
-                    log_unreturned(&error);
+                    log_return_failure(&error);
                     ClaimResult::Ended(Err(fault))
                 }
                 Ok(()) if fault.code == ErrorCode::Cancelled => {
@@ -314,7 +319,7 @@ async fn write_outcome(mut claimed: ClaimedJob, control: RunControl<'_>, ended: 
         }
         Ok(value) => match write_end(claimed, control, &Outcome::Succeeded(value.clone())).await {
             Ok(()) => ClaimResult::Ended(Ok(value)),
-            Err(lost) if lost.code == ErrorCode::IllegalState => ClaimResult::LeftToOthers(lost),
+            Err(lost) if lost.code == ErrorCode::IllegalState => ClaimResult::GivenUp(lost),
             Err(fault) => ClaimResult::Ended(Err(fault)),
         },
         Err(fault) => {
@@ -339,7 +344,7 @@ async fn write_end(mut claimed: ClaimedJob, control: RunControl<'_>, outcome: &O
             DatabaseWait::LeaseHeld => {}
             // The end may have been written before the connection broke; the caller reads the job to find out.
             DatabaseWait::LeaseLost => return Err(lease_lost()),
-            // Only one more attempt, because nobody waits for the job any longer.
+            // Only one more attempt, because the caller no longer waits for the job.
             DatabaseWait::Stopped => return claimed.try_finish(outcome).await,
             DatabaseWait::TimedOut(fault) => return Err(fault),
         }
@@ -352,24 +357,24 @@ async fn give_up_stalled(mut claimed: ClaimedJob, control: RunControl<'_>, note:
         "`index_status` shows whether another process resumes it; the server's log may show why it stalled.",
     );
     return_to_queue(&mut claimed, control, ReturnReason::Stalled(&note)).await;
-    ClaimResult::LeftToOthers(fault)
+    ClaimResult::GivenUp(fault)
 }
 
 /// Returns the job to the queue, and tries again after an outage of the database.
-async fn return_to_queue(claimed: &mut ClaimedJob, control: RunControl<'_>, why: ReturnReason<'_>) {
-    let returned = match claimed.return_to_queue(why).await {
-        Err(away) if is_transient(&away) => match wait_for_database(claimed, control, away).await {
-            DatabaseWait::LeaseHeld | DatabaseWait::Stopped => claimed.return_to_queue(why).await,
+async fn return_to_queue(claimed: &mut ClaimedJob, control: RunControl<'_>, reason: ReturnReason<'_>) {
+    let returned = match claimed.return_to_queue(reason).await {
+        Err(fault) if is_transient(&fault) => match wait_for_database(claimed, control, fault).await {
+            DatabaseWait::LeaseHeld | DatabaseWait::Stopped => claimed.return_to_queue(reason).await,
             DatabaseWait::LeaseLost => Ok(()),
             DatabaseWait::TimedOut(fault) => Err(fault),
         },
         returned => returned,
     };
     if let Err(error) = returned {
-        log_unreturned(&error);
+        log_return_failure(&error);
     }
 }
 
-fn log_unreturned(error: &Fault) {
+fn log_return_failure(error: &Fault) {
     tracing::warn!("a job could not be returned to the queue; its lease will expire: {error}");
 }

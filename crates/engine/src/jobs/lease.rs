@@ -13,7 +13,8 @@ use contract::config;
 use contract::{ErrorCode, Fault};
 use store::{self, Claim, Fence, Heartbeat, Job, NewJob, Outcome, Store};
 
-/// Longest time between renewals: a renewal also notices a request to cancel, and makes the progress visible to others.
+/// Longest time between renewals: a renewal also reads a request to cancel, and stores the progress for other
+/// processes.
 const HEARTBEAT_MAX: Duration = Duration::from_millis(1000);
 
 /// Time limits of a claimed job.
@@ -25,8 +26,8 @@ pub struct LeaseSettings {
     pub heartbeat: Duration,
     /// How long a job may make no progress before it is given up; `None`: no limit.
     pub progress_max: Option<Duration>,
-    /// How long a job waits for a database that is unavailable.
-    pub away_max: Duration,
+    /// Longest outage of the database for which a job waits.
+    pub outage_max: Duration,
 }
 
 impl From<&config::Indexing> for LeaseSettings {
@@ -36,7 +37,7 @@ impl From<&config::Indexing> for LeaseSettings {
             heartbeat: Duration::from_millis(settings.heartbeat_ms),
             progress_max: (settings.progress_ms_max > 0)
                 .then(|| Duration::from_millis(settings.progress_ms_max)),
-            away_max: Duration::from_millis(settings.database_away_ms_max),
+            outage_max: Duration::from_millis(settings.database_away_ms_max),
         }
     }
 }
@@ -46,12 +47,13 @@ impl From<&config::Indexing> for LeaseSettings {
 pub enum ReturnReason<'a> {
     /// The worker stops.
     WorkerStops,
-    /// The job waits for what the note says. As with [`ReturnReason::WorkerStops`], the claim does not count as an attempt.
+    /// The job must wait; the note has the reason. As with [`ReturnReason::WorkerStops`], the claim does not count as
+    /// an attempt.
     Waiting(&'a str),
-    /// The job makes no progress, as the note says. After too many attempts it fails.
+    /// The job makes no progress; the note has details. After too many attempts it fails.
     Stalled(&'a str),
-    /// This process cannot run the job, as the note says, but another one may. If none could for too long, the job fails with
-    /// the fault in the second field, in the form in which faults are stored with a job.
+    /// This process cannot run the job, but another one may; the note has the reason. If no process could for too long,
+    /// the job fails with the fault in the second field, in its stored form.
     NotRunnableHere(&'a str, &'a Value),
 }
 
@@ -63,7 +65,7 @@ pub struct ClaimedJob {
     pub fence: Fence,
     /// Receives the progress of the job.
     pub progress: ProgressSender,
-    /// Fires when the job was cancelled or the lease is lost: commit nothing more.
+    /// Fires when the job is cancelled or the lease is lost; nothing may be committed afterwards.
     pub cancel: CancellationToken,
     lost: CancellationToken,
     /// Fires when the job made no progress for too long; its lease is no longer renewed then.
@@ -158,7 +160,7 @@ impl ClaimedJob {
         self.try_finish(outcome).await
     }
 
-    /// As [`ClaimedJob::finish`]; can be called again after a transient fault.
+    /// Like [`ClaimedJob::finish`]; can be called again after a transient fault.
     pub(super) async fn try_finish(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         let progress = self.progress.snapshot().to_value();
         let statements = async {
@@ -175,9 +177,9 @@ impl ClaimedJob {
     /// Returns the job to the queue.
     ///
     /// # Errors
-    /// Storage faults; it can be called again then.
-    pub async fn return_to_queue(&mut self, why: ReturnReason<'_>) -> Result<(), Fault> {
-        with_timeout(self.settings.lease, return_to_queue(&self.store, &self.job.id, self.fence, why))
+    /// Storage faults; the call can then be repeated.
+    pub async fn return_to_queue(&mut self, reason: ReturnReason<'_>) -> Result<(), Fault> {
+        with_timeout(self.settings.lease, return_to_queue(&self.store, &self.job.id, self.fence, reason))
             .await?;
         self.mark_ended();
         Ok(())
@@ -192,7 +194,7 @@ impl ClaimedJob {
         renew(&self.store, &self.job.id, self.fence, self.settings, &progress).await
     }
 
-    /// Notes that another worker has the lease: dropping this claim no longer returns the job to the queue.
+    /// Marks the lease as lost: dropping this claim then does not return the job to the queue.
     pub(super) fn mark_lost(&self) {
         self.lost.cancel();
         self.cancel.cancel();
@@ -222,9 +224,14 @@ impl Drop for ClaimedJob {
     }
 }
 
-async fn return_to_queue(store: &Store, id: &str, fence: Fence, why: ReturnReason<'_>) -> Result<(), Fault> {
+async fn return_to_queue(
+    store: &Store,
+    id: &str,
+    fence: Fence,
+    reason: ReturnReason<'_>,
+) -> Result<(), Fault> {
     let mut tx = store.control().await?;
-    match why {
+    match reason {
         ReturnReason::WorkerStops => store::jobs::release(&mut tx, id, fence, None).await?,
         ReturnReason::Waiting(note) => store::jobs::release(&mut tx, id, fence, Some(note)).await?,
         ReturnReason::Stalled(note) => store::jobs::give_up(&mut tx, id, fence, note).await?,
@@ -235,7 +242,7 @@ async fn return_to_queue(store: &Store, id: &str, fence: Fence, why: ReturnReaso
     tx.commit().await
 }
 
-/// The fault of a job that another worker has, or may claim.
+/// The fault of a job whose lease was lost: another worker has claimed it or may claim it.
 pub(super) fn lease_lost() -> Fault {
     Fault::new(ErrorCode::IllegalState, "Another process took over this run.")
         .with_hint("The other process continues the work; `index_status` shows its progress.")
@@ -254,11 +261,11 @@ struct LeaseRenewal {
 }
 
 impl LeaseRenewal {
-    /// Renews the lease until aborted, or until the job stalls. While the database is unavailable nobody else can claim the job
-    /// either, so an outage does not lose the lease until it lasts longer than the job itself would wait.
+    /// Renews the lease until aborted, or until the job stalls. While the database is unavailable, no other worker can
+    /// claim the job, so the lease is not lost until the outage exceeds `outage_max`.
     async fn run(self) {
         let Self { store, id, fence, settings, progress, cancel, lost, stalled } = self;
-        let mut renewed = Instant::now();
+        let mut renewed_at = Instant::now();
         loop {
             tokio::time::sleep(settings.heartbeat.min(HEARTBEAT_MAX)).await;
             if settings.progress_max.is_some_and(|max| progress.stalled_for() >= max) {
@@ -266,18 +273,19 @@ impl LeaseRenewal {
                 cancel.cancel();
                 return;
             }
-            let sent = Instant::now();
+            let sent_at = Instant::now();
             match renew(&store, &id, fence, settings, &progress.snapshot().to_value()).await {
-                Ok(Heartbeat::Held) => renewed = sent,
+                Ok(Heartbeat::Held) => renewed_at = sent_at,
                 Ok(Heartbeat::CancelRequested) => {
-                    renewed = sent;
+                    renewed_at = sent_at;
                     cancel.cancel();
                 }
                 Ok(Heartbeat::LeaseLost) => break,
                 Err(fault) => {
                     tracing::warn!(job = id, "a lease could not be renewed: {fault}");
-                    let grace = if store::is_transient(&fault) { settings.away_max } else { Duration::ZERO };
-                    if renewed.elapsed() >= settings.lease + grace {
+                    let grace =
+                        if store::is_transient(&fault) { settings.outage_max } else { Duration::ZERO };
+                    if renewed_at.elapsed() >= settings.lease + grace {
                         break;
                     }
                 }
@@ -297,15 +305,15 @@ async fn renew(
 ) -> Result<Heartbeat, Fault> {
     let statements = async {
         let mut tx = store.control().await?;
-        let answer = store::jobs::heartbeat(&mut tx, id, fence, millis(settings.lease), progress).await?;
+        let heartbeat = store::jobs::heartbeat(&mut tx, id, fence, millis(settings.lease), progress).await?;
         tx.commit().await?;
-        Ok(answer)
+        Ok(heartbeat)
     };
     with_timeout(settings.lease / 3, statements).await
 }
 
-/// Limits the time of statements about a lease: on a dead connection they would take as long as the general statement timeout,
-/// which is longer than a lease.
+/// Limits the time of statements about a lease. On a dead connection they would take as long as the general statement
+/// timeout, which exceeds the duration of a lease.
 pub(super) async fn with_timeout<T>(
     limit: Duration,
     statements: impl Future<Output = Result<T, Fault>>,

@@ -1,4 +1,4 @@
-//! The workers of the job queue: they claim a job, renew its lease, report its progress, stop when told and write its end once.
+//! The workers of the job queue: they claim a job, renew its lease, report its progress, and write its outcome.
 
 mod attempt;
 mod lease;
@@ -12,7 +12,7 @@ pub use not_runnable_here::not_runnable_here;
 pub use progress::{Phase, Progress, ProgressSender, WaitsFor};
 pub use queued::{describe_wait, folder_name, waits_for};
 pub use run::{
-    FinishedJob, OnCancel, RunControl, RunningJob, enqueue, enqueue_if_due, run_next, run_now, run_or_attach,
+    FinishedJob, OnCancel, RunControl, RunningJob, enqueue, enqueue_if_due, run_next, run_now,
     run_to_completion,
 };
 

@@ -1,4 +1,4 @@
-//! Jobs that this process cannot run, but another one may: those of a folder that this process cannot see.
+//! Jobs that this process cannot run but another one may, for example because only that one can access the folder.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::Fault;
 use store::PassLimits;
 
-/// How long a process leaves such a job to others before it claims it again: at first, and at most.
+/// Time before a process claims such a job again: after the first failure, and at most.
 const RETRY_AFTER: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(600));
 /// The job fails if no process could run it for this long.
 const FAIL_AFTER: Duration = Duration::from_secs(24 * 3600);
@@ -23,13 +23,13 @@ pub(super) fn limits() -> PassLimits {
 }
 
 /// Marks the fault of a job that another process may be able to run: the job is returned to the queue instead of failing. `note`
-/// is the reason in its status; it must not contain paths, because everyone who may search the project can read it.
+/// is the reason in the job's status; everyone who may search the project can read it, so it must not contain paths.
 #[must_use]
 pub fn not_runnable_here(fault: Fault, note: &'static str) -> Fault {
     fault.with_source(NotRunnableHere(note))
 }
 
-/// The note of a fault that [`not_runnable_here`] marked.
+/// Returns the note of a fault that [`not_runnable_here`] marked.
 pub(super) fn note_of(fault: &Fault) -> Option<&'static str> {
     let marked = fault.source.as_ref()?.downcast_ref::<NotRunnableHere>();
     marked.map(|marked| marked.0)

@@ -97,7 +97,7 @@ impl WaitsFor {
     #[must_use]
     pub fn reason(&self) -> String {
         let of = match &self.repository {
-            Some(name) => format!(" of {}", contract::visible_line(name)),
+            Some(name) => format!(" of {}", contract::escaped_line(name)),
             None => " of this project".to_owned(),
         };
         let what = match self.phase {

@@ -1,11 +1,11 @@
-//! Finds out which job a queued one waits for.
+//! Determines the job that a queued one waits for.
 
 use super::progress::{Phase, Progress, WaitsFor};
 use contract::{Fault, ProjectId};
 use store::{Access, DecidedBy, Job, JobState, ProjectTx, Store, repositories};
 
-/// The job that a queued one waits for: the running one of its project and lane, else the oldest one that was queued before
-/// it. `None` if it is not queued, or is next in the queue.
+/// Returns the job that a queued one waits for: the running job of its project and lane, else the oldest one that was
+/// queued earlier. `None` if `job` is not queued, or is next in the queue.
 pub async fn waits_for(store: &Store, job: &Job) -> Result<Option<WaitsFor>, Fault> {
     if job.state != JobState::Queued {
         return Ok(None);
@@ -18,21 +18,22 @@ pub async fn waits_for(store: &Store, job: &Job) -> Result<Option<WaitsFor>, Fau
     Ok(Some(describe_wait(&ahead, repository)))
 }
 
-/// Describes the job ahead, whose repository's name is known.
+/// Describes the job ahead in the queue. `repository` is the name of its repository, if it has one.
 #[must_use]
 pub fn describe_wait(ahead: &Job, repository: Option<String>) -> WaitsFor {
     let progress = ahead.progress.as_ref().map(Progress::from_value).unwrap_or_default();
-    let runs = ahead.state == JobState::Running;
+    let is_running = ahead.state == JobState::Running;
     // A running job that has not reported progress yet has just begun to list files.
     let phase = match progress.phase {
-        _ if !runs => Phase::Queued,
+        _ if !is_running => Phase::Queued,
         Phase::Queued => Phase::Walk,
         phase => phase,
     };
-    WaitsFor { job_id: ahead.id.clone(), repository, phase, percent: progress.percent().filter(|_| runs) }
+    let percent = progress.percent().filter(|_| is_running);
+    WaitsFor { job_id: ahead.id.clone(), repository, phase, percent }
 }
 
-/// The name of a job's repository in answers; `None` if the job has no repository.
+/// Returns the name of a job's repository; `None` if the job has no repository.
 async fn repository_name(store: &Store, job: &Job) -> Result<Option<String>, Fault> {
     if job.subject.is_empty() {
         return Ok(None);
@@ -50,7 +51,7 @@ async fn repository_name(store: &Store, job: &Job) -> Result<Option<String>, Fau
     Ok(Some(row.map_or_else(|| folder_name(&job.subject), |row| row.name)))
 }
 
-/// The name of a repository that has no row yet: that of its folder.
+/// Returns the name of a repository without a row: the name of its folder.
 #[must_use]
 pub fn folder_name(root: &str) -> String {
     root.rsplit('/').next().unwrap_or(root).to_owned()

@@ -15,7 +15,7 @@ use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_trans
 
 /// Time between reads of a job that another process runs.
 pub(super) const POLL: Duration = Duration::from_millis(250);
-/// How often a caller tries again after it lost or gave up its claim.
+/// The most claims that a caller may lose or give up before it fails.
 const LOST_CLAIMS_MAX: usize = 10;
 
 /// What happens to a job when [`RunControl::cancel`] fires.
@@ -51,52 +51,27 @@ pub struct RunningJob {
     pub progress: ProgressSender,
     /// Fires when the work must stop.
     pub cancel: CancellationToken,
-    /// What happened in earlier attempts; for the report of the run.
+    /// Notes on earlier attempts, for the report of the run.
     pub notes: Vec<String>,
 }
 
-/// Queues a job, or attaches to an equal one, and waits for its end. If the job is free, it runs in this process, also after the
-/// process that ran it died; otherwise this waits for the other process and returns its result. `on_progress` receives snapshots a
-/// few times a second in both cases and must not block. `cancel` stops the job if it runs here (committed work stays), and only the
-/// waiting if it runs elsewhere.
-///
-/// # Errors
-/// The fault of the job, wherever it ran; `CANCELLED`; `STORAGE_UNAVAILABLE` if the database was unavailable for longer than
-/// `settings` allow (the job then waits in the queue); storage faults.
-pub async fn run_or_attach<F, R>(
-    store: &Store,
-    request: &NewJob,
-    worker: &str,
-    settings: LeaseSettings,
-    cancel: &CancellationToken,
-    on_progress: impl Fn(&Progress) + Send + Sync,
-    execute: F,
-) -> Result<FinishedJob, Fault>
-where
-    F: Fn(RunningJob) -> R + Send + Sync,
-    R: Future<Output = Result<Value, Fault>> + Send,
-{
-    let enqueued = enqueue(store, request).await?;
-    let control = RunControl { cancel, on_cancel: OnCancel::Cancel, shutdown: None, on_wait: None };
-    run_to_completion(store, enqueued, worker, settings, control, on_progress, execute).await
-}
-
-/// How a caller controls a job that it runs or waits for.
+/// The means by which a caller controls a job that it runs or waits for.
 #[derive(Clone, Copy)]
 pub struct RunControl<'a> {
     /// Stops the job or the waiting.
     pub cancel: &'a CancellationToken,
     /// What `cancel` does to a job that runs here.
     pub on_cancel: OnCancel,
-    /// Fires when this process ends: the job is then returned to the queue, whatever `on_cancel` says.
+    /// Fires when this process ends: the job is then returned to the queue, regardless of `on_cancel`.
     pub shutdown: Option<&'a CancellationToken>,
-    /// Called whenever the caller only waits: another process or call runs the job, or it is queued behind another job.
+    /// Called whenever the caller only waits: another process or call runs the job, or the job is queued behind another
+    /// one.
     pub on_wait: Option<&'a (dyn Fn() + Send + Sync)>,
 }
 
 impl RunControl<'_> {
-    /// Whether to stop, and what happens to the job then.
-    pub(super) fn stop(&self) -> Option<OnCancel> {
+    /// Returns what happens to the job if `cancel` or `shutdown` has fired; `None` to continue.
+    pub(super) fn stop_request(&self) -> Option<OnCancel> {
         if self.cancel.is_cancelled() {
             return Some(self.on_cancel);
         }
@@ -104,7 +79,7 @@ impl RunControl<'_> {
     }
 
     /// Completes when `cancel` or `shutdown` fires.
-    pub(super) async fn stopped(&self) {
+    pub(super) async fn wait_for_stop_request(&self) {
         match self.shutdown {
             Some(shutdown) => tokio::select! {
                 () = self.cancel.cancelled() => {}
@@ -117,14 +92,15 @@ impl RunControl<'_> {
 
 /// Tolerates outages of the database, each up to `max`.
 struct OutageTolerance {
+    /// Start of the current outage.
     since: Option<Instant>,
     max: Duration,
 }
 
 impl OutageTolerance {
-    /// Passes a result on; `None` for a transient fault while the outage is shorter than `max`.
-    fn tolerate<T>(&mut self, enqueued: Result<T, Fault>) -> Result<Option<T>, Fault> {
-        match enqueued {
+    /// Returns `None` for a transient fault while the outage is shorter than `max`, else the result itself.
+    fn tolerate<T>(&mut self, result: Result<T, Fault>) -> Result<Option<T>, Fault> {
+        match result {
             Err(fault)
                 if is_transient(&fault)
                     && self.since.get_or_insert_with(Instant::now).elapsed() < self.max =>
@@ -132,18 +108,21 @@ impl OutageTolerance {
                 Ok(None)
             }
             Err(fault) => Err(fault),
-            Ok(answer) => {
+            Ok(value) => {
                 self.since = None;
-                Ok(Some(answer))
+                Ok(Some(value))
             }
         }
     }
 }
 
-/// As [`run_or_attach`], for a job that is already queued.
+/// Waits for the end of a queued job. Runs it in this process if it can be claimed, else waits for the process or call that runs
+/// it and returns its result. `on_progress` receives snapshots a few times per second and must not block. `control.cancel` stops
+/// the job if it runs here (committed work is kept), and only the wait if it runs elsewhere.
 ///
 /// # Errors
-/// As [`run_or_attach`].
+/// The fault of the job; `CANCELLED`; `STORAGE_UNAVAILABLE` if the database was unavailable for longer than `settings`
+/// allow (the job then waits in the queue); storage faults.
 pub async fn run_to_completion<F, R>(
     store: &Store,
     enqueued: Enqueued,
@@ -157,30 +136,25 @@ where
     F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let (id, attached, wanted) = (enqueued.job.id, enqueued.attached, enqueued.job.request);
-    let mut seen: Option<Progress> = None;
-    let mut tolerance = OutageTolerance { since: None, max: settings.away_max };
+    let (id, attached, request) = (enqueued.job.id, enqueued.attached, enqueued.job.request);
+    let mut last_reported: Option<Progress> = None;
+    let mut tolerance = OutageTolerance { since: None, max: settings.outage_max };
     let mut lost_claims = 0;
     loop {
-        if let Some(on_cancel) = control.stop() {
+        if let Some(on_cancel) = control.stop_request() {
             let job = with_timeout(settings.lease, load_job(store, &id)).await?;
             return Err(stop_waiting(store, &job, attached, on_cancel).await?);
         }
         let claim = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings);
-        // If the claim succeeded but its answer was lost, the lease expires like any other.
+        // If the claim succeeded but the connection broke before the answer, the lease expires.
         let claimed = with_timeout(settings.lease, claim).await;
         if let Some(claimed) = tolerance.tolerate(claimed)?.flatten() {
             match run_claimed(claimed, control, &on_progress, &execute).await {
                 ClaimResult::Ended(result) => {
-                    return result.map(|result| FinishedJob {
-                        job_id: id,
-                        attached,
-                        request: wanted,
-                        result,
-                    });
+                    return result.map(|result| FinishedJob { job_id: id, attached, request, result });
                 }
-                ClaimResult::LeftToOthers(fault) if lost_claims == LOST_CLAIMS_MAX => return Err(fault),
-                ClaimResult::LeftToOthers(_) => lost_claims += 1,
+                ClaimResult::GivenUp(fault) if lost_claims == LOST_CLAIMS_MAX => return Err(fault),
+                ClaimResult::GivenUp(_) => lost_claims += 1,
             }
         }
         let Some(job) = tolerance.tolerate(with_timeout(settings.lease, load_job(store, &id)).await)? else {
@@ -188,10 +162,10 @@ where
             continue;
         };
         if job.state.is_final() {
-            return result_of_other_process(job, attached);
+            return result_of_ended_job(job, attached);
         }
-        if let Some(waits) = control.on_wait {
-            waits();
+        if let Some(on_wait) = control.on_wait {
+            on_wait();
         }
         let mut progress = job.progress.as_ref().map(Progress::from_value).unwrap_or_default();
         if job.state == JobState::Queued {
@@ -199,13 +173,13 @@ where
             let ahead = tolerance.tolerate(with_timeout(settings.lease, waits_for(store, &job)).await)?;
             progress.waits_for = ahead.flatten();
         }
-        if seen.as_ref() != Some(&progress) {
+        if last_reported.as_ref() != Some(&progress) {
             on_progress(&progress);
-            seen = Some(progress);
+            last_reported = Some(progress);
         }
         tokio::select! {
-            () = control.stopped() => {
-                let on_cancel = control.stop().unwrap_or(control.on_cancel);
+            () = control.wait_for_stop_request() => {
+                let on_cancel = control.stop_request().unwrap_or(control.on_cancel);
                 return Err(stop_waiting(store, &job, attached, on_cancel).await?);
             }
             () = tokio::time::sleep(POLL) => {}
@@ -213,7 +187,7 @@ where
     }
 }
 
-/// Stops waiting for a job that another process runs or that is queued. Cancels a queued job that only this call requested.
+/// Stops waiting for a job that runs elsewhere or is queued. Cancels a queued job that only this call requested.
 async fn stop_waiting(store: &Store, job: &Job, attached: bool, on_cancel: OnCancel) -> Result<Fault, Fault> {
     if job.state == JobState::Queued && !attached && on_cancel == OnCancel::Cancel {
         let mut tx = store.control().await?;
@@ -223,7 +197,7 @@ async fn stop_waiting(store: &Store, job: &Job, attached: bool, on_cancel: OnCan
     cancellation_fault(store, &job.id).await
 }
 
-/// The fault for a caller that stopped waiting: says what really happens to the job, as its row in the queue shows.
+/// The fault for a caller that stopped waiting. Its message depends on the current state of the job.
 pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault, Fault> {
     let mut tx = store.control_read().await?;
     let job = store::jobs::get(&mut tx, id).await?;
@@ -231,7 +205,7 @@ pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault,
     let Some(job) = job else { return Ok(cancelled_fault()) };
     let cancelled =
         |message: String, hint: &str| Ok(Fault::new(ErrorCode::Cancelled, message).with_hint(hint));
-    let stays = "committed work stays searchable";
+    let kept = "committed work stays searchable";
     match job.state {
         JobState::Cancelled if job.started_ms.is_none() => cancelled(
             "The run was cancelled before it started; it changed nothing.".to_owned(),
@@ -239,18 +213,18 @@ pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault,
         ),
         JobState::Cancelled => Ok(cancelled_fault()),
         JobState::Running if job.cancel_requested => cancelled(
-            format!("The run is being cancelled in the process that runs it; {stays}."),
+            format!("The run is being cancelled in the process that runs it; {kept}."),
             "`index_status` shows when it has stopped.",
         ),
         JobState::Running => cancelled(
-            "The wait was cancelled; the run continues in another process.".to_owned(),
+            "The wait was cancelled; the run continues.".to_owned(),
             "`index_status` shows its progress; start the run again to wait for it.",
         ),
         JobState::Queued => {
             let reason = waits_for(store, &job).await?.map(|ahead| format!(", {}", ahead.reason()));
             cancelled(
                 format!(
-                    "The wait was cancelled; the run stays in the queue{}, and {stays}.",
+                    "The wait was cancelled; the run stays in the queue{}, and {kept}.",
                     reason.unwrap_or_default()
                 ),
                 "A server runs it by itself, and so does the next call for the same run.",
@@ -263,8 +237,8 @@ pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault,
     }
 }
 
-/// Claims the oldest free job of `kind` and runs it to its end; false if there is none. This is how a server runs the jobs that
-/// dead processes left behind and those that nobody waits for. When `cancel` fires, the job is returned to the queue.
+/// Claims the oldest free job of `kind` and runs it to its end; false if there is none. With this function a server
+/// runs jobs whose process died and jobs that no call waits for. When `cancel` fires, the job is returned to the queue.
 ///
 /// # Errors
 /// Storage faults; the fault of the job itself is stored in its row.
@@ -290,15 +264,15 @@ where
     let control = RunControl { cancel, on_cancel: OnCancel::ReturnToQueue, shutdown: None, on_wait: None };
     match run_claimed(claimed, control, &|_: &Progress| (), &execute).await {
         ClaimResult::Ended(Ok(_)) => {}
-        ClaimResult::Ended(Err(fault)) | ClaimResult::LeftToOthers(fault) => {
-            tracing::info!(job = id, code = %fault.code, "a job ended without success: {}", fault.message);
+        ClaimResult::Ended(Err(fault)) | ClaimResult::GivenUp(fault) => {
+            tracing::info!(job = id, code = %fault.code, "this process stopped running a job: {}", fault.message);
         }
     }
     Ok(true)
 }
 
-/// Runs a job in this process at once and only once: it fails if the database becomes unavailable, and need not report progress.
-/// `None` if another job of its project and lane runs; nothing was done then.
+/// Runs a job in this process immediately, in one attempt: it fails if the database becomes unavailable, and need not
+/// report progress. Returns `None` without doing anything if another job of its project and lane runs.
 ///
 /// # Errors
 /// The fault of the job; storage faults.
@@ -331,7 +305,7 @@ pub async fn enqueue(store: &Store, request: &NewJob) -> Result<Enqueued, Fault>
     Ok(enqueued)
 }
 
-/// Queues a job without waiting for it, unless one with the same subject is live or ended less than `after_ms` ago.
+/// Queues a job without waiting for it, unless one with the same subject is queued, runs or ended less than `after_ms` ago.
 pub async fn enqueue_if_due(
     store: &Store,
     request: &NewJob,
@@ -354,7 +328,7 @@ async fn load_job(store: &Store, id: &str) -> Result<Job, Fault> {
     })
 }
 
-fn result_of_other_process(job: Job, attached: bool) -> Result<FinishedJob, Fault> {
+fn result_of_ended_job(job: Job, attached: bool) -> Result<FinishedJob, Fault> {
     match job.state {
         JobState::Succeeded => {
             let result = job.result.unwrap_or_default();
@@ -399,13 +373,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_survive_the_job_table() {
+    fn stored_faults_round_trip() {
         let fault =
             Fault::new(ErrorCode::NotFound, "m").with_hint("h").with_details(serde_json::json!({ "a": 1 }));
+        let fault = Fault { retryable: !fault.retryable, ..fault };
         let back = fault_from_json(&fault_to_json(&fault));
         assert_eq!(
-            (back.code, back.message, back.hint, back.details),
-            (fault.code, fault.message, fault.hint, fault.details)
+            (back.code, back.message, back.hint, back.details, back.retryable),
+            (fault.code, fault.message, fault.hint, fault.details, fault.retryable)
         );
         assert_eq!(fault_from_json(&Value::Null).code, ErrorCode::Internal);
     }

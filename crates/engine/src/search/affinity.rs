@@ -35,7 +35,7 @@ impl QueryWords {
         Self(words.iter().flat_map(|word| parts(word)).collect())
     }
 
-    /// How well the stem and the parent directory of a path match the words, as a share of the best score.
+    /// Returns the boost for a path whose stem and parent directory match the words, as a share of the best score.
     ///
     /// The agreement is the share of the query's words in the name, times the share of the name's words in the query, so that
     /// `client` prefers `client.rs` to `client_pool_metrics.rs`. It counts less with a higher `dense_weight`, because the
@@ -64,12 +64,12 @@ impl QueryWords {
 
 /// The names of the file and of its directory. The root file of a module is named after its directory.
 fn names(path: &str) -> (&str, &str) {
-    let place = PathWords::new(path);
-    let directory = |at: usize| place.directories.get(at).copied().unwrap_or("");
-    if MODULE_ROOTS.contains(&place.stem) && !place.directories.is_empty() {
+    let words = PathWords::new(path);
+    let directory = |at: usize| words.directories.get(at).copied().unwrap_or("");
+    if MODULE_ROOTS.contains(&words.stem) && !words.directories.is_empty() {
         (directory(0), directory(1))
     } else {
-        (place.stem, directory(0))
+        (words.stem, directory(0))
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_a_word_are_the_same_word() {
+    fn forms_of_a_word_are_equal() {
         for (a, b) in [("session", "sessions"), ("routing", "route"), ("context", "ctx_no")] {
             assert_eq!(same_word(a, b), b != "ctx_no", "{a} {b}");
         }
@@ -103,15 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn the_fuller_agreement_wins() {
+    fn a_path_with_more_common_words_has_a_higher_affinity() {
         let words: Vec<String> = ["client", "pool"].map(str::to_owned).into();
-        let of = |path: &str| QueryWords::new(&words).affinity(path, 0.5, &Ranking::default());
-        assert!(of("src/client_pool.rs") > of("src/client.rs"));
-        assert!(of("src/client.rs") > of("src/client_http_metrics.rs"));
-        assert!(of("client/a.rs") > of("src/a.rs"));
-        assert!(of("src/other.rs").abs() < f32::EPSILON);
-        assert!(
-            of("src/client.rs") < QueryWords::new(&words).affinity("src/client.rs", 0.0, &Ranking::default())
-        );
+        let affinity = |path: &str, dense| QueryWords::new(&words).affinity(path, dense, &Ranking::default());
+        let boost = |path: &str| affinity(path, 0.5);
+        assert!(boost("src/client_pool.rs") > boost("src/client.rs"));
+        assert!(boost("src/client.rs") > boost("src/client_http_metrics.rs"));
+        assert!(boost("client/a.rs") > boost("src/a.rs"));
+        assert!(boost("src/other.rs").abs() < f32::EPSILON);
+        assert!(boost("src/client.rs") < affinity("src/client.rs", 0.0));
     }
 }

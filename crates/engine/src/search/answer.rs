@@ -132,13 +132,13 @@ pub struct Hit {
     /// Names of functions that call what it defines.
     pub called_by: Vec<String>,
     /// All facts; only with `in_full`.
-    pub known: Option<Known>,
+    pub known: Option<AllFacts>,
 }
 
 /// All facts of a chunk and its file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Known {
+pub struct AllFacts {
     /// Values by the name of the fact, sorted.
     pub facts: BTreeMap<String, Vec<String>>,
     /// Calls, control flow, lint findings, documentation, risk.

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::tokens;
-use contract::reveal;
+use contract::escape_invisible;
 
-/// What is left of an answer's size limits.
+/// The remaining size of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     bytes: usize,
@@ -26,7 +26,7 @@ impl Budget {
         Self { bytes, tokens }
     }
 
-    /// Reserves `tokens` for what surrounds the items.
+    /// Reserves `tokens` for the parts of the answer other than the items.
     #[must_use]
     pub fn less(self, tokens: usize) -> Self {
         Self { tokens: self.tokens.map(|left| left.saturating_sub(tokens)), ..self }
@@ -48,7 +48,7 @@ impl Budget {
     }
 
     /// Charges `item` and returns true, or changes nothing if it does not fit.
-    fn takes(&mut self, item: &impl Serialize) -> bool {
+    fn try_charge(&mut self, item: &impl Serialize) -> bool {
         // A comma follows each item.
         let json = match self.tokens {
             Some(_) => as_shown(item),
@@ -64,11 +64,11 @@ impl Budget {
     }
 }
 
-/// The JSON that a client gets: invisible characters are escaped in it, which makes it longer.
+/// Returns the JSON that a client gets, in which invisible characters are escaped.
 #[must_use]
 pub fn as_shown(value: &impl Serialize) -> String {
     let mut value = serde_json::to_value(value).unwrap_or(Value::Null);
-    reveal(&mut value);
+    escape_invisible(&mut value);
     value.to_string()
 }
 
@@ -100,7 +100,7 @@ pub fn fit<T: Shrinks>(items: impl IntoIterator<Item = T>, mut budget: Budget) -
         }
         let mut shrunk = false;
         let fits = loop {
-            if budget.takes(&item) {
+            if budget.try_charge(&item) {
                 break true;
             }
             if !item.shrink() {
@@ -125,15 +125,15 @@ pub fn fit<T: Shrinks>(items: impl IntoIterator<Item = T>, mut budget: Budget) -
 mod tests {
     use super::*;
 
-    /// A text that loses half of itself at a time.
+    /// A text that shrinks to half its length.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
     struct Text(String);
 
     impl Shrinks for Text {
         fn shrink(&mut self) -> bool {
-            let smaller = !self.0.is_empty();
+            let can_shrink = !self.0.is_empty();
             self.0.truncate(self.0.len() / 2);
-            smaller
+            can_shrink
         }
     }
 
@@ -142,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays_within_every_budget() {
+    fn fitted_items_stay_within_every_budget() {
         for most in [0, 1, 5, 17, 64, 65, 66, 100, 200, 333, 1_000] {
             let fitted = fit(texts(10), Budget::new(100_000, Some(most)));
             assert_eq!(fitted.items.len() + fitted.dropped, 10);
-            assert!(!fitted.items.is_empty(), "never nothing");
+            assert!(!fitted.items.is_empty(), "the first item is always kept");
             let cost = tokens::count(&serde_json::to_string(&fitted.items).unwrap());
             assert!(cost <= most + 2 || fitted.items.len() == 1, "{cost} of {most}");
         }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_counted_as_it_is_shown() {
+    fn invisible_characters_are_counted_as_escaped() {
         let hidden = Text("\u{202e}".repeat(20));
         assert!(as_shown(&hidden).len() > serde_json::to_string(&hidden).unwrap().len());
     }

@@ -59,25 +59,26 @@ impl Evidence {
         ranked: &[RankedChunk],
     ) -> Self {
         let first = &ranked[..ranked.len().min(MEASURED_HITS)];
-        let best = |leg: &Retrieved| {
-            let scores: HashMap<i64, f32> = leg.iter().copied().collect();
+        let best = |retrieved: &Retrieved| {
+            let scores: HashMap<i64, f32> = retrieved.iter().copied().collect();
             first.iter().filter_map(|hit| scores.get(&hit.chunk_id).copied()).reduce(f32::max)
         };
-        let coverage_of = best(lexical);
+        let best_lexical = best(lexical);
         // One ordinary word may be a topic rather than a name: the more chunks contain it, the less a missing definition means.
-        let ordinary =
+        let is_ordinary =
             class.name.as_ref().is_some_and(QueriedName::is_ordinary_word) && class.words.len() == 1;
-        let symbol = match coverage_of {
-            Some(score) if ordinary && score > 0.0 => class.symbol * (1.0 - familiarity(plan)),
+        let symbol = match best_lexical {
+            Some(score) if is_ordinary && score > 0.0 => class.symbol * (1.0 - familiarity(plan)),
             _ => class.symbol,
         };
-        let said: f32 = plan.terms.iter().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
+        let known_weight: f32 =
+            plan.terms.iter().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
         // Word pairs and field terms such as `def:` repeat the words.
         let words = || plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
         let known = words().filter(|term| term.chunks > 0).count();
         Self {
             similarity: best(dense),
-            coverage: share(coverage_of.unwrap_or(0.0), said),
+            coverage: share(best_lexical.unwrap_or(0.0), known_weight),
             #[expect(clippy::cast_precision_loss, reason = "a query has few words")]
             known_words: share(known as f32, words().count() as f32),
             defines: if first.first().is_some_and(|hit| hit.parts.definition > 0.0) { 1.0 } else { 0.0 },
@@ -89,7 +90,7 @@ impl Evidence {
 /// Document frequency from which a word counts as well known.
 const FAMILIAR_CHUNKS: u64 = 5;
 
-/// How common the most common word of a query is in the index, 0 to 1.
+/// Returns how common the most common word of a query is in the index, 0 to 1.
 fn familiarity(plan: &LexicalPlan) -> f32 {
     let words = plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
     let chunks = words.map(|term| term.chunks.min(FAMILIAR_CHUNKS)).max().unwrap_or(0);
@@ -102,14 +103,14 @@ fn share(part: f32, whole: f32) -> f32 {
     if whole > 0.0 { (part / whole).clamp(0.0, 2.2) } else { 0.0 }
 }
 
-/// The model whose cosines were calibrated. Other models distribute theirs differently: with them only the lexical evidence
-/// counts, and the confidence is never `none`.
+/// The model whose cosines were calibrated. Cosines of other models have another distribution: with them only the
+/// lexical evidence counts, and the confidence is never `none`.
 const CALIBRATED_MODEL: &str = "all-minilm-l6-v2";
 
-/// A logistic regression over [`Evidence`]: its weights, and the likelihoods at which levels begin. Fitted on 25 repositories
-/// in 20 languages with 493 queries that they answer and 300 that they do not, weighted to equal frequency. With each
-/// repository left out in turn, 95 % of the right answers reach `medium`, and 92 % of the wrong ones do not (lexical only:
-/// 75 %).
+/// A logistic regression over [`Evidence`]: weights, and the likelihoods at which levels begin. Fitted on 25
+/// repositories in 20 languages with 493 queries that have an answer in them and 300 that have none, weighted equally.
+/// In leave-one-out validation by repository, 95 % of the right answers reach `medium`, and 92 % of the wrong ones do
+/// not (lexical only: 75 %).
 struct Calibration {
     bias: f32,
     similarity: f32,
@@ -151,11 +152,11 @@ const LEXICAL: Calibration = Calibration {
 
 /// Cosine from which hits are shown even if they share no word with the query: reached by 95 % of right answers, and by one in
 /// six answers to queries about something else.
-const SIMILAR: f32 = 0.30;
+const SIMILARITY_SHOWN_MIN: f32 = 0.30;
 
 /// Share of known words from which hits are shown even if they are probably wrong: a paraphrase contains words that the
 /// code does not.
-const KNOWN_WORDS: f32 = 0.15;
+const KNOWN_WORDS_SHOWN_MIN: f32 = 0.15;
 
 /// The likelihood that an answer is right, and its level.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -172,8 +173,9 @@ impl Evidence {
         let likelihood = calibration.likelihood(self);
         let level = calibration.level(likelihood);
         // A dense hit can be right without any word of the query.
-        let similar = self.similarity.is_some_and(|similarity| similarity >= SIMILAR);
-        let shown = self.known_words >= KNOWN_WORDS || (model.is_some() && (!calibrated || similar));
+        let is_similar = self.similarity.is_some_and(|similarity| similarity >= SIMILARITY_SHOWN_MIN);
+        let shown =
+            self.known_words >= KNOWN_WORDS_SHOWN_MIN || (model.is_some() && (!calibrated || is_similar));
         let floor = if shown { Confidence::Low } else { Confidence::None };
         Judgement { likelihood, confidence: level.max(floor) }
     }
@@ -204,11 +206,11 @@ impl Calibration {
 /// is thus the likelihood, and scores never rise from one hit or page to the next.
 pub(super) fn scale(ranked: &mut [RankedChunk], likelihood: f32) {
     let best = ranked.iter().map(|hit| hit.score).fold(0.0, f32::max);
-    let mut above = 1.0_f32;
+    let mut lowest = 1.0_f32;
     for hit in ranked {
         let share = if best > 0.0 { (hit.score / best).clamp(0.0, 1.0) } else { 1.0 };
-        above = above.min(share);
-        hit.score = likelihood * above;
+        lowest = lowest.min(share);
+        hit.score = likelihood * lowest;
     }
 }
 
@@ -218,8 +220,8 @@ mod tests {
     use crate::search::plan::WeightedTerm;
     use crate::search::rank::ScoreParts;
 
-    /// The confidence of a one-word query with this document frequency and this BM25 of the best hit.
-    fn of(query: &str, chunks: u64, bm25: f32) -> Confidence {
+    /// Returns the confidence for a one-word query with this document frequency and this BM25 of the best hit.
+    fn confidence(query: &str, chunks: u64, bm25: f32) -> Confidence {
         let term = WeightedTerm { id: 1, weight: 1.0, chunks, term: query.to_lowercase() };
         let plan = LexicalPlan { terms: vec![term], ..LexicalPlan::default() };
         let ranked = [RankedChunk { chunk_id: 7, score: 1.0, parts: ScoreParts::default() }];
@@ -229,15 +231,15 @@ mod tests {
     }
 
     #[test]
-    fn one_ordinary_word_is_a_topic_where_many_chunks_say_it() {
+    fn an_ordinary_word_that_many_chunks_contain_is_a_topic() {
         // Measured of `cookie` in flask: 0.255 as a name that is not defined.
-        assert_eq!(of("cookie", 363, 0.76), Confidence::Medium);
-        assert_eq!(of("cookie", FAMILIAR_CHUNKS, 0.76), Confidence::Medium);
-        assert_eq!(of("cookie", 1, 0.76), Confidence::Low, "it could be a name that is meant");
+        assert_eq!(confidence("cookie", 363, 0.76), Confidence::Medium);
+        assert_eq!(confidence("cookie", FAMILIAR_CHUNKS, 0.76), Confidence::Medium);
+        assert_eq!(confidence("cookie", 1, 0.76), Confidence::Low, "a rare word may be a name");
         for name in ["Cookie", "set_cookie", "Session.cookie", "class cookie"] {
-            assert_eq!(of(name, 363, 0.76), Confidence::Low, "{name}");
+            assert_eq!(confidence(name, 363, 0.76), Confidence::Low, "{name}");
         }
-        assert!(of("cookie", 363, 0.0) <= Confidence::Low, "no hit says it");
-        assert!(of("flurble", 0, 0.0) <= Confidence::Low);
+        assert!(confidence("cookie", 363, 0.0) <= Confidence::Low, "no hit contains the word");
+        assert!(confidence("flurble", 0, 0.0) <= Confidence::Low);
     }
 }

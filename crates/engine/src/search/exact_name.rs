@@ -9,14 +9,14 @@ use contract::Fault;
 use languages::facts::DEFINED;
 use languages::terms::{PathWords, squash};
 use languages::{container, name_forms};
-use store::{DefinitionRow, Reads, Within, fact_id};
+use store::{DefinitionRow, Reads, ChunkSelection, fact_id};
 
-/// Longer queries are not names; bytes.
+/// Longest query that can be a name, in bytes.
 const NAME_BYTES_MAX: usize = 200;
-/// Most definitions looked up by name, in addition to what the retrievers find.
+/// The most definitions looked up by name, in addition to the candidates of the retrievers.
 const NAMED_MAX: i64 = 200;
 
-/// Words for kinds, each with the kinds that it may mean, the most likely first.
+/// Words for kinds, with the kinds that they may mean, the most likely first.
 const KIND_WORDS: &[(&[&str], &[&str])] = &[
     (
         &["function", "fn", "func", "def", "fun", "macro", "hook", "component", "handler", "decorator"],
@@ -84,8 +84,8 @@ const FILLERS: &[&str] = &[
     "symbol",
 ];
 
-/// Between a name and its container: `json of Context`.
-const WITHIN: &[&str] = &["of", "in", "on", "from"];
+/// Words between a name and its container: `json of Context`.
+const PREPOSITIONS: &[&str] = &["of", "in", "on", "from"];
 
 /// A query that is a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +96,9 @@ pub struct QueriedName {
     name: String,
     /// Kinds that the definition may have, the most likely first; empty: any.
     kinds: &'static [&'static str],
-    /// Whether only a definition in `container` matches: two words may as well describe something.
-    strict: bool,
+    /// Whether only a definition in `container` matches. Set for two separate words, which may be a description
+    /// instead.
+    requires_container: bool,
 }
 
 impl QueriedName {
@@ -109,12 +110,17 @@ impl QueriedName {
             return None;
         }
         if let Some(handler) = handler(text) {
-            return Some(Self { container: Vec::new(), name: handler, kinds: &[], strict: false });
+            return Some(Self {
+                container: Vec::new(),
+                name: handler,
+                kinds: &[],
+                requires_container: false,
+            });
         }
         let plain = without_arguments(text)?;
         let mut words: Vec<&str> = plain.split_whitespace().collect();
-        if let [name, within, outer] = words.as_slice()
-            && WITHIN.contains(&within.to_lowercase().as_str())
+        if let [name, preposition, outer] = words.as_slice()
+            && PREPOSITIONS.contains(&preposition.to_lowercase().as_str())
         {
             let (outer, name) = (chain(outer)?, chain(name)?);
             return Self::from_parts(outer.into_iter().chain(name).collect(), &[], true);
@@ -128,11 +134,12 @@ impl QueriedName {
             return if count == 1 { Self::from_parts(chain(last?)?, &[], false) } else { None };
         }
         match words.as_slice() {
-            [one] => {
-                let parts = chain(one)?;
-                let written = parts.len() > 1 || one.contains(|c: char| c.is_uppercase() || c == '_');
-                // `where is the router`: a word of a sentence is a name only where it is written like one.
-                (!in_sentence || written || !kinds.is_empty())
+            [word] => {
+                let parts = chain(word)?;
+                let looks_like_name =
+                    parts.len() > 1 || word.contains(|c: char| c.is_uppercase() || c == '_');
+                // In a sentence such as `where is the router`, a word is a name only if its spelling shows it.
+                (!in_sentence || looks_like_name || !kinds.is_empty())
                     .then(|| Self::from_parts(parts, kinds, false))?
             }
             [outer, name] if !in_sentence => {
@@ -143,13 +150,17 @@ impl QueriedName {
         }
     }
 
-    fn from_parts(mut parts: Vec<String>, kinds: &'static [&'static str], strict: bool) -> Option<Self> {
+    fn from_parts(
+        mut parts: Vec<String>,
+        kinds: &'static [&'static str],
+        requires_container: bool,
+    ) -> Option<Self> {
         let name = parts.pop()?;
-        Some(Self { container: parts, name, kinds, strict })
+        Some(Self { container: parts, name, kinds, requires_container })
     }
 
-    /// Whether it is one lower-case word without any sign of being a name: `cookie`, but not `Cookie`, `set_cookie` or
-    /// `class cookie`.
+    /// Returns whether the name is a single lower-case word that may be an ordinary word: `cookie`, but not `Cookie`,
+    /// `set_cookie` or `class cookie`.
     #[must_use]
     pub(super) fn is_ordinary_word(&self) -> bool {
         self.container.is_empty()
@@ -157,73 +168,74 @@ impl QueriedName {
             && self.name.chars().all(|c| c.is_alphabetic() && !c.is_uppercase())
     }
 
-    /// The name and its containers, squashed, innermost first.
+    /// Returns the name and its containers, squashed, innermost first.
     #[must_use]
     pub(super) fn squashed(&self) -> Vec<String> {
         std::iter::once(&self.name).chain(self.container.iter().rev()).map(|name| squash(name)).collect()
     }
 
-    /// Whether a definition has this name and, if `strict`, is in the right container.
+    /// Returns whether a definition has this name and, if `requires_container`, is in the right container.
     fn is_name_of(&self, definition: &DefinitionRow) -> bool {
         // An `impl` block has the name of a type that is defined elsewhere.
         definition.kind != "impl"
             && squash(&definition.name) == squash(&self.name)
-            && (!self.strict || self.stands_in(definition))
+            && (!self.requires_container || self.is_directly_in_container(definition))
     }
 
-    fn stands_in(&self, definition: &DefinitionRow) -> bool {
-        let outer = own_container(definition);
-        match (outer.last(), self.container.last()) {
-            (Some(own), Some(asked)) => squash(own) == squash(asked),
+    /// Returns whether the innermost container of the definition is that of the name.
+    fn is_directly_in_container(&self, definition: &DefinitionRow) -> bool {
+        let containers = containers_of(definition);
+        match (containers.last(), self.container.last()) {
+            (Some(actual), Some(queried)) => squash(actual) == squash(queried),
             _ => false,
         }
     }
 
-    /// The boost of a definition with this name, as a share of the best score; 0 if it has another name.
+    /// Returns the boost of a definition with this name, as a share of the best score; 0 if it has another name.
     #[must_use]
     pub(super) fn boost(&self, definition: &DefinitionRow, path: &str, ranking: &Ranking) -> f32 {
         if !self.is_name_of(definition) {
             return 0.0;
         }
-        let own = own_container(definition);
+        let containers = containers_of(definition);
         let mut boost = 0.0;
         let mut same_case = definition.name == self.name;
-        match (self.container.last(), own.last()) {
+        match (self.container.last(), containers.last()) {
             (None, None) => boost += ranking.name_outer_boost,
             (None, Some(_)) => {}
-            (Some(asked), own_last) => {
-                let around = own.iter().map(String::as_str);
-                if self.stands_in(definition) {
+            (Some(queried), innermost) => {
+                let names = containers.iter().map(String::as_str);
+                if self.is_directly_in_container(definition) {
                     boost += ranking.name_container_boost;
-                    same_case &= own_last == Some(asked);
-                    let whole = self.is_within(path, around);
-                    boost += if whole { ranking.name_outer_boost } else { 0.0 };
-                } else if self.is_within(path, around) {
+                    same_case &= innermost == Some(queried);
+                    boost += if self.is_within(path, names) { ranking.name_outer_boost } else { 0.0 };
+                } else if self.is_within(path, names) {
                     boost += ranking.name_path_boost;
                 } else {
                     return 0.0;
                 }
             }
         }
-        if let Some(place) = self.kinds.iter().position(|kind| *kind == definition.kind) {
-            boost += if place == 0 { ranking.name_kind_boost } else { ranking.name_kind_boost / 2.0 };
+        if let Some(at) = self.kinds.iter().position(|kind| *kind == definition.kind) {
+            boost += if at == 0 { ranking.name_kind_boost } else { ranking.name_kind_boost / 2.0 };
         }
         boost + if same_case { ranking.name_case_boost } else { 0.0 }
     }
 
-    /// Whether all containers of the name surround the definition, in this order: directories, the file, definitions.
-    fn is_within<'p>(&'p self, path: &'p str, own: impl Iterator<Item = &'p str>) -> bool {
-        let place = PathWords::new(path);
-        let around = place.directories.iter().rev().copied().chain([place.stem]).chain(own);
+    /// Returns whether all containers of the name surround the definition, in this order: directories, the file,
+    /// definitions.
+    fn is_within<'p>(&'p self, path: &'p str, containers: impl Iterator<Item = &'p str>) -> bool {
+        let words = PathWords::new(path);
+        let around = words.directories.iter().rev().copied().chain([words.stem]).chain(containers);
         let mut around = around.map(squash);
-        self.container.iter().all(|asked| {
-            let asked = squash(asked);
-            around.any(|one| one == asked)
+        self.container.iter().all(|queried| {
+            let queried = squash(queried);
+            around.any(|name| name == queried)
         })
     }
 
-    /// The definitions with this name among the chunks within.
-    async fn definitions(&self, reads: &mut Reads, within: &Within) -> Result<Vec<DefinitionRow>, Fault> {
+    /// Reads the definitions with this name among the chunks of `selection`.
+    async fn definitions(&self, reads: &mut Reads, selection: &ChunkSelection) -> Result<Vec<DefinitionRow>, Fault> {
         let simple = squash(&self.name);
         if simple.is_empty() {
             return Ok(Vec::new());
@@ -233,31 +245,31 @@ impl QueriedName {
             let qualified = [self.container.join("."), self.name.clone()].join(".");
             let forms = name_forms(&self.name, &qualified);
             let ids: Vec<i64> = forms.iter().filter(|form| **form != simple).map(|form| id(form)).collect();
-            found = reads.named(&ids, within, NAMED_MAX).await?;
-            found.retain(|one| self.is_name_of(one));
+            found = reads.named(&ids, selection, NAMED_MAX).await?;
+            found.retain(|definition| self.is_name_of(definition));
         }
-        if found.is_empty() && !self.strict {
-            found = reads.named(&[id(&simple)], within, NAMED_MAX).await?;
-            found.retain(|one| self.is_name_of(one));
+        if found.is_empty() && !self.requires_container {
+            found = reads.named(&[id(&simple)], selection, NAMED_MAX).await?;
+            found.retain(|definition| self.is_name_of(definition));
         }
         Ok(found)
     }
 }
 
-/// The definitions with the queried name among the chunks of `within`, by chunk id; empty if the query is not a name, or nothing
-/// is defined with it.
+/// Reads the definitions with the queried name among the chunks of `selection`, by chunk id; empty if the query is not a
+/// name or has no definition.
 ///
 /// # Errors
 /// Storage faults.
 pub(super) async fn definitions(
     reads: &mut Reads,
     query: &SearchQuery,
-    within: &Within,
+    selection: &ChunkSelection,
 ) -> Result<HashMap<i64, Vec<DefinitionRow>>, Fault> {
     let mut found: HashMap<i64, Vec<DefinitionRow>> = HashMap::new();
     if let Some(name) = QueriedName::parse(&query.ranking_text()).filter(|_| query.similar_to.is_none()) {
-        for one in name.definitions(reads, within).await? {
-            found.entry(one.chunk_id).or_default().push(one);
+        for definition in name.definitions(reads, selection).await? {
+            found.entry(definition.chunk_id).or_default().push(definition);
         }
     }
     Ok(found)
@@ -267,22 +279,23 @@ fn id(form: &str) -> i64 {
     fact_id(DEFINED, form)
 }
 
-/// The names of the containers of a definition, outermost first.
-fn own_container(definition: &DefinitionRow) -> Vec<String> {
+/// Returns the names of the containers of a definition, outermost first.
+fn containers_of(definition: &DefinitionRow) -> Vec<String> {
     let outer = container(&definition.name, &definition.qualified);
     let parts = outer.into_iter().flat_map(|outer| outer.split(['.', ':', '#', '\\', '/']));
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// A handler without a name of its own is called by the call that registers it: `app.get('/x')`.
+/// Returns the name of an anonymous handler, which is the call that registers it: `app.get('/x')`.
 fn handler(text: &str) -> Option<String> {
     let (callee, rest) = text.split_once('(')?;
-    let said = rest.strip_suffix(')')?.trim();
-    let quoted = said.len() > 1 && said.starts_with(['\'', '"', '`']) && said.ends_with(['\'', '"', '`']);
-    (quoted && chain(callee).is_some()).then(|| text.to_owned())
+    let argument = rest.strip_suffix(')')?.trim();
+    let quotes = ['\'', '"', '`'];
+    let is_quoted = argument.len() > 1 && argument.starts_with(quotes) && argument.ends_with(quotes);
+    (is_quoted && chain(callee).is_some()).then(|| text.to_owned())
 }
 
-/// The text without arguments, type arguments and parenthesised receiver, and with `.` as the only separator.
+/// Removes arguments, type arguments and a parenthesised receiver, and makes `.` the only separator.
 fn without_arguments(text: &str) -> Option<String> {
     let text = text.replace("->", ".");
     // `func (c *Context) JSON`.
@@ -308,7 +321,7 @@ fn without_arguments(text: &str) -> Option<String> {
     Some(plain.replace("::", ".").replace("?.", ".").replace(['#', '\\', '/'], "."))
 }
 
-/// Removes the word for a kind: at the front, with its modifiers, or at the end.
+/// Removes the word for a kind, at the start with its modifiers or at the end, and returns its kinds.
 fn take_kind(words: &mut Vec<&str>) -> &'static [&'static str] {
     let mut kinds: &'static [&'static str] = &[];
     while words.len() > 1 {
@@ -336,7 +349,7 @@ fn kind_word(word: &str) -> Option<&'static [&'static str]> {
     found.map(|(_, kinds)| *kinds)
 }
 
-/// The names of a dotted chain; `None` if one part is not a name.
+/// Returns the names of a dotted chain; `None` if one part is not a name.
 fn chain(text: &str) -> Option<Vec<String>> {
     let text = text.trim_matches(['`', '"', '\'', ',', ';', '?', '.', '@', '&', '*', '$', ':']);
     let parts: Vec<String> =
@@ -352,20 +365,21 @@ fn chain(text: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Option<(String, String, &'static str)> {
-        QueriedName::parse(text).map(|asked| {
-            (asked.container.join("."), asked.name, asked.kinds.first().copied().unwrap_or_default())
+    fn parse(text: &str) -> Option<(String, String, &'static str)> {
+        QueriedName::parse(text).map(|queried| {
+            (queried.container.join("."), queried.name, queried.kinds.first().copied().unwrap_or_default())
         })
     }
 
-    fn says(text: &str, container: &str, name: &str, kind: &str) {
-        let found = asked(text);
-        let found = found.as_ref().map(|(container, name, kind)| (container.as_str(), name.as_str(), *kind));
-        assert_eq!(found, Some((container, name, kind)), "{text}");
+    fn assert_parses(text: &str, container: &str, name: &str, kind: &str) {
+        let parsed = parse(text);
+        let parsed =
+            parsed.as_ref().map(|(container, name, kind)| (container.as_str(), name.as_str(), *kind));
+        assert_eq!(parsed, Some((container, name, kind)), "{text}");
     }
 
     #[test]
-    fn a_name_is_understood_in_every_spelling() {
+    fn a_name_is_parsed_in_every_spelling() {
         for text in [
             "Context.json",
             "Context#json",
@@ -374,13 +388,13 @@ mod tests {
             "Context.json()",
             "`Context.json`",
         ] {
-            says(text, "Context", "json", "");
+            assert_parses(text, "Context", "json", "");
         }
-        says("context.json(data, 200)", "context", "json", "");
-        says("Context json", "Context", "json", "");
-        says("json in Context", "Context", "json", "");
-        says("Context json method", "Context", "json", "method");
-        says("func (c *Context) JSON(code int)", "Context", "JSON", "function");
+        assert_parses("context.json(data, 200)", "context", "json", "");
+        assert_parses("Context json", "Context", "json", "");
+        assert_parses("json in Context", "Context", "json", "");
+        assert_parses("Context json method", "Context", "json", "method");
+        assert_parses("func (c *Context) JSON(code int)", "Context", "JSON", "function");
         for text in [
             "interface Env",
             "Env interface",
@@ -388,25 +402,25 @@ mod tests {
             "the Env interface",
             "interface Env<T>",
         ] {
-            says(text, "", "Env", "interface");
+            assert_parses(text, "", "Env", "interface");
         }
-        says("type Env", "", "Env", "type");
-        says("fn foo", "", "foo", "function");
-        says("pub async fn foo(x: u32) -> bool", "", "foo", "function");
-        says("function cors", "", "cors", "function");
-        says("class Foo", "", "Foo", "class");
-        says("impl Foo", "", "Foo", "");
-        says("def bar(self):", "", "bar", "function");
-        says("AppContext.push()", "AppContext", "push", "");
-        says("crate::search::rank", "crate.search", "rank", "");
-        says("where is AppContext.push defined?", "AppContext", "push", "");
-        says("foo()", "", "foo", "");
-        says("type", "", "type", "");
-        says("app.get('/x')", "", "app.get('/x')", "");
+        assert_parses("type Env", "", "Env", "type");
+        assert_parses("fn foo", "", "foo", "function");
+        assert_parses("pub async fn foo(x: u32) -> bool", "", "foo", "function");
+        assert_parses("function cors", "", "cors", "function");
+        assert_parses("class Foo", "", "Foo", "class");
+        assert_parses("impl Foo", "", "Foo", "");
+        assert_parses("def bar(self):", "", "bar", "function");
+        assert_parses("AppContext.push()", "AppContext", "push", "");
+        assert_parses("crate::search::rank", "crate.search", "rank", "");
+        assert_parses("where is AppContext.push defined?", "AppContext", "push", "");
+        assert_parses("foo()", "", "foo", "");
+        assert_parses("type", "", "type", "");
+        assert_parses("app.get('/x')", "", "app.get('/x')", "");
     }
 
     #[test]
-    fn other_questions_are_no_names() {
+    fn other_queries_are_not_names() {
         for text in [
             "how are sessions refreshed",
             "where is the router",
@@ -416,10 +430,10 @@ mod tests {
             "(x)",
             "first line\nsecond",
         ] {
-            assert_eq!(asked(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
-        // Two words may describe something: only a definition of both counts.
-        assert!(QueriedName::parse("session refresh").unwrap().strict);
+        // Two words may be a description, so a definition must match both.
+        assert!(QueriedName::parse("session refresh").unwrap().requires_container);
     }
 
     fn row(qualified: &str, kind: &str) -> DefinitionRow {
@@ -433,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn the_more_exactly_a_name_fits_the_more_it_counts() {
+    fn more_exact_matches_have_higher_boosts() {
         let ranking = Ranking::default();
         let boost = |text: &str, qualified: &str, kind: &str, path: &str| {
             QueriedName::parse(text).unwrap().boost(&row(qualified, kind), path, &ranking)

@@ -29,7 +29,7 @@ use contract::{ErrorCode, Fault, Warning, echo};
 use embedding::Embedder;
 use languages::Dictionary;
 use languages::terms::{QueryTerm, query_terms};
-use store::{Candidate, DefinitionRow, Index, LexicalSource, ModelFacts, Reads, Within};
+use store::{Candidate, DefinitionRow, Index, LexicalSource, ModelFacts, Reads, ChunkSelection};
 
 /// Bytes of a chunk's text that become the query in a search for similar chunks; more would dilute the terms.
 const SIMILAR_TEXT_BYTES_MAX: usize = 4096;
@@ -37,12 +37,12 @@ const SIMILAR_TEXT_BYTES_MAX: usize = 4096;
 /// A query that is being embedded on a blocking thread.
 type Embedding = tokio::task::JoinHandle<Result<Vec<f32>, Fault>>;
 
-/// What a search needs besides the index and the request.
+/// The dependencies of a search besides the index and the request.
 #[derive(Clone, Copy)]
 pub struct SearchDeps<'a> {
     /// The embedding model. Without one the search is lexical only, with a warning.
     pub embedder: Option<&'a Arc<dyn Embedder>>,
-    /// Splits unsegmented identifiers (`gethostbyname`). Must be the dictionary that the index was made with.
+    /// Splits unsegmented identifiers (`gethostbyname`). Must be the dictionary with which the index was built.
     pub dictionary: Option<&'a Dictionary>,
     /// Limits of the query, the page and the candidates.
     pub settings: &'a config::Search,
@@ -56,12 +56,12 @@ pub struct SearchDeps<'a> {
 
 /// Searches one project, or one portable file.
 ///
-/// All reads see one snapshot, so an index run that replaces a file meanwhile removes nothing from the answer. A missing
-/// model or missing vectors are warnings, not errors.
+/// All reads see one snapshot, so a concurrent index run does not affect the answer. A missing model or missing vectors
+/// cause warnings, not errors.
 ///
 /// # Errors
-/// `INVALID_REQUEST` for an empty or over-long query, a limit out of range or a bad filter; `NO_INDEX` when the
-/// project or the repository has never been indexed; `NOT_FOUND` when `chunk:` names a chunk that does not exist; storage
+/// `INVALID_REQUEST` for an empty or over-long query, a limit out of range or an invalid filter; `NO_INDEX` if the
+/// project or the repository was never indexed; `NOT_FOUND` if `chunk:` names a chunk that does not exist; storage
 /// faults.
 pub async fn execute(
     deps: SearchDeps<'_>,
@@ -76,12 +76,12 @@ pub async fn execute(
     let model = usable_model(deps.embedder, index.model(), request.vectors, &mut warnings);
     let text = query.ranking_text();
     let embeds = query.similar_to.is_none() && !text.is_empty();
-    // Runs while the statements below do.
+    // Runs concurrently with the statements below.
     let embedding = model.filter(|_| embeds).map(|model| begin_embedding(model, &text));
 
     let backend = Backend::new(&index);
     let mut reads = index.begin().await?;
-    let prepared = Prepared { query, model: model.is_some(), text, embedding };
+    let prepared = Prepared { query, has_model: model.is_some(), text, embedding };
     let mut search = prepared.plan(&mut reads, request, deps, &mut warnings).await?;
     took.timings.plan_ms = took.lap();
     (deps.on_stage)(SearchStage::Understood { terms: search.terms });
@@ -89,15 +89,15 @@ pub async fn execute(
     let mut ranked = if search.text.is_empty() {
         list(&mut reads, &search.scope, &search.plan).await?
     } else {
-        let (words, near) =
+        let (retrieved, first_page) =
             lexical(&mut reads, search.scope.sources(), &search.plan, deps.ranking, deps.settings).await?;
         took.timings.lexical_ms = took.lap();
-        (deps.on_stage)(SearchStage::Lexical { found: words.len() });
+        (deps.on_stage)(SearchStage::Lexical { found: retrieved.len() });
         let wait = Duration::from_millis(deps.settings.embed_wait_ms);
         search.await_vector(wait, &mut warnings).await?;
         took.timings.embed_ms = took.lap();
         (deps.on_stage)(SearchStage::Embedding { embedded: search.vector.is_some() });
-        let candidates = search.candidates(&mut reads, words, near, deps, &mut took).await?;
+        let candidates = search.candidates(&mut reads, retrieved, first_page, deps, &mut took).await?;
         let ranked = search.rank(candidates, deps);
         took.timings.rank_ms = took.lap();
         ranked
@@ -130,12 +130,12 @@ pub async fn execute(
     })
 }
 
-/// A parsed query before anything is read from the index.
+/// A parsed query before the first read of the index.
 struct Prepared {
     query: SearchQuery,
-    /// Whether a model can embed the query.
-    model: bool,
-    /// The words that rank; empty for a query of filters alone.
+    /// Whether vectors can be compared.
+    has_model: bool,
+    /// The words that rank; empty for a query that only filters.
     text: String,
     embedding: Option<Embedding>,
 }
@@ -149,7 +149,7 @@ impl Prepared {
         deps: SearchDeps<'_>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Search, Fault> {
-        let Self { query, model, mut text, embedding } = self;
+        let Self { query, has_model, mut text, embedding } = self;
         let mut terms = weighted_terms(&text, deps);
         let mut overview = reads.overview(&term_ids(&terms)).await?;
         let mut frequencies = std::mem::take(&mut overview.frequencies);
@@ -159,7 +159,7 @@ impl Prepared {
         scope.warn(reads, warnings).await?;
         let mut vector = None;
         if let Some(chunk_id) = query.similar_to {
-            vector = similar_to(reads, chunk_id, &mut text).await?.filter(|_| model);
+            vector = similar_to(reads, chunk_id, &mut text).await?.filter(|_| has_model);
             terms = query_terms(&text, deps.dictionary);
             frequencies = reads.document_frequencies(&term_ids(&terms)).await?;
         }
@@ -169,7 +169,7 @@ impl Prepared {
         let counts = scope.counts(embedding.is_some() || vector.is_some());
         let mut plan = plan(&terms, &frequency, counts, deps.settings, deps.ranking);
         if request.offset + request.top > plan.candidates {
-            // A page beyond the usual candidates: as many as the last page that may be asked for needs, so that all
+            // A page beyond the usual candidates: retrieves as many as the last possible page needs, so that all
             // further pages rank the same candidates.
             plan.candidates = plan.candidates.max(deps.settings.offset_max + deps.settings.top_max);
         }
@@ -185,7 +185,7 @@ struct Search {
     terms: usize,
     scope: ResolvedScope,
     plan: Plan,
-    /// Under way, unless `vector` is there already.
+    /// The embedding of the query in progress; `None` if `vector` is set or no vector is needed.
     embedding: Option<Embedding>,
     vector: Option<Vec<f32>>,
 }
@@ -194,8 +194,8 @@ struct Search {
 struct Candidates {
     lexical: Retrieved,
     dense: Retrieved,
-    /// Candidates of the first pages, over which scores were normalised there.
-    near: HashSet<i64>,
+    /// Ids of the candidates of the first pages, over which the scores of these pages are normalised.
+    first_page: HashSet<i64>,
     rows: Vec<Candidate>,
     /// Definitions that have the queried name, by chunk.
     named: HashMap<i64, Vec<DefinitionRow>>,
@@ -204,8 +204,8 @@ struct Candidates {
 }
 
 impl Search {
-    /// Waits for the query's vector, for at most `wait`; a model that fails or is too busy costs the dense retriever,
-    /// not the answer.
+    /// Waits for the query's vector, for at most `wait`. If the model fails or is busy, the search continues without
+    /// the dense retriever.
     async fn await_vector(&mut self, wait: Duration, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
         if self.vector.is_some() {
             return Ok(());
@@ -230,13 +230,13 @@ impl Search {
         Ok(())
     }
 
-    /// Adds dense candidates and chunks that define the queried name to the lexical ones, and gives each candidate the
-    /// score that the other retriever would have given it.
+    /// Adds dense candidates and chunks that define the queried name to the lexical ones, and completes the scores of
+    /// each candidate for both retrievers.
     async fn candidates(
         &self,
         reads: &mut Reads,
         mut lexical: Retrieved,
-        mut near: HashSet<i64>,
+        mut first_page: HashSet<i64>,
         deps: SearchDeps<'_>,
         took: &mut Stopwatch<'_>,
     ) -> Result<Candidates, Fault> {
@@ -245,8 +245,8 @@ impl Search {
             Some(vector) => dense(reads, &scope.vectors, plan.vector, vector, plan.candidates).await?,
             None => Retrieved::new(),
         };
-        near.extend(chunk_ids(&dense).take(deps.settings.candidates));
-        // Comments alone define nothing.
+        first_page.extend(chunk_ids(&dense).take(deps.settings.candidates));
+        // A search of comments only has no definitions.
         let named = match &scope.chunks {
             Some(_) => exact_name::definitions(reads, &self.query, &scope.vectors).await?,
             None => HashMap::new(),
@@ -260,19 +260,19 @@ impl Search {
         let is_filled = lexical.len().max(dense.len()) >= plan.candidates;
         let sources: Vec<LexicalSource> = scope.sources().map(|(source, _)| source).collect();
         let by_name: Vec<i64> = named.keys().copied().collect();
-        near.extend(&by_name);
+        first_page.extend(&by_name);
         let vector = self.vector.as_deref();
         let rows =
             complete_scores(reads, &plan.lexical, &sources, vector, &mut lexical, &mut dense, &by_name)
                 .await?;
         took.timings.hydrate_ms = took.lap();
-        Ok(Candidates { lexical, dense, near, rows, named, is_filled })
+        Ok(Candidates { lexical, dense, first_page, rows, named, is_filled })
     }
 
     /// Fuses and ranks the candidates.
     fn rank(&self, candidates: Candidates, deps: SearchDeps<'_>) -> RankedCandidates {
-        let Candidates { lexical, dense, near, rows, mut named, is_filled } = candidates;
-        // The parsed query, not `self.text`: the words of a chunk (`chunk:12`) say nothing about paths and definitions.
+        let Candidates { lexical, dense, first_page, rows, mut named, is_filled } = candidates;
+        // Not `self.text`, which for `chunk:12` is the text of that chunk and must not match paths and definitions.
         let class = QueryClass::new(&self.query.ranking_text());
         let class = if named.is_empty() { class } else { class.as_defined_name() };
         let dense_weight = dense_weight(&class, deps.ranking);
@@ -283,15 +283,15 @@ impl Search {
         };
         let facts: Vec<CandidateFacts> = rows.into_iter().map(facts).collect();
         let mut chunks = rank(&class, &fused, &facts, deps.ranking);
-        if fused.iter().any(|fused| !near.contains(&fused.chunk_id)) {
-            // A later page ranks more candidates. Those of the first pages keep the order that they had there: they are
-            // ranked among themselves, and the further ones follow.
-            let of_first_pages = |retrieved: &Retrieved| -> Retrieved {
-                retrieved.iter().filter(|(chunk_id, _)| near.contains(chunk_id)).copied().collect()
+        if fused.iter().any(|fused| !first_page.contains(&fused.chunk_id)) {
+            // A later page ranks more candidates. Those of the first pages are ranked separately, so that they keep
+            // their order, and the further ones follow.
+            let on_first_page = |retrieved: &Retrieved| -> Retrieved {
+                retrieved.iter().filter(|(chunk_id, _)| first_page.contains(chunk_id)).copied().collect()
             };
-            let fused = fuse(&of_first_pages(&lexical), &of_first_pages(&dense), dense_weight);
+            let fused = fuse(&on_first_page(&lexical), &on_first_page(&dense), dense_weight);
             let first = rank(&class, &fused, &facts, deps.ranking);
-            chunks.retain(|chunk| !near.contains(&chunk.chunk_id));
+            chunks.retain(|chunk| !first_page.contains(&chunk.chunk_id));
             chunks.splice(0..0, first);
         }
         let (total, vectors_found) = (chunks.len(), !dense.is_empty());
@@ -301,7 +301,7 @@ impl Search {
     }
 }
 
-/// All candidates, best first, with what was measured of them.
+/// All candidates, best first, with the measurements for confidence and explanation.
 struct RankedCandidates {
     chunks: Vec<RankedChunk>,
     total: usize,
@@ -311,13 +311,13 @@ struct RankedCandidates {
     vectors_found: bool,
     dense_weight: f32,
     class: QueryClass,
-    /// None for a listing, which nothing ranks.
+    /// `None` for a listing, which is not ranked.
     evidence: Option<Evidence>,
 }
 
 impl RankedCandidates {
-    /// Scales the scores to 0 ..= 1 and estimates how far the answer can be trusted, where that was calibrated. Removes
-    /// the hits of an answer without confidence, unless the query has filters or the caller wants doubtful hits.
+    /// Scales the scores to 0 ..= 1 and returns the confidence, if it is calibrated for such queries. Removes all hits
+    /// if the confidence is `none`, unless the query has filters or the caller wants doubtful hits.
     fn judge(
         &mut self,
         backend: Backend,
@@ -332,8 +332,9 @@ impl RankedCandidates {
         let judged = self.evidence.filter(|_| calibrated).map(|evidence| evidence.judge(model));
         scale(&mut self.chunks, judged.map_or(1.0, |judged| judged.likelihood));
         let confidence = judged.map(|judged| judged.confidence);
-        let filters = query.filter.is_some() || request.filters.iter().any(|one| !one.field.is_location());
-        if confidence == Some(Confidence::None) && !filters && !request.keep_doubtful {
+        let has_filters =
+            query.filter.is_some() || request.filters.iter().any(|filter| !filter.field.is_location());
+        if confidence == Some(Confidence::None) && !has_filters && !request.keep_doubtful {
             self.chunks.clear();
             (self.total, self.total_is_least) = (0, false);
         }
@@ -341,8 +342,8 @@ impl RankedCandidates {
     }
 }
 
-/// The vector of the chunk that `chunk:ID` names, if it has one; the chunk's text becomes the query unless that has
-/// words of its own.
+/// Returns the vector of the chunk that `chunk:ID` names, if it has one. Sets `text` to the chunk's text if the query
+/// has no words.
 async fn similar_to(reads: &mut Reads, chunk_id: i64, text: &mut String) -> Result<Option<Vec<f32>>, Fault> {
     let (exists, vector) = reads.vector_of(chunk_id).await?;
     if !exists {
@@ -360,7 +361,7 @@ async fn similar_to(reads: &mut Reads, chunk_id: i64, text: &mut String) -> Resu
     Ok(vector)
 }
 
-/// The answer to a query without words: all chunks that pass the filters, ordered by path.
+/// Answers a query without words: lists all chunks that pass the filters, ordered by path.
 async fn list(reads: &mut Reads, scope: &ResolvedScope, plan: &Plan) -> Result<RankedCandidates, Fault> {
     let limit = i64::try_from(plan.candidates).unwrap_or(i64::MAX);
     let (ids, total) = reads.listed(&scope.vectors, limit).await?;
@@ -381,7 +382,7 @@ fn dense_weight(class: &QueryClass, ranking: &Ranking) -> f32 {
     class.sentence * sentence + class.symbol * ranking.dense_weight_symbol
 }
 
-/// The terms of a query; those of its subject line weigh more.
+/// Returns the terms of a query. Terms of the subject line get a higher weight.
 fn weighted_terms(text: &str, deps: SearchDeps<'_>) -> Vec<QueryTerm> {
     let mut terms = query_terms(text, deps.dictionary);
     if let Some(subject) = subject(text) {
@@ -408,9 +409,9 @@ fn explain(ranked: &RankedCandidates, search: &Search, request: &SearchRequest) 
         .collect();
     terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.term.cmp(&b.term)));
     let within = match &search.scope.vectors {
-        Within::Everything => "everything",
-        Within::These(_) => "listed",
-        Within::Where(_) => "tested",
+        ChunkSelection::All => "everything",
+        ChunkSelection::Listed(_) => "listed",
+        ChunkSelection::Matching(_) => "tested",
     };
     Explain {
         symbol: class.symbol,
@@ -423,7 +424,7 @@ fn explain(ranked: &RankedCandidates, search: &Search, request: &SearchRequest) 
     }
 }
 
-/// Everything that each hit must fulfil, as text: the mode, the filters of the request, those of the query.
+/// Returns the conditions that each hit fulfils, as text: the mode, the filters of the request and those of the query.
 fn filter_texts(request: &SearchRequest, query: &SearchQuery) -> Vec<String> {
     let mode = serde_json::to_value(request.mode).unwrap_or_default();
     let mut filters = vec![format!("mode = {}", mode.as_str().unwrap_or_default())];
@@ -432,7 +433,7 @@ fn filter_texts(request: &SearchRequest, query: &SearchQuery) -> Vec<String> {
     filters
 }
 
-/// The model, if its vectors can be compared with those of the index; otherwise a warning says why not.
+/// Returns the model if its vectors can be compared with those of the index; otherwise adds a warning.
 fn usable_model<'a>(
     embedder: Option<&'a Arc<dyn Embedder>>,
     indexed: &ModelFacts,
@@ -463,8 +464,8 @@ fn usable_model<'a>(
     Some(embedder)
 }
 
-/// Starts to embed the query on a blocking thread. Of a long text only the subject line is embedded: the model reads a
-/// few hundred tokens, and stack traces and listings would crowd out the topic.
+/// Starts to embed the query on a blocking thread. Of a text with a subject line only that line is embedded, because
+/// the model reads only a few hundred tokens and the rest of an issue is often a stack trace or a listing.
 pub(super) fn begin_embedding(model: &Arc<dyn Embedder>, text: &str) -> Embedding {
     let (model, text) = (Arc::clone(model), subject(text).unwrap_or(text).to_owned());
     tokio::task::spawn_blocking(move || model.embed_query(&text))

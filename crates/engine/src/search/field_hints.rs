@@ -1,29 +1,29 @@
-//! Parses a query, and warns of words in it that look like filters but are not.
+//! Parses a query, and warns of words in it that look like filters but are not filters.
 
 use super::fields::{self, FIELDS};
 use super::query::{LikeField, SearchQuery};
 use contract::{Warning, echo};
 
-/// Most such warnings in one answer.
+/// The most such warnings in one answer.
 const WARNINGS_MAX: usize = 5;
-/// Shorter names are similar to too many fields; bytes.
+/// Shortest name for which a similar field is suggested, in bytes; shorter names are similar to too many fields.
 const NAME_BYTES_MIN: usize = 3;
-/// Longer names are similar to none; bytes.
+/// Longest name for which a similar field is suggested, in bytes.
 const NAME_BYTES_MAX: usize = 32;
 
-/// What a field name of another code search means here.
+/// The equivalent of a field of another search engine.
 enum Intended {
-    /// This field.
+    /// The field with this name.
     Field(&'static str),
-    /// Definitions of this kind.
+    /// The filter for definitions of this kind.
     Kind(&'static str),
-    /// Not a field here; the sentence says how to do it.
+    /// Another means than a field, which the sentence describes.
     Advice(&'static str),
 }
 
 use Intended::{Advice, Field, Kind};
 
-/// Field names of GitHub, Sourcegraph, Zoekt, OpenGrok, Elasticsearch and editors.
+/// Field names of GitHub, Sourcegraph, Zoekt, OpenGrok, Elasticsearch and editors, with their equivalents.
 const FOREIGN_FIELDS: &[(&[&str], Intended)] = &[
     (&["language", "languages", "lng", "l", "filetype"], Field("lang")),
     (&["filename", "basename", "f"], Field("file")),
@@ -99,22 +99,22 @@ const SCHEMES: &[&str] = &[
     "host",
 ];
 
-/// Parses a query, and warns if it is malformed or contains words that look like filters.
+/// Parses a query. Warns if it is malformed or contains words that look like filters.
 pub(super) fn parse_query(text: &str, warnings: &mut Vec<Warning>) -> SearchQuery {
     let parsed = SearchQuery::parse(text, &|word| fields::field(word).map(|field| field.name));
-    if let Some(why) = parsed.malformed {
-        let message = format!("The query is malformed and was searched as plain words: {why}");
+    if let Some(reason) = parsed.malformed {
+        let message = format!("The query is malformed and was searched as plain words: {reason}");
         warnings.push(Warning::new("query_malformed", message));
     }
     warnings.extend(parsed.like_fields.iter().filter_map(field_hint).take(WARNINGS_MAX));
     parsed.query
 }
 
-/// The warning for a word that looks like a field; `None` for an ordinary word.
+/// Returns the warning for a word that looks like a field; `None` for an ordinary word.
 fn field_hint(like: &LikeField) -> Option<Warning> {
     let (word, name, value) = (echo(&like.word), like.name.as_str(), echo(&like.value));
     let has_value = !like.value.is_empty();
-    let (why, field) = if let Some(field) = fields::field(name).filter(|_| !has_value) {
+    let (reason, field) = if let Some(field) = fields::field(name).filter(|_| !has_value) {
         (format!("`{}` needs a value right after the colon. {}", field.name, field.help), Some(field.name))
     } else if name == "chunk" {
         ("`chunk:` takes the id of a hit, a number.".to_owned(), None)
@@ -136,7 +136,7 @@ fn field_hint(like: &LikeField) -> Option<Warning> {
         return None;
     };
     let details = Some(serde_json::json!({ "word": word, "field": field }));
-    let message = format!("`{word}` was searched as plain words. {why}");
+    let message = format!("`{word}` was searched as plain words. {reason}");
     Some(Warning { details, ..Warning::new("field_taken_as_words", message) })
 }
 
@@ -145,22 +145,24 @@ fn foreign_field(name: &str) -> Option<&'static Intended> {
     FOREIGN_FIELDS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, meant)| meant)
 }
 
-/// The field with the most similar name or flag: at most one typing error, or two in a longer name.
+/// Returns the field with the most similar name or flag: at most one typing error, or two in a longer name.
 fn nearest(name: &str) -> Option<&'static str> {
     if !(NAME_BYTES_MIN..=NAME_BYTES_MAX).contains(&name.len()) {
         return None;
     }
     let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
     let name = plain(name);
-    let slips = if name.len() > 4 { 2 } else { 1 };
-    let spelt = FIELDS.iter().flat_map(|field| [(field.name, field.name), (field.flag, field.name)]);
-    let near = spelt.map(|(spelt, field)| (strsim::damerau_levenshtein(&name, &plain(spelt)), field));
-    near.filter(|(distance, _)| *distance <= slips)
+    let errors_max = if name.len() > 4 { 2 } else { 1 };
+    let names = FIELDS.iter().flat_map(|field| [(field.name, field.name), (field.flag, field.name)]);
+    let distances = names.map(|(known, field)| (strsim::damerau_levenshtein(&name, &plain(known)), field));
+    distances
+        .filter(|(distance, _)| *distance <= errors_max)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, field)| field)
 }
 
-/// Whether it can only be meant as a field: a lower-case word, followed by neither a port nor a line number.
+/// Returns whether `name:value` is probably meant as a field: a lower-case word that is followed by neither a port nor
+/// a line number.
 fn is_field_like(name: &str, value: &str) -> bool {
     name.len() > 1
         && name.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '_' | '-'))
@@ -173,14 +175,14 @@ fn is_field_like(name: &str, value: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn warnings(text: &str) -> Vec<String> {
         let mut warnings = Vec::new();
         parse_query(text, &mut warnings);
         warnings.into_iter().map(|warning| warning.message).collect()
     }
 
     #[test]
-    fn the_field_that_was_meant_is_named() {
+    fn the_intended_field_is_named() {
         for (text, meant) in [
             ("typ:function", "`type:function`"),
             ("language:go middleware", "`lang:go`"),
@@ -193,14 +195,14 @@ mod tests {
             ("chunk:abc", "id of a hit"),
             ("wobble:yes", "no field `wobble`"),
         ] {
-            let told = told(text);
-            assert!(told.len() == 1 && told[0].contains(meant), "{text}: {told:?}");
+            let warnings = warnings(text);
+            assert!(warnings.len() == 1 && warnings[0].contains(meant), "{text}: {warnings:?}");
         }
-        assert_eq!(told(&"typ:function ".repeat(20)).len(), WARNINGS_MAX);
+        assert_eq!(warnings(&"typ:function ".repeat(20)).len(), WARNINGS_MAX);
     }
 
     #[test]
-    fn ordinary_words_are_left_alone() {
+    fn ordinary_words_cause_no_warning() {
         for text in [
             "std::vec",
             "error: cannot",
@@ -212,12 +214,12 @@ mod tests {
             "TODO:",
             "a ? b : c",
         ] {
-            assert_eq!(told(text), [] as [&str; 0], "{text}");
+            assert_eq!(warnings(text), [] as [&str; 0], "{text}");
         }
     }
 
     #[test]
-    fn every_field_that_is_named_exists() {
+    fn every_suggested_field_exists() {
         for (names, meant) in FOREIGN_FIELDS {
             assert!(names.iter().all(|name| fields::field(name).is_none()), "{names:?}");
             if let Field(field) = meant {

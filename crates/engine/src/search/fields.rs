@@ -36,7 +36,7 @@ pub enum ValueKind {
     TextOrList,
     /// A number, 0 or more.
     Number,
-    /// True; or false, which matches only what is known not to hold.
+    /// True; or false, which matches only chunks for which the flag is known to be unset.
     Flag,
     /// `key`, `key=value`, a list of these, or an object.
     Pairs,
@@ -53,7 +53,7 @@ pub enum FilterTarget {
     Names(&'static [Field]),
     /// Names among these facts; one must contain the value, ignoring case.
     PartsOfNames(&'static [Field]),
-    /// As `PartsOfNames`, and also facts of flows from other chunks.
+    /// Like `PartsOfNames`, and also facts of flows from other chunks.
     Risk(&'static [Field]),
     /// Modules that the file imports.
     Imports,
@@ -61,8 +61,8 @@ pub enum FilterTarget {
     Signature,
     /// A count that must be at least the value.
     Count(Counted),
-    /// A flag that is set, or is known not to be.
-    Holds(Flag),
+    /// A flag that is set, or is known to be unset.
+    Flag(Flag),
     /// Visibility.
     Visibility,
     /// Whether there is any lint finding.
@@ -92,7 +92,7 @@ pub enum FilterTarget {
 }
 
 impl FilterField {
-    /// Whether it restricts the location (path, language, branch) rather than the content.
+    /// Returns whether the field restricts the location (path, language, branch) rather than the content.
     #[must_use]
     pub fn is_location(&self) -> bool {
         matches!(
@@ -114,7 +114,7 @@ macro_rules! fields {
     };
 }
 
-use FilterTarget::{Count, Holds, Names, PartsOfNames, Risk};
+use FilterTarget::{Count, Names, PartsOfNames, Risk};
 
 fields! {
     "path" "path" TextOrList FilterTarget::Path, "Path contains it, or matches the glob or /regex/.";
@@ -138,9 +138,9 @@ fields! {
     "awaits" "awaits" Text PartsOfNames(&[Field::Await]), "Awaits it.";
     "visibility" "visibility" Text FilterTarget::Visibility, "public, protected, package or private.";
     "extends" "extends" Text PartsOfNames(&[Field::Extends, Field::Implements]), "Extends or implements it.";
-    "async" "async" Flag Holds(Flag::Async), "Is asynchronous.";
-    "generator" "generator" Flag Holds(Flag::Generator), "Is a generator.";
-    "returns" "returns" Flag Holds(Flag::Returns), "Returns a value.";
+    "async" "async" Flag FilterTarget::Flag(Flag::Async), "Is asynchronous.";
+    "generator" "generator" Flag FilterTarget::Flag(Flag::Generator), "Is a generator.";
+    "returns" "returns" Flag FilterTarget::Flag(Flag::Returns), "Returns a value.";
     "lint" "lint" Flag FilterTarget::AnyLint, "Breaks a structural rule.";
     "branchesMin" "branches" Number Count(Counted::Branches), "At least this many branches.";
     "loopsMin" "loops" Number Count(Counted::Loops), "At least this many loops.";
@@ -163,7 +163,7 @@ fields! {
 }
 
 impl FilterTarget {
-    /// The syntax that a language must extract for this filter; `None` if it needs no syntax.
+    /// Returns the syntax that a language must extract for this filter; `None` if it needs no syntax.
     #[must_use]
     pub fn syntax(self) -> Option<Syntax> {
         Some(match self {
@@ -172,7 +172,7 @@ impl FilterTarget {
             // Risk rules match calls.
             Self::Risk(_) => Syntax::Fields(&[Field::Call]),
             Self::Count(counted) => Syntax::Counts(count_kind(counted)),
-            Self::Holds(flag) => Syntax::Flag(flag),
+            Self::Flag(flag) => Syntax::Flag(flag),
             Self::AnyLint => Syntax::Flag(Flag::Lint),
             Self::Visibility => Syntax::Fields(&[Field::Visibility]),
             _ => return None,
@@ -190,7 +190,7 @@ fn count_kind(counted: Counted) -> CountKind {
     }
 }
 
-/// The field with this name or flag, ignoring case.
+/// Returns the field with this name or flag, ignoring case.
 #[must_use]
 pub fn field(word: &str) -> Option<&'static FilterField> {
     FIELDS.iter().find(|field| field.name.eq_ignore_ascii_case(word) || field.flag.eq_ignore_ascii_case(word))
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_leads_to_its_field() {
+    fn fields_are_found_by_name_and_flag() {
         for known in FIELDS {
             assert_eq!(field(known.name), Some(known));
             assert_eq!(field(known.flag).map(|f| f.name), Some(known.name), "--{}", known.flag);

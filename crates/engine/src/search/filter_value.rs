@@ -1,9 +1,10 @@
-//! Converts filter values as people write them (kinds, dates, languages, extensions, names, signatures) to the stored form.
+//! Converts filter values (kinds, dates, languages, extensions, names, signatures) from the forms that people write to
+//! the stored form.
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 
 use super::fields::FilterField;
-use super::request_filter::refused;
+use super::request_filter::invalid_value;
 use contract::{ErrorCode, Fault};
 
 /// Kinds of chunks, each with its synonyms.
@@ -23,7 +24,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("block", &["other"]),
 ];
 
-/// Names of people in lower case, without mail address and `@`: `Ada Lovelace <ada@example.org>`, `@ada`.
+/// Converts names of people to lower case, without mail address and `@`: `Ada Lovelace <ada@example.org>`, `@ada`.
 pub(super) fn people(names: &[String]) -> Vec<String> {
     let bare = |name: &String| {
         let name = name.split(" <").next().unwrap_or(name).trim().trim_start_matches('@').to_lowercase();
@@ -32,7 +33,7 @@ pub(super) fn people(names: &[String]) -> Vec<String> {
     names.iter().map(|name| bare(name).unwrap_or_else(|| name.to_lowercase())).collect()
 }
 
-/// Part of a signature in the stored form: whitespace folded, without the brace that opens the body.
+/// Converts part of a signature to the stored form: with folded whitespace, without the brace that opens the body.
 pub(super) fn on_one_line(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.chars() {
@@ -46,7 +47,7 @@ pub(super) fn on_one_line(text: &str) -> String {
     if head.is_empty() || head.len() == folded.trim_end().len() { folded } else { head.to_owned() }
 }
 
-/// Whether the pattern is a path with directories rather than a file name or a regular expression.
+/// Returns whether the pattern is a path with directories rather than a file name or a regular expression.
 pub(super) fn is_path(pattern: &str) -> bool {
     let pattern = pattern.trim();
     let is_regex = pattern.starts_with('/') && (pattern.ends_with('/') || pattern.ends_with("/i"));
@@ -64,19 +65,21 @@ pub(super) fn known_kind(field: &FilterField, word: &str) -> Result<&'static str
         .or_else(|| singular("ies", "y"));
     found.map(|(kind, _)| *kind).ok_or_else(|| {
         let kinds = KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
-        refused(field, &format!("knows no `{word}`; kinds are {kinds}"))
+        invalid_value(field, &format!("has no value `{word}`; use one of: {kinds}"))
     })
 }
 
-/// A date or timestamp in seconds since the epoch; UTC unless it has a zone.
-pub(super) fn date_of(field: &FilterField, text: &str) -> Result<i64, Fault> {
+/// Parses a date or timestamp to seconds since the epoch; in UTC unless it has a zone.
+pub(super) fn parse_date(field: &FilterField, text: &str) -> Result<i64, Fault> {
     let in_utc = |moment: civil::DateTime| moment.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
     let found = text
         .parse::<Timestamp>()
         .ok()
-        .or_else(|| text.parse::<civil::DateTime>().ok().and_then(in_utc))
-        .or_else(|| text.parse::<civil::Date>().ok().and_then(|date| in_utc(date.at(0, 0, 0, 0))));
-    found.map(Timestamp::as_second).ok_or_else(|| refused(field, &format!("is not a date: `{text}`")))
+        // A date without a time is its midnight.
+        .or_else(|| text.parse::<civil::DateTime>().ok().and_then(in_utc));
+    found
+        .map(Timestamp::as_second)
+        .ok_or_else(|| invalid_value(field, &format!("takes a date or a timestamp, not `{text}`")))
 }
 
 pub(super) fn language(name: &str) -> Result<String, Fault> {
@@ -97,13 +100,13 @@ pub(super) fn language(name: &str) -> Result<String, Fault> {
         .with_hint(hint))
 }
 
-/// `rs, toml` is two: no extension holds a comma.
-pub(super) fn extensions(given: &[String]) -> Result<Vec<String>, Fault> {
-    let parts = given.iter().flat_map(|given| given.split(','));
+/// Parses extensions, also several in one text: `rs, toml`.
+pub(super) fn extensions(values: &[String]) -> Result<Vec<String>, Fault> {
+    let parts = values.iter().flat_map(|value| value.split(','));
     parts.filter(|part| !part.trim().is_empty()).map(extension).collect()
 }
 
-/// `*.RS`, `.rs` and `rs` are all `rs`.
+/// Normalises an extension: `*.RS`, `.rs` and `rs` all become `rs`.
 fn extension(given: &str) -> Result<String, Fault> {
     let bare = given.trim().trim_start_matches('*').trim_start_matches('.').to_lowercase();
     if bare.is_empty() || bare.contains(['/', '*', ' ']) {
@@ -119,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_have_many_names() {
+    fn synonyms_of_kinds_are_accepted() {
         let field = fields::field("type").unwrap();
         for (word, kind) in [
             ("Function", "function"),
@@ -135,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_read_in_their_usual_forms() {
+    fn common_forms_of_dates_are_parsed() {
         let field = fields::field("modifiedAfter").unwrap();
         for text in ["1970-01-02", "1970-01-02T00:00:00Z", "1970-01-02T00:00:00", "1970-01-02T02:00:00+02:00"]
         {
-            assert_eq!(date_of(field, text).unwrap(), 86_400, "{text}");
+            assert_eq!(parse_date(field, text).unwrap(), 86_400, "{text}");
         }
-        assert!(date_of(field, "yesterday").is_err());
+        assert!(parse_date(field, "yesterday").is_err());
     }
 
     #[test]
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_people_and_paths_are_asked_for_as_they_are_stored() {
+    fn signatures_and_people_are_converted_to_the_stored_form() {
         assert_eq!(on_one_line("fn  open(\n  path: &Path) {"), "fn open( path: &Path)");
         assert_eq!((on_one_line("{").as_str(), on_one_line(" open").as_str()), ("{", " open"));
         assert_eq!(

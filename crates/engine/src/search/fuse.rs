@@ -23,7 +23,7 @@ pub struct Fused {
     pub score: f32,
 }
 
-/// Fuses two lists; if one is empty, the other alone counts. The result is ordered by chunk id.
+/// Fuses two lists; if one is empty, only the other one counts. The result is ordered by chunk id.
 #[must_use]
 pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> Vec<Fused> {
     let dense_weight = match (lexical.is_empty(), dense.is_empty()) {
@@ -40,11 +40,11 @@ pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> 
         let entry = found.entry(chunk_id).or_default();
         entry.1 = entry.1.max(score);
     }
-    let one = |(chunk_id, (lexical, dense)): (i64, (f32, f32))| {
+    let fused = |(chunk_id, (lexical, dense)): (i64, (f32, f32))| {
         let score = (1.0 - dense_weight) * lexical + dense_weight * dense;
         Fused { chunk_id, lexical, dense, dense_weight, score }
     };
-    found.into_iter().map(one).collect()
+    found.into_iter().map(fused).collect()
 }
 
 /// Min-max normalisation to 0 ..= 1; if all scores are equal, each becomes 1.
@@ -64,14 +64,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn weighs_the_legs() {
+    fn weighs_the_retrievers() {
         let fused = fuse(&[(1, 10.0), (2, 5.0), (3, 0.0)], &[(3, 0.9), (1, 0.4)], 0.5);
         let scores: Vec<_> = fused.iter().map(|f| (f.chunk_id, f.score)).collect();
         assert_eq!(scores, [(1, 0.5), (2, 0.25), (3, 0.5)]);
     }
 
     #[test]
-    fn one_leg_alone_decides_alone() {
+    fn one_retriever_alone_has_full_weight() {
         assert_eq!(fuse(&[(1, 2.0), (2, 1.0)], &[], 0.5)[0].score, 1.0);
         assert_eq!(fuse(&[], &[(1, 2.0), (2, 1.0)], 0.5)[0].score, 1.0);
         assert_eq!(fuse(&[(7, 3.0)], &[], 0.5)[0].score, 1.0);
@@ -85,15 +85,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_of_a_leg_does_not_matter(lexical in retrieved(), dense in retrieved(), weight in 0.0_f32..1.0) {
-            let (mut back, mut turned) = (lexical.clone(), dense.clone());
-            back.reverse();
-            turned.reverse();
-            prop_assert_eq!(fuse(&lexical, &dense, weight), fuse(&back, &turned, weight));
+        fn the_order_of_retrieved_chunks_does_not_matter(lexical in retrieved(), dense in retrieved(), weight in 0.0_f32..1.0) {
+            let (mut lexical_reversed, mut dense_reversed) = (lexical.clone(), dense.clone());
+            lexical_reversed.reverse();
+            dense_reversed.reverse();
+            let reversed = fuse(&lexical_reversed, &dense_reversed, weight);
+            prop_assert_eq!(fuse(&lexical, &dense, weight), reversed);
         }
 
         #[test]
-        fn scores_stay_between_0_and_1_and_nobody_is_lost(lexical in retrieved(), dense in retrieved(), weight in 0.0_f32..1.0) {
+        fn scores_stay_between_0_and_1_and_no_chunk_is_lost(lexical in retrieved(), dense in retrieved(), weight in 0.0_f32..1.0) {
             let fused = fuse(&lexical, &dense, weight);
             prop_assert!(fused.iter().all(|f| (0.0..=1.000_001).contains(&f.score)));
             for (chunk_id, _) in lexical.iter().chain(&dense) {
@@ -102,12 +103,12 @@ mod tests {
         }
 
         #[test]
-        fn a_better_candidate_of_a_leg_never_falls_behind_by_it(lexical in retrieved()) {
+        fn the_order_of_raw_scores_is_kept(lexical in retrieved()) {
             let fused = fuse(&lexical, &[], 0.5);
-            let of = |id: i64| fused.iter().find(|f| f.chunk_id == id).map_or(0.0, |f| f.score);
+            let score = |id: i64| fused.iter().find(|f| f.chunk_id == id).map_or(0.0, |f| f.score);
             for (a, score_a) in &lexical {
                 for (b, score_b) in &lexical {
-                    prop_assert!(score_a < score_b || of(*a) >= of(*b));
+                    prop_assert!(score_a < score_b || score(*a) >= score(*b));
                 }
             }
         }

@@ -21,13 +21,12 @@ pub fn query_seeds() -> Vec<Vec<u8>> {
     typed.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// The printed form of a query parses to the same query.
+/// Checks that the printed form of a query parses to the same query.
 pub fn query(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let known = |word: &str| fields::field(word).map(|field| field.name);
     let parsed = SearchQuery::parse(&text, &known);
     let printed = parsed.query.to_string();
-    // A pasted text ranks by its lines, which a printed one has as well.
     let again = SearchQuery::parse(&printed, &known);
     assert_eq!(again.query, parsed.query, "printed as {printed:?}");
     assert_eq!(again.malformed, None, "printed as {printed:?}");
@@ -40,7 +39,7 @@ pub fn query(data: &[u8]) {
     }
 }
 
-/// Filters to begin with: JSON objects, or a field and a value for it on the next line.
+/// Seeds of [`filter`]: JSON objects, or a field with its value on the next line.
 pub fn filter_seeds() -> Vec<Vec<u8>> {
     let seeds = [
         "path\nsrc/**/{a,b}[!c]?.rs",
@@ -55,7 +54,7 @@ pub fn filter_seeds() -> Vec<Vec<u8>> {
     seeds.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// A filter: what is taken holds no NUL and stays within bounds, and text says what the same text says in JSON.
+/// Checks that parsed filters contain no NUL and stay within their limits, and that a text has the same value in JSON.
 pub fn filter(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(Value::Object(arguments)) = serde_json::from_str::<Value>(&text) {

@@ -1,8 +1,8 @@
-//! From ranked chunks to hits: reads their text, the lines around them, callers and callees, and all facts if asked for.
+//! Reads the hits for ranked chunks: text, surrounding lines, callers, callees, and all facts if requested.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::answer::{History, Hit, Known};
+use super::answer::{History, Hit, AllFacts};
 use super::matched_definition::{ChunkContext, DefinitionChoice};
 use super::query_class::QueryClass;
 use super::rank::RankedChunk;
@@ -17,25 +17,25 @@ use languages::facts::{CallPair, Detail, Field};
 use languages::risk::RiskFlow;
 use store::{ChunkDetails, ChunkRow, DefinitionRow, FileFacts, Reads, fact_id, names};
 
-/// Callees, and callers, listed for a hit.
+/// The most callees, and the most callers, of a hit.
 const CALLS_MAX: usize = 12;
-/// Longer names of callees and callers are cut; bytes.
+/// Longest name of a callee or caller in bytes; longer names are cut.
 const LABEL_BYTES_MAX: usize = 80;
-/// Chunks read to find the callers of one name.
+/// The most chunks that are read to find the callers of one name.
 const HOLDERS_MAX: i64 = 12;
 
 /// Reads the hits of one page of an answer.
 pub(super) struct HitPage<'a> {
     scope: &'a ResolvedScope,
     request: &'a SearchRequest,
-    /// Says which definition of a chunk the query means.
+    /// Decides which definition of a chunk the query names.
     class: &'a QueryClass,
     ranking: &'a Ranking,
     /// Whether comments were searched, so that hits in code show the comment instead of the code.
     comments: bool,
 }
 
-/// What was read for the hits of a page, by chunk id; `files` by file id.
+/// The rows that were read for the hits of a page, by chunk id; `files` by file id.
 #[derive(Default)]
 struct PageFacts {
     comments: HashMap<i64, (u32, u32, String)>,
@@ -55,17 +55,17 @@ impl<'a> HitPage<'a> {
         Self { scope, request, class, ranking, comments: scope.comments.is_some() }
     }
 
-    /// The hits of the ranked chunks, in their order. A chunk that no longer exists is left out.
+    /// Returns the hits of the ranked chunks, in their order. A chunk that no longer exists is left out.
     pub(super) async fn hits(&self, reads: &mut Reads, page: Vec<RankedChunk>) -> Result<Vec<Hit>, Fault> {
         let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
-        let shown = reads.details(&ids).await?;
-        let mut shown: HashMap<i64, ChunkDetails> =
-            shown.into_iter().map(|one| (one.chunk.id, one)).collect();
-        let mut found = self.look_up(reads, &ids, &shown).await?;
+        let details = reads.details(&ids).await?;
+        let mut details: HashMap<i64, ChunkDetails> =
+            details.into_iter().map(|details| (details.chunk.id, details)).collect();
+        let mut facts = self.read_facts(reads, &ids, &details).await?;
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
-            if let Some(shown) = shown.remove(&ranked.chunk_id) {
-                let mut hit = self.hit(ranked, shown, &mut found);
+            if let Some(details) = details.remove(&ranked.chunk_id) {
+                let mut hit = self.hit(ranked, details, &mut facts);
                 if let Ok(count) = u32::try_from(self.request.context_lines)
                     && count > 0
                 {
@@ -77,36 +77,36 @@ impl<'a> HitPage<'a> {
         Ok(hits)
     }
 
-    async fn look_up(
+    async fn read_facts(
         &self,
         reads: &mut Reads,
         ids: &[i64],
-        shown: &HashMap<i64, ChunkDetails>,
+        details: &HashMap<i64, ChunkDetails>,
     ) -> Result<PageFacts, Fault> {
         let mut found = PageFacts::default();
-        for one in reads.definitions(ids).await? {
-            found.definitions.entry(one.chunk_id).or_default().push(one);
+        for definition in reads.definitions(ids).await? {
+            found.definitions.entry(definition.chunk_id).or_default().push(definition);
         }
         if self.comments {
             for (id, first, last, text) in reads.comments(ids).await? {
                 found.comments.insert(id, (line(first), line(last), text));
             }
         }
-        found.callers = callers(reads, shown).await?;
+        found.callers = callers(reads, details).await?;
         if self.request.in_full {
             for (id, code, name) in reads.names_of(ids).await? {
                 let Some(field) = Field::ALL.iter().find(|field| **field as i16 == code) else { continue };
-                let of_chunk = found.facts.entry(id).or_default();
-                of_chunk.entry(field.name().to_owned()).or_default().push(name);
+                let chunk_facts = found.facts.entry(id).or_default();
+                chunk_facts.entry(field.name().to_owned()).or_default().push(name);
             }
-            let files: Vec<i64> = shown.values().map(|one| one.chunk.file_id).collect();
+            let files: Vec<i64> = details.values().map(|details| details.chunk.file_id).collect();
             found.files = reads.history_of(&files).await?.into_iter().collect();
         }
         Ok(found)
     }
 
-    fn hit(&self, ranked: RankedChunk, shown: ChunkDetails, found: &mut PageFacts) -> Hit {
-        let ChunkDetails { chunk: row, mut content, detail, flows } = shown;
+    fn hit(&self, ranked: RankedChunk, details: ChunkDetails, found: &mut PageFacts) -> Hit {
+        let ChunkDetails { chunk: row, mut content, detail, flows } = details;
         let detail: Detail = detail.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let definitions = found.definitions.remove(&row.id).unwrap_or_default();
         let chooser = DefinitionChoice {
@@ -115,14 +115,14 @@ impl<'a> HitPage<'a> {
             words: &self.class.words,
             ranking: self.ranking,
         };
-        let from_elsewhere: Vec<RiskFlow> =
+        let flows_between_files: Vec<RiskFlow> =
             flows.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         let mut matched = chooser.choose(&ChunkContext {
             chunk: &row,
             content: &content,
             definitions: &definitions,
             detail: &detail,
-            flows: &from_elsewhere,
+            flows: &flows_between_files,
         });
         let (mut start_line, mut end_line) = (line(row.span.start_line), line(row.span.end_line));
         let mut mode = Mode::from_stored(&row.mode);
@@ -144,7 +144,7 @@ impl<'a> HitPage<'a> {
             let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
             let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
             let (branch, commit) = repository.map_or((None, None), |r| (r.branch.clone(), r.commit.clone()));
-            Known {
+            AllFacts {
                 facts: found.facts.remove(&row.id).unwrap_or_default(),
                 detail,
                 meta: file.meta.clone().unwrap_or_default(),
@@ -191,13 +191,13 @@ fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -
     }
 }
 
-/// Names of functions in the same repository that call what the chunks define. Only names are compared, so callers of another
-/// function with the same name are included.
+/// Returns the names of functions in the same repository that call a definition of each chunk. Only names are compared,
+/// so callers of another function with the same name are included.
 async fn callers(
     reads: &mut Reads,
-    shown: &HashMap<i64, ChunkDetails>,
+    details: &HashMap<i64, ChunkDetails>,
 ) -> Result<HashMap<i64, Vec<String>>, Fault> {
-    let rows = || shown.values().map(|one| &one.chunk);
+    let rows = || details.values().map(|details| &details.chunk);
     let call = |name: &String| fact_id(Field::Call as i16, name);
     let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
     let calls = |row: &'_ ChunkRow| -> Vec<(i64, i64)> {
@@ -210,7 +210,7 @@ async fn callers(
     if wanted.is_empty() {
         return Ok(callers);
     }
-    let holders = reads.holders(&wanted, HOLDERS_MAX).await?;
+    let holders = reads.chunks_with_facts(&wanted, HOLDERS_MAX).await?;
     for row in rows().filter(callable) {
         let elsewhere = holders
             .iter()
@@ -230,25 +230,27 @@ async fn callers(
     Ok(callers)
 }
 
-/// The functions of a chunk that call `name`; if the call is outside of functions, the name of the chunk or its path.
-fn callers_in(holder: &names::Holder, name: &str) -> Vec<String> {
+/// Returns the functions of a chunk that call `name`; if the call is outside of functions, the name of the chunk or its
+/// path.
+fn callers_in(holder: &names::ChunkWithFact, name: &str) -> Vec<String> {
     let detail: Option<Detail> =
         holder.detail.as_deref().and_then(|detail| serde_json::from_str(detail).ok());
     let calls = detail.map(|detail| detail.calls).unwrap_or_default();
-    let is_it = |pair: &CallPair| pair.callee.rsplit('.').next() == Some(name);
-    let callers: Vec<String> = calls.into_iter().filter(is_it).filter_map(|pair| pair.caller).collect();
+    let calls_name = |pair: &CallPair| pair.callee.rsplit('.').next() == Some(name);
+    let callers: Vec<String> = calls.into_iter().filter(calls_name).filter_map(|pair| pair.caller).collect();
     if callers.is_empty() {
         return vec![holder.name.clone().unwrap_or_else(|| holder.path.clone())];
     }
     callers
 }
 
-/// The name of a caller or callee, shortened: headings, and handlers named by the call that registers them, can be as long as
-/// a line.
+/// Shortens the name of a caller or callee. Headings, and handlers named by the registering call, can be as long as a
+/// line.
 fn label(name: &str) -> String {
     shorten(name, LABEL_BYTES_MAX)
 }
 
+/// Reads the lines around a hit.
 async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {
     let (start, end) = (hit.start_line, hit.end_line);
     let spans = reads.by_file(hit.file_id).await?;
@@ -269,7 +271,7 @@ async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>
     Ok(surroundings(&pieces, start, end, count))
 }
 
-/// A line number from the database, where none is negative.
+/// Converts a line number from the database, which is never negative.
 fn line(number: i32) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }

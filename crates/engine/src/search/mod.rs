@@ -1,6 +1,6 @@
 //! From a query to hits: parse, plan, retrieve, fuse, rank, read, present.
 //!
-//! [`execute`] runs these steps; each of them is a module of its own.
+//! [`execute()`] runs these steps; each of them is a module of its own.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -47,7 +47,7 @@ mod snippet;
 mod surroundings;
 pub mod tokens;
 
-pub use answer::{Backend, Explain, ExplainedTerm, History, Hit, Known, SearchAnswer, Timings, VectorsUsed};
+pub use answer::{Backend, Explain, ExplainedTerm, History, Hit, AllFacts, SearchAnswer, Timings, VectorsUsed};
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
 pub use execute::{SearchDeps, execute};

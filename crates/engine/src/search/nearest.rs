@@ -9,11 +9,11 @@ use super::scope::ResolvedScope;
 use contract::{ErrorCode, Fault};
 use store::Index;
 
-/// The chunks nearest to a query with their cosine similarity, best first: by the path that a search would take, or
-/// (`exact`) by comparing every vector within the filter.
+/// Returns the chunks nearest to a query with their cosine similarity, best first, in the way that a search would find
+/// them, or with `exact` by comparing every vector within the filter.
 ///
 /// # Errors
-/// As [`super::execute`]; `CAPABILITY_MISSING` without a model.
+/// As [`super::execute()`]; `CAPABILITY_MISSING` without a model.
 pub async fn nearest(
     deps: SearchDeps<'_>,
     index: Index<'_>,

@@ -3,7 +3,7 @@
 use super::query_class::QueryClass;
 use super::ranking::Ranking;
 
-/// The kind of a file, judged by its path.
+/// The kind of a file, according to its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathKind {
     /// Production code.
@@ -16,11 +16,11 @@ pub(super) enum PathKind {
     Compat,
     /// Declarations without bodies.
     Stub,
-    /// Re-exports what other files define.
+    /// Re-exports definitions of other files.
     Reexport,
     /// Prose and data.
     Prose,
-    /// For one platform among several.
+    /// Code for one platform.
     Platform,
 }
 
@@ -52,7 +52,7 @@ const PROSE_EXTENSIONS: &[&str] = &[
 
 /// Extensions that templates append to the name of the generated file.
 const TEMPLATE_ENDINGS: &[&str] = &[".in", ".tmpl", ".tpl", ".j2", ".jinja", ".erb"];
-/// Directories of code for rarely used platforms: the code for the usual ones answers the same query.
+/// Directories of code for rarely used platforms, which usually have a counterpart for the common ones.
 const PLATFORM_DIRECTORIES: &[&str] =
     &["win", "win32", "windows", "aix", "os390", "ibmi", "sunos", "solaris", "haiku", "cygwin", "qnx"];
 
@@ -77,8 +77,8 @@ const MANIFESTS: &[&str] = &[
 ];
 const MANIFEST_EXTENSIONS: &[&str] = &["gemspec", "csproj", "cabal", "nimble", "rockspec"];
 
-/// Whether the file is a package manifest. Manifests of examples and tests rank lower than the one at the root, because
-/// their path kind lowers them.
+/// Returns whether the file is a package manifest. Manifests of examples and tests rank below the one at the root
+/// because of their path kind.
 pub(super) fn is_manifest(path: &str) -> bool {
     let path = path.to_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
@@ -124,10 +124,10 @@ impl PathKind {
         }
     }
 
-    /// The factor of a chunk's score; 1 if the query asks for such files.
+    /// Returns the factor of a chunk's score; 1 if the query asks for such files.
     #[must_use]
     pub(super) fn factor(self, class: &QueryClass, ranking: &Ranking) -> f32 {
-        let (factor, asked): (f32, &[&str]) = match self {
+        let (factor, query_words): (f32, &[&str]) = match self {
             Self::Source => return 1.0,
             Self::Test => (
                 ranking.test_factor,
@@ -159,15 +159,15 @@ impl PathKind {
             ),
             Self::Platform => (ranking.platform_factor, PLATFORM_DIRECTORIES),
         };
-        let bend = match self {
+        let extra_exponent = match self {
             Self::Test | Self::Example | Self::Prose => class.issue * ranking.role_bend_issue,
             _ => 0.0,
         };
-        let bend = match self {
-            Self::Prose => bend - class.usage.max(class.manifest) * ranking.usage_prose,
-            _ => bend,
+        let extra_exponent = match self {
+            Self::Prose => extra_exponent - class.usage.max(class.manifest) * ranking.usage_prose,
+            _ => extra_exponent,
         };
-        if class.mentions(asked) { 1.0 } else { factor.powf(1.0 + bend) }
+        if class.mentions(query_words) { 1.0 } else { factor.powf(1.0 + extra_exponent) }
     }
 }
 
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn judges_paths() {
-        for (path, role) in [
+    fn classifies_paths() {
+        for (path, kind) in [
             ("src/router.rs", PathKind::Source),
             ("src/latest.rs", PathKind::Source),
             ("src/flask/testing.py", PathKind::Source),
@@ -199,12 +199,12 @@ mod tests {
             ("src/flask/__init__.py", PathKind::Reexport),
             ("README.md", PathKind::Prose),
         ] {
-            assert_eq!(PathKind::from_path(path), role, "{path}");
+            assert_eq!(PathKind::from_path(path), kind, "{path}");
         }
     }
 
     #[test]
-    fn a_question_for_tests_is_not_punished_with_their_penalty() {
+    fn a_query_for_tests_does_not_lower_tests() {
         let ranking = Ranking::default();
         assert!(PathKind::Test.factor(&QueryClass::new("how is routing done"), &ranking) < 1.0);
         assert!(

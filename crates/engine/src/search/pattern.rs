@@ -13,40 +13,40 @@ use contract::{ErrorCode, Fault};
 /// Longest pattern in bytes.
 const PATTERN_BYTES_MAX: usize = 512;
 
-/// The regular expression for one path filter.
+/// Returns the regular expression for one path filter.
 ///
 /// # Errors
 /// `INVALID_REQUEST` for an empty or over-long pattern and for a malformed glob.
 pub(super) fn path_regex(pattern: &str, exact_case: bool) -> Result<String, Fault> {
-    let regex = untagged(pattern, exact_case)?;
-    Ok(if exact_case || is_regex(pattern.trim()).is_some() { regex } else { format!("(?i){regex}") })
+    let regex = without_case_flag(pattern, exact_case)?;
+    Ok(if exact_case || slashed_regex(pattern.trim()).is_some() { regex } else { format!("(?i){regex}") })
 }
 
-/// What stands between the slashes of `/regex/` or `/regex/i`, and whether it ignores case by itself.
-fn is_regex(pattern: &str) -> Option<(&str, bool)> {
+/// Returns the expression between the slashes of `/regex/` or `/regex/i`, and whether it has the flag `i`.
+fn slashed_regex(pattern: &str) -> Option<(&str, bool)> {
     let inner = pattern.strip_prefix('/')?;
-    let (regex, ignores) = match inner.strip_suffix("/i") {
+    let (regex, ignores_case) = match inner.strip_suffix("/i") {
         Some(regex) => (regex, true),
         None => (inner.strip_suffix('/')?, false),
     };
-    (!regex.is_empty()).then_some((regex, ignores))
+    (!regex.is_empty()).then_some((regex, ignores_case))
 }
 
-fn untagged(pattern: &str, exact_case: bool) -> Result<String, Fault> {
+fn without_case_flag(pattern: &str, exact_case: bool) -> Result<String, Fault> {
     let pattern = pattern.trim();
     if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX {
         return Err(refused(pattern, &format!("A path filter has 1 to {PATTERN_BYTES_MAX} bytes.")));
     }
-    if let Some((regex, ignores)) = is_regex(pattern) {
-        // `\/` is the slash of languages that write expressions between slashes.
-        return translated_regex(&regex.replace("\\/", "/"), ignores || !exact_case)
+    if let Some((regex, ignores_case)) = slashed_regex(pattern) {
+        // Languages that write expressions between slashes escape the slash as `\/`.
+        return translated_regex(&regex.replace("\\/", "/"), ignores_case || !exact_case)
             .map_err(|why| refused(pattern, &format!("Not a usable regular expression: {why}.")));
     }
-    // `./src` is what shells write, `src\auth` what Windows does.
+    // Shells complete to `./src`; Windows uses backslashes.
     let pattern = pattern.strip_prefix("./").filter(|rest| !rest.is_empty()).unwrap_or(pattern);
     if !pattern.contains(['*', '?', '[', '{']) {
         let slashed = if pattern.contains('/') { pattern.to_owned() } else { pattern.replace('\\', "/") };
-        // A slash in front is the border of a folder; no stored path begins with one.
+        // No stored path begins with a slash, so a leading slash matches the start of any component.
         return Ok(match slashed.strip_prefix('/') {
             Some(rest) if !rest.is_empty() => format!("(^|/){}", escaped(rest)),
             _ => escaped(&slashed),
@@ -55,7 +55,7 @@ fn untagged(pattern: &str, exact_case: bool) -> Result<String, Fault> {
     glob(pattern).build().map_err(|error| refused(pattern, &format!("Malformed glob: {}.", error.kind())))?;
     let anchored = pattern.trim_start_matches('/');
     let start = if pattern.contains('/') { "^" } else { "^(.*/)?" };
-    Ok(format!("{start}{}$", translated(anchored)))
+    Ok(format!("{start}{}$", glob_regex(anchored)))
 }
 
 fn glob(pattern: &str) -> GlobBuilder<'_> {
@@ -64,9 +64,9 @@ fn glob(pattern: &str) -> GlobBuilder<'_> {
     builder
 }
 
-/// A glob that `globset` accepted, as a regular expression. `globset`'s own speaks of bytes, which Postgres
-/// reads as code points.
-fn translated(glob: &str) -> String {
+/// Converts a glob that `globset` accepted to a regular expression. That of `globset` matches bytes, but Postgres
+/// matches code points.
+fn glob_regex(glob: &str) -> String {
     let mut regex = String::new();
     let mut rest = glob;
     let mut braces = 0_usize;
@@ -95,12 +95,12 @@ fn translated(glob: &str) -> String {
     regex
 }
 
-/// The bracket expression at the start of `rest` and its length in the glob.
+/// Returns the bracket expression at the start of `rest` and its length in the glob.
 fn class(rest: &str) -> (String, usize) {
     let inner = &rest[1..];
     let negated = inner.starts_with(['!', '^']);
     let members = &inner[usize::from(negated)..];
-    // A `]` in the first place is a member.
+    // A `]` at the first position is a member.
     let end = members.char_indices().skip(1).find(|(_, c)| *c == ']').map_or(members.len(), |(at, _)| at);
     let mut class = String::from(if negated { "[^/" } else { "[" });
     for c in members[..end].chars() {
@@ -113,7 +113,7 @@ fn class(rest: &str) -> (String, usize) {
     (class, 1 + usize::from(negated) + end + 1)
 }
 
-/// A literal text; the escapes of both regular expression languages are these.
+/// Escapes a literal text for a regular expression, with escapes that Rust and Postgres have in common.
 pub(super) fn escaped(text: &str) -> String {
     let mut literal = String::with_capacity(text.len());
     for c in text.chars() {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_read_as_shells_and_agents_write_them() {
+    fn common_spellings_of_paths_match() {
         for pattern in ["./src/auth", "/src/auth", "src\\auth", "src/auth/"] {
             assert!(matches(pattern, "src/auth/lib.rs"), "{pattern}");
         }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn slashes_hold_a_regular_expression() {
+    fn a_text_between_slashes_is_a_regular_expression() {
         assert!(matches("/^src\\/.*_test\\.go$/", "src/a_TEST.go") && !matches("/_test$/", "a_test.go"));
         assert!(matches("/src/", "a/src/b") && matches("/a|b/i", "B"));
         assert_eq!(path_regex("/a(/", false).unwrap_err().code, ErrorCode::InvalidRequest);
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn globs_mean_what_they_mean_elsewhere(pattern in "[ab*?/.{},!\\[\\]]{1,10}", path in "[ab.]{1,3}(/[ab.]{1,3}){0,3}") {
+        fn globs_match_like_those_of_globset(pattern in "[ab*?/.{},!\\[\\]]{1,10}", path in "[ab.]{1,3}(/[ab.]{1,3}){0,3}") {
             // Anchored globs only: a slash within, none at the start.
             let pattern = format!("a/{pattern}");
             let path = format!("a/{path}");

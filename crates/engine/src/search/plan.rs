@@ -7,16 +7,16 @@ use languages::terms::QueryTerm;
 /// BM25's k1 + 1, the upper bound of a term's frequency part.
 const FREQUENCY_PART_MAX: f32 = 2.2;
 
-/// Chunks that the selecting terms may have in total at first. In a large project a term of one chunk in twenty occurs in
-/// tens of thousands, and scoring each costs a few microseconds; the best ones contain rarer terms as well.
-const CHOSEN_MAX: u64 = 6_000;
+/// The most chunks that the terms of the first statement may select in total. Scoring a chunk costs a few microseconds,
+/// and the best chunks usually contain rare terms as well.
+const SELECTED_MAX: u64 = 6_000;
 /// The same for the second statement.
-const CHOSEN_AGAIN_MAX: u64 = 40_000;
+const SELECTED_AGAIN_MAX: u64 = 40_000;
 
 /// Number of vectors up to which `search.ef_search` gives enough recall.
 const EF_SEARCH_ENOUGH_FOR: u64 = 50_000;
-/// Beyond it, `ef_search` grows with this power of the number of vectors. Measured recall of the ten nearest: 0.984 with 320
-/// at 100,000 vectors, 0.964 with 512 at a million.
+/// Above that number, `ef_search` grows with this power of the number of vectors. Measured recall of the ten nearest:
+/// 0.984 with 320 at 100,000 vectors, 0.964 with 512 at a million.
 const EF_SEARCH_GROWTH: f64 = 0.4;
 
 /// A term with its document frequency looked up.
@@ -127,10 +127,10 @@ fn lexical(
     let common = share_of(statistics_chunks, ranking.common_share);
     weighted.sort_by_key(|t| t.id);
     let rare: Vec<&WeightedTerm> = weighted.iter().filter(|t| t.chunks <= common).collect();
-    let mut keep = rarest(&rare, CHOSEN_MAX);
-    let says_something = weighted.iter().any(|t| keep.contains(&t.id) && t.chunks > 0);
-    if !says_something {
-        // Only common terms: the rarest one that occurs selects.
+    let mut keep = rarest(&rare, SELECTED_MAX);
+    let selects_any = weighted.iter().any(|t| keep.contains(&t.id) && t.chunks > 0);
+    if !selects_any {
+        // The query has only common terms: the rarest one that occurs selects.
         let rarest = weighted.iter().filter(|t| t.chunks > 0).min_by_key(|t| (t.chunks, t.id));
         keep.extend(rarest.map(|t| t.id));
     }
@@ -139,23 +139,23 @@ fn lexical(
     LexicalPlan { terms: weighted, keep, dropped_score_max: 0.0, cut }.bounded()
 }
 
-/// The ids of the rarest terms, as many as occur in at most `most` chunks in total.
-fn rarest(terms: &[&WeightedTerm], most: u64) -> Vec<i32> {
+/// Returns the ids of the rarest terms, as many as occur in at most `chunks_max` chunks in total.
+fn rarest(terms: &[&WeightedTerm], chunks_max: u64) -> Vec<i32> {
     let mut terms = terms.to_vec();
     terms.sort_by_key(|t| (t.chunks, t.id));
     let sums = terms.iter().scan(0, |sum: &mut u64, term| {
         *sum += term.chunks;
         Some((*sum, term.id))
     });
-    let mut ids: Vec<i32> = sums.take_while(|(sum, _)| *sum <= most).map(|(_, id)| id).collect();
+    let mut ids: Vec<i32> = sums.take_while(|(sum, _)| *sum <= chunks_max).map(|(_, id)| id).collect();
     ids.sort_unstable();
     ids
 }
 
 impl LexicalPlan {
-    /// Whether the best `wanted` chunks are certainly among those that `keep` selected: the last of them scores at least
-    /// as much as a chunk without any term of `keep` could. After a cut (a large project) that can hardly ever be proved, so
-    /// `wanted` chunks are enough. `scores` are descending.
+    /// Returns whether the best `wanted` chunks are certainly among those that `keep` selected, that is, whether the
+    /// last of them scores at least as high as a chunk without any term of `keep` can. After a cut (in a large project)
+    /// this is rarely provable, so `wanted` chunks suffice. `scores` are descending.
     #[must_use]
     pub fn is_exact(&self, scores: &[f32], wanted: usize) -> bool {
         if self.keep.len() == self.terms.len() || (self.cut && scores.len() >= wanted) {
@@ -164,20 +164,21 @@ impl LexicalPlan {
         wanted > 0 && scores.get(wanted - 1).is_some_and(|score| *score >= self.dropped_score_max)
     }
 
-    /// The same plan with every term selecting.
+    /// Returns the same plan, in which every term selects.
     #[must_use]
     pub fn with_all_terms(&self) -> Self {
         Self { keep: self.terms.iter().map(|t| t.id).collect(), dropped_score_max: 0.0, ..self.clone() }
     }
 
-    /// The same plan with more selecting terms, for the second statement; `None` if those would select too many chunks.
+    /// Returns the same plan with more selecting terms, for the second statement; `None` if they would select too many
+    /// chunks.
     #[must_use]
     pub fn with_more_terms(&self) -> Option<Self> {
-        let keep = rarest(&self.terms.iter().collect::<Vec<_>>(), CHOSEN_AGAIN_MAX);
+        let keep = rarest(&self.terms.iter().collect::<Vec<_>>(), SELECTED_AGAIN_MAX);
         (keep.len() > self.keep.len()).then(|| Self { keep, cut: false, ..self.clone() }.bounded())
     }
 
-    /// With `dropped_score_max` of its terms.
+    /// Computes `dropped_score_max`.
     fn bounded(self) -> Self {
         let dropped: f32 = self.terms.iter().filter(|t| !self.keep.contains(&t.id)).map(|t| t.weight).sum();
         Self { dropped_score_max: FREQUENCY_PART_MAX * dropped, ..self }
@@ -190,33 +191,33 @@ pub(super) fn vector_path(counts: Counts, settings: &config::Search) -> VectorPa
     if !counts.embedded || within == 0 {
         VectorPath::None
     } else if within <= settings.exact_rows_max
-        || exact_pays(within, all, settings.exact_rows_max)
+        || is_exact_cheaper(within, all, settings.exact_rows_max)
         || !counts.vectors_indexed
     {
-        // Not left to the planner: it would use HNSW for selective filters, too, and lose recall.
+        // Postgres' planner would use HNSW for selective filters as well, with a lower recall.
         VectorPath::Exact
     } else {
         VectorPath::Hnsw(ef_search(all, settings.ef_search))
     }
 }
 
-/// Whether comparing all vectors within a filter costs less than an HNSW scan that tests each candidate: the former grows
-/// with the vectors that pass, the latter with those that do not. Measured at 100,000 vectors, both cost the same where a
-/// quarter of `rows_max` passes.
-fn exact_pays(within: u64, all: u64, rows_max: u64) -> bool {
+/// Returns whether comparing all vectors within a filter costs less than an HNSW scan that tests each candidate: the
+/// former cost grows with the vectors that pass, the latter with those that do not. Measured at 100,000 vectors, both
+/// costs are equal if a quarter of `rows_max` passes.
+fn is_exact_cheaper(within: u64, all: u64, rows_max: u64) -> bool {
     within < all && within.saturating_mul(within) <= (rows_max / 4).saturating_mul(all)
 }
 
-/// A larger graph has to be searched more widely for the same recall.
+/// Returns `ef_search` for the number of vectors: a larger graph needs a higher value for the same recall.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a number of candidates, rounded"
 )]
-fn ef_search(all: u64, at_first: u32) -> u32 {
+fn ef_search(all: u64, base: u32) -> u32 {
     let times = (all as f64 / EF_SEARCH_ENOUGH_FOR as f64).max(1.0);
-    (f64::from(at_first) * times.powf(EF_SEARCH_GROWTH)).round() as u32
+    (f64::from(base) * times.powf(EF_SEARCH_GROWTH)).round() as u32
 }
 
 /// BM25's inverse document frequency; positive for every term.
@@ -279,30 +280,30 @@ mod tests {
         }
     }
 
-    fn made(ids: &[i32]) -> LexicalPlan {
+    fn lexical_plan(ids: &[i32]) -> LexicalPlan {
         let terms: Vec<_> = ids.iter().map(|id| term(*id)).collect();
         plan(&terms, &frequency, counts(10), &settings(), &Ranking::default()).lexical
     }
 
     #[test]
-    fn common_terms_score_but_do_not_choose() {
-        let lexical = made(&[4, 1, 2]);
+    fn common_terms_score_but_do_not_select() {
+        let lexical = lexical_plan(&[4, 1, 2]);
         assert_eq!(lexical.keep, [1, 2]);
         assert_eq!(lexical.terms.len(), 3);
         assert!(lexical.dropped_score_max > 0.0);
     }
 
     #[test]
-    fn with_only_common_terms_the_rarest_chooses() {
-        assert_eq!(made(&[4, 3]).keep, [3]);
-        assert_eq!(made(&[4, 3, 9]).keep, [3, 9]);
+    fn with_only_common_terms_the_rarest_selects() {
+        assert_eq!(lexical_plan(&[4, 3]).keep, [3]);
+        assert_eq!(lexical_plan(&[4, 3, 9]).keep, [3, 9]);
     }
 
     #[test]
-    fn in_a_large_project_terms_choose_a_bounded_number_of_chunks() {
+    fn in_a_large_project_terms_select_a_bounded_number_of_chunks() {
         let terms: Vec<_> = (1..=6).map(term).collect();
         let frequency = |id: i32| [2, 5_000, 6_000, 12_000, 300_000, 0][usize::try_from(id - 1).unwrap()];
-        // The first five thousand and two are few enough.
+        // The two rarest terms occur in 5,002 chunks, within the limit.
         let large = Counts { statistics_chunks: 1_000_000, ..counts(10) };
         let lexical = plan(&terms, &frequency, large, &settings(), &Ranking::default()).lexical;
         assert_eq!(lexical.keep, [1, 2, 6]);
@@ -316,18 +317,18 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_exact_when_the_last_beats_what_was_left_out() {
-        let lexical = made(&[1, 4]);
+    fn an_answer_is_exact_if_the_last_score_exceeds_the_bound_of_dropped_chunks() {
+        let lexical = lexical_plan(&[1, 4]);
         let limit = lexical.dropped_score_max;
         assert!(lexical.is_exact(&[9.0, limit], 2));
         assert!(!lexical.is_exact(&[9.0, limit * 0.99], 2));
         assert!(!lexical.is_exact(&[9.0], 2), "fewer rows than wanted prove nothing");
         assert!(lexical.with_all_terms().is_exact(&[], 2));
-        assert!(made(&[1, 2]).is_exact(&[], 2));
+        assert!(lexical_plan(&[1, 2]).is_exact(&[], 2));
     }
 
     #[test]
-    fn the_row_count_chooses_the_vector_path() {
+    fn the_row_count_decides_the_vector_path() {
         let path = |c: Counts| vector_path(c, &settings());
         assert_eq!(path(counts(20_000)), VectorPath::Exact);
         assert_eq!(path(counts(20_001)), VectorPath::Hnsw(100));
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_filter_more_is_compared_the_larger_the_project() {
+    fn in_larger_projects_filters_with_more_vectors_are_compared_exactly() {
         let path =
             |within, all| vector_path(Counts { vectors_in_filter: within, ..counts(all) }, &settings());
         assert_eq!(path(30_000, 1_000_000), VectorPath::Exact);
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_keeps_its_weightiest_terms() {
+    fn a_long_text_keeps_a_bounded_number_of_terms() {
         let text: String = (0..200).map(|i| format!("word{i} ")).collect();
         let plan = plan(&query_terms(&text, None), &|_| 1, counts(1), &settings(), &Ranking::default());
         assert_eq!(plan.lexical.terms.len(), Ranking::default().terms_max);
@@ -356,7 +357,7 @@ mod tests {
     proptest! {
         #[test]
         fn plans_are_sound(ids in proptest::collection::vec(1_i32..8, 0..8)) {
-            let lexical = made(&ids);
+            let lexical = lexical_plan(&ids);
             prop_assert!(lexical.terms.windows(2).all(|pair| pair[0].id < pair[1].id));
             prop_assert!(lexical.terms.iter().all(|t| t.weight > 0.0));
             prop_assert!(lexical.keep.iter().all(|id| lexical.terms.iter().any(|t| t.id == *id)));

@@ -3,28 +3,28 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::{Backend, Explain, Hit, Known, SearchAnswer, Timings, VectorsUsed};
+use super::answer::{Backend, Explain, Hit, AllFacts, SearchAnswer, Timings, VectorsUsed};
 use super::budget::{Budget, Fitted, Shrinks, fit};
 use super::confidence::Confidence;
 use super::rank::ScoreParts;
 use super::request::{Mode, Output};
 use super::snippet::{SnippetLimits, shorten, snippet};
 
-/// Snippet of the best hit in compact output: enough for an average chunk.
+/// Snippet of the best hit in compact output: large enough for an average chunk.
 const BEST: SnippetLimits = SnippetLimits { lines: 40, bytes: 2_000 };
 /// Snippet of each further hit.
 const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
-/// How many more words of the query a window must contain than the head of a block, to be shown instead.
-const MORE_WORDS: usize = 1;
-/// The same for the head of a definition, which says what is defined.
-const MORE_WORDS_WITHIN: usize = 2;
-/// Callees, and callers, listed in compact output.
+/// Additional words of the query that a window must contain to be shown instead of the head of a block.
+const MORE_WORDS_BLOCK: usize = 1;
+/// The same for the head of a definition, which contains the name.
+const MORE_WORDS_DEFINITION: usize = 2;
+/// The most callees, and the most callers, in compact output.
 const CALLS_COMPACT_MAX: usize = 5;
-/// Most terms listed by `explain`.
+/// The most terms in `explain`.
 const TERMS_EXPLAINED_MAX: usize = 24;
-/// Longer headlines are cut; bytes.
+/// Longest headline in bytes; longer ones are cut.
 const HEADLINE_BYTES_MAX: usize = 200;
-/// With a token limit, the answer repeats at most so many characters of the query.
+/// The most characters of the query that an answer with a token limit repeats.
 const QUERY_CHARS_MAX: usize = 200;
 /// Hint of `omitted`.
 const OMITTED_HINT: &str = "Page with `offset`, use a smaller `top`, narrow with `path` or `lang`, or read the lines with `show_file`.";
@@ -75,7 +75,7 @@ pub enum TotalRelation {
 }
 
 impl TotalRelation {
-    /// `None` if the total of the answer is exact.
+    /// Returns `None` if the total of the answer is exact.
     #[must_use]
     pub fn new(answer: &SearchAnswer) -> Option<Self> {
         answer.total_is_least.then_some(Self::Gte)
@@ -95,7 +95,7 @@ pub enum ScoreType {
 }
 
 impl ScoreType {
-    /// The type of a score with these parts, in an answer that used vectors in this way.
+    /// Returns the type of a score with these parts, in an answer that used `vectors`.
     #[must_use]
     pub fn new(parts: &ScoreParts, vectors: VectorsUsed) -> Self {
         match vectors {
@@ -170,7 +170,7 @@ pub struct PresentedHit {
     pub called_by: Vec<String>,
     /// Full and json: all facts, history and metadata of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub known: Option<Known>,
+    pub known: Option<AllFacts>,
     /// Full and json: language id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<String>,
@@ -198,10 +198,10 @@ pub fn present(
     budget: impl Into<Budget>,
 ) -> SearchPayload {
     let budget = budget.into();
-    let explains = explain || output == Output::Json;
-    let first = answer.hits.first().map(|hit| hit.repository.as_str());
-    let differs = |hit: &Hit| Some(hit.repository.as_str()) != first;
-    let several = answer.several_repositories || answer.hits.iter().any(differs);
+    let with_explain = explain || output == Output::Json;
+    let first_repository = answer.hits.first().map(|hit| hit.repository.as_str());
+    let differs = |hit: &Hit| Some(hit.repository.as_str()) != first_repository;
+    let with_repository = answer.several_repositories || answer.hits.iter().any(differs);
     let query = match budget.tokens() {
         Some(_) => shorten(&answer.query, QUERY_CHARS_MAX),
         None => answer.query.clone(),
@@ -215,33 +215,39 @@ pub fn present(
         total: answer.total,
         total_relation: TotalRelation::new(answer),
         next_offset: Some(answer.total),
-        explain: explains.then(|| shortened(&answer.explain)),
+        explain: with_explain.then(|| shortened(&answer.explain)),
         vectors: answer.vectors_used,
         // The longest possible `omitted`, so that the real one fits.
         omitted: omitted(answer.hits.len(), answer.hits.len()),
         stats: (output == Output::Json).then_some(answer.took),
     };
     let hits = answer.hits.iter().enumerate().map(|(at, hit)| {
-        let mut shown = presented(hit, answer, output, several, at == 0);
-        shown.score_breakdown = explains.then_some(hit.parts);
-        shown
+        let mut presented = present_hit(hit, answer, output, with_repository, at == 0);
+        presented.score_breakdown = with_explain.then_some(hit.parts);
+        presented
     });
     let Fitted { items, shrunk, dropped } = fit(hits, budget.less_frame(&payload));
     let next = answer.offset + items.len();
-    let more = !items.is_empty() && (next < answer.total || answer.total_is_least);
-    payload.next_offset = (more && next <= answer.offset_max).then_some(next);
+    let has_more = !items.is_empty() && (next < answer.total || answer.total_is_least);
+    payload.next_offset = (has_more && next <= answer.offset_max).then_some(next);
     (payload.hits, payload.omitted) = (items, omitted(shrunk, dropped));
     payload
 }
 
-fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, best: bool) -> PresentedHit {
+fn present_hit(
+    hit: &Hit,
+    answer: &SearchAnswer,
+    output: Output,
+    with_repository: bool,
+    is_best: bool,
+) -> PresentedHit {
     let whole = output != Output::Compact;
-    let limits = if best { BEST } else { FURTHER };
+    let limits = if is_best { BEST } else { FURTHER };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let score_type = ScoreType::new(&hit.parts, answer.vectors_used);
-    let cut = if whole { None } else { cut(hit, &answer.words, limits, best) };
+    let cut = if whole { None } else { cut(hit, &answer.words, limits, is_best) };
     let headline = headline(hit);
-    let said = cut.as_ref().is_some_and(|(_, text)| text.contains(&headline));
+    let is_in_snippet = cut.as_ref().is_some_and(|(_, text)| text.contains(&headline));
     PresentedHit {
         id: hit.chunk_id,
         file: hit.path.clone(),
@@ -251,9 +257,9 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
         line: hit.line,
         kind: hit.kind.clone(),
         name: hit.name.clone(),
-        headline: (!said).then_some(headline),
+        headline: (!is_in_snippet).then_some(headline),
         score: rounded(hit.score),
-        repo: (whole || several).then(|| hit.repository.clone()),
+        repo: (whole || with_repository).then(|| hit.repository.clone()),
         snippet_line: cut
             .as_ref()
             .filter(|(above, _)| *above > 0)
@@ -278,22 +284,22 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     }
 }
 
-/// The snippet of the matched definition, from its first line on; without one, of the chunk. The few lines of a further hit
-/// may lie inside the definition if they contain clearly more words of the query. The snippet always contains the line that a
-/// filter matched.
-fn cut(hit: &Hit, words: &[String], limits: SnippetLimits, best: bool) -> Option<(usize, String)> {
+/// Returns the snippet of the matched definition, or of the chunk if none matched, with the number of lines of the
+/// chunk before it. It begins at the first line, except for further hits if other lines contain clearly more words of
+/// the query. It always contains the line that a filter matched.
+fn cut(hit: &Hit, words: &[String], limits: SnippetLimits, is_best: bool) -> Option<(usize, String)> {
     let count = |lines: u32| usize::try_from(lines).unwrap_or(usize::MAX);
     let Some((first, last)) = hit.definition_lines else {
-        let more = if hit.kind == "block" { MORE_WORDS } else { MORE_WORDS_WITHIN };
+        let more = if hit.kind == "block" { MORE_WORDS_BLOCK } else { MORE_WORDS_DEFINITION };
         let must = hit.focus.map(|focus| count(focus.saturating_sub(hit.start_line)));
         return snippet(&hit.content, words, limits, more, must);
     };
     let above = count(first.saturating_sub(hit.start_line));
     let height = count(last.saturating_sub(first.max(hit.start_line))).saturating_add(1);
-    let own: Vec<&str> = hit.content.lines().skip(above).take(height).collect();
-    let more = if best { usize::MAX } else { MORE_WORDS_WITHIN };
+    let definition: Vec<&str> = hit.content.lines().skip(above).take(height).collect();
+    let more = if is_best { usize::MAX } else { MORE_WORDS_DEFINITION };
     let must = hit.focus.map(|focus| count(focus.saturating_sub(first.max(hit.start_line))));
-    let (at, text) = snippet(&own.join("\n"), words, limits, more, must)?;
+    let (at, text) = snippet(&definition.join("\n"), words, limits, more, must)?;
     Some((above + at, text))
 }
 
@@ -315,18 +321,18 @@ impl Shrinks for PresentedHit {
             return true;
         }
         if self.has_texts() {
-            let said = |line: &&str| line.chars().any(char::is_alphanumeric);
-            let line = self.snippet.as_deref().and_then(|text| text.lines().map(str::trim).find(said));
+            let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+            let line = self.snippet.as_deref().and_then(|text| text.lines().map(str::trim).find(has_words));
             let headline = line.map(|line| shorten(line, HEADLINE_BYTES_MAX));
             self.headline = self.headline.take().or(headline);
             self.strip_texts();
             return true;
         }
-        let more = self.headline.is_some() || !self.calls.is_empty() || !self.called_by.is_empty();
+        let can_shrink = self.headline.is_some() || !self.calls.is_empty() || !self.called_by.is_empty();
         self.headline = None;
         self.calls.clear();
         self.called_by.clear();
-        more
+        can_shrink
     }
 }
 
@@ -349,7 +355,7 @@ impl PresentedHit {
     }
 }
 
-/// The signature of a hit, or its first line with letters or digits.
+/// Returns the signature of a hit, or its first line with letters or digits.
 #[must_use]
 pub fn headline(hit: &Hit) -> String {
     let first_line =
@@ -367,7 +373,7 @@ fn shortened(explain: &Explain) -> Explain {
     shortened
 }
 
-/// Four decimals: enough to compare scores, and fewer tokens.
+/// Rounds to four decimals, which suffice to compare scores and save tokens.
 fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1e4).round() / 1e4
 }
@@ -383,7 +389,7 @@ mod tests {
             mode: Mode::Code,
             calls: (0..9).map(|at| format!("f{at}")).collect(),
             called_by: Vec::new(),
-            known: Some(Known::default()),
+            known: Some(AllFacts::default()),
             repository: repository.to_owned(),
             path: format!("src/{id}.rs"),
             language: Some("rust".to_owned()),
@@ -424,14 +430,15 @@ mod tests {
     }
 
     #[test]
-    fn each_output_shows_what_it_promises() {
+    fn each_output_has_its_fields() {
         let answer = answer(vec![hit(1, "a", "}\nfn open() {\n    store();\n}")]);
-        let of = |output| present(&answer, output, false, 100_000).hits.remove(0);
-        let (compact, full, json) = (of(Output::Compact), of(Output::Full), of(Output::Json));
+        let first_hit = |output| present(&answer, output, false, 100_000).hits.remove(0);
+        let (compact, full, json) =
+            (first_hit(Output::Compact), first_hit(Output::Full), first_hit(Output::Json));
         assert_eq!(
             (compact.headline.as_deref(), compact.mode),
             (None, None),
-            "the snippet says it, and it is code"
+            "the snippet contains the headline, and code is the default mode"
         );
         assert_eq!((full.headline.as_deref(), full.mode), (Some("fn open() {"), Some(Mode::Code)));
         assert!(compact.snippet.is_some() && compact.content.is_none() && compact.repo.is_none());
@@ -447,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn names_repositories_when_there_are_several() {
+    fn names_repositories_if_there_are_several() {
         let payload =
             present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, false, 100_000);
         assert_eq!(payload.hits[1].repo.as_deref(), Some("b"));
@@ -456,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_takes_texts_first_and_says_what_it_left_out() {
+    fn a_budget_drops_texts_first_and_reports_omissions() {
         let long = "let alpha = beta;\n".repeat(100);
         let answer = answer((1..=6).map(|id| hit(id, "a", &long)).collect());
         let payload = present(&answer, Output::Full, false, 5_600);

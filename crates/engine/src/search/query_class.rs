@@ -27,7 +27,7 @@ pub struct QueryClass {
     pub manifest: f32,
     /// Identifiers in it, squashed (lower case, without separators), each once; of a symbol the last segment first.
     pub names: Vec<String>,
-    /// The name that is queried, if the query may consist of nothing but a name.
+    /// The queried name, if the query can be a name.
     pub name: Option<QueriedName>,
 }
 
@@ -41,7 +41,7 @@ impl QueryClass {
         let one_token = text.split_whitespace().count() == 1;
         let identifiers: Vec<_> = content.iter().filter(|word| is_identifier(word, text)).collect();
 
-        // `Router`, `axum::Router` and `router.route()` are one name; `Router new` is half one.
+        // `Router`, `axum::Router` and `router.route()` are one name; `Router new` is only partly a name.
         let symbol = if one_token {
             1.0
         } else if content.is_empty() {
@@ -68,7 +68,7 @@ impl QueryClass {
         Self { symbol, sentence: 1.0 - symbol, issue, words: kept, usage, manifest, names, name }
     }
 
-    /// The class once a definition with the queried name was found: a pure symbol.
+    /// Returns the class after a definition with the queried name was found: a pure symbol.
     #[must_use]
     pub fn as_defined_name(mut self) -> Self {
         if let Some(name) = &self.name {
@@ -78,11 +78,11 @@ impl QueryClass {
         self
     }
 
-    /// Whether the query contains one of these words, also as a part of a name (`test_client`).
+    /// Returns whether the query contains one of `candidates`, also as a part of a name (`test_client`).
     #[must_use]
-    pub fn mentions(&self, wanted: &[&str]) -> bool {
-        self.words.iter().any(|word| wanted.iter().any(|want| word == want))
-            || self.words.iter().any(|word| word.split('_').any(|part| wanted.contains(&part)))
+    pub fn mentions(&self, candidates: &[&str]) -> bool {
+        self.words.iter().any(|word| candidates.contains(&word.as_str()))
+            || self.words.iter().any(|word| word.split('_').any(|part| candidates.contains(&part)))
     }
 }
 
@@ -107,17 +107,17 @@ const USAGE_STARTS: &[&str] = &[
 
 fn asks_usage(text: &str) -> bool {
     let text = text.trim_start();
-    // Longer than each of them; a pasted text is not folded as a whole.
+    // 40 characters are longer than each start; converting a long pasted text to lower case would be wasteful.
     let head: String = text.chars().take(40).flat_map(char::to_lowercase).collect();
     USAGE_STARTS.iter().any(|start| head.starts_with(start))
 }
 
-/// `minimum Python version`, `which version of Go is required`.
+/// Returns whether the query asks for a required version: `minimum Python version`, `which version of Go is required`.
 fn asks_manifest(text: &str) -> bool {
     let words: Vec<String> = words(text).take(16).map(|word| word.text.to_lowercase()).collect();
-    let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    says(&["version", "versions"])
-        && says(&[
+    let has_any = |candidates: &[&str]| words.iter().any(|word| candidates.contains(&word.as_str()));
+    has_any(&["version", "versions"])
+        && has_any(&[
             "minimum",
             "minimal",
             "required",
@@ -130,7 +130,7 @@ fn asks_manifest(text: &str) -> bool {
         ])
 }
 
-/// The first of several lines, if it has enough words: the title of an issue, the subject of a commit.
+/// Returns the first of several lines, if it has enough words: the title of an issue, the subject of a commit.
 #[must_use]
 pub fn subject(text: &str) -> Option<&str> {
     let (first, _) = text.trim_start().split_once('\n')?;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_is_none_and_keeps_its_names() {
+    fn a_sentence_is_not_a_symbol_and_keeps_its_names() {
         let class = QueryClass::new("how does pass_context hand over the Context");
         assert!(class.symbol < 0.1 && class.sentence > 0.9, "{class:?}");
         assert_eq!(class.names, ["passcontext"]);
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn knows_when_tests_are_asked_for() {
+    fn queries_for_tests_are_recognised() {
         assert!(QueryClass::new("tests of the router").mentions(&["test", "tests"]));
         assert!(QueryClass::new("test_client").mentions(&["test"]));
         assert!(!QueryClass::new("latest contest").mentions(&["test"]));
     }
 
     #[test]
-    fn knows_when_documents_or_manifests_are_asked_for() {
+    fn queries_for_documents_or_manifests_are_recognised() {
         assert!(QueryClass::new("How do I send a file?").usage > 0.9);
         assert!(QueryClass::new("how are files sent").usage < 0.1);
         assert!(QueryClass::new("minimum Python version").manifest > 0.9);

@@ -13,7 +13,7 @@ use super::ranking::Ranking;
 use languages::terms::{PathWords, squash};
 use store::DefinitionRow;
 
-/// What the ranking uses of a candidate besides its scores.
+/// The facts of a candidate that the ranking uses besides its scores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CandidateFacts {
     /// The chunk.
@@ -82,11 +82,12 @@ pub fn rank(
     rows.sort_by(|a, b| a.facts.location().cmp(&b.facts.location()));
     let best = rows.iter().map(|row| row.score).fold(0.0, f32::max);
     let names: Vec<SquashedName> = class.names.iter().map(|name| SquashedName::new(name)).collect();
-    let asked = QueryWords::new(&class.words);
+    let query_words = QueryWords::new(&class.words);
     for row in &mut rows {
         let defined = definition(class, &names, row.facts, ranking) + named(class, row.facts, ranking);
         row.parts.definition = best * defined;
-        row.parts.path = best * class.sentence * asked.affinity(&row.facts.path, row.dense_weight, ranking);
+        let affinity = query_words.affinity(&row.facts.path, row.dense_weight, ranking);
+        row.parts.path = best * class.sentence * affinity;
         if class.manifest > 0.0 && is_manifest(&row.facts.path) {
             row.parts.path += best * class.manifest * ranking.manifest_boost;
         }
@@ -128,8 +129,8 @@ impl<'a> RankRow<'a> {
 }
 
 impl RankRow<'_> {
-    /// What the chunk adds to the score of its file. Dense scores fall off slowly, and many mediocre chunks of a large file
-    /// are not evidence for it, so the score is raised to a power that grows with the dense weight.
+    /// Returns what the chunk adds to the score of its file. Dense scores fall off slowly, and many mediocre chunks are
+    /// no evidence for a large file, so the score is raised to a power that grows with the dense weight.
     fn evidence(&self, ranking: &Ranking) -> f32 {
         self.score.max(0.0).powf(1.0 + ranking.coherence_bend * self.dense_weight)
     }
@@ -141,24 +142,25 @@ impl CandidateFacts {
     }
 }
 
-/// The boost for defining a name in the query, as a share of the best score.
+/// Returns the boost for defining a name in the query, as a share of the best score.
 fn definition(class: &QueryClass, names: &[SquashedName], facts: &CandidateFacts, ranking: &Ranking) -> f32 {
     let defined: Vec<String> = facts.defines.iter().map(|name| squash(name)).collect();
     let stem = squash(PathWords::new(&facts.path).stem);
-    let one = |name: &SquashedName| {
+    let factor = |name: &SquashedName| {
         if !defined.contains(&name.squashed) {
             return 0.0;
         }
         if stem == name.squashed { ranking.definition_stem_factor } else { 1.0 }
     };
-    let found = names.iter().map(one).fold(0.0, f32::max);
-    found * (class.symbol * ranking.definition_boost + class.sentence * ranking.embedded_name_boost)
+    let best_factor = names.iter().map(factor).fold(0.0, f32::max);
+    best_factor * (class.symbol * ranking.definition_boost + class.sentence * ranking.embedded_name_boost)
 }
 
-/// The boost for how exactly a definition matches the queried name, as a share of the best score.
+/// Returns the boost for how exactly a definition matches the queried name, as a share of the best score.
 fn named(class: &QueryClass, facts: &CandidateFacts, ranking: &Ranking) -> f32 {
-    let Some(asked) = &class.name else { return 0.0 };
-    facts.named.iter().map(|one| asked.boost(one, &facts.path, ranking)).fold(0.0, f32::max)
+    let Some(name) = &class.name else { return 0.0 };
+    let boosts = facts.named.iter().map(|definition| name.boost(definition, &facts.path, ranking));
+    boosts.fold(0.0, f32::max)
 }
 
 /// Boosts the best chunk of each file by the sum of its chunks, relative to the file with the largest sum.
@@ -229,20 +231,20 @@ mod tests {
     }
 
     #[test]
-    fn among_definitions_the_file_named_after_it_wins() {
+    fn a_definition_in_a_file_of_that_name_ranks_first() {
         let facts =
             [facts(1, 1, "src/a.py", &["Blueprint"]), facts(2, 2, "src/blueprint.py", &["Blueprint"])];
         assert_eq!(order("Blueprint", &[fused(1, 0.9), fused(2, 0.5)], &facts), [2, 1]);
     }
 
     #[test]
-    fn a_sentence_finds_the_file_named_so() {
+    fn a_sentence_finds_the_file_with_its_words_in_the_name() {
         let facts = [facts(1, 1, "src/app.py", &[]), facts(2, 2, "src/sessions.py", &[])];
         assert_eq!(order("session management", &[fused(1, 1.0), fused(2, 0.6)], &facts), [2, 1]);
     }
 
     #[test]
-    fn tests_stand_behind_unless_asked_for() {
+    fn tests_rank_lower_unless_the_query_asks_for_them() {
         let facts = [facts(1, 1, "tests/test_routing.py", &[]), facts(2, 2, "src/a.py", &[])];
         let candidates = [fused(1, 1.0), fused(2, 0.7)];
         assert_eq!(order("dispatching requests", &candidates, &facts), [2, 1]);
@@ -262,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_by_path_and_line() {
+    fn ties_are_broken_by_path_and_line() {
         let mut facts = vec![facts(1, 1, "b.rs", &[]), facts(2, 2, "a.rs", &[]), facts(3, 3, "a.rs", &[])];
         facts[1].start_line = 9;
         assert_eq!(order("x y", &[fused(1, 1.0), fused(2, 1.0), fused(3, 1.0)], &facts), [3, 2, 1]);
     }
 
     #[test]
-    fn parts_explain_the_score() {
+    fn parts_add_up_to_the_score() {
         let facts = [facts(1, 1, "src/session.py", &["Session"]), facts(2, 1, "src/session.py", &[])];
         let class = QueryClass::new("how `Session` stores");
         for row in rank(&class, &[fused(1, 0.7), fused(2, 1.0)], &facts, &Ranking::default()) {
@@ -300,21 +302,21 @@ mod tests {
     proptest! {
         #[test]
         fn the_order_of_the_input_does_not_matter((candidates, facts) in pool()) {
-            let (mut turned, mut turned_facts) = (candidates.clone(), facts.clone());
-            turned.reverse();
-            turned_facts.reverse();
-            prop_assert_eq!(order("how routes work", &candidates, &facts), order("how routes work", &turned, &turned_facts));
+            let (mut reversed, mut reversed_facts) = (candidates.clone(), facts.clone());
+            reversed.reverse();
+            reversed_facts.reverse();
+            prop_assert_eq!(order("how routes work", &candidates, &facts), order("how routes work", &reversed, &reversed_facts));
         }
 
         #[test]
-        fn nobody_is_lost_and_scores_descend((candidates, facts) in pool()) {
+        fn no_chunk_is_lost_and_scores_descend((candidates, facts) in pool()) {
             let ranked = rank(&QueryClass::new("route"), &candidates, &facts, &Ranking::default());
             prop_assert_eq!(ranked.len(), candidates.len());
             prop_assert!(ranked.windows(2).all(|pair| pair[0].score >= pair[1].score));
         }
 
         #[test]
-        fn a_better_chunk_of_a_file_stays_before_a_worse_one((candidates, facts) in pool()) {
+        fn the_order_of_chunks_within_a_file_is_kept((candidates, facts) in pool()) {
             let ranked = order("zzz", &candidates, &facts);
             let at = |id: i64| ranked.iter().position(|other| *other == id);
             for (a, fact_a) in candidates.iter().zip(&facts) {

@@ -1,4 +1,4 @@
-//! All constants of the ranking in one value: `Default` is what ships, an experiment varies single fields.
+//! All constants of the ranking in one value. `Default` has the released values; experiments vary single fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub struct Ranking {
     pub name_outer_boost: f32,
     /// Words of a sentence occur in the file's stem; full if both have the same words.
     pub stem_boost: f32,
-    /// … reduced by this, times the dense weight: vectors have read the path, too.
+    /// … reduced by this, times the dense weight, because the embedded text contains the path.
     pub stem_boost_meant: f32,
     /// Words of a sentence occur in the name of the parent directory.
     pub parent_boost: f32,
@@ -56,7 +56,7 @@ pub struct Ranking {
     pub compat_factor: f32,
     /// Type declarations without bodies (`.d.ts`, `.pyi`).
     pub stub_factor: f32,
-    /// Files that only pass on what others define (`__init__.py`, `index.ts`).
+    /// Files that re-export definitions of other files (`__init__.py`, `index.ts`).
     pub reexport_factor: f32,
     /// Prose and data, unless asked for.
     pub prose_factor: f32,

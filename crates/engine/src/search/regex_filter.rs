@@ -1,6 +1,6 @@
-//! Translates a user's regular expression to one with the same meaning in Postgres. It is parsed by the parser of the
-//! linear-time `regex` crate, so that what would backtrack (back-references, look-around) is refused, and printed from the
-//! parsed form.
+//! Translates a user's regular expression to one with the same meaning in Postgres. The parser is that of the
+//! linear-time `regex` crate, so back-references and look-around are refused; the result is printed from the parsed
+//! form.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look};
 use regex_syntax::{ParserBuilder, parse};
@@ -9,16 +9,16 @@ use super::pattern::escaped;
 
 /// Longest translated expression in bytes; a longer one is refused as too complex.
 const BYTES_MAX: usize = 8 * 1024;
-/// Most nested groups.
+/// The most nested groups.
 const NEST_MAX: u32 = 50;
 /// The largest repetition count that Postgres accepts.
 const REPEAT_MAX: u32 = 255;
 
-/// The expression for Postgres; the error says what is wrong with `regex`.
+/// Returns the expression for Postgres; the error is the reason why `regex` is refused.
 pub(super) fn translated(regex: &str, ignore_case: bool) -> Result<String, String> {
     let mut parser = ParserBuilder::new().case_insensitive(ignore_case).nest_limit(NEST_MAX).build();
     let hir = parser.parse(regex).map_err(|error| {
-        // The last line of the parser's report names the fault; those before show the place.
+        // The last line of the parser's report is the reason; the lines before show the position.
         let report = error.to_string();
         report.lines().next_back().unwrap_or("malformed").trim_start_matches("error: ").to_owned()
     })?;
@@ -108,7 +108,7 @@ fn write_class(class: &ClassUnicode, out: &mut String) -> Result<(), String> {
                 }
                 out.push('-');
             }
-            // NUL and surrogates are no characters of Postgres.
+            // Postgres has no character NUL.
             let c = if c == '\0' { '\u{1}' } else { c };
             if c.is_alphanumeric() { out.push(c) } else { out.push_str(&format!("\\U{:08X}", u32::from(c))) }
         }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_are_written_anew() {
+    fn expressions_are_translated() {
         for (regex, expected) in [
             ("^src/.*\\.rs$", "^src/(?:[\\U00000001-\\U00000009\\U0000000B-\\U0010FFFF])*\\.rs$"),
             ("a|b+", "(?:a|(?:b)+)"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_backtracks_or_grows_is_refused() {
+    fn backtracking_and_large_expressions_are_refused() {
         for bad in
             ["(a)\\1", "(?=a)", "(", "a{300}", "((a{200}){200}){200}b{256}", "\\p{L}\\p{L}\\p{Lu}\\p{Ll}"]
         {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::fields::{FIELDS, FilterField, FilterTarget, ValueKind};
 use contract::{ErrorCode, Fault, echo};
 
-/// Most values of one field.
+/// The most values of one field.
 const VALUES_MAX: usize = 64;
 /// Longest value in bytes.
 const VALUE_BYTES_MAX: usize = 512;
@@ -65,7 +65,7 @@ pub fn parse_filters(arguments: &Map<String, Value>) -> Result<Vec<RequestFilter
             all.push(RequestFilter { field, value });
         }
     }
-    // `riskTag` is the more specific of two names for one filter.
+    // `risk` and `riskTag` name the same filter; `riskTag` takes precedence.
     if all.iter().any(|filter| filter.field.name == "riskTag") {
         all.retain(|filter| filter.field.name != "risk");
     }
@@ -76,18 +76,18 @@ fn from_json(field: &'static FilterField, value: &Value) -> Result<FilterValue, 
     match (field.kind, value) {
         (ValueKind::Json, Value::String(text)) => match serde_json::from_str(text) {
             Ok(parsed) => pairs(field, &parsed),
-            Err(error) => Err(refused(field, &format!("is not valid JSON: {error}"))),
+            Err(error) => Err(invalid_value(field, &format!("is not valid JSON: {error}"))),
         },
         (ValueKind::Pairs | ValueKind::Json, value) => pairs(field, value),
         (_, Value::String(text)) => from_text(field, text),
         (ValueKind::TextOrList, Value::Array(values)) => {
             let text = |value: &Value| value.as_str().map(str::to_owned);
             let values: Option<Vec<String>> = values.iter().map(text).collect();
-            texts(field, values.ok_or_else(|| refused(field, "takes texts"))?)
+            texts(field, values.ok_or_else(|| invalid_value(field, "takes texts"))?)
         }
         (ValueKind::Number, Value::Number(number)) => number_of(field, number.as_f64()),
         (ValueKind::Flag, Value::Bool(holds)) => Ok(FilterValue::Flag(*holds)),
-        _ => Err(refused(field, "has a value of another type")),
+        _ => Err(invalid_value(field, "has a value of another type")),
     }
 }
 
@@ -106,37 +106,36 @@ pub(super) fn from_text(field: &'static FilterField, text: &str) -> Result<Filte
         ValueKind::Flag => match text.trim().to_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Ok(FilterValue::Flag(true)),
             "false" | "no" | "off" | "0" => Ok(FilterValue::Flag(false)),
-            _ => Err(refused(field, &format!("is true or false, not `{}`", echo(text)))),
+            _ => Err(invalid_value(field, &format!("is true or false, not `{}`", echo(text)))),
         },
         ValueKind::Pairs => pairs(field, &Value::String(text.to_owned())),
         ValueKind::Json => match serde_json::from_str(text) {
             Ok(parsed) => pairs(field, &parsed),
-            Err(error) => Err(refused(field, &format!("is not valid JSON: {error}"))),
+            Err(error) => Err(invalid_value(field, &format!("is not valid JSON: {error}"))),
         },
     }
 }
 
 fn texts(field: &'static FilterField, values: Vec<String>) -> Result<FilterValue, Fault> {
     if values.len() > VALUES_MAX {
-        return Err(refused(field, &format!("has {} values; {VALUES_MAX} are allowed", values.len())));
+        return Err(invalid_value(field, &format!("has {} values; {VALUES_MAX} are allowed", values.len())));
     }
     if values.is_empty() || values.iter().any(|value| value.trim().is_empty()) {
-        return Err(refused(field, "is empty"));
+        return Err(invalid_value(field, "is empty"));
     }
     if values.iter().any(|value| value.len() > VALUE_BYTES_MAX) {
-        return Err(refused(field, &format!("has a value of more than {VALUE_BYTES_MAX} bytes")));
+        return Err(invalid_value(field, &format!("has a value of more than {VALUE_BYTES_MAX} bytes")));
     }
     if values.iter().any(|value| value.contains('\0')) {
-        return Err(refused(field, "holds a NUL character"));
+        return Err(invalid_value(field, "holds a NUL character"));
     }
-    // Blanks and quotes are part of a signature.
-    let trims = field.target != FilterTarget::Signature;
-    Ok(FilterValue::Texts(
-        values.into_iter().map(|value| if trims { unquoted(&value).to_owned() } else { value }).collect(),
-    ))
+    // Blanks and quotes can be part of a signature.
+    let is_signature = field.target == FilterTarget::Signature;
+    let value = |value: String| if is_signature { value } else { unquoted(&value).to_owned() };
+    Ok(FilterValue::Texts(values.into_iter().map(value).collect()))
 }
 
-/// A value without surrounding blanks and quotes, which no name contains: `'foo'`, `"foo"`.
+/// Removes surrounding blanks and quotes, which no name contains: `'foo'`, `"foo"`.
 fn unquoted(value: &str) -> &str {
     let value = value.trim();
     let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote).map(str::trim);
@@ -147,21 +146,21 @@ fn unquoted(value: &str) -> &str {
 fn number_of(field: &'static FilterField, number: Option<f64>) -> Result<FilterValue, Fault> {
     match number {
         Some(number) if number.is_finite() && number >= 0.0 => Ok(FilterValue::Number(number)),
-        _ => Err(refused(field, "takes a number from 0 on")),
+        _ => Err(invalid_value(field, "takes a number from 0 on")),
     }
 }
 
-/// `key`, `key=value`, an object, or a list of either.
+/// Parses metadata: `key`, `key=value`, an object, or a list of these.
 fn pairs(field: &'static FilterField, value: &Value) -> Result<FilterValue, Fault> {
     let mut found = Vec::new();
     match value {
         Value::Array(elements) => {
             elements.iter().try_for_each(|element| add_pairs(field, element, &mut found))?
         }
-        one => add_pairs(field, one, &mut found)?,
+        element => add_pairs(field, element, &mut found)?,
     }
     if found.is_empty() || found.len() > VALUES_MAX {
-        return Err(refused(field, &format!("takes 1 to {VALUES_MAX} keys")));
+        return Err(invalid_value(field, &format!("takes 1 to {VALUES_MAX} keys")));
     }
     Ok(FilterValue::Pairs(found))
 }
@@ -174,10 +173,10 @@ fn add_pairs(
     let mut add = |key: &str, value: Option<String>| {
         let key = key.trim().to_lowercase();
         if key.is_empty() || key.len() > VALUE_BYTES_MAX {
-            return Err(refused(field, "has an empty or over-long key"));
+            return Err(invalid_value(field, "has an empty or over-long key"));
         }
         if key.contains('\0') || value.as_ref().is_some_and(|value| value.contains('\0')) {
-            return Err(refused(field, "holds a NUL character"));
+            return Err(invalid_value(field, "holds a NUL character"));
         }
         found.push((key, value.map(|value| value.to_lowercase()).filter(|value| !value.is_empty())));
         Ok(())
@@ -191,16 +190,16 @@ fn add_pairs(
             Value::Null => add(key, None),
             Value::String(text) => add(key, Some(text.clone())),
             Value::Array(_) | Value::Object(_) => {
-                Err(refused(field, "takes plain values; write nested keys with dots"))
+                Err(invalid_value(field, "takes plain values; write nested keys with dots"))
             }
             plain => add(key, Some(plain.to_string())),
         }),
-        _ => Err(refused(field, "takes keys and values")),
+        _ => Err(invalid_value(field, "takes keys and values")),
     }
 }
 
-/// The answer to a value that a field cannot have.
-pub(super) fn refused(field: &FilterField, why: &str) -> Fault {
+/// The fault for an invalid value of a field.
+pub(super) fn invalid_value(field: &FilterField, why: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, format!("`{}` {why}.", field.name))
         .with_details(serde_json::json!({ "field": field.name }))
         .with_hint(format!("{}: {}", field.name, field.help))
@@ -212,35 +211,38 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn of(arguments: Value) -> Result<Vec<RequestFilter>, Fault> {
+    fn parse(arguments: Value) -> Result<Vec<RequestFilter>, Fault> {
         parse_filters(arguments.as_object().unwrap())
     }
 
-    fn one(arguments: Value) -> FilterValue {
-        of(arguments).unwrap().remove(0).value
+    fn parse_one(arguments: Value) -> FilterValue {
+        parse(arguments).unwrap().remove(0).value
     }
 
     #[test]
-    fn every_kind_of_value_is_read() {
+    fn every_kind_of_value_is_parsed() {
         let texts = |values: &[&str]| FilterValue::Texts(values.iter().map(|v| (*v).to_owned()).collect());
-        assert_eq!(one(json!({ "path": ["a", "b"] })), texts(&["a", "b"]));
-        assert_eq!(one(json!({ "lang": "ts, rust" })), texts(&["ts", "rust"]));
-        assert_eq!(one(json!({ "branchesMin": 3 })), FilterValue::Number(3.0));
-        assert_eq!(one(json!({ "async": false })), FilterValue::Flag(false));
+        assert_eq!(parse_one(json!({ "path": ["a", "b"] })), texts(&["a", "b"]));
+        assert_eq!(parse_one(json!({ "lang": "ts, rust" })), texts(&["ts", "rust"]));
+        assert_eq!(parse_one(json!({ "branchesMin": 3 })), FilterValue::Number(3.0));
+        assert_eq!(parse_one(json!({ "async": false })), FilterValue::Flag(false));
         let pair = |key: &str, value: Option<&str>| (key.to_owned(), value.map(str::to_owned));
         assert_eq!(
-            one(json!({ "meta": "Owner=Core" })),
+            parse_one(json!({ "meta": "Owner=Core" })),
             FilterValue::Pairs(vec![pair("owner", Some("core"))])
         );
         assert_eq!(
-            one(json!({ "meta": ["a", { "b": 1 }] })),
+            parse_one(json!({ "meta": ["a", { "b": 1 }] })),
             FilterValue::Pairs(vec![pair("a", None), pair("b", Some("1"))])
         );
-        assert_eq!(one(json!({ "metaJson": "{\"a\": null}" })), FilterValue::Pairs(vec![pair("a", None)]));
+        assert_eq!(
+            parse_one(json!({ "metaJson": "{\"a\": null}" })),
+            FilterValue::Pairs(vec![pair("a", None)])
+        );
     }
 
     #[test]
-    fn what_a_field_cannot_have_is_refused() {
+    fn invalid_values_are_refused() {
         for bad in [
             json!({ "metaJson": "{" }),
             json!({ "metaJson": [1] }),
@@ -257,15 +259,15 @@ mod tests {
             json!({ "metaJson": "{\"a\":\"b\\u0000\"}" }),
             json!({ "author": "x".repeat(600) }),
         ] {
-            let fault = of(bad.clone()).unwrap_err();
+            let fault = parse(bad.clone()).unwrap_err();
             assert_eq!(fault.code, ErrorCode::InvalidRequest, "{bad}");
             assert!(fault.hint.is_some());
         }
     }
 
     #[test]
-    fn the_narrower_risk_word_wins() {
-        let names: Vec<&str> = of(json!({ "risk": "a", "riskTag": "b" }))
+    fn risk_tag_takes_precedence_over_risk() {
+        let names: Vec<&str> = parse(json!({ "risk": "a", "riskTag": "b" }))
             .unwrap()
             .iter()
             .map(|filter| filter.field.name)
@@ -275,9 +277,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(at in 0..FIELDS.len(), text in "\\PC{0,40}") {
+        fn any_text_is_parsed_or_refused(at in 0..FIELDS.len(), text in "\\PC{0,40}") {
             if let Ok(value) = from_text(&FIELDS[at], &text) {
-                // What a text gives, the same text in JSON gives.
+                // The same text in JSON has the same value.
                 let again = from_json(&FIELDS[at], &Value::String(text)).ok();
                 prop_assert_eq!(again, Some(value));
             }

@@ -3,10 +3,10 @@
 use futures::future::BoxFuture;
 
 use super::fields::{self, FilterField, FilterTarget};
-use super::filter_value::{date_of, extensions, is_path, known_kind, language, on_one_line, people};
+use super::filter_value::{extensions, is_path, known_kind, language, on_one_line, parse_date, people};
 use super::pattern::path_regex;
 use super::query::FilterClause;
-use super::request_filter::{self, FilterValue, RequestFilter, refused};
+use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};
 use contract::clock::Clock;
 use contract::{Fault, Warning, echo};
 use languages::facts::{
@@ -15,7 +15,7 @@ use languages::facts::{
 use languages::terms::{self, whole_word};
 use store::{Filter, Reads, RepositoryRow, Test, fact_id};
 
-/// Up to so many fact ids are tested on each chunk; more are resolved to chunks first.
+/// The most fact ids that are tested on each chunk; more are resolved to chunks first.
 const IDS_TESTED_MAX: usize = 4;
 
 /// What may follow the name of a decorator: arguments, type arguments or a value.
@@ -32,16 +32,16 @@ pub(super) struct Resolver<'a> {
     /// Fields that were used, for warnings about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
-    /// What hits must show of what the filters matched.
+    /// Values of the filters, so that hits can show where they match.
     pub(super) terms: FilterTerms,
 }
 
-/// What the filters look for, so that hits can show it.
+/// Values of filters, by which hits show where the filters match.
 #[derive(Debug, Default)]
 pub(super) struct FilterTerms {
-    /// Facts that were resolved to chunks; the matched definition has one of each list.
+    /// Fact ids that were resolved to chunks; the matched definition has one id of each list.
     pub(super) ids: Vec<Vec<i64>>,
-    /// Names that filters look for, as written in code, in lower case.
+    /// Names in filters, as written in code, in lower case.
     pub(super) names: Vec<String>,
     /// Phrases in lower case, whitespace folded.
     pub(super) phrases: Vec<String>,
@@ -49,29 +49,29 @@ pub(super) struct FilterTerms {
 
 impl FilterTerms {
     /// Adds the last name of a value, without arguments and types: `save` of `api.save(x)`.
-    fn note_name(&mut self, value: &str) {
-        let bare = value.trim_start_matches(|c: char| !is_of_name(c));
+    fn add_name(&mut self, value: &str) {
+        let bare = value.trim_start_matches(|c: char| !is_name_char(c));
         let head = bare.split(['(', '<', '[', '{', '=']).next().unwrap_or_default();
-        let last = head.split(|c: char| !is_of_name(c)).rfind(|part| !part.is_empty());
+        let last = head.split(|c: char| !is_name_char(c)).rfind(|part| !part.is_empty());
         self.names.extend(last.filter(|name| name.len() > 1).map(str::to_lowercase));
     }
 }
 
-fn is_of_name(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
 impl Resolver<'_> {
-    /// All filters of the request.
-    pub(super) async fn all(&mut self, all: &[RequestFilter]) -> Result<Filter, Fault> {
-        let mut filter = Filter::EVERYTHING;
-        for one in all {
-            filter = filter.and(self.field(one.field, &one.value).await?);
+    /// Resolves all filters of the request.
+    pub(super) async fn all(&mut self, filters: &[RequestFilter]) -> Result<Filter, Fault> {
+        let mut resolved = Filter::EVERYTHING;
+        for filter in filters {
+            resolved = resolved.and(self.field(filter.field, &filter.value).await?);
         }
-        Ok(filter)
+        Ok(resolved)
     }
 
-    /// A filter clause of the query.
+    /// Resolves a filter clause of the query.
     pub(super) fn clause<'g>(&'g mut self, clause: &'g FilterClause) -> BoxFuture<'g, Result<Filter, Fault>> {
         Box::pin(async move {
             Ok(match clause {
@@ -90,19 +90,21 @@ impl Resolver<'_> {
                     Filter::Any(any)
                 }
                 FilterClause::Not(clause) => {
-                    // A hit cannot show what it must not contain.
+                    // Hits do not contain the values of a negated clause, so those are not recorded.
                     let terms = std::mem::take(&mut self.terms);
                     let filter = self.clause(clause).await?;
                     self.terms = terms;
                     Filter::Not(Box::new(filter))
                 }
-                FilterClause::Word(word) => says(word, self.case_tokens),
+                FilterClause::Word(word) => contains_word(word, self.case_tokens),
                 FilterClause::Phrase(phrase) => {
                     self.terms.phrases.push(phrase.to_lowercase());
                     contains(phrase, self.case_tokens)
                 }
                 FilterClause::Field { name, value } => {
-                    let Some(field) = fields::field(name) else { return Ok(says(value, self.case_tokens)) };
+                    let Some(field) = fields::field(name) else {
+                        return Ok(contains_word(value, self.case_tokens));
+                    };
                     let value = request_filter::from_text(field, value)?;
                     self.field(field, &value).await?
                 }
@@ -110,13 +112,13 @@ impl Resolver<'_> {
         })
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm for each way to look")]
+    #[expect(clippy::too_many_lines, reason = "one arm for each filter target")]
     async fn field(&mut self, field: &'static FilterField, value: &FilterValue) -> Result<Filter, Fault> {
         self.used.push(field);
         if let (FilterTarget::Names(_) | FilterTarget::PartsOfNames(_), FilterValue::Texts(names)) =
             (field.target, value)
         {
-            names.iter().for_each(|name| self.terms.note_name(name));
+            names.iter().for_each(|name| self.terms.add_name(name));
         }
         Ok(match (field.target, value) {
             (FilterTarget::Kind, FilterValue::Texts(kinds)) => {
@@ -161,7 +163,7 @@ impl Resolver<'_> {
             }
             (FilterTarget::ModifiedAfter, FilterValue::Texts(dates)) => {
                 let date = dates.first().map_or("", String::as_str);
-                Test::ModifiedFrom(date_of(field, date)?).into()
+                Test::ModifiedFrom(parse_date(field, date)?).into()
             }
             (FilterTarget::Branch, FilterValue::Texts(names)) => self.branch(names),
             (FilterTarget::Language, FilterValue::Texts(names)) => {
@@ -198,7 +200,7 @@ impl Resolver<'_> {
                 Test::ModifiedFrom(self.days_ago(*days)).into()
             }
             // `false` matches only chunks known not to have the flag; chunks without that knowledge pass only `NOT field:true`.
-            (FilterTarget::Holds(flag), FilterValue::Flag(holds)) => {
+            (FilterTarget::Flag(flag), FilterValue::Flag(holds)) => {
                 let value = if *holds { flag.as_str() } else { flag.denied() };
                 Test::Facts(vec![fact_id(Field::Flag as i16, value)]).into()
             }
@@ -215,11 +217,11 @@ impl Resolver<'_> {
                 };
                 Filter::All(pairs.iter().map(pair).collect())
             }
-            _ => return Err(refused(field, "has a value of another type")),
+            _ => return Err(invalid_value(field, "has a value of another type")),
         })
     }
 
-    /// Ids of the names that contain one of `parts`, in any spelling in which it may be stored.
+    /// Returns the ids of the names that contain one of `parts`, in any spelling in which it may be stored.
     async fn names(
         &mut self,
         field: &'static FilterField,
@@ -228,7 +230,7 @@ impl Resolver<'_> {
     ) -> Result<Vec<i64>, Fault> {
         let spelled =
             parts.iter().flat_map(|part| within.iter().flat_map(move |field| spellings(*field, part)));
-        let mut spelled: Vec<String> = spelled.map(|one| one.to_lowercase()).collect();
+        let mut spelled: Vec<String> = spelled.map(|part| part.to_lowercase()).collect();
         spelled.sort_unstable();
         spelled.dedup();
         // Without a dot, `self` would match every member access.
@@ -244,8 +246,9 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// Ids of the decorators that a decorator as written (`@app.route("/x")`) matches: those that begin with it; otherwise
-    /// those with its name, also qualified (`@module.name`), that contain its arguments, if any, in any order and quotes.
+    /// Returns the ids of the decorators that match a decorator as written (`@app.route("/x")`): those that begin with
+    /// it; if there are none, those with the same name, also qualified (`@module.name`), and the same arguments in any
+    /// order and quotes.
     async fn decorator(
         &mut self,
         field: &'static FilterField,
@@ -271,7 +274,7 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// Ids of the decorators that contain all of `pieces`.
+    /// Returns the ids of the decorators that contain all of `pieces`.
     async fn decorated(&mut self, field: &'static FilterField, pieces: &[String]) -> Result<Vec<i64>, Fault> {
         let mut found: Option<Vec<i64>> = None;
         for piece in pieces {
@@ -282,7 +285,7 @@ impl Resolver<'_> {
         Ok(found.unwrap_or_default())
     }
 
-    /// Ids of the names that contain one of `parts`, which are in lower case.
+    /// Returns the ids of the names that contain one of `parts`, which are in lower case.
     ///
     /// # Errors
     /// `INVALID_REQUEST` if there are more than `search.filter_names_max`.
@@ -296,7 +299,7 @@ impl Resolver<'_> {
         let limit = i64::try_from(self.names_max.saturating_add(1)).unwrap_or(i64::MAX);
         let found = self.reads.find_names(&codes, parts, limit).await?;
         if found.len() > self.names_max {
-            return Err(refused(
+            return Err(invalid_value(
                 field,
                 &format!("matches more than {} different names here; give more of the name", self.names_max),
             ));
@@ -304,7 +307,8 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// A whole word is that visibility; a part matches every visibility that contains it, in the words of all languages.
+    /// Resolves visibilities. A whole word matches that visibility; a part of a word, every visibility of any language
+    /// that contains the part.
     async fn visible(&mut self, field: &'static FilterField, words: &[String]) -> Result<Filter, Fault> {
         let mut ids = Vec::new();
         for word in words {
@@ -319,15 +323,15 @@ impl Resolver<'_> {
                 let known = VISIBILITIES.join(", ");
                 let why =
                     format!("knows no `{}`; it is one of {known}, or a language's own word", echo(word));
-                return Err(refused(field, &why));
+                return Err(invalid_value(field, &why));
             }
             ids.extend(found);
         }
         self.having(ids, false).await
     }
 
-    /// Chunks with one of these facts. Many ids are resolved to chunks first, because testing each of them on each chunk
-    /// would be slower.
+    /// Returns a filter for chunks with one of these facts. Many ids are resolved to chunks first, because testing each
+    /// id on each chunk would be slower.
     async fn having(&mut self, ids: Vec<i64>, flows: bool) -> Result<Filter, Fault> {
         if ids.len() <= IDS_TESTED_MAX && !flows {
             return Ok(Test::Facts(ids).into());
@@ -339,7 +343,8 @@ impl Resolver<'_> {
         Ok(Test::Chunks { chunks, facts }.into())
     }
 
-    /// The regular expressions of path filters. An absolute path in one of the repositories is taken relative to its root.
+    /// Returns the regular expressions of path filters. An absolute path in one of the repositories is made relative to
+    /// its root.
     fn patterns(&self, given: &[String]) -> Result<Vec<String>, Fault> {
         let inside = |path: &str| {
             let below =
@@ -354,17 +359,17 @@ impl Resolver<'_> {
         given.iter().map(|pattern| path_regex(&relative(pattern), self.case_file)).collect()
     }
 
-    /// Repositories that were indexed on this branch, and those whose branch is unknown.
+    /// Returns a filter for repositories that were indexed on this branch, and those whose branch is unknown.
     fn branch(&mut self, names: &[String]) -> Filter {
-        let asked = names.first().map_or("", String::as_str);
-        let asked = asked.strip_prefix("refs/heads/").unwrap_or(asked);
-        let same = |branch: &str| {
-            if self.case_file { branch == asked } else { branch.to_lowercase() == asked.to_lowercase() }
+        let queried = names.first().map_or("", String::as_str);
+        let queried = queried.strip_prefix("refs/heads/").unwrap_or(queried);
+        let is_queried = |branch: &str| {
+            if self.case_file { branch == queried } else { branch.to_lowercase() == queried.to_lowercase() }
         };
         let (known, unknown): (Vec<_>, Vec<_>) =
             self.repositories.iter().partition(|repository| repository.branch.is_some());
         let fitting: Vec<i64> =
-            known.iter().filter(|r| r.branch.as_deref().is_some_and(same)).map(|r| r.id).collect();
+            known.iter().filter(|r| r.branch.as_deref().is_some_and(is_queried)).map(|r| r.id).collect();
         let other: Vec<String> = known
             .iter()
             .filter(|repository| !fitting.contains(&repository.id))
@@ -374,15 +379,15 @@ impl Resolver<'_> {
             .collect();
         if !other.is_empty() {
             let message =
-                format!("Indexed on another branch than `{asked}` and left out: {}.", other.join(", "));
-            let details = serde_json::json!({ "branchFilter": asked, "branchMatch": !fitting.is_empty() });
+                format!("Indexed on another branch than `{queried}` and left out: {}.", other.join(", "));
+            let details = serde_json::json!({ "branchFilter": queried, "branchMatch": !fitting.is_empty() });
             self.warnings
                 .push(Warning { details: Some(details), ..Warning::new("branch_mismatch", message) });
         }
         if !unknown.is_empty() {
             let names: Vec<&str> = unknown.iter().map(|repository| repository.name.as_str()).collect();
             let message = format!(
-                "On which branch {} was indexed is not known: `branch` leaves it in.",
+                "The indexed branch of {} is unknown, so `branch` does not exclude it.",
                 names.join(", ")
             );
             self.warnings.push(Warning::new("branch_unknown", message));
@@ -403,7 +408,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Ids of the values that a whole name may be stored as in these fields.
+/// Returns the ids of a whole name in these fields, in all spellings in which it may be stored.
 fn whole_ids(within: &[Field], name: &str) -> Vec<i64> {
     let of = |field: &Field| {
         let code = *field as i16;
@@ -417,8 +422,8 @@ fn rounded_up(number: f64) -> i64 {
     number.ceil() as i64
 }
 
-/// A word stands in the chunk, as a whole or as a part of a name.
-fn says(word: &str, exact_case: bool) -> Filter {
+/// Returns a filter for chunks that contain a word, as a whole or as a part of a name.
+fn contains_word(word: &str, exact_case: bool) -> Filter {
     match whole_word(word) {
         Some(term) if !exact_case => Test::HasTerms(vec![term]).into(),
         Some(term) => {
@@ -428,9 +433,9 @@ fn says(word: &str, exact_case: bool) -> Filter {
     }
 }
 
-/// A text stands in the chunk, between the borders of words; whitespace is folded.
+/// Returns a filter for chunks that contain a text between word boundaries; whitespace is folded.
 pub(super) fn contains(text: &str, exact_case: bool) -> Filter {
-    // The index finds the words; only what holds them is read.
+    // The index finds chunks with the words, so that only their texts are read.
     let mut ids: Vec<i32> = terms::words(text).filter_map(|word| whole_word(word.text)).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -438,12 +443,12 @@ pub(super) fn contains(text: &str, exact_case: bool) -> Filter {
     if ids.is_empty() { test } else { Filter::All(vec![Test::HasTerms(ids).into(), test]) }
 }
 
-/// Any of these words stands in the chunk in just this case.
+/// Returns a filter for chunks that contain any of these words in exactly this case.
 pub(super) fn any_in_case(words: &[String]) -> Filter {
-    Filter::Any(words.iter().map(|word| says(word, true)).collect())
+    Filter::Any(words.iter().map(|word| contains_word(word, true)).collect())
 }
 
-/// A regular expression of Postgres for a literal text.
+/// Returns a regular expression of Postgres that matches a literal text.
 fn text_regex(text: &str, exact_case: bool) -> String {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let words: Vec<String> = text.split_whitespace().map(super::pattern::escaped).collect();
@@ -457,10 +462,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_literal_and_ends_at_words() {
+    fn a_text_is_literal_and_ends_at_word_boundaries() {
         assert_eq!(text_regex("fn  get(", false), "(?i)\\mfn\\s+get\\(");
         assert_eq!(text_regex("a.b", true), "\\ma\\.b\\M");
-        assert!(matches!(says("Store", false), Filter::Is(Test::HasTerms(_))));
-        assert!(matches!(says("::", false), Filter::Is(Test::Text(_))));
+        assert!(matches!(contains_word("Store", false), Filter::Is(Test::HasTerms(_))));
+        assert!(matches!(contains_word("::", false), Filter::Is(Test::Text(_))));
     }
 }

@@ -1,5 +1,5 @@
-//! The two retrievers: lexical (BM25) and dense (vectors). Each finds wide candidates; each candidate then gets the score of
-//! the other retriever as well.
+//! The two retrievers: lexical (BM25) and dense (vectors). Each finds candidates; then each candidate also gets the
+//! score of the other retriever.
 
 use std::collections::HashSet;
 
@@ -7,52 +7,53 @@ use super::fuse::Retrieved;
 use super::plan::{LexicalPlan, Plan, VectorPath};
 use super::ranking::Ranking;
 use contract::{Fault, config};
-use store::{Candidate, Completion, LexicalHit, LexicalQuery, LexicalSource, Reads, VectorHit, Within};
+use store::{Candidate, Completion, LexicalHit, LexicalQuery, LexicalSource, Reads, VectorHit, ChunkSelection};
 
-/// The best chunks by BM25 from each of `sources`, and those of them that are candidates of a first page
+/// Returns the best chunks by BM25 from each of `sources`, and the ids of those that are candidates of a first page
 /// (`search.candidates` of each source).
 ///
-/// Terms that occur in many chunks do not select candidates at first; if that could have cost a good one, a second
+/// At first, terms that occur in many chunks do not select candidates; if a good candidate may be missing, a second
 /// statement selects by more terms.
 pub(super) async fn lexical<'w>(
     reads: &mut Reads,
-    sources: impl Iterator<Item = (LexicalSource, &'w Within)>,
+    sources: impl Iterator<Item = (LexicalSource, &'w ChunkSelection)>,
     plan: &Plan,
     ranking: &Ranking,
     settings: &config::Search,
 ) -> Result<(Retrieved, HashSet<i64>), Fault> {
-    let (mut all, mut near) = (Retrieved::new(), HashSet::new());
+    let (mut all, mut first_page) = (Retrieved::new(), HashSet::new());
     let limit = sql_limit(plan.candidates);
-    for (source, within) in sources.filter(|_| !plan.lexical.terms.is_empty()) {
-        // Few of the listed chunks contain the rare terms, and all of them are cheap to score: one statement is enough.
-        let is_listed = matches!(within, Within::These(_));
+    for (source, selection) in sources.filter(|_| !plan.lexical.terms.is_empty()) {
+        // Listed chunks are few enough to score all of them in one statement.
+        let is_listed = matches!(selection, ChunkSelection::Listed(_));
         let query = if is_listed {
             lexical_query(&plan.lexical.with_all_terms())
         } else {
             lexical_query(&plan.lexical)
         };
-        let mut hits = reads.lexical_hits(source, within, &query, limit).await?;
+        let mut hits = reads.lexical_hits(source, selection, &query, limit).await?;
         let scores: Vec<f32> = hits.iter().map(|hit| lexical_score(hit).1).collect();
         if !is_listed
             && !plan.lexical.is_exact(&scores, ranking.lexical_exact_rows)
             && let Some(more) = plan.lexical.with_more_terms()
         {
-            hits = reads.lexical_hits(source, within, &lexical_query(&more), limit).await?;
+            hits = reads.lexical_hits(source, selection, &lexical_query(&more), limit).await?;
         }
         let found: Retrieved = hits.iter().map(lexical_score).collect();
-        near.extend(chunk_ids(&found).take(settings.candidates));
+        first_page.extend(chunk_ids(&found).take(settings.candidates));
         all.extend(found);
     }
-    Ok((all, near))
+    Ok((all, first_page))
 }
 
-/// Dense candidates where a filter lets many chunks through: each one that it rejects costs a step through the HNSW graph.
+/// The most dense candidates with a filter that is tested during the HNSW scan: each rejected chunk costs a step
+/// through the graph.
 const TESTED_CANDIDATES_MAX: i64 = 100;
 
-/// The chunks whose vectors are nearest to `vector`, with their cosine similarity.
+/// Returns the chunks whose vectors are nearest to `vector`, with their cosine similarity.
 pub(super) async fn dense(
     reads: &mut Reads,
-    within: &Within,
+    selection: &ChunkSelection,
     path: VectorPath,
     vector: &[f32],
     limit: usize,
@@ -60,19 +61,19 @@ pub(super) async fn dense(
     let limit = sql_limit(limit);
     let hits = match path {
         VectorPath::None => Vec::new(),
-        VectorPath::Exact => reads.vector_hits(within, vector, limit).await?,
+        VectorPath::Exact => reads.vector_hits(selection, vector, limit).await?,
         VectorPath::Hnsw(ef_search) => {
-            let tested = matches!(within, Within::Where(_));
+            let tested = matches!(selection, ChunkSelection::Matching(_));
             let limit = if tested { limit.min(TESTED_CANDIDATES_MAX) } else { limit };
-            reads.vector_hits_hnsw(within, vector, limit, ef_search).await?
+            reads.vector_hits_hnsw(selection, vector, limit, ef_search).await?
         }
     };
     Ok(hits.iter().map(dense_score).collect())
 }
 
-/// Reads what the ranking needs of all candidates, and adds to each retriever's list the scores of the candidates that only
-/// the other one found: a chunk that is absent from a list is not dissimilar. Chunks found by name alone (`named`) get both
-/// scores. Of the lexical scores, the one of the first of `sources` that has the chunk counts.
+/// Reads the facts of all candidates for the ranking, and adds to each retriever's list the scores of candidates that
+/// only the other one found, because a chunk beyond the limit of a list may still be similar. Chunks found only by name
+/// (`named`) get both scores. The lexical score is that of the first of `sources` that contains the chunk.
 pub(super) async fn complete_scores(
     reads: &mut Reads,
     plan: &LexicalPlan,
@@ -110,12 +111,12 @@ pub(super) async fn complete_scores(
     Ok(candidates)
 }
 
-/// The ids of retrieved chunks, in their order.
+/// Returns the ids of retrieved chunks, in their order.
 pub(super) fn chunk_ids(retrieved: &Retrieved) -> impl Iterator<Item = i64> {
     retrieved.iter().map(|(chunk_id, _)| *chunk_id)
 }
 
-/// All candidates, and which of them lack the score of a retriever; parallel lists, ids sorted and unique.
+/// All candidates, and whether each lacks the score of a retriever. Parallel lists, sorted by unique id.
 #[derive(Debug, PartialEq)]
 struct MissingScores {
     ids: Vec<i64>,
@@ -178,6 +179,6 @@ mod tests {
         assert_eq!((no_terms.ids, no_terms.lexical), (vec![2, 3], vec![false; 2]));
         let lexical_only = MissingScores::new(&lexical, &Retrieved::new(), &[1, 7], false, true);
         assert_eq!((lexical_only.ids, lexical_only.dense), (vec![1, 3, 7], vec![false; 3]));
-        assert_eq!(lexical_only.lexical, [false, false, true], "found by its name alone");
+        assert_eq!(lexical_only.lexical, [false, false, true], "found only by name");
     }
 }

@@ -1,4 +1,4 @@
-//! Resolves what a search covers: repositories, filters and mode, and the state of the index.
+//! Resolves the scope of a search: repositories, filters and mode, and the state of the index.
 
 use super::matched_definition::HighlightMarks;
 use super::plan::Counts;
@@ -11,27 +11,27 @@ use contract::config;
 use contract::{ErrorCode, Fault, Warning};
 use languages::terms;
 use store::{
-    Filter, IndexOverview, IndexState, LexicalSource, Reads, RepositoryRow, RepositoryState, Test, Within,
+    Filter, IndexOverview, IndexState, LexicalSource, Reads, RepositoryRow, RepositoryState, Test, ChunkSelection,
 };
 
-/// What a search covers, resolved to chunks or conditions.
+/// The scope of a search, resolved to chunks or conditions.
 pub(super) struct ResolvedScope {
     pub(super) state: IndexState,
     pub(super) repositories: Vec<RepositoryRow>,
     /// Chunks that are searched by all their terms.
-    pub(super) chunks: Option<Within>,
+    pub(super) chunks: Option<ChunkSelection>,
     /// Chunks that are searched by the terms of their comments.
-    pub(super) comments: Option<Within>,
+    pub(super) comments: Option<ChunkSelection>,
     /// Chunks that are searched by their vectors.
-    pub(super) vectors: Within,
-    /// Upper bound of the number of those.
+    pub(super) vectors: ChunkSelection,
+    /// Upper bound of the number of chunks in `vectors`.
     pub(super) rows: u64,
-    /// What hits must show of what the filters matched.
+    /// The values of the filters, so that hits show where they match.
     pub(super) marks: HighlightMarks,
 }
 
-/// Whether there is nothing to search. A repository without vectors of the project's new model is still searched lexically,
-/// and one whose first run was cancelled by what that run committed.
+/// Returns whether a repository has nothing to search. One without vectors of the project's new model is still searched
+/// lexically, and one whose first run was cancelled is searched as far as that run committed.
 fn is_empty(repository: &RepositoryRow) -> bool {
     repository.state == RepositoryState::New && repository.indexed_ms.is_none() && repository.chunks == 0
 }
@@ -77,7 +77,7 @@ impl ResolvedScope {
         let (used, mut filter_warnings, terms) = (resolver.used, resolver.warnings, resolver.terms);
         let mut marks = HighlightMarks::default();
         filter = filter.of_one_definition();
-        marks.note(&filter);
+        marks.add(&filter);
         marks.ids.extend(terms.ids);
         (marks.names, marks.phrases) = (terms.names, terms.phrases);
         warnings.append(&mut filter_warnings);
@@ -92,22 +92,22 @@ impl ResolvedScope {
         let by_mode = ModeFilters::new(request.mode, any_records, filter);
         let rows_max = settings.filter_rows_max;
         let chunks = match &by_mode.chunks {
-            Some(filter) => Some(reads.within(filter, rows_max).await?),
+            Some(filter) => Some(reads.select_chunks(filter, rows_max).await?),
             None => None,
         };
         let comments = match &by_mode.comments {
-            Some(filter) => Some(reads.within(filter, rows_max).await?),
+            Some(filter) => Some(reads.select_chunks(filter, rows_max).await?),
             None => None,
         };
         let vectors = match (&chunks, &comments) {
             (Some(chunks), None) => chunks.clone(),
             (None, Some(comments)) => comments.clone(),
-            _ => reads.within(&by_mode.either(), rows_max).await?,
+            _ => reads.select_chunks(&by_mode.either(), rows_max).await?,
         };
         let rows = match &vectors {
-            Within::These(ids) => Some(ids.len() as u64),
-            Within::Where(filter) => filter.files().map(|(_, chunks)| chunks),
-            Within::Everything => None,
+            ChunkSelection::Listed(ids) => Some(ids.len() as u64),
+            ChunkSelection::Matching(filter) => filter.files().map(|(_, chunks)| chunks),
+            ChunkSelection::All => None,
         };
         let rows = match rows {
             Some(rows) => rows,
@@ -118,32 +118,33 @@ impl ResolvedScope {
         Ok(Self { state, repositories, chunks, comments, vectors, rows, marks })
     }
 
-    /// Whether more than one repository is searched. Records do not count: no file has their paths.
+    /// Returns whether more than one repository is searched. Record sources do not count, because their paths are never
+    /// those of files.
     pub(super) fn has_several(&self) -> bool {
         let folders = self.repositories.iter().filter(|repository| !repository.is_records()).count();
         // In a portable file no repository has a folder.
         folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }
 
-    /// The sizes that the plan depends on.
+    /// Returns the sizes that the plan depends on.
     pub(super) fn counts(&self, embedded: bool) -> Counts {
         Counts {
             statistics_chunks: count(self.state.statistics_chunks),
             vectors_in_filter: self.rows,
             vectors: count(self.state.chunks),
-            vectors_indexed: self.state.vectors_indexed && !matches!(self.vectors, Within::These(_)),
+            vectors_indexed: self.state.vectors_indexed && !matches!(self.vectors, ChunkSelection::Listed(_)),
             embedded,
         }
     }
 
-    /// The lexical tables to search, each with its chunks.
-    pub(super) fn sources(&self) -> impl Iterator<Item = (LexicalSource, &Within)> {
+    /// Returns the lexical tables to search, each with its chunks.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (LexicalSource, &ChunkSelection)> {
         // Comments first: a chunk in both gets the score of its comments.
-        let comments = self.comments.iter().map(|within| (LexicalSource::Comments, within));
-        comments.chain(self.chunks.iter().map(|within| (LexicalSource::Chunks, within)))
+        let comments = self.comments.iter().map(|selection| (LexicalSource::Comments, selection));
+        comments.chain(self.chunks.iter().map(|selection| (LexicalSource::Chunks, selection)))
     }
 
-    /// Warns of what keeps the answer from being complete.
+    /// Warns of states of the index that make the answer incomplete.
     ///
     /// # Errors
     /// Storage faults.
@@ -182,8 +183,8 @@ impl ResolvedScope {
         if !self.state.vectors_complete
             || self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready)
         {
-            let asked: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
-            let pending = reads.pending_within(&asked).await?;
+            let ids: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
+            let pending = reads.pending_within(&ids).await?;
             if pending > 0 {
                 let message =
                     format!("{pending} chunks have no vector yet; only the lexical search can find them.");
@@ -211,7 +212,7 @@ impl ModeFilters {
         let chunks = |more: Filter| Self { chunks: Some(filter.clone().and(more)), comments: None };
         match mode {
             Mode::All => Self { chunks: Some(filter), comments: None },
-            // Without records, which most projects do not have, every mode is wanted: no condition needed.
+            // Without records, which most projects do not have, all chunks are in scope, so no condition is needed.
             Mode::Both if !any_records => Self { chunks: Some(filter), comments: None },
             Mode::Both => chunks(modes(&["code", "prose"])),
             Mode::Code => chunks(modes(&["code"])),
@@ -231,14 +232,14 @@ impl ModeFilters {
     }
 }
 
-/// With `case`, a chunk must contain one of the query's words in its exact case.
+/// Returns a filter for chunks that contain one of the query's words in its exact case.
 fn exact_words(query: &SearchQuery) -> Filter {
     let words = terms::words(&query.text).filter(|word| !terms::is_stop_word(word.text));
     let words: Vec<String> = words.map(|word| word.text.to_owned()).collect();
     if words.is_empty() { Filter::EVERYTHING } else { any_in_case(&words) }
 }
 
-/// A count from the database, where none is negative.
+/// Converts a count from the database, which is never negative.
 pub(super) fn count(number: impl Into<i64>) -> u64 {
     u64::try_from(number.into()).unwrap_or(0)
 }

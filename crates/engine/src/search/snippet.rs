@@ -2,21 +2,19 @@
 
 use languages::terms::parts;
 
-/// Size of a snippet.
+/// The largest size of a snippet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SnippetLimits {
-    /// Most lines.
     pub(super) lines: usize,
-    /// Most bytes.
     pub(super) bytes: usize,
 }
 
-/// The window of `content` that contains most different words of the query, with the number of lines before it; the
-/// earliest of equals. `None` when there is nothing to show.
+/// Returns the window of `content` that contains most different words of the query, the first of equals, with the
+/// number of lines before it. `None` if all lines are blank.
 ///
-/// The head of the chunk wins unless a window contains at least `more` words more, or any word if the head has none. The
-/// window always contains the line `must` (counted from 0); of windows with equally many words, the one that shows a few
-/// lines above it. `words` are lower-case. Indentation that all lines share is removed.
+/// The head of the chunk is preferred unless a window contains at least `more` additional words, or any word if the
+/// head has none. The window always contains the line `must` (counted from 0); of windows with equally many words, the
+/// one with a few lines above it is preferred. `words` are lower-case. Common indentation is removed.
 pub(super) fn snippet(
     content: &str,
     words: &[String],
@@ -25,22 +23,23 @@ pub(super) fn snippet(
     must: Option<usize>,
 ) -> Option<(usize, String)> {
     let lines: Vec<&str> = content.lines().collect();
-    let asked: Vec<String> =
+    let query_words: Vec<String> =
         words.iter().flat_map(|word| parts(word)).filter(|word| word.len() > 2).collect();
-    let says: Vec<Vec<bool>> = lines
+    // For each line, whether it contains each of the words.
+    let contains: Vec<Vec<bool>> = lines
         .iter()
         .map(|line| {
             let line = line.to_lowercase();
-            asked.iter().map(|word| line.contains(word.as_str())).collect()
+            query_words.iter().map(|word| line.contains(word.as_str())).collect()
         })
         .collect();
-    let value = |from: usize| {
-        let window = &says[from..(from + limits.lines).min(lines.len())];
-        (0..asked.len()).filter(|word| window.iter().any(|line| line[*word])).count()
+    let count_words = |from: usize| {
+        let window = &contains[from..(from + limits.lines).min(lines.len())];
+        (0..query_words.len()).filter(|word| window.iter().any(|line| line[*word])).count()
     };
     let last = lines.len().saturating_sub(limits.lines);
-    // Only a better window moves the cut away from the head, which usually names what it is.
-    let head = value(0);
+    // The head is preferred because it usually contains the name of the definition.
+    let head = count_words(0);
     let must = must.filter(|must| *must < lines.len());
     let (first, last) = match must {
         Some(must) if must >= limits.lines => ((must + 1 - limits.lines).min(last), must.min(last)),
@@ -50,13 +49,13 @@ pub(super) fn snippet(
     let mut best = (head, 0);
     if first > 0 {
         let near = must.unwrap_or(first).saturating_sub(limits.lines / 4).clamp(first, last);
-        best = (value(near), near);
+        best = (count_words(near), near);
     }
     let more = if head == 0 { 1 } else { more };
     for from in first.max(1)..=last {
-        let said = value(from);
-        if said > best.0 && (first > 0 || said - head >= more) {
-            best = (said, from);
+        let count = count_words(from);
+        if count > best.0 && (first > 0 || count - head >= more) {
+            best = (count, from);
         }
     }
     let mut best = best.1;
@@ -64,7 +63,7 @@ pub(super) fn snippet(
         && best <= must
         && lines[best..=must].iter().map(|line| line.len() + 1).sum::<usize>() > limits.bytes
     {
-        // Of long lines, that one is shown and what follows it.
+        // If the lines before it are too long, the snippet starts at the required line.
         best = must;
     }
     let window = &lines[best.min(lines.len())..(best + limits.lines).min(lines.len())];
@@ -73,7 +72,7 @@ pub(super) fn snippet(
     Some((best, shorten(cut.join("\n").trim_end(), limits.bytes)))
 }
 
-/// `text` cut to at most `bytes`, with `…` where it was cut.
+/// Returns `text`, cut to at most `bytes` with `…` at the end.
 #[must_use]
 pub fn shorten(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_the_lines_that_say_most() {
+    fn shows_the_lines_with_most_words() {
         let content = "fn head() {\n    let a = 1;\n    open_session();\n    close(session, cookie);\n}";
         assert_eq!(
             snippet(content, &words("session cookie"), LIMITS, 1, None).unwrap().1,
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_must_be_seen_is() {
+    fn the_required_line_is_shown() {
         let content: String = (0..30).map(|n| format!("line {n} says alpha\n")).collect();
         for must in 0..30 {
             for (lines, bytes) in [(2, 200), (4, 320), (4, 40), (40, 2_000)] {
@@ -123,25 +122,29 @@ mod tests {
                 assert!(text.contains(&format!("line {must} says")), "{must} of {limits:?}: {text}");
                 assert!(
                     above <= must && (must >= lines || bytes < 200 || above == 0),
-                    "the head where it holds it"
+                    "the head is shown if it contains the line"
                 );
             }
         }
         let content = "fn head() {\n    a();\n    b();\n    pickle();\n}";
         assert!(snippet(content, &words("pickle"), LIMITS, usize::MAX, None).unwrap().1.contains("pickle"));
-        assert_eq!(snippet(content, &words("head pickle"), LIMITS, 2, None).unwrap().0, 0, "it says as much");
+        assert_eq!(
+            snippet(content, &words("head pickle"), LIMITS, 2, None).unwrap().0,
+            0,
+            "the head has as many words"
+        );
     }
 
     #[test]
-    fn nothing_makes_no_snippet() {
+    fn blank_content_has_no_snippet() {
         assert_eq!(snippet("", &words("a"), LIMITS, 1, None), None);
         assert_eq!(snippet(" \n\t\n", &words("a"), LIMITS, 1, None), None);
     }
 
     proptest! {
         #[test]
-        fn never_longer_than_allowed(content in "\\PC{0,80}(\n\\PC{0,80}){0,6}", question in "\\PC{0,20}", lines in 1_usize..5, bytes in 3_usize..90, must in proptest::option::of(0_usize..8)) {
-            if let Some((_, cut)) = snippet(&content, &words(&question), SnippetLimits { lines, bytes }, 1, must) {
+        fn never_longer_than_allowed(content in "\\PC{0,80}(\n\\PC{0,80}){0,6}", query in "\\PC{0,20}", lines in 1_usize..5, bytes in 3_usize..90, must in proptest::option::of(0_usize..8)) {
+            if let Some((_, cut)) = snippet(&content, &words(&query), SnippetLimits { lines, bytes }, 1, must) {
                 prop_assert!(cut.len() <= bytes);
                 prop_assert!(cut.lines().count() <= lines);
             }

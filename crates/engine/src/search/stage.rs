@@ -14,7 +14,7 @@ pub enum SearchStage {
         /// Chunks found.
         found: usize,
     },
-    /// The query is embedded, or the search goes on without a vector.
+    /// The query is embedded, or the search continues without a vector.
     Embedding {
         /// Whether there is a vector.
         embedded: bool,

@@ -17,7 +17,7 @@ impl<'a> Stopwatch<'a> {
         Self { clock, last: at, timings: Timings::default() }
     }
 
-    /// Milliseconds since the last lap.
+    /// Returns the milliseconds since the last lap.
     pub(super) fn lap(&mut self) -> f64 {
         let now = self.clock.instant();
         let lap = now.duration_since(self.last);
@@ -30,7 +30,7 @@ impl<'a> Stopwatch<'a> {
     }
 }
 
-/// Milliseconds, rounded to microseconds.
+/// Converts to milliseconds, rounded to microseconds.
 fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -11,19 +11,19 @@ use languages::facts::Field;
 use languages::terms::{parts, squash};
 use store::{Reads, fact_id};
 
-/// Most unknown words of a query that are corrected, longest first.
+/// The most unknown words of a query that are corrected, longest first.
 const WORDS_MAX: usize = 3;
-/// Shorter words are similar to too many names; characters.
+/// Shortest word that is corrected, in characters; shorter words are similar to too many names.
 const WORD_CHARS_MIN: usize = 4;
-/// Most names compared with a word.
+/// The most names that are compared with a word.
 const NAMES_MAX: i64 = 20_000;
-/// Most suggestions.
+/// The most suggestions.
 const SUGGESTIONS_MAX: usize = 5;
 /// Smallest Damerau-Levenshtein similarity of a suggestion: one error in four letters, two in eight.
 const SIMILARITY_MIN: f64 = 0.75;
 
 /// Fields whose values are identifiers.
-const NAMES: &[Field] = &[
+const IDENTIFIER_FIELDS: &[Field] = &[
     Field::Caller,
     Field::Call,
     Field::Export,
@@ -34,12 +34,12 @@ const NAMES: &[Field] = &[
     Field::Use,
 ];
 
-/// Most similar names that are checked for occurrence in the searched repositories: names that no longer occur stay in the
-/// project until garbage collection.
+/// The most similar names that are checked for occurrence in the searched repositories. The check is necessary because
+/// unused names stay in the project until garbage collection.
 const NEAREST_MAX: usize = 40;
 
-/// Similar names that occur in the searched repositories, if the confidence is low or none; never a name that the query
-/// contains.
+/// Returns names that are similar to words of the query and occur in the searched repositories, if the confidence is
+/// low or none. Names in the query are excluded.
 pub(super) async fn suggest_names(
     reads: &mut Reads,
     request: &SearchRequest,
@@ -55,7 +55,7 @@ pub(super) async fn suggest_names(
     nearest_names(reads, &plan.lexical, &repositories, &forms).await
 }
 
-/// The query and each of its words, squashed, as names are compared.
+/// The query and each of its words, squashed.
 struct QueryForms(HashSet<String>);
 
 impl QueryForms {
@@ -69,7 +69,8 @@ impl QueryForms {
     }
 }
 
-/// Names that occur in `repositories` and are spelled like query terms with document frequency 0, most similar first.
+/// Returns names that occur in `repositories` and are similar to query terms with document frequency 0, most similar
+/// first.
 async fn nearest_names(
     reads: &mut Reads,
     plan: &LexicalPlan,
@@ -85,7 +86,7 @@ async fn nearest_names(
         .collect();
     unknown.sort_by_key(|word| (std::cmp::Reverse(word.len()), *word));
     unknown.truncate(WORDS_MAX);
-    let fields: Vec<i16> = NAMES.iter().map(|field| *field as i16).collect();
+    let fields: Vec<i16> = IDENTIFIER_FIELDS.iter().map(|field| *field as i16).collect();
     let mut suggested: BTreeMap<String, f64> = BTreeMap::new();
     for word in unknown {
         // A name may be a quarter longer or shorter, and contain underscores.
@@ -108,13 +109,13 @@ async fn nearest_names(
     if ids.is_empty() {
         return Ok(names);
     }
-    let held = reads.used_in_repositories(&ids, repositories).await?;
-    names.retain(|name| ids_of(name).iter().any(|id| held.contains(id)));
+    let used = reads.used_in_repositories(&ids, repositories).await?;
+    names.retain(|name| ids_of(name).iter().any(|id| used.contains(id)));
     names.truncate(SUGGESTIONS_MAX);
     Ok(names)
 }
 
-/// Similarity of a word to a name or to the most similar part of it, 0 to 1.
+/// Returns the similarity of a word to a name or to the most similar part of the name, 0 to 1.
 fn similarity(word: &str, name: &str) -> f64 {
     let whole = strsim::normalized_damerau_levenshtein(word, &squash(name));
     let part = |part: String| 0.98 * strsim::normalized_damerau_levenshtein(word, &part);
@@ -126,7 +127,7 @@ mod tests {
     use super::{QueryForms, similarity};
 
     #[test]
-    fn what_was_asked_is_known_in_every_spelling() {
+    fn names_in_the_query_are_recognised_in_every_spelling() {
         let forms = QueryForms::new("where is Fetch-Zebra rates");
         assert!(
             forms.contains("fetch_zebra") && forms.contains("FetchZebra") && !forms.contains("fetch_zebras")
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_near_and_another_word_is_not() {
+    fn misspelled_names_are_similar_and_other_words_are_not() {
         assert!(similarity("blueprnt", "Blueprint") > 0.8);
         assert!(similarity("fulldispachrequest", "full_dispatch_request") > 0.9);
         assert!(similarity("dispach", "full_dispatch_request") > 0.8);

@@ -10,8 +10,8 @@ pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
 }
 
-/// Up to `count` lines before `start` and after `end`. Chunks omit the blank lines between them, so a line that no piece
-/// contains is blank, up to the last line of the last piece.
+/// Returns up to `count` lines before `start` and after `end`. Chunks omit the blank lines between them, so lines that
+/// no piece contains are blank, up to the last line of the last piece.
 pub(super) fn surroundings(
     pieces: &[Piece<'_>],
     start: u32,

@@ -1,16 +1,16 @@
 //! Counts the tokens of a text with the cl100k tokenizer.
 
-/// Number of tokens of `text`; takes time linear in its length.
+/// Returns the number of tokens of `text` in linear time.
 #[must_use]
 pub fn count(text: &str) -> usize {
     bpe_openai::cl100k_base().count(text)
 }
 
-/// Number of tokens of `text`, or `None` if there are more than `most`; stops soon after that many.
+/// Returns the number of tokens of `text`, or `None` if it exceeds `tokens_max`; stops soon after reaching the limit.
 #[must_use]
-pub fn within(text: &str, most: usize) -> Option<usize> {
+pub fn within(text: &str, tokens_max: usize) -> Option<usize> {
     let tokenizer = bpe_openai::cl100k_base();
-    tokenizer.count_till_limit(&tokenizer.normalize(text), most)
+    tokenizer.count_till_limit(&tokenizer.normalize(text), tokens_max)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Warns of filters on unknown facts: which languages, files and repositories lack what a filter compares.
+//! Warns of filters on unknown facts: names the languages, files and repositories without the facts that a filter
+//! compares.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +9,12 @@ use contract::{Fault, Warning};
 use languages::{self, Language};
 use store::{Filter, LanguageCount, Reads, RepositoryRow};
 
-/// Most languages named in a message; the details name all.
+/// The most languages in a message; the details list all.
 const NAMED_MAX: usize = 5;
 
-/// Warns of repositories that cannot pass a filter because they have no git history, and of code that cannot pass because its
-/// facts are unknown. Considers only what `filter` admits otherwise, and only facts that could be expected.
+/// Warns of repositories that cannot pass a filter because they have no git history, and of code that cannot pass
+/// because its facts are unknown. Considers only chunks that pass `filter` otherwise, and only facts that the code can
+/// be expected to have.
 ///
 /// # Errors
 /// Storage faults.
@@ -48,7 +50,7 @@ fn without_history(
     repositories: &[RepositoryRow],
     warnings: &mut Vec<Warning>,
 ) {
-    let of_history = |field: &&&FilterField| {
+    let needs_history = |field: &&&FilterField| {
         matches!(
             field.target,
             FilterTarget::LastAuthor
@@ -64,7 +66,7 @@ fn without_history(
         .map(|r| r.name.as_str())
         .collect();
     if !without.is_empty() {
-        for field in used.iter().filter(of_history) {
+        for field in used.iter().filter(needs_history) {
             let message =
                 format!("`{}` is unknown for {}: no git history was read.", field.name, without.join(", "));
             warnings.push(Warning::new("history_unknown", message));
@@ -84,8 +86,8 @@ fn missing(admitted: &[LanguageCount]) -> Option<Warning> {
     })
 }
 
-/// Warns of languages without a fact that could be expected: those that are not parsed, or all if no language has it.
-/// Documents and data have no such facts, and a language that is parsed without the fact usually lacks the concept.
+/// Warns of languages without a fact that can be expected: languages that are not parsed, or all if none of them has
+/// the fact. Documents and data have no such facts, and a parsed language without the fact usually lacks the concept.
 fn unsupported(used: &[&'static FilterField], admitted: &[LanguageCount]) -> Option<Warning> {
     let code: Vec<(&Language, i64)> = admitted
         .iter()
@@ -132,53 +134,53 @@ mod tests {
     use super::super::fields::field;
     use super::*;
 
-    fn of(language: &str, chunks: i64) -> LanguageCount {
+    fn count(language: &str, chunks: i64) -> LanguageCount {
         LanguageCount { language: Some(language.to_owned()), chunks, facts_missing: 0 }
     }
 
-    fn said(fields: &[&str], admitted: &[LanguageCount]) -> Option<serde_json::Value> {
+    fn details_of(fields: &[&str], admitted: &[LanguageCount]) -> Option<serde_json::Value> {
         let used: Vec<_> = fields.iter().map(|name| field(name).unwrap()).collect();
         unsupported(&used, admitted).and_then(|warning| warning.details)
     }
 
     #[test]
-    fn documents_and_data_are_not_spoken_of() {
+    fn documents_and_data_cause_no_warning() {
         let unknown = LanguageCount { language: None, chunks: 9, facts_missing: 0 };
         let admitted = [
-            of("python", 10),
-            of("markdown", 99),
-            of("yaml", 5),
-            of("json", 5),
-            of("css", 3),
-            of("xml", 1),
+            count("python", 10),
+            count("markdown", 99),
+            count("yaml", 5),
+            count("json", 5),
+            count("css", 3),
+            count("xml", 1),
             unknown,
         ];
-        assert_eq!(said(&["calls", "async", "throws", "lint"], &admitted), None);
-        assert_eq!(said(&["calls"], &[of("markdown", 3)]), None);
+        assert_eq!(details_of(&["calls", "async", "throws", "lint"], &admitted), None);
+        assert_eq!(details_of(&["calls"], &[count("markdown", 3)]), None);
     }
 
     #[test]
-    fn one_warning_names_what_is_not_parsed() {
-        let admitted = [of("python", 10), of("dart", 3), of("perl", 4), of("markdown", 99)];
-        let details = said(&["calls", "throws", "calls"], &admitted).unwrap();
+    fn one_warning_names_the_languages_that_are_not_parsed() {
+        let admitted = [count("python", 10), count("dart", 3), count("perl", 4), count("markdown", 99)];
+        let details = details_of(&["calls", "throws", "calls"], &admitted).unwrap();
         assert_eq!(
             details,
             serde_json::json!({ "fields": ["calls", "throws"], "languages": ["perl", "dart"] })
         );
-        assert_eq!(said(&["path", "type"], &admitted), None, "these are known everywhere");
+        assert_eq!(details_of(&["path", "type"], &admitted), None, "these are known for all languages");
     }
 
     #[test]
-    fn a_language_without_such_a_thing_is_named_only_where_no_other_has_it() {
-        assert_eq!(said(&["async"], &[of("python", 10), of("go", 3)]), None);
-        let alone = said(&["async"], &[of("go", 3), of("markdown", 1)]).unwrap();
+    fn a_parsed_language_without_the_fact_is_named_only_if_no_other_has_it() {
+        assert_eq!(details_of(&["async"], &[count("python", 10), count("go", 3)]), None);
+        let alone = details_of(&["async"], &[count("go", 3), count("markdown", 1)]).unwrap();
         assert_eq!(alone["languages"], serde_json::json!(["go"]));
     }
 
     #[test]
     fn files_whose_facts_are_missing_are_counted() {
-        let some = LanguageCount { facts_missing: 2, ..of("swift", 7) };
-        assert!(missing(&[of("rust", 1), some]).unwrap().message.contains("2 files"));
-        assert_eq!(missing(&[of("rust", 1)]), None);
+        let some = LanguageCount { facts_missing: 2, ..count("swift", 7) };
+        assert!(missing(&[count("rust", 1), some]).unwrap().message.contains("2 files"));
+        assert_eq!(missing(&[count("rust", 1)]), None);
     }
 }

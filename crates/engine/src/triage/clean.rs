@@ -1,4 +1,5 @@
-//! Cleans values from outside before they are stored: removes NUL characters, redacts secrets and truncates what is too long.
+//! Cleans the values of reports and decisions before they are stored: removes NUL characters, redacts secrets,
+//! truncates long texts and lists.
 
 use serde_json::{Map, Value};
 
@@ -15,16 +16,16 @@ pub(super) struct Cleaner {
     pub(super) list_max: usize,
 }
 
-/// Counts of what was changed.
+/// Counts of the changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CleaningStats {
     /// Redacted secrets.
     pub(super) secrets: u64,
     /// Truncated texts and lists.
-    pub(super) cut: usize,
+    pub(super) truncated: usize,
 }
 
-/// Names of fields whose value is a secret, whatever its form.
+/// Names of fields whose value is always redacted.
 const SECRET_NAMES: &[&str] =
     &["password", "passwd", "secret", "api_key", "apikey", "access_key", "token", "private_key"];
 
@@ -36,9 +37,9 @@ impl Cleaner {
             Value::Array(list) => {
                 if list.len() > self.list_max {
                     list.truncate(self.list_max);
-                    stats.cut += 1;
+                    stats.truncated += 1;
                 }
-                list.iter_mut().for_each(|one| self.clean_value(one, stats));
+                list.iter_mut().for_each(|item| self.clean_value(item, stats));
             }
             Value::Object(fields) => {
                 let old = std::mem::take(fields);
@@ -80,7 +81,7 @@ impl Cleaner {
         if text.len() > self.text_bytes_max {
             text.truncate(text.floor_char_boundary(self.text_bytes_max));
             text.push('…');
-            stats.cut += 1;
+            stats.truncated += 1;
         }
     }
 }
@@ -102,10 +103,10 @@ mod tests {
             json!({ "ab": "xy", "t": "see [REDACTED:github_token]", "password": "[REDACTED:password]", "dbPassword": "[REDACTED:password]",
                 "l": [1, 2, 3], "long": format!("{}…", "é".repeat(30)) })
         );
-        assert_eq!(stats, CleaningStats { secrets: 3, cut: 2 });
-        let off = Cleaner { redact: false, ..cleaner };
+        assert_eq!(stats, CleaningStats { secrets: 3, truncated: 2 });
+        let without_redaction = Cleaner { redact: false, ..cleaner };
         let mut text = token.clone();
-        off.clean_text(&mut text, &mut stats);
+        without_redaction.clean_text(&mut text, &mut stats);
         assert_eq!(text, token);
     }
 }

@@ -1,4 +1,5 @@
-//! Decisions about findings. A decision is a record of its own and inherits service, vulnerability and package from the finding.
+//! Decisions about findings. A decision is a record of its own and inherits service, vulnerability and package from the
+//! finding.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -138,18 +139,18 @@ fn clean_record(record: Record, settings: &config::Triage, redact: bool) -> Resu
 
 /// Parses the expiry of a decision; milliseconds since the epoch.
 fn parse_expiry(text: &str, now: Timestamp) -> Result<i64, Fault> {
-    let refused = |why: &str| {
+    let invalid = |why: &str| {
         Fault::new(ErrorCode::InvalidRequest, format!("`expires` {why}."))
             .with_details(serde_json::json!({ "field": "expires" }))
             .with_hint("Give a future date such as 2030-12-31, or a time such as 2030-12-31T12:00:00Z.")
     };
     let text = text.trim();
-    let day = || {
+    let end_of_day = || {
         let day: Date = text.parse().ok().filter(|_| text.len() == "2030-12-31".len())?;
         Some(day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
     };
-    let end = text.parse::<Timestamp>().ok().or_else(day).ok_or_else(|| refused("is not a date"))?;
-    if end <= now { Err(refused("is in the past")) } else { Ok(end.as_millisecond()) }
+    let end = text.parse::<Timestamp>().ok().or_else(end_of_day).ok_or_else(|| invalid("is not a date"))?;
+    if end <= now { Err(invalid("is in the past")) } else { Ok(end.as_millisecond()) }
 }
 
 #[cfg(test)]

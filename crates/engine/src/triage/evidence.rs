@@ -153,8 +153,8 @@ fn hits(answer: &SearchAnswer) -> Vec<EvidenceHit> {
     shown.into_iter().zip(&answer.hits).map(hit).collect()
 }
 
-/// The queries for a finding: the ids of the vulnerability, the package, its import name, its manifest, the public endpoint and
-/// the locations. Each is a phrase, so that only chunks that contain it are evidence.
+/// The queries for a finding: the ids of the vulnerability, the package, its import name, its manifest, the public
+/// endpoint and the locations. Each is a phrase, so that only chunks that contain it are evidence.
 fn queries(record: &Record) -> Vec<String> {
     let (vuln, package) = (&record.vuln, &record.package);
     let mut queries = Vec::new();

@@ -42,7 +42,8 @@ pub fn report_seeds() -> Vec<Vec<u8>> {
     seeds.map(|(source, text)| [&[source], text.as_bytes()].concat()).to_vec()
 }
 
-/// Checks that each item becomes a record or an error, and that records are bounded, can be read back and have stable ids.
+/// Checks that each item becomes a record or an error, and that records are bounded, can be read back and have stable
+/// ids.
 pub fn fuzz_report(data: &[u8]) {
     let [source, text @ ..] = data else { return };
     let (source, settings) = (SOURCES[usize::from(*source) % SOURCES.len()], &defaults().triage);

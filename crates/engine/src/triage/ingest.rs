@@ -1,4 +1,5 @@
-//! Stores the items of a report as records, in batches with a transaction each. Ingesting the same report again changes nothing.
+//! Stores the items of a report as records, in batches with a transaction each. Ingesting the same report again changes
+//! nothing.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,7 +24,8 @@ use platform::task::blocking;
 use store::triage::{self, RecordWrite};
 use store::{Access, Project, ProjectTx, Store};
 
-/// Items per transaction: enough to be fast, few enough to need little memory and to lose little work if the process is killed.
+/// Items per transaction: enough to be fast, few enough to need little memory and to lose little work if the process is
+/// killed.
 const BATCH_ITEMS: usize = 250;
 
 /// A report to ingest and the options.
@@ -117,31 +119,31 @@ pub async fn ingest(request: IngestRequest<'_>, text: Vec<u8>) -> Result<IngestR
         settings: settings.clone(),
         redact: request.redact,
     };
-    let splitting = reader.clone();
-    let mut pending = blocking(move || Ok(splitting.split())).await?;
-    let mut done = IngestReport { total: pending.len(), ..IngestReport::default() };
+    let splitter = reader.clone();
+    let mut pending = blocking(move || Ok(splitter.split())).await?;
+    let mut report = IngestReport { total: pending.len(), ..IngestReport::default() };
     if pending.len() > settings.items_max {
         let message = format!("The report has {} items, more than {}.", pending.len(), settings.items_max);
         return Err(Fault::new(ErrorCode::InvalidRequest, message)
             .with_hint("Send it in parts, or raise triage.items_max."));
     }
-    done.secrets_redacted = stats.secrets;
+    report.secrets_redacted = stats.secrets;
     let mut at = 0;
     while at < pending.len() {
         if request.cancel.is_cancelled() {
-            let message = "The ingestion was cancelled; what was committed stays.";
+            let message = "The ingestion was cancelled. Items that were already stored are kept.";
             return Err(Fault::new(ErrorCode::Cancelled, message).with_hint("Send the report again."));
         }
         let end = pending.len().min(at + BATCH_ITEMS);
         let items: Vec<PendingItem> = pending[at..end].iter_mut().map(PendingItem::take).collect();
-        let reading = reader.clone();
-        let batch = blocking(move || Ok(reading.read_batch(items))).await?;
-        store_batch(request.store, request.project, request.clock, settings, batch, &mut done).await?;
+        let batch_reader = reader.clone();
+        let batch = blocking(move || Ok(batch_reader.read_batch(items))).await?;
+        store_batch(request.store, request.project, request.clock, settings, batch, &mut report).await?;
         failpoints::reach("triage.stored");
         at = end;
-        (request.progress)(at, done.total);
+        (request.progress)(at, report.total);
     }
-    Ok(done)
+    Ok(report)
 }
 
 /// Reads a whole report: the number of items, the records, and the items that could not be read.
@@ -253,11 +255,11 @@ impl ReportReader {
             keep_raw: self.settings.store_raw_payload,
             tool: item.tool.as_deref(),
         };
-        let mut found = normalise_item(value, context)?;
-        if stats.cut > 0 {
-            found.record.parse_warnings.push(format!("{} long values were cut", stats.cut));
+        let mut normalised = normalise_item(value, context)?;
+        if stats.truncated > 0 {
+            normalised.record.parse_warnings.push(format!("{} long values were cut", stats.truncated));
         }
-        found.record.into_write(found.id, None, self.settings.record_bytes_max)
+        normalised.record.into_write(normalised.id, None, self.settings.record_bytes_max)
     }
 }
 
@@ -267,30 +269,30 @@ async fn store_batch(
     clock: &dyn Clock,
     settings: &config::Triage,
     batch: Batch,
-    done: &mut IngestReport,
+    report: &mut IngestReport,
 ) -> Result<(), Fault> {
-    let (mut latest, mut order): (HashMap<String, RecordWrite>, Vec<String>) = Default::default();
+    let (mut latest, mut ids): (HashMap<String, RecordWrite>, Vec<String>) = Default::default();
     for write in batch.writes {
-        // A report may contain a finding twice; the last item counts.
+        // A report may contain a finding twice; the last item is stored.
         match latest.insert(write.id.clone(), write.clone()) {
-            Some(before) if before.content_hash == write.content_hash => done.unchanged += 1,
-            Some(_) => done.updated += 1,
-            None => order.push(write.id),
+            Some(before) if before.content_hash == write.content_hash => report.unchanged += 1,
+            Some(_) => report.updated += 1,
+            None => ids.push(write.id),
         }
     }
-    let writes: Vec<RecordWrite> = order.iter().filter_map(|id| latest.remove(id)).collect();
+    let writes: Vec<RecordWrite> = ids.iter().filter_map(|id| latest.remove(id)).collect();
     let mut tx = ProjectTx::begin(store, project, Access::Write).await?;
     let changed = triage::put(&mut tx, &writes, clock.now().as_millisecond()).await?;
     tx.commit().await?;
     let new = changed.iter().filter(|(_, new)| *new).count();
-    done.written += new;
-    done.updated += changed.len() - new;
-    done.unchanged += writes.len() - changed.len();
-    done.errors += batch.errors.len();
-    done.secrets_redacted += batch.secrets;
-    let room = settings.listed_max.saturating_sub(done.error_details.len());
-    done.error_details.extend(batch.errors.into_iter().take(room));
-    let room = settings.listed_max.saturating_sub(done.record_ids.len());
-    done.record_ids.extend(order.into_iter().take(room));
+    report.written += new;
+    report.updated += changed.len() - new;
+    report.unchanged += writes.len() - changed.len();
+    report.errors += batch.errors.len();
+    report.secrets_redacted += batch.secrets;
+    let room = settings.listed_max.saturating_sub(report.error_details.len());
+    report.error_details.extend(batch.errors.into_iter().take(room));
+    let room = settings.listed_max.saturating_sub(report.record_ids.len());
+    report.record_ids.extend(ids.into_iter().take(room));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Looks up values in JSON whose structure differs between scanners: tries several paths and takes the first value of the right
-//! type.
+//! Looks up values in JSON whose structure differs between scanners: tries several paths and takes the first value of
+//! the right type.
 
 use serde_json::Value;
 
@@ -54,16 +54,16 @@ pub(super) fn bool_at(value: &Value, paths: &[&str]) -> Option<bool> {
     paths.iter().find_map(|path| parse(value_at(value, path)?))
 }
 
-/// The texts at the first of `paths` that has any: a list of texts, a list of objects with one of `keys`, or one text split
-/// at `separators`.
+/// The texts at the first of `paths` that has any: a list of texts, a list of objects with one of `keys`, or one text
+/// split at `separators`.
 pub(super) fn texts_at(value: &Value, paths: &[&str], keys: &[&str], separators: &[char]) -> Vec<String> {
     let split = |value: &Value| -> Vec<String> {
         let mut found: Vec<String> = match value {
             Value::Array(list) => {
-                list.iter().filter_map(|one| scalar_text(one).or_else(|| text_at(one, keys))).collect()
+                list.iter().filter_map(|item| scalar_text(item).or_else(|| text_at(item, keys))).collect()
             }
-            one => scalar_text(one)
-                .map(|all| all.split(separators).map(|part| part.trim().to_owned()).collect())
+            value => scalar_text(value)
+                .map(|text| text.split(separators).map(|part| part.trim().to_owned()).collect())
                 .unwrap_or_default(),
         };
         found.retain(|text| !text.is_empty());

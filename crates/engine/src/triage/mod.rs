@@ -1,8 +1,8 @@
 //! Security findings: reports of scanners become records, people record decisions about them, and search finds both.
 //!
-//! The way of a report: [`split_items()`] splits it into items, so that a broken item does not affect the others; a mapping for
-//! each source converts an item to a record; the record is stored in a table; the index job indexes one text per record in the
-//! pseudo repository [`RECORDS_ROOT`].
+//! A report is processed in steps: [`split_items()`] splits it into items, so that a broken item does not affect the
+//! others; a mapping for each report format converts an item to a record; the record is stored in a table; the index
+//! job indexes one text per record under the root [`RECORDS_ROOT`].
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

@@ -1,4 +1,4 @@
-//! Context packs: a finding, earlier decisions and evidence from the repositories, for whoever decides about the finding.
+//! Context packs: a finding with earlier decisions and evidence from the repositories, the input for a new decision.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use store::{Access, Project, ProjectTx, Store};
 pub struct ContextPack {
     /// The finding's id.
     pub record_id: String,
-    /// When the pack was made, UTC.
+    /// When the pack was generated, UTC.
     pub generated_at: String,
     /// The finding.
     pub finding: StoredRecord,
@@ -67,21 +67,21 @@ async fn decision_history(
 }
 
 impl ContextPack {
-    /// Truncates the pack to `bytes_max` of JSON: drops evidence, then decisions, from the end. The flag says whether anything was
-    /// dropped.
+    /// Truncates the pack to `bytes_max` of JSON: drops evidence, then decisions, from the end. Returns also whether
+    /// anything was dropped.
     ///
     /// # Errors
     /// `INTERNAL` if the pack cannot be serialized.
     pub fn truncated_to(mut self, bytes_max: usize) -> Result<(Self, bool), Fault> {
-        let mut cut = false;
+        let mut is_truncated = false;
         loop {
             let bytes = serde_json::to_vec(&self)
                 .map_err(|error| Fault::internal("The context pack could not be serialized.", error))?;
-            let rest = self.repo_evidence.queries.len() + self.history.len();
-            if bytes.len() <= bytes_max || rest == 0 {
-                return Ok((self, cut));
+            let is_empty = self.repo_evidence.queries.is_empty() && self.history.is_empty();
+            if bytes.len() <= bytes_max || is_empty {
+                return Ok((self, is_truncated));
             }
-            cut = true;
+            is_truncated = true;
             if self.repo_evidence.queries.pop().is_none() {
                 self.history.pop();
             }

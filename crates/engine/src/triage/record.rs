@@ -107,7 +107,8 @@ pub struct Cvss {
     pub version: Option<String>,
 }
 
-macro_rules! texts {
+/// Defines a struct of optional texts.
+macro_rules! optional_texts {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -118,7 +119,7 @@ macro_rules! texts {
     };
 }
 
-texts! {
+optional_texts! {
     /// A package.
     Package {
         /// Package name.
@@ -301,13 +302,13 @@ impl StoredRecord {
 impl Record {
     /// The keys by which decisions are related to findings, in lower case.
     pub(super) fn related(&self) -> Related {
-        let folded = |text: &Option<String>| text.as_ref().map(|text| text.to_lowercase());
+        let lower_case = |text: &Option<String>| text.as_ref().map(|text| text.to_lowercase());
         let vuln = self.vuln.cve.clone().or_else(|| self.vuln.vuln_id.clone());
         Related {
-            vuln: folded(&vuln),
-            package: folded(&self.package.name),
-            service: folded(&self.service),
-            env: folded(&self.env),
+            vuln: lower_case(&vuln),
+            package: lower_case(&self.package.name),
+            service: lower_case(&self.service),
+            env: lower_case(&self.env),
         }
     }
 
@@ -321,11 +322,11 @@ impl Record {
         expires_ms: Option<i64>,
         bytes_max: usize,
     ) -> Result<RecordWrite, String> {
-        let written = |record: &Self| serde_json::to_string(record).map_err(|error| format!("{error}."));
-        let mut json = written(&self)?;
+        let to_json = |record: &Self| serde_json::to_string(record).map_err(|error| format!("{error}."));
+        let mut json = to_json(&self)?;
         if json.len() > bytes_max && self.raw.take().is_some() {
             self.parse_warnings.push("the raw payload was dropped because it is too large".to_owned());
-            json = written(&self)?;
+            json = to_json(&self)?;
         }
         if json.len() > bytes_max {
             return Err(format!("the record has {} bytes, more than {bytes_max}", json.len()));
@@ -356,7 +357,7 @@ pub fn is_record_id(text: &str) -> bool {
     text.len() == ID_DIGITS && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// The path of a record in the pseudo repository.
+/// The path of a record's document under [`RECORDS_ROOT`](super::RECORDS_ROOT).
 #[must_use]
 pub fn record_path(id: &str) -> String {
     format!("{RECORDS_FOLDER}{id}.md")
@@ -388,16 +389,16 @@ impl ParsedMeta {
 
     /// Adds the fields to a record; known fields override those of the item. `repo` is the default repository.
     pub(super) fn apply(&self, record: &mut Record, repo: Option<&str>) {
-        let say = |field: &mut Option<String>, name: &str| {
+        let override_field = |field: &mut Option<String>, name: &str| {
             if let Some(text) = json_path::text_at(&self.0, &[name]) {
                 *field = Some(text);
             }
         };
-        say(&mut record.service, "service");
-        say(&mut record.env, "env");
-        say(&mut record.team, "team");
-        say(&mut record.owner, "owner");
-        say(&mut record.repo, "repo");
+        override_field(&mut record.service, "service");
+        override_field(&mut record.env, "env");
+        override_field(&mut record.team, "team");
+        override_field(&mut record.owner, "owner");
+        override_field(&mut record.repo, "repo");
         record.repo = record.repo.take().or_else(|| repo.map(str::to_owned));
         for (name, value) in self.0.as_object().into_iter().flatten() {
             let plain = name.to_lowercase().replace('_', "");

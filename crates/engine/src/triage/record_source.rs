@@ -1,4 +1,4 @@
-//! The pseudo repository of a project's records: one document per record, rendered from the table on each read.
+//! The record source of findings and decisions: provides one document per record, rendered from the table on each read.
 
 use futures::future::BoxFuture;
 
@@ -9,7 +9,7 @@ use contract::{ErrorCode, Fault};
 use store::postgres::TRIAGE;
 use store::{self, Access, Project, ProjectTx, Store, triage};
 
-/// The root of the pseudo repository; no path of a folder looks like it.
+/// The root under which records are indexed, in place of a repository's path; unlike those, it is not absolute.
 pub const RECORDS_ROOT: &str = "triage:records";
 
 /// The record source through which the index job and `show_file` read findings and decisions.
@@ -21,11 +21,11 @@ pub static RECORDS: RecordSource = RecordSource {
     document: |store, project, path, now_ms| Box::pin(document_at(store, project, path, now_ms)),
 };
 
-/// The documents of a project's records at one moment.
+/// The documents of a project's records at one point in time.
 struct RecordDocuments<'a> {
     store: &'a Store,
     project: &'a Project,
-    /// That moment, milliseconds since the epoch: decides which decisions have expired.
+    /// That time, milliseconds since the epoch: decides which decisions have expired.
     now_ms: i64,
 }
 
@@ -69,9 +69,9 @@ pub async fn has_records(store: &Store, project: &Project) -> Result<bool, Fault
         return Ok(false);
     }
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
-    let any = triage::any(&mut tx).await?;
+    let has_any = triage::any(&mut tx).await?;
     tx.commit().await?;
-    Ok(any)
+    Ok(has_any)
 }
 
 /// Reads a record with its status at `now_ms`; `None` if it does not exist.
@@ -93,7 +93,8 @@ pub(super) async fn load_record(
 /// Reads a finding with its status at `now_ms`.
 ///
 /// # Errors
-/// `INVALID_REQUEST` for a malformed id and for the id of a decision; `NOT_FOUND` if the record does not exist; storage faults.
+/// `INVALID_REQUEST` for a malformed id and for the id of a decision; `NOT_FOUND` if the record does not exist; storage
+/// faults.
 pub async fn load_finding(
     store: &Store,
     project: &Project,
@@ -118,7 +119,7 @@ pub async fn load_finding(
     }
 }
 
-/// The document at a path of the pseudo repository.
+/// The document at a path that [`record_path`] built; `None` if there is no such record.
 async fn document_at(
     store: &Store,
     project: &Project,

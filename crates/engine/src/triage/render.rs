@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::record::StoredRecord;
 use crate::indexing;
-use contract::{visible, visible_line};
+use contract::{escaped, escaped_line};
 
 /// Fields without pairs: long texts, by which nobody filters, and `meta`, which is added separately.
 const UNPAIRED_FIELDS: &[&str] = &["parseWarnings", "raw", "meta"];
@@ -23,8 +23,8 @@ const SHORT_NAMES: &[(&str, [&str; 2])] = &[
     ("assetId", ["asset", "assetId"]),
 ];
 
-/// The record's fields as `key=value` with dotted keys. Fields of `meta` also have a key without the prefix `meta.`, unless the
-/// record has a field of that name.
+/// The record's fields as `key=value` with dotted keys. Fields of `meta` also have a key without the prefix `meta.`,
+/// unless the record has a field of that name.
 pub(super) fn metadata_pairs(stored: &StoredRecord) -> Vec<String> {
     let mut fields = match serde_json::to_value(stored) {
         Ok(Value::Object(fields)) => fields,
@@ -50,8 +50,8 @@ pub(super) fn metadata_pairs(stored: &StoredRecord) -> Vec<String> {
     indexing::metadata_pairs(&Value::Object(fields))
 }
 
-/// The record as Markdown. Values cannot forge structure or hide text: invisible characters are escaped, and lines that look
-/// like markup are indented.
+/// The record as Markdown. Values cannot forge structure or hide text: invisible characters are escaped, and lines that
+/// look like markup are indented.
 pub(super) fn record_markdown(stored: &StoredRecord) -> String {
     let record = &stored.record;
     let mut page = MarkdownPage(format!("{}\n", headline(stored)));
@@ -156,17 +156,17 @@ fn headline(stored: &StoredRecord) -> String {
     let record = &stored.record;
     let kind = if stored.record_type == "decision" { "Decision" } else { "Finding" };
     let vuln = record.vuln.vuln_id.as_deref().or(record.vuln.title.as_deref()).unwrap_or("unnamed");
-    let mut line = format!("# {kind} {} {}", stored.status, visible_line(vuln));
+    let mut line = format!("# {kind} {} {}", stored.status, escaped_line(vuln));
     if let Some(name) = &record.package.name {
         let version = record.package.installed_version.as_ref();
         let version = version.map_or_else(String::new, |version| format!("@{version}"));
-        let _ = write!(line, " ({})", visible_line(&format!("{name}{version}")));
+        let _ = write!(line, " ({})", escaped_line(&format!("{name}{version}")));
     }
     let scope: Vec<&str> = [record.service.as_deref(), record.env.as_deref()].into_iter().flatten().collect();
     if !scope.is_empty() {
-        let _ = write!(line, " [{}]", visible_line(&scope.join(" / ")));
+        let _ = write!(line, " [{}]", escaped_line(&scope.join(" / ")));
     }
-    let _ = write!(line, " [{}]", visible_line(&record.vuln.severity));
+    let _ = write!(line, " [{}]", escaped_line(&record.vuln.severity));
     line
 }
 
@@ -198,15 +198,15 @@ impl MarkdownPage {
 
     fn line(&mut self, name: &str, value: Option<&str>) {
         let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return };
-        let label = if name.is_empty() { String::new() } else { format!("{}: ", visible_line(name)) };
-        let _ = writeln!(self.0, "- {label}{}", visible_line(value));
+        let label = if name.is_empty() { String::new() } else { format!("{}: ", escaped_line(name)) };
+        let _ = writeln!(self.0, "- {label}{}", escaped_line(value));
     }
 
     /// Adds a text. Indents lines that begin like Markdown markup, which would otherwise make sections of their own.
     fn text(&mut self, text: Option<&str>) {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return };
         self.0.push('\n');
-        for line in visible(text).lines() {
+        for line in escaped(text).lines() {
             let indent =
                 if line.trim_start().starts_with(['#', '-', '=', '+', '`', '~']) { "  " } else { "" };
             let _ = writeln!(self.0, "{indent}{line}");

@@ -34,11 +34,11 @@ pub fn split_items(text: &[u8]) -> (ReportShape, Vec<ItemSpan>) {
     let at = skip_whitespace(text, start);
     let end = value_end(text, at);
     let closing = closing_end(text, at);
-    let alone = closing.is_none_or(|end| skip_whitespace(text, end) >= text.len());
+    let is_whole_text = closing.is_none_or(|end| skip_whitespace(text, end) >= text.len());
     match text.get(at) {
-        Some(b'[') if alone => (ReportShape::Array, array_elements(text, at)),
+        Some(b'[') if is_whole_text => (ReportShape::Array, array_elements(text, at)),
         // An object that is never closed is one broken item, unless each line is an object of its own.
-        Some(b'{') if alone && (closing.is_some() || !has_object_per_line(&text[at..])) => {
+        Some(b'{') if is_whole_text && (closing.is_some() || !has_object_per_line(&text[at..])) => {
             match list_in_envelope(text, at) {
                 Some(list) => (ReportShape::Array, array_elements(text, list)),
                 None => (ReportShape::Single, vec![ItemSpan { index: 0, bytes: at..end }]),
@@ -112,20 +112,20 @@ pub(super) fn array_elements(text: &[u8], at: usize) -> Vec<ItemSpan> {
         if text.get(at) == Some(&b',') {
             at = skip_whitespace(text, at + 1);
         } else if at == end && text.get(at) == Some(&b'}') {
-            // Skip a bracket that closes nothing, and go on with the text after it.
+            // Skip a closing bracket without an opening one.
             at = skip_whitespace(text, at + 1);
         }
     }
     items
 }
 
-/// The start of the list in the object at `at`, if the object is an envelope around a list: a field of [`LIST_FIELDS`], else the
-/// first field that is a list of objects, unless the object itself is a finding.
+/// The start of the list in the object at `at`, if the object is an envelope around a list: a field of [`LIST_FIELDS`],
+/// else the first field that is a list of objects, unless the object itself is a finding.
 fn list_in_envelope(text: &[u8], at: usize) -> Option<usize> {
     let fields = object_fields(text, at);
     let is_list = |value: usize| text.get(value) == Some(&b'[');
-    let value_of = |wanted: &str| {
-        let has_name = |(name, _): &&(Range<usize>, usize)| &text[name.clone()] == wanted.as_bytes();
+    let value_of = |field: &str| {
+        let has_name = |(name, _): &&(Range<usize>, usize)| &text[name.clone()] == field.as_bytes();
         fields.iter().find(has_name).map(|(_, value)| *value)
     };
     if let Some(list) = LIST_FIELDS.iter().filter_map(|name| value_of(name)).find(|value| is_list(*value)) {

@@ -1,15 +1,15 @@
-//! Git directories that strangers made: what they hold in place of git's files, and where they point.
+//! Git directories of untrusted repositories: special files, and references to other directories.
 
 use std::fs;
 use std::path::Path;
 
-use super::{Repo, why_not};
-use crate::{Found, History, NoHistory};
+use super::{Repo, no_history};
+use crate::{FoundRepository, History, NoHistory};
 
-/// What a stranger's repository can hold in place of git's files; none of it is read, and nothing waits for it.
+/// Pipes, devices and links in place of git's files are not opened.
 #[test]
 fn a_hostile_git_directory_is_refused() {
-    let made = || {
+    let new_repo = || {
         let repo = Repo::new();
         repo.write("a.txt", "one\n");
         repo.commit("Ann");
@@ -26,7 +26,7 @@ fn a_hostile_git_directory_is_refused() {
     for file in ["HEAD", "refs/heads/main", "shallow", "objects/info/commit-graph", "objects/pack/pack-1.idx"]
     {
         for hostile in ["pipe", "/dev/zero", "/etc/passwd"] {
-            let repo = made();
+            let repo = new_repo();
             let path = repo.path.join(".git").join(file);
             if hostile == "pipe" {
                 pipe(&path)
@@ -40,20 +40,20 @@ fn a_hostile_git_directory_is_refused() {
         }
     }
     // The configuration is not read at all.
-    let repo = made();
+    let repo = new_repo();
     repo.git(&["pack-refs", "--all"]);
     link(&repo.path.join(".git/config"), "/dev/zero");
     assert_eq!(repo.head().unwrap().branch.as_deref(), Some("main"));
     link(&repo.path.join(".git/packed-refs"), "/dev/zero");
-    assert!(matches!(why_not(&repo.path), NoHistory::Refused(why) if why.contains("packed-refs")));
+    assert!(matches!(no_history(&repo.path), NoHistory::Refused(why) if why.contains("packed-refs")));
     // A loose object.
-    let repo = made();
+    let repo = new_repo();
     let objects = repo.path.join(".git/objects");
     let folder =
         fs::read_dir(&objects).unwrap().flatten().find(|entry| entry.file_name().len() == 2).unwrap();
     let object = fs::read_dir(folder.path()).unwrap().flatten().next().unwrap().path();
     pipe(&object);
-    assert!(matches!(why_not(&repo.path), NoHistory::Refused(why) if why.contains("not a regular file")));
+    assert!(matches!(no_history(&repo.path), NoHistory::Refused(why) if why.contains("not a regular file")));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn the_history_of_another_repository_is_not_read() {
     own.commit("Eve");
     let git = own.path.join(".git");
     let elsewhere = other.path.join(".git");
-    let refused = |what: &str| match why_not(&own.path) {
+    let refused = |what: &str| match no_history(&own.path) {
         NoHistory::Refused(why) => assert!(why.contains(what), "{why}"),
         NoHistory::Absent => panic!("{what}"),
     };
@@ -74,7 +74,7 @@ fn the_history_of_another_repository_is_not_read() {
     fs::remove_dir_all(&git).unwrap();
     fs::write(&git, format!("gitdir: {}\n", elsewhere.display())).unwrap();
     refused("another repository's");
-    // Nor when a directory in between says so.
+    // The same through a directory in between.
     let middle = own.path.join("middle");
     fs::create_dir(&middle).unwrap();
     fs::write(middle.join("commondir"), format!("{}\n", elsewhere.display())).unwrap();
@@ -87,7 +87,7 @@ fn the_history_of_another_repository_is_not_read() {
     refused("symbolic link");
 }
 
-/// A repository above with two submodules; `s1` belongs to somebody who may not read the other.
+/// The untrusted submodule `s1` must not get the history of `s2`, nor that of the repository above.
 #[test]
 fn a_submodule_has_its_own_history_and_no_other() {
     let (one, two, above) = (Repo::new(), Repo::new(), Repo::new());
@@ -115,18 +115,18 @@ fn a_submodule_has_its_own_history_and_no_other() {
         refused("s1");
     }
     fs::write(above.path.join("s1/.git"), own).unwrap();
-    // One that was moved keeps its name; who takes its place does not get its history.
+    // A moved submodule keeps its git directory; a new one at the old path does not get its history.
     above.git(&["mv", "s1", "moved"]);
     assert_eq!(author("moved").unwrap(), "One");
     above.write("s1/.git", "gitdir: ../.git/modules/s1\n");
     refused("s1");
-    // Where the clone has settings for each work tree, git keeps the place in another file.
+    // With `extensions.worktreeConfig`, git stores `core.worktree` in another file.
     let config = above.path.join(".git/modules/s2/config");
     let text = fs::read_to_string(&config).unwrap();
     let without: String =
         text.lines().filter(|line| !line.contains("worktree =")).map(|line| format!("{line}\n")).collect();
     fs::write(&config, without).unwrap();
-    assert_eq!(author("s2").unwrap(), "Two", "it lies where the submodule does");
+    assert_eq!(author("s2").unwrap(), "Two", "the git directory has the path of the submodule");
     let elsewhere = above.path.join(".git/modules/s2/config.worktree");
     fs::write(&elsewhere, "[core]\n\tworktree = \"../../../s2\"\n").unwrap();
     assert_eq!(author("s2").unwrap(), "Two");
@@ -134,9 +134,9 @@ fn a_submodule_has_its_own_history_and_no_other() {
     refused("s2");
 }
 
-/// Whoever fills a repository chooses where its git directory is said to be, and does not learn what is there.
+/// `.git` can name any path; the error does not reveal whether it exists.
 #[test]
-fn what_may_not_be_read_answers_as_what_does_not_exist() {
+fn forbidden_paths_give_the_same_error_as_missing_ones() {
     let (other, own) = (Repo::new(), Repo::new());
     other.write("a.txt", "one\n");
     other.commit("Ann");
@@ -148,7 +148,7 @@ fn what_may_not_be_read_answers_as_what_does_not_exist() {
     std::os::unix::fs::symlink(outside.join("no such"), root.join("broken")).unwrap();
     let why = |named: &Path| {
         fs::write(root.join(".git"), format!("gitdir: {}\n", named.display())).unwrap();
-        match Found::find(&root, &|path| path.starts_with(&root)).err() {
+        match FoundRepository::find(&root, &|path| path.starts_with(&root)).err() {
             Some(NoHistory::Refused(why)) => why,
             other => panic!("{named:?}: {other:?}"),
         }
@@ -156,7 +156,7 @@ fn what_may_not_be_read_answers_as_what_does_not_exist() {
     let absent = why(&root.join("absent"));
     let up = |path: &str| root.join("middle/../..").join(path);
     let out = outside.file_name().unwrap().to_str().unwrap();
-    let places = [
+    let paths = [
         outside.join("no such"),
         outside.clone(),
         outside.join(".git"),
@@ -168,11 +168,11 @@ fn what_may_not_be_read_answers_as_what_does_not_exist() {
         "/etc/passwd".into(),
         "/etc".into(),
     ];
-    for place in &places {
-        assert_eq!(why(place), absent, "{place:?}");
-        // Nor by the way of a directory of its own.
-        fs::write(root.join("middle/commondir"), format!("{}\n", place.display())).unwrap();
+    for path in &paths {
+        assert_eq!(why(path), absent, "{path:?}");
+        // The same through `commondir` of an allowed directory.
+        fs::write(root.join("middle/commondir"), format!("{}\n", path.display())).unwrap();
         fs::write(root.join("middle/gitdir"), format!("{}\n", root.join(".git").display())).unwrap();
-        assert_eq!(why(Path::new("middle")), absent, "commondir {place:?}");
+        assert_eq!(why(Path::new("middle")), absent, "commondir {path:?}");
     }
 }

@@ -18,8 +18,10 @@ const FOUND_MAX: usize = 150;
 #[must_use]
 pub fn analyse(text: &str, language: &str, flow: &Flow, rules: &RuleSet) -> Findings {
     let Some(mut file) = File::new(text, language, flow, rules) else { return Findings::default() };
-    let chains =
-        flow.assignments.iter().map(|a| a.targets.iter().map(|target| file.names.target(target)).collect());
+    let chains = flow
+        .assignments
+        .iter()
+        .map(|a| a.targets.iter().map(|target| file.names.chain_of_target(target)).collect());
     let targets: Vec<Vec<u32>> = chains.collect();
     let mut findings = Findings::default();
     places(&file, &mut findings);
@@ -75,7 +77,7 @@ fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize, work: &mut u
     };
     let Some(function) = file.units[unit].function else { return false };
     let range = &file.flow.functions[function].range;
-    let parts = file.names.within(range.start, range.end);
+    let parts = file.names.parts_in(range.start, range.end);
     *work = work.saturating_sub(parts.len());
     file.names.parts[parts].iter().any(|part| followed[outer].env.get(part.chain).is_some())
 }

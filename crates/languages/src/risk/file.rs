@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::names::{NONE, Names, Part};
+use super::names::{NONE, Names, Occurrence};
 use super::rule::{Kind, Rule};
 use super::rule_set::{Entry, Index, RuleSet};
 use crate::facts::Flow;
@@ -217,9 +217,9 @@ impl<'a> File<'a> {
         let before = self.flow.assignments.partition_point(|a| a.value.start < site.range.start);
         let recent = &self.flow.assignments[before.saturating_sub(ASSIGNMENTS_BACK_MAX)..before];
         let unit = self.unit(site.range.start);
-        let arguments = site.arguments.iter().flat_map(|range| self.names.within(range.start, range.end));
+        let arguments = site.arguments.iter().flat_map(|range| self.names.parts_in(range.start, range.end));
         let arguments = arguments.take(ARGUMENT_NAMES_MAX);
-        arguments.map(|part| &self.names.parts[part]).filter(|part| part.before == NONE).any(|part| {
+        arguments.map(|part| &self.names.parts[part]).filter(|part| part.owner == NONE).any(|part| {
             let name = self.names.name(part);
             let assigned = recent.iter().rev().find(|a| a.targets.iter().any(|target| target == name));
             assigned.is_some_and(|a| self.unit(a.value.start) == unit && found(&a.value))
@@ -235,7 +235,7 @@ impl<'a> File<'a> {
             {
                 self.reads.insert(at, *rule);
             }
-            if part.before != NONE || index.keywords.is_empty() {
+            if part.owner != NONE || index.keywords.is_empty() {
                 continue;
             }
             for rule in index.keywords.get(self.names.name(part)).into_iter().flatten() {
@@ -250,9 +250,9 @@ impl<'a> File<'a> {
     }
 
     /// The source that a part reads from; if several match, the one with the longest pattern, which is the most specific.
-    fn source(&self, part: &Part, index: &Index) -> Option<usize> {
+    fn source(&self, part: &Occurrence, index: &Index) -> Option<usize> {
         let fits = |entry: &&Entry| {
-            let single = entry.pattern.is_single() && part.before != NONE;
+            let single = entry.pattern.is_single() && part.owner != NONE;
             !single && entry.pattern.matches(self.names.reversed(part))
         };
         let found = index.reads.by(self.names.name(part)).iter().filter(fits);

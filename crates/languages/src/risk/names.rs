@@ -1,48 +1,50 @@
 //! The names in a file's code, as chains: in `req.body["id"].trim()` these are `req`, `req.body` and
 //! `req.body.trim`. Skips strings and comments, except for expressions inside strings.
 //!
-//! The syntax tree is not available any more, but the data flow has anchors: positions where a value, a call or a function starts.
-//! There must be code at an anchor, so a string or comment that seems to continue ends there.
+//! Works on the text, without a syntax tree. The data flow has anchors: positions where a value, a call or a function
+//! starts. There must be code at an anchor, so a string or comment that seems to continue ends there.
 
 use std::collections::HashMap;
 
 use super::reader::Reader;
 use crate::facts::Flow;
 
-/// Stands for no part and no chain.
+/// Stands for no occurrence and for no chain.
 pub(super) const NONE: u32 = u32::MAX;
 /// Stands for an owner that is not a name, such as a literal or an expression in brackets.
 pub(super) const UNNAMED: u32 = u32::MAX - 1;
 
-/// An occurrence of a name in code.
+/// An occurrence of a name in code: one part of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct Occurrence {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// The part of which it is a member; [`NONE`] for the first part of a chain.
-    pub(super) before: u32,
+    /// Index of the part of which this one is a member; [`NONE`] for the first part of a chain, [`UNNAMED`] for a
+    /// member of an expression without a name.
+    pub(super) owner: u32,
     /// The chain up to this part.
     pub(super) chain: u32,
-    /// The innermost enclosing body of an anonymous function.
-    pub(super) body: u32,
+    /// Id of the innermost enclosing body of an anonymous function; 0 for none.
+    pub(super) lambda_body: u32,
 }
 
 /// All names of a file.
 #[derive(Debug, Default)]
 pub(super) struct Names<'t> {
     pub(super) text: &'t str,
-    /// All parts, sorted by start.
-    pub(super) parts: Vec<Part>,
+    /// The parts of all chains, sorted by start.
+    pub(super) parts: Vec<Occurrence>,
     /// The chain for a parent chain and a name.
     chains: HashMap<(u32, &'t str), u32>,
-    /// For each chain, its parent chain.
+    /// For each chain, its parent chain; [`NONE`] for a single name, [`UNNAMED`] for a member of an expression without
+    /// a name.
     parents: Vec<u32>,
-    /// Boundaries of bodies: the byte, and the body that is innermost from there on.
-    pub(super) bodies: Vec<(u32, u32)>,
+    /// Boundaries of the bodies of anonymous functions: the byte, and the body that is innermost from there on.
+    pub(super) lambda_bodies: Vec<(u32, u32)>,
 }
 
 impl<'t> Names<'t> {
-    /// Reads a text. `flow` must be that of this text.
+    /// Reads a text. `flow` is the data flow of the same text.
     pub(super) fn read(text: &'t str, language: &str, flow: &Flow) -> Self {
         let mut names = Self { text, ..Self::default() };
         if u32::try_from(text.len()).is_ok() {
@@ -53,65 +55,66 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// The text of a part.
-    pub(super) fn name(&self, part: &Part) -> &'t str {
+    /// Returns the name that occurs.
+    pub(super) fn name(&self, part: &Occurrence) -> &'t str {
         &self.text[part.start as usize..part.end as usize]
     }
 
-    /// The names of a part's chain, from its last to its first.
-    pub(super) fn reversed(&self, part: &Part) -> impl Iterator<Item = &'t str> + Clone + '_ {
+    /// Returns the names of a part's chain, from the last to the first.
+    pub(super) fn reversed(&self, part: &Occurrence) -> impl Iterator<Item = &'t str> + Clone + '_ {
         let mut next = Some(*part);
         std::iter::from_fn(move || {
             let part = next?;
-            next = self.parts.get(part.before as usize).copied();
+            next = self.parts.get(part.owner as usize).copied();
             Some(self.name(&part))
         })
     }
 
-    /// Where a part's chain starts.
-    pub(super) fn chain_start(&self, part: &Part) -> usize {
+    /// Returns the byte where a part's chain starts.
+    pub(super) fn chain_start(&self, part: &Occurrence) -> usize {
         let mut part = *part;
-        while let Some(before) = self.parts.get(part.before as usize) {
-            part = *before;
+        while let Some(owner) = self.parts.get(part.owner as usize) {
+            part = *owner;
         }
         part.start as usize
     }
 
-    /// The parts that start in a range.
-    pub(super) fn within(&self, from: usize, to: usize) -> std::ops::Range<usize> {
-        let first = self.parts.partition_point(|part| (part.start as usize) < from);
-        let last = self.parts.partition_point(|part| (part.start as usize) < to);
-        first..last.max(first)
+    /// Returns the indexes of the parts that start at a byte from `start` to before `end`.
+    pub(super) fn parts_in(&self, start: usize, end: usize) -> std::ops::Range<usize> {
+        let first = self.parts.partition_point(|part| (part.start as usize) < start);
+        let end = self.parts.partition_point(|part| (part.start as usize) < end);
+        first..end.max(first)
     }
 
-    /// The innermost body of an anonymous function around a byte.
-    pub(super) fn body(&self, at: usize) -> u32 {
-        let after = self.bodies.partition_point(|(from, _)| *from as usize <= at);
-        after.checked_sub(1).map_or(0, |index| self.bodies[index].1)
+    /// Returns the id of the innermost body of an anonymous function around a byte; 0 for none.
+    pub(super) fn lambda_body_at(&self, at: usize) -> u32 {
+        let after = self.lambda_bodies.partition_point(|(from, _)| *from as usize <= at);
+        after.checked_sub(1).map_or(0, |index| self.lambda_bodies[index].1)
     }
 
-    /// The chain of an assignment's target, such as `self.path`; for an element, the chain of its container.
-    pub(super) fn target(&mut self, target: &'t str) -> u32 {
+    /// Returns the chain of an assignment's target, such as `self.path`; created if it is new. For an element, this is
+    /// the chain of its container.
+    pub(super) fn chain_of_target(&mut self, target: &'t str) -> u32 {
         let names = target.trim_end_matches("[]").split('.');
         names.fold(NONE, |chain, name| self.chain_of(chain, name))
     }
 
-    /// The number of chains; they are numbered from 0.
+    /// Returns the number of chains, which are numbered from 0.
     pub(super) fn chain_count(&self) -> usize {
         self.parents.len()
     }
 
-    /// The chain of a single name, if it occurs.
+    /// Returns the chain of a single name, if it occurs.
     pub(super) fn known_chain(&self, name: &str) -> Option<u32> {
         self.chains.get(&(NONE, name)).copied()
     }
 
-    /// The chain without its last name; `None` for a single name.
+    /// Returns the chain without its last name; `None` if that leaves no name.
     pub(super) fn parent(&self, chain: u32) -> Option<u32> {
         self.parents.get(chain as usize).copied().filter(|parent| *parent < UNNAMED)
     }
 
-    /// The chain of a member of a chain; created if it is new.
+    /// Returns the chain of a member of a chain; created if it is new.
     pub(super) fn chain_of(&mut self, parent: u32, name: &'t str) -> u32 {
         let next = u32::try_from(self.parents.len()).unwrap_or(NONE);
         *self.chains.entry((parent, name)).or_insert_with(|| {
@@ -121,7 +124,7 @@ impl<'t> Names<'t> {
     }
 }
 
-/// Byte offsets where there is certainly code, sorted.
+/// Returns the sorted byte offsets where there is certainly code.
 fn anchors(text: &str, flow: &Flow) -> Vec<usize> {
     let values = flow.assignments.iter().map(|assignment| assignment.value.start);
     let functions = flow.functions.iter().map(|function| function.range.start);
@@ -140,7 +143,7 @@ mod tests {
 
     fn chains(language: &str, text: &str) -> Vec<String> {
         let names = Names::read(text, language, &Flow::default());
-        let chain = |part: &Part| {
+        let chain = |part: &Occurrence| {
             let mut chain: Vec<_> = names.reversed(part).collect();
             chain.reverse();
             chain.join(".")
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_go_over_brackets() {
+    fn chains_continue_after_brackets() {
         for (language, text, expected) in [
             (
                 "javascript",
@@ -185,16 +188,16 @@ mod tests {
     }
 
     #[test]
-    fn names_of_arguments_and_fields_are_no_values() {
+    fn names_of_arguments_and_fields_are_not_values() {
         assert_eq!(chains("javascript", "f({ a: b, c })"), ["f", "b", "c"]);
         assert_eq!(chains("python", "f(a=b, c==d)"), ["f", "b", "c", "d"]);
         assert_eq!(chains("javascript", "x ? y : z"), ["x", "y", "z"]);
     }
 
     #[test]
-    fn bodies_without_a_name_are_told_apart() {
+    fn bodies_of_anonymous_functions_are_distinguished() {
         let names = Names::read("f(a, (b) => { c; }, d)", "javascript", &Flow::default());
-        let body = |name: &str| names.parts.iter().find(|part| names.name(part) == name).unwrap().body;
+        let body = |name: &str| names.parts.iter().find(|part| names.name(part) == name).unwrap().lambda_body;
         assert_eq!(body("a"), body("d"));
         assert_ne!(body("a"), body("c"));
     }

@@ -1,14 +1,14 @@
 //! Extracts names from code, token by token; [`super::strings`] reads the contents of strings.
 
 use super::lexicon::{self, Lexicon, SingleQuote};
-use super::names::{NONE, Names, Part, UNNAMED};
+use super::names::{NONE, Names, Occurrence, UNNAMED};
 use super::strings::Literal;
 
 /// An open bracket.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Open<'t> {
-    /// A bracket, with the part before it and the enclosing body.
-    Bracket { close: u8, tail: u32, body: u32 },
+    /// A bracket, with the part before it and the enclosing body of an anonymous function.
+    Bracket { close: u8, tail: u32, lambda_body: u32 },
     /// An expression inside a string.
     Interpolation { close: u8, literal: Literal<'t> },
 }
@@ -36,7 +36,7 @@ pub(super) struct Reader<'t> {
     joined: bool,
     /// Where the last token ended.
     pub(super) last: usize,
-    body: u32,
+    lambda_body: u32,
 }
 
 impl<'t> Reader<'t> {
@@ -55,7 +55,7 @@ impl<'t> Reader<'t> {
             tail: NONE,
             joined: false,
             last: 0,
-            body: 0,
+            lambda_body: 0,
         }
     }
 
@@ -194,20 +194,20 @@ impl<'t> Reader<'t> {
     }
 
     fn push(&mut self, start: usize, end: usize) {
-        let before = match self.joined {
+        let owner = match self.joined {
             true if self.tail == NONE => UNNAMED,
             true => self.tail,
             false => NONE,
         };
-        let parent = self.names.parts.get(before as usize).map_or(before, |part| part.chain);
+        let parent = self.names.parts.get(owner as usize).map_or(owner, |part| part.chain);
         let chain = self.names.chain_of(parent, &self.names.text[start..end]);
         self.tail = offset(self.names.parts.len());
-        self.names.parts.push(Part {
+        self.names.parts.push(Occurrence {
             start: offset(start),
             end: offset(end),
-            before,
+            owner,
             chain,
-            body: self.body,
+            lambda_body: self.lambda_body,
         });
         self.joined = false;
     }
@@ -248,7 +248,7 @@ impl<'t> Reader<'t> {
             _ => b'}',
         };
         if self.opens.len() < DEPTH_MAX {
-            self.opens.push(Open::Bracket { close, tail: self.tail, body: self.body });
+            self.opens.push(Open::Bracket { close, tail: self.tail, lambda_body: self.lambda_body });
             if byte == b'{' && self.lexicon.lambda.iter().any(|mark| self.after(mark)) {
                 // The id of a body is derived from its start.
                 self.enter(offset(self.at).saturating_add(1));
@@ -258,10 +258,10 @@ impl<'t> Reader<'t> {
         self.end_chain();
     }
 
-    fn enter(&mut self, body: u32) {
-        if self.body != body {
-            self.body = body;
-            self.names.bodies.push((offset(self.at), body));
+    fn enter(&mut self, lambda_body: u32) {
+        if self.lambda_body != lambda_body {
+            self.lambda_body = lambda_body;
+            self.names.lambda_bodies.push((offset(self.at), lambda_body));
         }
     }
 
@@ -270,9 +270,9 @@ impl<'t> Reader<'t> {
         self.end_chain();
         while let Some(open) = self.opens.last().copied() {
             match open {
-                Open::Bracket { close, tail, body } if close == byte => {
+                Open::Bracket { close, tail, lambda_body } if close == byte => {
                     self.opens.pop();
-                    self.enter(body);
+                    self.enter(lambda_body);
                     self.tail = tail;
                     return;
                 }
@@ -282,9 +282,9 @@ impl<'t> Reader<'t> {
                     return;
                 }
                 // A closing brace also closes unclosed brackets inside it.
-                Open::Bracket { body, .. } if byte == b'}' => {
+                Open::Bracket { lambda_body, .. } if byte == b'}' => {
                     self.opens.pop();
-                    self.enter(body);
+                    self.enter(lambda_body);
                 }
                 _ => return,
             }

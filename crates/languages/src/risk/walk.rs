@@ -154,7 +154,7 @@ impl Walk<'_, '_> {
         };
         let mut taints = Taints::default();
         taints.add(Taint::new(Origin::Source { rule, line: site.line }));
-        for part in self.file.names.within(range.start, range.end) {
+        for part in self.file.names.parts_in(range.start, range.end) {
             self.found.env.add(self.file.names.parts[part].chain, &taints);
         }
     }
@@ -324,7 +324,7 @@ impl Walk<'_, '_> {
     /// The taints of the expression in a range. Evaluates the calls in it, from the one numbered `call` on.
     fn range(&mut self, range: &Range<usize>, mut call: usize, depth: usize) -> Taints {
         let mut taints = Taints::default();
-        let body = self.file.names.body(range.start);
+        let body = self.file.names.lambda_body_at(range.start);
         let mut from = range.start;
         let calls = &self.file.flow.calls;
         while depth < DEPTH_MAX
@@ -333,7 +333,7 @@ impl Walk<'_, '_> {
             let inside =
                 site.range.start >= from && site.range.end <= range.end && site.range.end > site.range.start;
             if inside
-                && self.file.names.body(site.range.start) == body
+                && self.file.names.lambda_body_at(site.range.start) == body
                 && self.file.unit(site.range.start) == self.unit
             {
                 self.names(from..site.range.start, body, &mut taints);
@@ -352,7 +352,7 @@ impl Walk<'_, '_> {
 
     /// Adds the taints of the names in a range.
     fn names(&mut self, range: Range<usize>, body: u32, taints: &mut Taints) {
-        let parts = self.file.names.within(range.start, range.end);
+        let parts = self.file.names.parts_in(range.start, range.end);
         if *self.work < parts.len() {
             *self.work = 0;
             return;
@@ -360,7 +360,7 @@ impl Walk<'_, '_> {
         *self.work -= parts.len();
         for at in parts {
             let part = &self.file.names.parts[at];
-            if part.body != body || self.file.part_units[at] != self.unit {
+            if part.lambda_body != body || self.file.part_units[at] != self.unit {
                 continue;
             }
             if let Some(rule) = self.file.reads.get(&at) {

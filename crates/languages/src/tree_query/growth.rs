@@ -1,4 +1,4 @@
-//! Tests that the cost of matching grows at most linearly with the number of nodes, whatever siblings a tree has.
+//! Tests that the cost of matching grows at most linearly with the number of siblings in a tree.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -8,16 +8,16 @@ use super::oracle::tree;
 use super::shape::{Kind, NodeItem, Slot};
 use super::{Matcher, Nodes, Query};
 use crate::facts::Field;
-use crate::{ChunkLimits, How, PARSED, by_name, chunk};
+use crate::{ChunkLimits, ChunkingMethod, PARSED, by_name, chunk};
 
-/// Siblings of the smaller text; the larger one has four times as many.
-const SIBLINGS: usize = 1000;
-/// The same where trees are made for each pattern.
-const GROWN: usize = 150;
+/// Repetitions of a part in the smaller text; the larger text has four times as many.
+const SIBLINGS_IN_TEXT: usize = 1000;
+/// Siblings in the smaller tree that is generated for a pattern; the larger tree has four times as many.
+const SIBLINGS_IN_GENERATED_TREE: usize = 150;
 /// Largest growth of the cost with four times as many siblings.
 const GROWTH_MAX: u64 = 5;
 
-/// Language, and the parts of a text: start, first repeated part, middle, second repeated part, end.
+/// Languages with parts of a text: start, first repeated part, middle, second repeated part, end.
 const REPEATED: &[(&str, [&str; 5])] = &[
     ("cpp", ["class A {\n", "int a;\n", "", "", "};\n"]),
     ("cpp", ["class A {\n", "// said\n", "", "", "};\n"]),
@@ -73,11 +73,11 @@ const REPEATED: &[(&str, [&str; 5])] = &[
 ];
 
 fn text(parts: &[&str; 5], siblings: usize) -> String {
-    let [front, one, between, other, behind] = parts;
-    [*front, &one.repeat(siblings), between, &other.repeat(siblings), behind].concat()
+    let [start, first_repeated, middle, second_repeated, end] = parts;
+    [*start, &first_repeated.repeat(siblings), middle, &second_repeated.repeat(siblings), end].concat()
 }
 
-/// Steps of both queries of a language on a text.
+/// Returns the steps of both queries of a language on a text.
 fn steps(language: &str, text: &str) -> u64 {
     let language = by_name(language).unwrap();
     let grammar = language.grammar.as_ref().unwrap();
@@ -89,7 +89,7 @@ fn steps(language: &str, text: &str) -> u64 {
         let query = Query::new(&(grammar.language)(), query).unwrap();
         let mut matcher = Matcher::new(&query, &nodes, text, deadline);
         for at in 0..nodes.len() {
-            assert!(matcher.at(at, &mut |_| {}), "{}: it took too long", language.id);
+            assert!(matcher.at(at, &mut |_| {}), "{}: timed out", language.id);
         }
         steps += matcher.steps();
     }
@@ -98,14 +98,15 @@ fn steps(language: &str, text: &str) -> u64 {
 
 #[test]
 fn cost_grows_linearly_with_siblings() {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (language, parts) in REPEATED {
-        let [few, many] = [SIBLINGS, 4 * SIBLINGS].map(|siblings| steps(language, &text(parts, siblings)));
+        let [few, many] =
+            [SIBLINGS_IN_TEXT, 4 * SIBLINGS_IN_TEXT].map(|siblings| steps(language, &text(parts, siblings)));
         if many > GROWTH_MAX * few {
-            wrong.push(format!("{language}: {few} to {many} for {parts:?}"));
+            failures.push(format!("{language}: {few} to {many} steps for {parts:?}"));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[test]
@@ -120,120 +121,123 @@ fn long_classes_keep_their_facts() {
     let tokens = "private\n".repeat(4000);
     let paired = format!("class A\n{tokens}{}end\n", "def b;end\n".repeat(4000));
     let texts = [
-        ("cpp", format!("class A {{\n{}}};\n", "int a;\n".repeat(4000)), Field::Visibility, "private"),
-        ("cpp", format!("class A {{\n{}int a;\n}};\n", "//\n".repeat(14_000)), Field::Visibility, "private"),
-        ("cpp", documented, Field::Visibility, "private"),
-        ("ruby", paired, Field::Visibility, "private"),
+        ("cpp", format!("class A {{\n{}}};\n", "int a;\n".repeat(4000))),
+        ("cpp", format!("class A {{\n{}int a;\n}};\n", "//\n".repeat(14_000))),
+        ("cpp", documented),
+        ("ruby", paired),
     ];
-    for (language, text, field, value) in texts {
+    for (language, text) in texts {
         let chunked = chunk(&text, by_name(language), &ChunkLimits::default());
-        assert_eq!((chunked.how, chunked.facts_missing), (How::Syntax, None), "{language}");
-        let has = |chunk: &crate::Chunk| chunk.facts.has(field, value);
-        assert!(chunked.chunks.iter().any(has), "{language}: nothing is {value}");
+        assert_eq!((chunked.how, chunked.facts_missing), (ChunkingMethod::Syntax, None), "{language}");
+        let is_private = |chunk: &crate::Chunk| chunk.facts.has(Field::Visibility, "private");
+        assert!(chunked.chunks.iter().any(is_private), "{language}: no chunk is private");
     }
 }
 
-/// How the children of a node are repeated.
+/// How many children a generated node has for each slot, and in which order.
 #[derive(Debug, Clone, Copy)]
 enum Repeat {
-    /// All that fit the first slot, then all that fit the second.
-    InTurn,
-    /// One for each slot, again and again.
+    /// Many children for the first slot, then many for the second, and so on.
+    InOrder,
+    /// One child for each slot, and this sequence many times.
     Mixed,
-    /// Those of one slot only.
-    One(usize),
-    /// Those of the first slot, and nothing for the last.
-    Unfinished,
+    /// Many children for the slot with this index, and one for each other slot.
+    OneSlot(usize),
+    /// Like `InOrder`, but without children for the last slot.
+    LastMissing,
 }
 
-/// The place of a node in a pattern: slots and alternatives.
-type Path = Vec<(usize, usize)>;
+/// The position of a node in a pattern: on each level the index of a slot and of an alternative.
+type PatternPath = Vec<(usize, usize)>;
 
-/// The lists with several slots or repetitions, by the node that they are in.
-fn lists(slots: &[Slot], path: &Path, found: &mut Vec<Path>) {
+/// Collects the paths of the nodes whose children have several slots or a repeatable one.
+fn repeatable_lists(slots: &[Slot], path: &PatternPath, found: &mut Vec<PatternPath>) {
     if slots.len() > 1 || slots.iter().any(|slot| slot.many) {
         found.push(path.clone());
     }
     for (at, slot) in slots.iter().enumerate() {
-        for (one, node) in slot.nodes.iter().enumerate() {
-            let path = path.iter().copied().chain([(at, one)]).collect();
-            lists(&node.children, &path, found);
+        for (alternative, node) in slot.nodes.iter().enumerate() {
+            let path = path.iter().copied().chain([(at, alternative)]).collect();
+            repeatable_lists(&node.children, &path, found);
         }
     }
 }
 
-/// The properties of slots that determine how they are matched: patterns with equal properties take the same steps.
-fn shape(slots: &[Slot], kinds: &mut Vec<u16>, text: &mut String) {
+/// Writes the properties that determine how slots are matched: patterns with the same key take the same steps.
+fn write_matching_key(slots: &[Slot], kinds: &mut Vec<u16>, key: &mut String) {
     for slot in slots {
         let (is_captured, first_suffices) = (slot.is_captured, slot.first_suffices);
-        write!(text, "({},{},{is_captured},{first_suffices}", slot.optional, slot.many).unwrap();
+        write!(key, "({},{},{is_captured},{first_suffices}", slot.optional, slot.many).unwrap();
         for node in &slot.nodes {
             let kind = if let Kind::Is(kind) = node.kind { kind } else { 0 };
-            let known = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            let number = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
                 kinds.push(kind);
                 kinds.len() - 1
             });
-            write!(text, "[{known},{},{},{}", node.captures.len(), node.anchored, node.last).unwrap();
-            shape(&node.children, kinds, text);
-            text.push(']');
+            write!(key, "[{number},{},{},{}", node.captures.len(), node.anchored, node.last).unwrap();
+            write_matching_key(&node.children, kinds, key);
+            key.push(']');
         }
-        text.push(')');
+        key.push(')');
     }
 }
 
-/// A tree in which a pattern matches.
-struct Grown<'g> {
+/// A generated tree in which the children of one node of a pattern are repeated.
+struct GeneratedTree<'g> {
+    /// The kind of nodes for wildcards.
     named: u16,
     repeat: Repeat,
     siblings: usize,
-    /// Where siblings are repeated.
+    /// The path of the node whose children are repeated.
     path: &'g [(usize, usize)],
+    /// Depth, kind and field of each node.
     nodes: Vec<(usize, u16, u16)>,
 }
 
-impl Grown<'_> {
-    fn node(&mut self, item: &NodeItem, depth: usize, place: Option<usize>) {
+impl GeneratedTree<'_> {
+    /// Adds a node with its children. `level` is the node's level in the path; `None` if the node is not on it.
+    fn add_node(&mut self, item: &NodeItem, depth: usize, level: Option<usize>) {
         let kind = match &item.kind {
             Kind::Any | Kind::Named => self.named,
             Kind::Is(kind) => *kind,
             Kind::Of(kinds) => kinds[0],
         };
         self.nodes.push((depth, kind, item.field));
-        self.list(&item.children, depth + 1, place);
+        self.add_children(&item.children, depth + 1, level);
     }
 
-    /// `place` is the depth in the path, if this list is on it.
-    fn list(&mut self, slots: &[Slot], depth: usize, place: Option<usize>) {
-        if place.is_some_and(|place| place == self.path.len()) {
-            return self.repeated(slots, depth);
+    /// Adds a child for each slot, or repeated children at the end of the path.
+    fn add_children(&mut self, slots: &[Slot], depth: usize, level: Option<usize>) {
+        if level.is_some_and(|level| level == self.path.len()) {
+            return self.add_repeated(slots, depth);
         }
         for (at, slot) in slots.iter().enumerate() {
-            let on_path = place.filter(|place| self.path[*place].0 == at);
-            let one = on_path.map_or(0, |place| self.path[place].1);
-            self.node(&slot.nodes[one], depth, on_path.map(|place| place + 1));
+            let on_path = level.filter(|level| self.path[*level].0 == at);
+            let alternative = on_path.map_or(0, |level| self.path[level].1);
+            self.add_node(&slot.nodes[alternative], depth, on_path.map(|level| level + 1));
         }
     }
 
-    fn repeated(&mut self, slots: &[Slot], depth: usize) {
+    fn add_repeated(&mut self, slots: &[Slot], depth: usize) {
         let (siblings, repeat) = (self.siblings, self.repeat);
-        let mut some = |slot: usize, count: usize| {
+        let mut add = |slot: usize, count: usize| {
             let nodes = &slots[slot].nodes;
-            (0..count).for_each(|at| self.node(&nodes[at % nodes.len()], depth, None));
+            (0..count).for_each(|at| self.add_node(&nodes[at % nodes.len()], depth, None));
         };
         match repeat {
-            Repeat::InTurn => (0..slots.len()).for_each(|slot| some(slot, siblings)),
-            Repeat::Mixed => (0..siblings).for_each(|_| (0..slots.len()).for_each(|slot| some(slot, 1))),
-            Repeat::One(one) => {
-                (0..slots.len()).for_each(|slot| some(slot, if slot == one { siblings } else { 1 }));
+            Repeat::InOrder => (0..slots.len()).for_each(|slot| add(slot, siblings)),
+            Repeat::Mixed => (0..siblings).for_each(|_| (0..slots.len()).for_each(|slot| add(slot, 1))),
+            Repeat::OneSlot(repeated_slot) => {
+                (0..slots.len()).for_each(|slot| add(slot, if slot == repeated_slot { siblings } else { 1 }))
             }
-            Repeat::Unfinished => (0..slots.len() - 1).for_each(|slot| some(slot, siblings)),
+            Repeat::LastMissing => (0..slots.len() - 1).for_each(|slot| add(slot, siblings)),
         }
     }
 }
 
 #[test]
 fn cost_of_every_pattern_grows_linearly() {
-    let (mut wrong, mut lists_seen, mut shapes) = (Vec::new(), 0, HashSet::new());
+    let (mut failures, mut lists_seen, mut tested) = (Vec::new(), 0, HashSet::new());
     for language in PARSED {
         let grammar = language.grammar.as_ref().unwrap();
         let handle = (grammar.language)();
@@ -243,43 +247,51 @@ fn cost_of_every_pattern_grows_linearly() {
         let tree = tree(language, "a");
         for text in [grammar.definitions, grammar.facts.text()] {
             let mut query = Query::new(&handle, text).unwrap();
-            // All nodes have the same text, so predicates must not matter.
+            // All nodes of a generated tree have the same text, so predicates on texts are removed.
             for pattern in &mut query.patterns {
                 pattern.predicates.clear();
                 pattern.slots.iter_mut().for_each(|slot| slot.each_node(&mut |node| node.tests.clear()));
             }
             for (number, pattern) in query.patterns.iter().enumerate() {
-                let mut found = Vec::new();
-                lists(&pattern.slots, &Path::new(), &mut found);
-                for path in found {
+                let mut paths = Vec::new();
+                repeatable_lists(&pattern.slots, &PatternPath::new(), &mut paths);
+                for path in paths {
                     lists_seen += 1;
-                    let mut shaped = format!("{path:?}");
-                    shape(&pattern.slots, &mut Vec::new(), &mut shaped);
-                    if !shapes.insert(shaped) {
+                    let mut key = format!("{path:?}");
+                    write_matching_key(&pattern.slots, &mut Vec::new(), &mut key);
+                    if !tested.insert(key) {
                         continue;
                     }
-                    let repeats =
-                        [Repeat::InTurn, Repeat::Mixed, Repeat::Unfinished, Repeat::One(0), Repeat::One(1)];
+                    let repeats = [
+                        Repeat::InOrder,
+                        Repeat::Mixed,
+                        Repeat::LastMissing,
+                        Repeat::OneSlot(0),
+                        Repeat::OneSlot(1),
+                    ];
                     for repeat in repeats {
-                        let [few, many] = [GROWN, 4 * GROWN].map(|siblings| {
+                        let sizes = [SIBLINGS_IN_GENERATED_TREE, 4 * SIBLINGS_IN_GENERATED_TREE];
+                        let [few, many] = sizes.map(|siblings| {
                             let nodes = vec![(0, named, 0)];
-                            let mut grown = Grown { named, repeat, siblings, path: &path, nodes };
-                            grown.list(&pattern.slots, 1, Some(0));
-                            let nodes = Nodes::made(tree.root_node(), &grown.nodes);
+                            let mut generated = GeneratedTree { named, repeat, siblings, path: &path, nodes };
+                            generated.add_children(&pattern.slots, 1, Some(0));
+                            let nodes = Nodes::artificial(tree.root_node(), &generated.nodes);
                             let deadline = Instant::now() + Duration::from_secs(60);
                             let mut matcher = Matcher::new(&query, &nodes, "a", deadline);
                             for at in 0..nodes.len() {
-                                assert!(matcher.one(number as u16, at, &mut |_| {}), "it took too long");
+                                assert!(matcher.one(number as u16, at, &mut |_| {}), "timed out");
                             }
                             assert!(
-                                matcher.held_max() < 200 * grown.nodes.len() + 20_000,
-                                "it holds too much"
+                                matcher.held_max() < 200 * generated.nodes.len() + 20_000,
+                                "too many partial matches are kept"
                             );
                             matcher.steps()
                         });
                         if many > GROWTH_MAX * few {
                             let id = language.id;
-                            wrong.push(format!("{id} {number}: {few} to {many} for {repeat:?} at {path:?}"));
+                            failures.push(format!(
+                                "{id} {number}: {few} to {many} steps for {repeat:?} at {path:?}"
+                            ));
                         }
                     }
                 }
@@ -287,5 +299,5 @@ fn cost_of_every_pattern_grows_linearly() {
         }
     }
     assert!(lists_seen > 500, "{lists_seen}");
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(failures.is_empty(), "{failures:#?}");
 }

@@ -155,17 +155,17 @@ impl<'t> Nodes<'t> {
 #[cfg(test)]
 impl<'t> Nodes<'t> {
     /// An artificial tree with nodes of these depths (0 for the root), kinds and fields; all have the text of `node`.
-    pub(super) fn made(node: Node<'t>, made: &[(usize, u16, u16)]) -> Self {
+    pub(super) fn artificial(node: Node<'t>, specified: &[(usize, u16, u16)]) -> Self {
         let mut nodes: Vec<Placed<'t>> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
-        for (at, &(depth, kind, field)) in made.iter().enumerate() {
+        for (at, &(depth, kind, field)) in specified.iter().enumerate() {
             open.drain(depth..).for_each(|done| nodes[done].end = at as Position);
             let parent = open.last().map_or(NONE, |parent| *parent as Position);
             let named = node.language().node_kind_is_named(kind);
             if named && let Some(parent) = nodes.get_mut(parent as usize) {
                 parent.last_named_child = at as Position;
             }
-            let (end, last_named_child, next_named) = (made.len() as Position, 0, NONE);
+            let (end, last_named_child, next_named) = (specified.len() as Position, 0, NONE);
             nodes.push(Placed { node, kind, field, named, end, parent, next_named, last_named_child });
             open.push(at);
         }

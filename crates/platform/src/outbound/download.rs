@@ -1,8 +1,7 @@
-//! A file from an address that the operator configured, streamed to the disk: continued where it was cut off, asked
-//! for only if it changed, and put in its place only when it is whole.
+//! Downloads a file to disk: resumes interrupted downloads, skips unchanged files, and replaces the target only by a whole file.
 //!
-//! Beside the unfinished `<name>.part` lies `<name>.part.from`: address and validator of what it is the beginning of.
-//! Without both of them agreeing, a download begins anew.
+//! Beside the unfinished `<name>.part` is `<name>.part.from`, with the URL and the validator of the file that it belongs to. A
+//! download resumes only if both still match; otherwise it starts again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,114 +14,120 @@ use serde_json::json;
 use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Outbound, Problem, Url, is_loopback};
-use crate::room::Room;
+use super::{HttpClient, HttpError, Url, is_loopback};
+use crate::disk_space::DiskSpace;
 use crate::sha256::Hasher;
 use contract::{ErrorCode, Fault};
 
-/// Bytes between two reports of progress.
-const REPORT_BYTES: u64 = 1 << 20;
-/// Longest validator that is believed; an honest one has a few dozen characters.
+/// Bytes between two progress reports.
+const PROGRESS_BYTES: u64 = 1 << 20;
+/// Longest accepted validator; usual ones have a few dozen characters.
 const VALIDATOR_CHARS_MAX: usize = 512;
 
-/// What is fetched, and within which bounds.
+/// A file to download, and its limits.
 #[derive(Debug, Clone)]
-pub struct Download {
-    /// Where it lies.
+pub struct DownloadRequest {
+    /// The address of the file.
     pub url: Url,
-    /// Longest file that is taken.
+    /// Maximum size of the file.
     pub bytes_max: u64,
-    /// Longest time over all, redirects included.
+    /// Maximum total time, redirects included.
     pub timeout_ms: u64,
-    /// Redirects that are followed.
+    /// Maximum number of redirects.
     pub redirects_max: usize,
-    /// Go on with the part of an earlier attempt, if the server still has the same file.
+    /// Whether to resume an interrupted download, if the server still has the same file.
     pub resume: bool,
-    /// Validator of the file that is here already: the same one is not sent again.
+    /// `ETag` of the existing file, which is not downloaded again if unchanged.
     pub etag: Option<String>,
-    /// The same, for servers without an `ETag`.
+    /// `Last-Modified` of the existing file, for servers without `ETag`.
     pub last_modified: Option<String>,
-    /// The file systems that must keep room while it comes.
-    pub room: Room,
+    /// The file systems that must keep free space.
+    pub disk_space: DiskSpace,
 }
 
 /// How a download ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fetched {
-    /// The server has what is here already; nothing was written.
+pub enum DownloadOutcome {
+    /// The existing file is current; nothing was written.
     NotModified,
-    /// The file lies at its target.
+    /// The file was downloaded to its target.
     New {
-        /// Of the whole file, in hexadecimal.
+        /// SHA-256 of the whole file, in hexadecimal.
         sha256: String,
-        /// Its length.
+        /// Size of the whole file.
         bytes: u64,
-        /// What a later conditional download passes.
+        /// Its `ETag`, for the next download.
         etag: Option<String>,
-        /// The same, for servers without an `ETag`.
+        /// Its `Last-Modified`, for the next download.
         last_modified: Option<String>,
     },
 }
 
-/// Brings one file to `target`, whose folder must exist. `on_progress` hears bytes done and bytes in all.
+/// Downloads a file to `target`, whose directory must exist. `on_progress` gets the bytes so far and the total size, if known.
 ///
-/// HTTPS never leads to plain HTTP, and plain HTTP only to the host that the operator wrote, or within this machine.
-/// One download of a target at a time; a future that is dropped leaves its part for the next attempt.
+/// Redirects from HTTPS to HTTP are refused; redirects from HTTP to HTTP are followed only to the host of the request, or within
+/// this machine. The caller must not run two downloads to one target at the same time. A dropped future leaves its part file for
+/// the next attempt.
 ///
 /// # Errors
-/// `ARCHIVE_TOO_LARGE` over `bytes_max`, `TOOL_TIMEOUT`, `DOWNLOAD_VERIFY_FAILED` for an answer that is no whole file,
-/// `CAPABILITY_MISSING` when nobody answers or with another status, `STORAGE_UNAVAILABLE` without room on disk.
+/// `ARCHIVE_TOO_LARGE` over `bytes_max`, `TOOL_TIMEOUT`, `DOWNLOAD_VERIFY_FAILED` for an incomplete file, `CAPABILITY_MISSING`
+/// if the server cannot be reached or sends an error status, `STORAGE_UNAVAILABLE` if the disk is too full.
 pub async fn download(
-    wanted: &Download,
+    download: &DownloadRequest,
     target: &Path,
     on_progress: &(dyn Fn(u64, Option<u64>) + Sync),
-) -> Result<Fetched, Fault> {
-    let limit = Duration::from_millis(wanted.timeout_ms);
+) -> Result<DownloadOutcome, Fault> {
+    let timeout = Duration::from_millis(download.timeout_ms);
     let client =
-        Outbound::new(limit).map_err(|problem| not_fetched(&wanted.url, &problem.to_string()))?.client;
-    let whole = fetch(&client, wanted, target, on_progress);
-    match tokio::time::timeout(limit, whole).await {
-        Ok(ended) => ended,
-        Err(_) => Err(late(&wanted.url, wanted.timeout_ms)),
+        HttpClient::new(timeout).map_err(|error| not_downloaded(&download.url, &error.to_string()))?.client;
+    match tokio::time::timeout(timeout, fetch(&client, download, target, on_progress)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(timed_out(&download.url, download.timeout_ms)),
     }
 }
 
 async fn fetch(
     client: &Client,
-    wanted: &Download,
+    download: &DownloadRequest,
     target: &Path,
     on_progress: &(dyn Fn(u64, Option<u64>) + Sync),
-) -> Result<Fetched, Fault> {
-    let part = Part::beside(target);
-    let mut begun = if wanted.resume { part.begun(wanted).await? } else { None };
-    let mut answer = ask(client, wanted, begun.as_ref()).await?;
-    if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE && begun.take().is_some() {
-        answer = ask(client, wanted, None).await?;
+) -> Result<DownloadOutcome, Fault> {
+    let part = PartFile::of_target(target);
+    let mut partial = if download.resume { part.read_partial(download).await? } else { None };
+    let mut response = send(client, download, partial.as_ref()).await?;
+    if response.status() == StatusCode::RANGE_NOT_SATISFIABLE && partial.take().is_some() {
+        response = send(client, download, None).await?;
     }
-    match answer.status() {
-        StatusCode::NOT_MODIFIED if wanted.etag.is_some() || wanted.last_modified.is_some() => {
+    match response.status() {
+        StatusCode::NOT_MODIFIED if download.etag.is_some() || download.last_modified.is_some() => {
             part.remove().await;
-            return Ok(Fetched::NotModified);
+            return Ok(DownloadOutcome::NotModified);
         }
-        StatusCode::PARTIAL_CONTENT if begun.as_ref().is_some_and(|begun| continues(&answer, begun)) => {}
-        StatusCode::OK => begun = None,
+        StatusCode::PARTIAL_CONTENT
+            if partial.as_ref().is_some_and(|partial| is_continuation(&response, partial)) => {}
+        StatusCode::OK => partial = None,
         status => {
-            return Err(not_fetched(&wanted.url, &format!("it answers with status {}", status.as_u16())));
+            return Err(not_downloaded(
+                &download.url,
+                &format!("the server sent status {}", status.as_u16()),
+            ));
         }
     }
-    let etag = validator(answer.headers(), header::ETAG);
-    let last_modified = validator(answer.headers(), header::LAST_MODIFIED);
-    let (mut file, hasher, done) = match begun {
-        Some(begun) => (part.open().await.map_err(io_fault)?, begun.hasher, begun.bytes),
+    let etag = validator(response.headers(), header::ETAG);
+    let last_modified = validator(response.headers(), header::LAST_MODIFIED);
+    let (mut file, hasher, bytes_done) = match partial {
+        Some(partial) => (part.open_to_append().await.map_err(io_fault)?, partial.hasher, partial.bytes),
         None => {
-            let from = Origin { url: wanted.url.to_string(), validator: strong(&etag, &last_modified) };
-            (part.create(&from).await.map_err(io_fault)?, Hasher::default(), 0)
+            let validator = strong_validator(&etag, &last_modified);
+            let origin = Origin { url: download.url.to_string(), validator };
+            (part.create(&origin).await.map_err(io_fault)?, Hasher::default(), 0)
         }
     };
-    let (sha256, bytes) = match receive(wanted, answer, &mut file, hasher, done, on_progress).await {
+    let received = receive(download, response, &mut file, hasher, bytes_done, on_progress).await;
+    let (sha256, bytes) = match received {
         Ok(received) => received,
         Err(fault) => {
-            // What is there is kept for the next attempt, unless it is what was wrong.
+            // Keep the part file for the next attempt, unless its content is wrong.
             match fault.code {
                 ErrorCode::ArchiveTooLarge | ErrorCode::DownloadVerifyFailed => part.remove().await,
                 _ => drop(file.flush().await),
@@ -131,116 +136,120 @@ async fn fetch(
         }
     };
     file.sync_all().await.map_err(io_fault)?;
-    fs::rename(&part.file, target).await.map_err(io_fault)?;
+    fs::rename(&part.path, target).await.map_err(io_fault)?;
     part.remove().await;
-    Ok(Fetched::New { sha256, bytes, etag, last_modified })
+    Ok(DownloadOutcome::New { sha256, bytes, etag, last_modified })
 }
 
-/// Writes the answer behind what is there, and gives the sha256 and the length of the whole.
+/// Appends the response to `file`; returns the SHA-256 and the size of the whole file.
 async fn receive(
-    wanted: &Download,
-    mut answer: Response,
+    download: &DownloadRequest,
+    mut response: Response,
     file: &mut File,
     mut hasher: Hasher,
-    mut done: u64,
+    mut bytes_done: u64,
     on_progress: &(dyn Fn(u64, Option<u64>) + Sync),
 ) -> Result<(String, u64), Fault> {
-    let total = answer.content_length().map(|rest| done.saturating_add(rest));
-    if total.is_some_and(|total| total > wanted.bytes_max) {
-        return Err(too_large(&wanted.url, wanted.bytes_max));
+    let total = response.content_length().map(|rest| bytes_done.saturating_add(rest));
+    if total.is_some_and(|total| total > download.bytes_max) {
+        return Err(too_large(&download.url, download.bytes_max));
     }
-    wanted.room.check_for(total.unwrap_or(done) - done)?;
-    on_progress(done, total);
-    let mut reported = done;
+    download.disk_space.check_for(total.unwrap_or(bytes_done) - bytes_done)?;
+    on_progress(bytes_done, total);
+    let mut bytes_reported = bytes_done;
     loop {
-        let piece = match answer.chunk().await {
-            Ok(Some(piece)) => piece,
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            Err(error) if error.is_timeout() => return Err(late(&wanted.url, wanted.timeout_ms)),
+            Err(error) if error.is_timeout() => return Err(timed_out(&download.url, download.timeout_ms)),
             Err(error) => {
-                // The pieces before it stay; they are what the next attempt goes on from.
+                // The next attempt resumes after these bytes.
                 let _ = file.flush().await;
-                return Err(not_fetched(&wanted.url, &Problem::from(error).to_string()));
+                return Err(not_downloaded(&download.url, &HttpError::from(error).to_string()));
             }
         };
-        done += piece.len() as u64;
-        if done > wanted.bytes_max {
-            return Err(too_large(&wanted.url, wanted.bytes_max));
+        bytes_done += chunk.len() as u64;
+        if bytes_done > download.bytes_max {
+            return Err(too_large(&download.url, download.bytes_max));
         }
-        hasher.update(&piece);
-        file.write_all(&piece).await.map_err(io_fault)?;
-        if done - reported >= REPORT_BYTES {
-            reported = done;
-            wanted.room.check()?;
-            on_progress(done, total);
+        hasher.update(&chunk);
+        file.write_all(&chunk).await.map_err(io_fault)?;
+        if bytes_done - bytes_reported >= PROGRESS_BYTES {
+            bytes_reported = bytes_done;
+            download.disk_space.check()?;
+            on_progress(bytes_done, total);
         }
     }
-    if total.is_some_and(|total| total != done) {
+    if total.is_some_and(|total| total != bytes_done) {
         return Err(Fault::new(
             ErrorCode::DownloadVerifyFailed,
-            format!("`{}` sent another length than it announced.", place(&wanted.url)),
+            format!("`{}` did not send the announced number of bytes.", display_url(&download.url)),
         )
         .with_hint("Try again."));
     }
     file.flush().await.map_err(io_fault)?;
-    on_progress(done, Some(done));
-    Ok((hasher.hex(), done))
+    on_progress(bytes_done, Some(bytes_done));
+    Ok((hasher.hex(), bytes_done))
 }
 
-/// Sends the request and follows redirects to where that is allowed.
-async fn ask(client: &Client, wanted: &Download, begun: Option<&Begun>) -> Result<Response, Fault> {
-    let mut url = wanted.url.clone();
-    for _ in 0..=wanted.redirects_max {
+/// Sends the request and follows allowed redirects.
+async fn send(
+    client: &Client,
+    download: &DownloadRequest,
+    partial: Option<&PartialContent>,
+) -> Result<Response, Fault> {
+    let mut url = download.url.clone();
+    for _ in 0..=download.redirects_max {
         let mut request = client.get(url.clone()).header(header::ACCEPT_ENCODING, "identity");
-        if let Some(etag) = &wanted.etag {
+        if let Some(etag) = &download.etag {
             request = request.header(header::IF_NONE_MATCH, etag);
         }
-        if let Some(date) = &wanted.last_modified {
+        if let Some(date) = &download.last_modified {
             request = request.header(header::IF_MODIFIED_SINCE, date);
         }
-        if let Some(begun) = begun {
+        if let Some(partial) = partial {
             request = request
-                .header(header::RANGE, format!("bytes={}-", begun.bytes))
-                .header(header::IF_RANGE, &begun.validator);
+                .header(header::RANGE, format!("bytes={}-", partial.bytes))
+                .header(header::IF_RANGE, &partial.validator);
         }
-        let answer = request.send().await.map_err(|error| match error.is_timeout() {
-            true => late(&url, wanted.timeout_ms),
-            false => not_fetched(&url, &Problem::from(error).to_string()),
+        let response = request.send().await.map_err(|error| match error.is_timeout() {
+            true => timed_out(&url, download.timeout_ms),
+            false => not_downloaded(&url, &HttpError::from(error).to_string()),
         })?;
-        if !is_redirect(answer.status()) {
-            return Ok(answer);
+        if !is_redirect(response.status()) {
+            return Ok(response);
         }
-        let next = answer.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
+        let next = response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
         let next = next.and_then(|location| url.join(location).ok());
-        url = next.filter(|next| may_follow(&url, next, &wanted.url)).ok_or_else(|| {
-            not_fetched(&url, "it redirects to where a download may not go")
-                .with_hint("Name the address it redirects to, if you trust it.")
+        url = next.filter(|next| may_follow(&url, next, &download.url)).ok_or_else(|| {
+            not_downloaded(&url, "it redirects to an address that is not allowed")
+                .with_hint("If you trust that address, use it instead.")
         })?;
     }
-    Err(not_fetched(&wanted.url, &format!("it redirects more than {} times", wanted.redirects_max)))
+    Err(not_downloaded(&download.url, &format!("it redirects more than {} times", download.redirects_max)))
 }
 
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Whether a redirect from `here` to `next` is followed; `written` is what the operator wrote.
-fn may_follow(here: &Url, next: &Url, written: &Url) -> bool {
-    match (here.scheme(), next.scheme()) {
+/// Whether a redirect from `current` to `next` is followed; `requested` is the URL of the [`DownloadRequest`].
+fn may_follow(current: &Url, next: &Url, requested: &Url) -> bool {
+    match (current.scheme(), next.scheme()) {
         (_, "https") => true,
         ("http", "http") => {
-            let to_itself = (next.host_str(), written.scheme()) == (written.host_str(), "http");
-            to_itself || (is_loopback(here) && is_loopback(next))
+            let is_same_host = (next.host_str(), requested.scheme()) == (requested.host_str(), "http");
+            is_same_host || (is_loopback(current) && is_loopback(next))
         }
         _ => false,
     }
 }
 
-/// Whether the answer is the rest of what is there.
-fn continues(answer: &Response, begun: &Begun) -> bool {
-    let range = answer.headers().get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
+/// Whether the response starts where the part file ends.
+fn is_continuation(response: &Response, partial: &PartialContent) -> bool {
+    let range = response.headers().get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.and_then(|range| range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok())
-        == Some(begun.bytes)
+        == Some(partial.bytes)
 }
 
 fn validator(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
@@ -248,49 +257,49 @@ fn validator(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
     (value.len() <= VALIDATOR_CHARS_MAX).then(|| value.to_owned())
 }
 
-/// A validator that tells every byte, which `If-Range` wants.
-fn strong(etag: &Option<String>, last_modified: &Option<String>) -> Option<String> {
+/// The validator for `If-Range`, which must be a strong one: it changes with every byte of the file.
+fn strong_validator(etag: &Option<String>, last_modified: &Option<String>) -> Option<String> {
     etag.clone().filter(|etag| !etag.starts_with("W/")).or_else(|| last_modified.clone())
 }
 
-/// What a part file is the beginning of.
+/// The content of `<name>.part.from`: the source of a part file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Origin {
     url: String,
     validator: Option<String>,
 }
 
-/// A part file that may be continued.
-struct Begun {
+/// The content of a part file that can be resumed.
+struct PartialContent {
     bytes: u64,
     hasher: Hasher,
     validator: String,
 }
 
-/// The unfinished file and the note beside it.
-struct Part {
-    file: PathBuf,
-    note: PathBuf,
+/// The paths of an unfinished download.
+struct PartFile {
+    path: PathBuf,
+    origin_path: PathBuf,
 }
 
-impl Part {
-    fn beside(target: &Path) -> Self {
-        let with = |suffix: &str| {
+impl PartFile {
+    fn of_target(target: &Path) -> Self {
+        let with_suffix = |suffix: &str| {
             let mut name = target.as_os_str().to_owned();
             name.push(suffix);
             PathBuf::from(name)
         };
-        Self { file: with(".part"), note: with(".part.from") }
+        Self { path: with_suffix(".part"), origin_path: with_suffix(".part.from") }
     }
 
-    /// What an earlier attempt left of this address, if anything.
-    async fn begun(&self, wanted: &Download) -> Result<Option<Begun>, Fault> {
-        let Ok(note) = fs::read(&self.note).await else { return Ok(None) };
-        let Ok(Origin { url, validator: Some(validator) }) = serde_json::from_slice(&note) else {
+    /// Reads and hashes what an earlier attempt downloaded from the same URL, if it can be resumed.
+    async fn read_partial(&self, download: &DownloadRequest) -> Result<Option<PartialContent>, Fault> {
+        let Ok(origin) = fs::read(&self.origin_path).await else { return Ok(None) };
+        let Ok(Origin { url, validator: Some(validator) }) = serde_json::from_slice(&origin) else {
             return Ok(None);
         };
-        let Ok(mut file) = File::open(&self.file).await else { return Ok(None) };
-        if url != wanted.url.as_str() {
+        let Ok(mut file) = File::open(&self.path).await else { return Ok(None) };
+        if url != download.url.as_str() {
             return Ok(None);
         }
         let (mut hasher, mut block) = (Hasher::default(), vec![0; 1 << 20]);
@@ -302,38 +311,38 @@ impl Part {
             hasher.update(&block[..read]);
         }
         let bytes = hasher.bytes();
-        Ok((bytes > 0 && bytes <= wanted.bytes_max).then_some(Begun { bytes, hasher, validator }))
+        Ok((bytes > 0 && bytes <= download.bytes_max).then_some(PartialContent { bytes, hasher, validator }))
     }
 
-    async fn create(&self, from: &Origin) -> io::Result<File> {
-        // The note of an older part must never stand beside a newer one.
+    async fn create(&self, origin: &Origin) -> io::Result<File> {
+        // A new part file must never have the origin of an older one.
         self.remove().await;
-        let file = File::create(&self.file).await?;
-        fs::write(&self.note, serde_json::to_vec(from)?).await?;
+        let file = File::create(&self.path).await?;
+        fs::write(&self.origin_path, serde_json::to_vec(origin)?).await?;
         Ok(file)
     }
 
-    async fn open(&self) -> io::Result<File> {
-        fs::OpenOptions::new().append(true).open(&self.file).await
+    async fn open_to_append(&self) -> io::Result<File> {
+        fs::OpenOptions::new().append(true).open(&self.path).await
     }
 
-    /// That there is none is fine; one that cannot be removed is found and judged by the next attempt.
+    /// Removes both files. Ignores errors: the next attempt validates what it finds.
     async fn remove(&self) {
-        for file in [&self.note, &self.file] {
-            let _ = fs::remove_file(file).await;
+        for path in [&self.origin_path, &self.path] {
+            let _ = fs::remove_file(path).await;
         }
     }
 }
 
-/// The address without user, password and query, which may be secret.
-fn place(url: &Url) -> String {
+/// The URL without user, password and query, which may be secret.
+fn display_url(url: &Url) -> String {
     format!("{}://{}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
 
-fn not_fetched(url: &Url, why: &str) -> Fault {
-    let mut fault =
-        Fault::new(ErrorCode::CapabilityMissing, format!("`{}` could not be fetched: {why}.", place(url)))
-            .with_hint("Look at the address and at whether this machine can reach it, and try again.");
+fn not_downloaded(url: &Url, reason: &str) -> Fault {
+    let message = format!("`{}` could not be downloaded: {reason}.", display_url(url));
+    let mut fault = Fault::new(ErrorCode::CapabilityMissing, message)
+        .with_hint("Check the URL and whether this machine can reach it, and try again.");
     fault.retryable = true;
     fault
 }
@@ -341,26 +350,26 @@ fn not_fetched(url: &Url, why: &str) -> Fault {
 fn too_large(url: &Url, bytes_max: u64) -> Fault {
     Fault::new(
         ErrorCode::ArchiveTooLarge,
-        format!("`{}` is larger than the {bytes_max} bytes that a download may have.", place(url)),
+        format!("`{}` is larger than the limit of {bytes_max} bytes for a download.", display_url(url)),
     )
     .with_hint("Use a smaller file, or raise the limit in the configuration.")
     .with_details(json!({ "bytesMax": bytes_max }))
 }
 
-fn late(url: &Url, timeout_ms: u64) -> Fault {
-    Fault::new(ErrorCode::ToolTimeout, format!("`{}` took longer than a download may.", place(url)))
-        .with_hint("Call again: a download goes on where it stopped, if the server can do that.")
+fn timed_out(url: &Url, timeout_ms: u64) -> Fault {
+    Fault::new(ErrorCode::ToolTimeout, format!("The download of `{}` timed out.", display_url(url)))
+        .with_hint("Call again: the download resumes, if the server supports that.")
         .with_details(json!({ "timeoutMs": timeout_ms }))
 }
 
 fn io_fault(error: io::Error) -> Fault {
     if error.kind() == io::ErrorKind::StorageFull {
         return Fault::new(ErrorCode::StorageUnavailable, "The disk is full.")
-            .with_hint("Free disk space and call again: a download goes on where it stopped, if the server can do that.")
+            .with_hint("Free disk space and call again: the download resumes, if the server supports that.")
             .with_source(error);
     }
-    Fault::internal(format!("Could not write a download: {}.", error.kind()), error)
-        .with_hint("Check that the disk has room and that this user may write there.")
+    Fault::internal(format!("The download could not be written: {}.", error.kind()), error)
+        .with_hint("Check that the disk has free space and that this user may write to it.")
 }
 
 #[cfg(test)]
@@ -368,20 +377,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_redirect_never_loses_what_the_operator_trusted() {
-        let follows = |here: &str, next: &str, written: &str| {
+    fn redirects_never_leave_https_and_http_stays_on_the_requested_host() {
+        let follows = |current: &str, next: &str, requested: &str| {
             let url = |text: &str| Url::parse(text).unwrap();
-            may_follow(&url(here), &url(next), &url(written))
+            may_follow(&url(current), &url(next), &url(requested))
         };
-        for (here, next, written) in [
+        for (current, next, requested) in [
             ("https://a/x", "https://b/y", "https://a/x"),
             ("http://a/x", "https://b/y", "http://a/x"),
             ("http://a/x", "http://a/y", "http://a/x"),
             ("http://127.0.0.1:1/x", "http://localhost:2/y", "http://127.0.0.1:1/x"),
         ] {
-            assert!(follows(here, next, written), "{here} {next}");
+            assert!(follows(current, next, requested), "{current} {next}");
         }
-        for (here, next, written) in [
+        for (current, next, requested) in [
             ("https://a/x", "http://a/x", "https://a/x"),
             ("https://a/x", "http://127.0.0.1/x", "https://a/x"),
             ("https://b/x", "http://a/y", "http://a/x"),
@@ -390,7 +399,7 @@ mod tests {
             ("http://127.0.0.1/x", "http://a/y", "http://127.0.0.1/x"),
             ("https://a/x", "file:///etc/passwd", "https://a/x"),
         ] {
-            assert!(!follows(here, next, written), "{here} {next}");
+            assert!(!follows(current, next, requested), "{current} {next}");
         }
     }
 }

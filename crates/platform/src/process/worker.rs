@@ -1,5 +1,5 @@
-//! A child process that answers requests, one at a time, over its standard streams. Each message is a frame: a length of four
-//! bytes, little-endian, and the content. Length and time of an answer are bounded, because the child is not trusted.
+//! A child process that answers requests, one at a time, over its standard streams. Each message is a frame: its length in four
+//! bytes, little-endian, and its content. Answers have a maximum length and a deadline, because the child is not trusted.
 
 use std::io::{self, Read, Write};
 use std::process::{ChildStdin, ChildStdout, Stdio};
@@ -11,17 +11,17 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{DRAIN, ProcessGroup, Program, ProgramOutput, not_started, tail};
+use super::{DRAIN, ProcessGroup, Program, ProgramOutput, not_started, read_tail};
 use contract::Fault;
 
 /// Bytes of a frame's length field.
 const HEAD_BYTES: usize = 4;
 /// Time between two checks for cancellation: 20 ms.
 const CANCEL_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Bytes that are read at once.
+/// Bytes read at a time.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// A child that answered every request so far. Dropping it kills it and its descendants.
+/// A child that has answered every request so far. Dropping a worker kills the child and its descendants.
 pub struct Worker {
     group: ProcessGroup,
     input: ChildStdin,
@@ -29,12 +29,12 @@ pub struct Worker {
     errors: Receiver<Vec<u8>>,
 }
 
-/// Why there is no answer. The child cannot be used any more.
+/// Why a request got no answer. The worker cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerError {
-    /// It ended, or closed its streams.
+    /// The child ended, or closed its streams.
     Ended,
-    /// The answer is longer than allowed.
+    /// The answer is too long.
     TooLarge,
     /// The deadline passed.
     TimedOut,
@@ -51,15 +51,15 @@ impl Worker {
         let name = program.name();
         let mut group = ProcessGroup::start(program.command, Stdio::piped())
             .map_err(|error| not_started(&name, error))?;
-        let errors = tail(group.child.stderr.take());
+        let errors = read_tail(group.child.stderr.take());
         let streams = group.child.stdin.take().zip(group.child.stdout.take());
         let (input, output) =
-            streams.ok_or_else(|| not_started(&name, io::Error::other("it has no streams")))?;
-        let set = |flags: rustix::io::Result<OFlags>, fd| {
+            streams.ok_or_else(|| not_started(&name, io::Error::other("it has no standard streams")))?;
+        let set_nonblocking = |flags: rustix::io::Result<OFlags>, fd| {
             flags.and_then(|flags| fcntl_setfl(fd, flags | OFlags::NONBLOCK))
         };
-        set(fcntl_getfl(&input), rustix::fd::AsFd::as_fd(&input))
-            .and_then(|()| set(fcntl_getfl(&output), rustix::fd::AsFd::as_fd(&output)))
+        set_nonblocking(fcntl_getfl(&input), rustix::fd::AsFd::as_fd(&input))
+            .and_then(|()| set_nonblocking(fcntl_getfl(&output), rustix::fd::AsFd::as_fd(&output)))
             .map_err(|error| not_started(&name, error.into()))?;
         Ok(Self { group, input, output, errors })
     }
@@ -70,12 +70,11 @@ impl Worker {
         self.group.child.id()
     }
 
-    /// Sends a request and waits for its answer, of at most `answer_bytes_max`. Blocks; `cancelled` is called every
-    /// 20 ms.
+    /// Sends a request and waits for its answer of at most `answer_bytes_max` bytes. Blocks; calls `cancelled` every 20 ms.
     ///
     /// # Errors
-    /// [`WorkerError`]; the child cannot be used afterwards.
-    pub fn ask(
+    /// [`WorkerError`]; the worker cannot be used afterwards.
+    pub fn request(
         &mut self,
         request: &[u8],
         answer_bytes_max: usize,
@@ -92,7 +91,7 @@ impl Worker {
             if Instant::now() >= deadline {
                 return Err(WorkerError::TimedOut);
             }
-            self.wait(!body.is_empty() || !head.is_empty()).map_err(|_| WorkerError::Ended)?;
+            self.poll_streams(!body.is_empty() || !head.is_empty()).map_err(|_| WorkerError::Ended)?;
             for part in [&mut head, &mut body] {
                 if !send(&mut self.input, part)? {
                     break;
@@ -107,24 +106,24 @@ impl Worker {
         }
     }
 
-    /// Waits until the output can be read, or with `to_write` the input can be written, for at most 20 ms.
-    fn wait(&self, to_write: bool) -> rustix::io::Result<()> {
-        let out = PollFd::new(&self.output, PollFlags::IN);
-        let outcome = match to_write {
-            true => poll(&mut [out, PollFd::new(&self.input, PollFlags::OUT)], Some(&CANCEL_POLL)),
-            false => poll(&mut [out], Some(&CANCEL_POLL)),
+    /// Waits for at most 20 ms until the output is readable or, if `has_input`, the input is writable.
+    fn poll_streams(&self, has_input: bool) -> rustix::io::Result<()> {
+        let readable = PollFd::new(&self.output, PollFlags::IN);
+        let result = match has_input {
+            true => poll(&mut [readable, PollFd::new(&self.input, PollFlags::OUT)], Some(&CANCEL_POLL)),
+            false => poll(&mut [readable], Some(&CANCEL_POLL)),
         };
-        match outcome {
+        match result {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Ends it and returns how it ended: by itself within 200 ms, or killed.
+    /// Waits up to 200 ms for the child to end, then kills it. Returns its exit status and the end of its standard error.
     #[must_use]
-    pub fn end(mut self) -> Option<ProgramOutput> {
+    pub fn wait_or_kill(mut self) -> Option<ProgramOutput> {
         let deadline = Instant::now() + Duration::from_millis(200);
-        while !self.group.ended() && Instant::now() < deadline {
+        while !self.group.has_ended() && Instant::now() < deadline {
             std::thread::sleep(super::POLL);
         }
         let status = self.group.reap().ok()?;
@@ -137,13 +136,13 @@ impl Drop for Worker {
     fn drop(&mut self) {
         if !self.group.reaped {
             self.group.signal(Signal::KILL);
-            // Fails only when the group is gone already.
+            // Fails only if the child was reaped.
             let _ = self.group.reap();
         }
     }
 }
 
-/// Writes as much as the pipe takes; true if that was everything.
+/// Writes as much as the pipe takes; true if all of `part` was written.
 fn send(input: &mut ChildStdin, part: &mut &[u8]) -> Result<bool, WorkerError> {
     while !part.is_empty() {
         match input.write(part) {
@@ -156,7 +155,7 @@ fn send(input: &mut ChildStdin, part: &mut &[u8]) -> Result<bool, WorkerError> {
     Ok(true)
 }
 
-/// Reads what is available; returns the length of the answer once it is known.
+/// Reads what is available; returns the length of the answer as soon as it is known.
 fn receive(
     output: &mut ChildStdout,
     answer: &mut Vec<u8>,
@@ -168,11 +167,11 @@ fn receive(
         if length.is_some_and(|length| length > bytes_max) {
             return Err(WorkerError::TooLarge);
         }
-        let wanted = length.map_or(HEAD_BYTES, |length| HEAD_BYTES + length) - answer.len();
-        if wanted == 0 {
+        let missing = length.map_or(HEAD_BYTES, |length| HEAD_BYTES + length) - answer.len();
+        if missing == 0 {
             return Ok(length);
         }
-        match output.read(&mut block[..wanted.min(BLOCK_BYTES)]) {
+        match output.read(&mut block[..missing.min(BLOCK_BYTES)]) {
             Ok(read @ 1..) => answer.extend(&block[..read]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -181,11 +180,11 @@ fn receive(
     }
 }
 
-/// The child's side: answers each request on the standard input until that is closed.
+/// The child's side: answers each request from standard input until standard input is closed.
 ///
 /// # Errors
-/// When the streams fail, or a request is longer than `request_bytes_max`.
-pub fn answer_all(request_bytes_max: usize, mut answer: impl FnMut(&[u8]) -> Vec<u8>) -> io::Result<()> {
+/// If a stream fails, or a request is longer than `request_bytes_max`.
+pub fn serve_requests(request_bytes_max: usize, mut answer: impl FnMut(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut request = Vec::new();
     loop {
@@ -215,50 +214,50 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// A worker that is a shell script.
+    /// A worker that runs a shell script.
     fn worker(script: &str) -> Worker {
         Worker::start(Program::new("sh").args(["-c", script])).unwrap()
     }
 
-    fn ask(worker: &mut Worker, request: &[u8], limit: Duration) -> Result<Vec<u8>, WorkerError> {
-        worker.ask(request, 1 << 20, Instant::now() + limit, &|| false)
+    fn request(worker: &mut Worker, request: &[u8], timeout: Duration) -> Result<Vec<u8>, WorkerError> {
+        worker.request(request, 1 << 20, Instant::now() + timeout, &|| false)
     }
 
     #[test]
-    fn what_is_asked_is_answered_whole_and_again() {
-        // `cat` answers a frame with itself; what is sent is more than a pipe holds.
+    fn requests_larger_than_a_pipe_are_answered_one_after_another() {
+        // `cat` answers each frame with the same frame.
         let mut echo = worker("exec cat");
         for length in [0, 1, 1 << 20, 3] {
-            let request: Vec<u8> = (0..length).map(|at: usize| (at % 251) as u8).collect();
-            assert!(ask(&mut echo, &request, LONG).unwrap() == request, "{length}");
+            let frame: Vec<u8> = (0..length).map(|at: usize| (at % 251) as u8).collect();
+            assert!(request(&mut echo, &frame, LONG).unwrap() == frame, "{length}");
         }
     }
 
     #[test]
-    fn a_child_that_does_not_answer_is_given_up() {
+    fn a_missing_late_or_overlong_answer_is_an_error() {
         let ended = Err(WorkerError::Ended);
-        assert_eq!(ask(&mut worker("exit 0"), b"ask", LONG), ended);
-        assert_eq!(ask(&mut worker("kill -s SEGV $$"), b"ask", LONG), ended);
-        assert_eq!(ask(&mut worker("exec >&-; sleep 60"), b"ask", LONG), ended);
-        let much = ask(&mut worker(r"printf '\377\377\377\377much'; sleep 60"), b"ask", LONG);
+        assert_eq!(request(&mut worker("exit 0"), b"request", LONG), ended);
+        assert_eq!(request(&mut worker("kill -s SEGV $$"), b"request", LONG), ended);
+        assert_eq!(request(&mut worker("exec >&-; sleep 60"), b"request", LONG), ended);
+        let much = request(&mut worker(r"printf '\377\377\377\377much'; sleep 60"), b"request", LONG);
         assert_eq!(much, Err(WorkerError::TooLarge));
         let short = Duration::from_millis(200);
-        assert_eq!(ask(&mut worker("sleep 60"), b"ask", short), Err(WorkerError::TimedOut));
+        assert_eq!(request(&mut worker("sleep 60"), b"request", short), Err(WorkerError::TimedOut));
         assert_eq!(
-            ask(&mut worker(r"printf '\011\000\000\000half'; sleep 60"), b"ask", short),
+            request(&mut worker(r"printf '\011\000\000\000half'; sleep 60"), b"request", short),
             Err(WorkerError::TimedOut)
         );
-        // It does not even read.
-        assert_eq!(ask(&mut worker("sleep 60"), &vec![0; 1 << 20], short), Err(WorkerError::TimedOut));
-        let cancelled = worker("sleep 60").ask(b"ask", 10, Instant::now() + LONG, &|| true);
+        // The child does not read its input.
+        assert_eq!(request(&mut worker("sleep 60"), &vec![0; 1 << 20], short), Err(WorkerError::TimedOut));
+        let cancelled = worker("sleep 60").request(b"request", 10, Instant::now() + LONG, &|| true);
         assert_eq!(cancelled, Err(WorkerError::Cancelled));
     }
 
     #[test]
-    fn it_tells_how_a_child_ended() {
-        let mut talks = worker("echo it went wrong >&2; exit 3");
-        assert_eq!(ask(&mut talks, b"ask", LONG), Err(WorkerError::Ended));
-        let output = talks.end().unwrap();
+    fn returns_exit_status_and_standard_error() {
+        let mut failing = worker("echo it went wrong >&2; exit 3");
+        assert_eq!(request(&mut failing, b"request", LONG), Err(WorkerError::Ended));
+        let output = failing.wait_or_kill().unwrap();
         assert_eq!((output.status.code(), output.stderr_tail(1).as_str()), (Some(3), "it went wrong"));
     }
 }

@@ -1,7 +1,7 @@
-//! Counts of what happened, as Prometheus reads them.
+//! Prometheus metrics of one process.
 //!
-//! Labels are closed sets (tool names, error codes, routes), so that no client can grow the number of series;
-//! projects, keys and queries are never labels.
+//! Label values come from closed sets (tool names, error codes, routes), so that no client can increase the number of time
+//! series. Projects, keys and queries are never labels.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -19,37 +19,53 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
 type Histograms = Family<Labels<1>, Histogram, fn() -> Histogram>;
 
-/// Seconds: from a cached answer to a long index run.
+/// Bounds of the histogram buckets in seconds, from a cached answer to a long index run.
 const BUCKETS: [f64; 16] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0, 1800.0];
 
-/// The counters of one process. Cheap to touch from anywhere.
+/// The metrics of one process. Recording is cheap and thread-safe.
 pub struct Metrics {
     registry: Mutex<Registry>,
     calls: Counters<3>,
     call_seconds: Histograms,
-    runs: [(Histogram, Counters<1>); 2],
+    search_runs: RunMetrics,
+    index_runs: RunMetrics,
     timeouts: Counters<1>,
     fallbacks: Counters<1>,
-    refused: Counters<1>,
-    connections: Counters<1>,
+    refusals: Counters<1>,
+    connection_ends: Counters<1>,
     audit_lost: Counter,
-    requests: Family<[(&'static str, String); 2], Counter>,
+    http_requests: Family<[(&'static str, String); 2], Counter>,
     watch_events: Counter,
     watch_runs: Counters<2>,
     gauges: [(&'static str, Gauge); 8],
 }
 
-/// Why a connection was refused, or ended by the server before its client was done.
+/// Duration and outcomes of the runs of one kind.
+struct RunMetrics {
+    seconds: Histogram,
+    outcomes: Counters<1>,
+}
+
+/// The kinds of runs with metrics of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    /// A search.
+    Search,
+    /// An index run.
+    Index,
+}
+
+/// Why the server refused or closed a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {
-    /// All places were taken.
+    /// Refused: the server has its maximum number of connections.
     Full,
-    /// Its address had its share of them.
+    /// Refused: the client address has its maximum number of connections.
     AddressFull,
-    /// Its place was given to a newcomer.
+    /// Closed to admit a new client.
     Displaced,
-    /// The client took nothing of what was written for too long.
+    /// Closed because the client did not read the response in time.
     NotReading,
 }
 
@@ -64,23 +80,23 @@ impl ConnectionEnd {
     }
 }
 
-/// What is counted at the moment of asking.
+/// The current values of the gauges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Searches that run.
+    /// Running searches.
     pub search_running: usize,
-    /// Searches that wait for a place.
+    /// Searches that wait for a slot.
     pub search_waiting: usize,
-    /// Index calls that run.
+    /// Running index calls.
     pub index_running: usize,
-    /// Index calls that wait for a place.
+    /// Index calls that wait for a slot.
     pub index_waiting: usize,
-    /// Open connections.
+    /// Open HTTP connections.
     pub connections: usize,
-    /// Repositories whose changes are noticed.
-    pub watched: usize,
-    /// … and those among them that are only looked at now and then.
-    pub polled: usize,
+    /// Watched repositories, polled ones included.
+    pub watched_repositories: usize,
+    /// Watched repositories that are polled, because file events are not available.
+    pub polled_repositories: usize,
     /// Seconds since the server started.
     pub uptime_seconds: u64,
 }
@@ -92,50 +108,52 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All counters at zero.
+    /// Registers all metrics, with counters at zero.
     #[must_use]
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("pairofcleats");
         let histogram: fn() -> Histogram = || Histogram::new(BUCKETS);
         let (calls, timeouts) = (Counters::default(), Counters::default());
-        let (fallbacks, refused, requests) = (Counters::default(), Counters::default(), Family::default());
+        let (fallbacks, refusals) = (Counters::default(), Counters::default());
+        let http_requests = Family::default();
         let call_seconds = Histograms::new_with_constructor(histogram);
-        registry.register("tool_calls", "Calls that ran, by tool, surface and outcome", calls.clone());
-        registry.register("tool_duration_seconds", "How long a call ran", call_seconds.clone());
-        registry.register("timeouts", "Calls that took longer than they may", timeouts.clone());
-        registry.register("fallbacks", "Answers that had to do without a part", fallbacks.clone());
-        registry.register("refusals", "Calls that were not run, by error code", refused.clone());
-        registry.register("http_requests", "HTTP requests, by route and status", requests.clone());
-        let connections = Counters::default();
+        registry.register("tool_calls", "Calls that were run, by tool, surface and outcome", calls.clone());
+        registry.register("tool_duration_seconds", "Duration of a call, by tool", call_seconds.clone());
+        registry.register("timeouts", "Calls that timed out, by tool", timeouts.clone());
+        registry.register("fallbacks", "Answers with a part missing, by reason", fallbacks.clone());
+        registry.register("refusals", "Calls that were refused, by error code", refusals.clone());
+        registry.register("http_requests", "HTTP requests, by route and status", http_requests.clone());
+        let connection_ends = Counters::default();
         registry.register(
             "http_connections_ended",
-            "Connections that were refused or ended early, by reason",
-            connections.clone(),
+            "Connections that were refused or closed early, by reason",
+            connection_ends.clone(),
         );
         let audit_lost = Counter::default();
-        registry.register("audit_lost", "Audit entries that could not be kept", audit_lost.clone());
+        registry.register("audit_lost", "Audit entries that could not be stored", audit_lost.clone());
         let (watch_events, watch_runs) = (Counter::default(), Counters::default());
         registry.register("watch_events", "File events in watched repositories", watch_events.clone());
-        registry.register("watch_runs", "Index runs that nobody asked for, by trigger", watch_runs.clone());
-        let mut runs = |name: &str, what: &str| {
+        registry.register("watch_runs", "Automatic index runs, by trigger and outcome", watch_runs.clone());
+        let mut register_runs = |name: &str, noun: &str, plural: &str| {
             let (seconds, outcomes) = (histogram(), Counters::<1>::default());
             registry.register(
                 format!("{name}_duration_seconds"),
-                format!("How long {what} took"),
+                format!("Duration of {noun}"),
                 seconds.clone(),
             );
-            registry.register(format!("{name}_runs"), format!("How {what} ended"), outcomes.clone());
-            (seconds, outcomes)
+            registry.register(format!("{name}_runs"), format!("{plural}, by outcome"), outcomes.clone());
+            RunMetrics { seconds, outcomes }
         };
-        let runs = [runs("search", "a search"), runs("index", "an index run")];
+        let search_runs = register_runs("search", "a search", "Searches");
+        let index_runs = register_runs("index", "an index run", "Index runs");
         let gauges = [
-            ("search_running", "Searches that run"),
-            ("search_waiting", "Searches that wait for a place"),
-            ("index_running", "Index calls that run"),
-            ("index_waiting", "Index calls that wait for a place"),
-            ("http_connections", "Open connections"),
-            ("watch_repositories", "Repositories whose changes are noticed"),
-            ("watch_polling", "Watched repositories that are only looked at now and then"),
+            ("search_running", "Running searches"),
+            ("search_waiting", "Searches that wait for a slot"),
+            ("index_running", "Running index calls"),
+            ("index_waiting", "Index calls that wait for a slot"),
+            ("http_connections", "Open HTTP connections"),
+            ("watch_repositories", "Watched repositories, polled ones included"),
+            ("watch_polling", "Watched repositories that are polled, because file events are not available"),
             ("uptime_seconds", "Seconds since the server started"),
         ]
         .map(|(name, help)| {
@@ -148,82 +166,93 @@ impl Metrics {
             registry,
             calls,
             call_seconds,
-            runs,
+            search_runs,
+            index_runs,
             timeouts,
             fallbacks,
-            refused,
-            connections,
+            refusals,
+            connection_ends,
             audit_lost,
-            requests,
+            http_requests,
             watch_events,
             watch_runs,
             gauges,
         }
     }
 
-    /// A call of `tool` ended with `outcome`: `ok` or an error code.
-    pub fn called(&self, tool: &'static str, surface: &'static str, outcome: &'static str, took: Duration) {
+    /// Records a call that ended with `outcome`: `ok` or an error code.
+    pub fn record_call(
+        &self,
+        tool: &'static str,
+        surface: &'static str,
+        outcome: &'static str,
+        duration: Duration,
+    ) {
         self.calls.get_or_create(&[("tool", tool), ("surface", surface), ("outcome", outcome)]).inc();
-        self.call_seconds.get_or_create(&[("tool", tool)]).observe(took.as_secs_f64());
+        self.call_seconds.get_or_create(&[("tool", tool)]).observe(duration.as_secs_f64());
         if outcome == "TOOL_TIMEOUT" {
             self.timeouts.get_or_create(&[("tool", tool)]).inc();
         }
     }
 
-    /// A search or (`index`) an index run ended.
-    pub fn ran(&self, index: bool, outcome: &'static str, took: Duration) {
-        let (seconds, outcomes) = &self.runs[usize::from(index)];
-        seconds.observe(took.as_secs_f64());
-        outcomes.get_or_create(&[("status", outcome)]).inc();
+    /// Records a search or an index run that ended with `outcome`: `ok` or an error code.
+    pub fn record_run(&self, kind: RunKind, outcome: &'static str, duration: Duration) {
+        let runs = match kind {
+            RunKind::Search => &self.search_runs,
+            RunKind::Index => &self.index_runs,
+        };
+        runs.seconds.observe(duration.as_secs_f64());
+        runs.outcomes.get_or_create(&[("status", outcome)]).inc();
     }
 
-    /// An answer had to do without something: `no_vectors`, `degraded` …
-    pub fn fell_back(&self, reason: &'static str) {
+    /// Records an answer with a part missing: `no_vectors`, `degraded` …
+    pub fn record_fallback(&self, reason: &'static str) {
         self.fallbacks.get_or_create(&[("reason", reason)]).inc();
     }
 
-    /// A call was not run.
-    pub fn refused(&self, code: &'static str) {
-        self.refused.get_or_create(&[("code", code)]).inc();
+    /// Records a call that was not run.
+    pub fn record_refusal(&self, code: &'static str) {
+        self.refusals.get_or_create(&[("code", code)]).inc();
     }
 
-    /// A connection was refused, or ended before its client was done.
-    pub fn connection_ended(&self, why: ConnectionEnd) {
-        self.connections.get_or_create(&[("reason", why.as_str())]).inc();
+    /// Records a connection that was refused or closed early.
+    pub fn record_connection_end(&self, reason: ConnectionEnd) {
+        self.connection_ends.get_or_create(&[("reason", reason.as_str())]).inc();
     }
 
-    /// Audit entries were dropped.
-    pub fn lost_audit(&self, entries: u64) {
-        self.audit_lost.inc_by(entries);
+    /// Records audit entries that could not be stored.
+    pub fn record_lost_audit_entries(&self, count: u64) {
+        self.audit_lost.inc_by(count);
     }
 
-    /// File events were noticed.
-    pub fn heard(&self, events: u64) {
-        self.watch_events.inc_by(events);
+    /// Records file events in watched repositories.
+    pub fn record_watch_events(&self, count: u64) {
+        self.watch_events.inc_by(count);
     }
 
-    /// An index run that nobody asked for ended; `trigger` is `watch` or `schedule`.
-    pub fn kept_fresh(&self, trigger: &'static str, outcome: &'static str) {
+    /// Records an automatic index run; `trigger` is `watch` or `schedule`.
+    pub fn record_automatic_run(&self, trigger: &'static str, outcome: &'static str) {
         self.watch_runs.get_or_create(&[("trigger", trigger), ("status", outcome)]).inc();
     }
 
-    /// An HTTP request was answered; `route` is the pattern, never the path.
-    pub fn answered(&self, route: String, status: u16) {
-        self.requests.get_or_create(&[("route", route), ("status", status.to_string())]).inc();
+    /// Records an HTTP request; `route` is the route's pattern, never the path of the request.
+    pub fn record_http_request(&self, route: String, status: u16) {
+        self.http_requests.get_or_create(&[("route", route), ("status", status.to_string())]).inc();
     }
 
-    /// All of it as OpenMetrics text.
+    /// Returns all metrics as OpenMetrics text.
     #[must_use]
-    pub fn text(&self, now: Gauges) -> String {
+    pub fn to_openmetrics(&self, gauges: Gauges) -> String {
+        // In the order of `self.gauges`.
         let values = [
-            now.search_running,
-            now.search_waiting,
-            now.index_running,
-            now.index_waiting,
-            now.connections,
-            now.watched,
-            now.polled,
-            usize::try_from(now.uptime_seconds).unwrap_or(usize::MAX),
+            gauges.search_running,
+            gauges.search_waiting,
+            gauges.index_running,
+            gauges.index_waiting,
+            gauges.connections,
+            gauges.watched_repositories,
+            gauges.polled_repositories,
+            usize::try_from(gauges.uptime_seconds).unwrap_or(usize::MAX),
         ];
         for ((_, gauge), value) in self.gauges.iter().zip(values) {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
@@ -236,9 +265,10 @@ impl Metrics {
     }
 }
 
-/// OpenMetrics text in the older format of Prometheus (0.0.4), where a counter's family has the name of its samples.
+/// Converts OpenMetrics text to the Prometheus text format 0.0.4, in which the `HELP` and `TYPE` lines of a counter have its
+/// full name, with `_total`.
 #[must_use]
-pub fn older_format(openmetrics: &str) -> String {
+pub fn to_prometheus_format(openmetrics: &str) -> String {
     let families =
         openmetrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"));
     let counters: HashSet<&str> = families.collect();
@@ -261,13 +291,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_stand_under_their_names() {
+    fn recorded_values_are_exported_in_both_formats() {
         let metrics = Metrics::new();
-        metrics.called("search", "mcp", "ok", Duration::from_millis(3));
-        metrics.called("search", "mcp", "TOOL_TIMEOUT", Duration::from_secs(8));
-        metrics.ran(false, "ok", Duration::from_millis(3));
-        metrics.refused("RATE_LIMITED");
-        let text = metrics.text(Gauges { search_running: 2, ..Gauges::default() });
+        metrics.record_call("search", "mcp", "ok", Duration::from_millis(3));
+        metrics.record_call("search", "mcp", "TOOL_TIMEOUT", Duration::from_secs(8));
+        metrics.record_run(RunKind::Search, "ok", Duration::from_millis(3));
+        metrics.record_refusal("RATE_LIMITED");
+        let text = metrics.to_openmetrics(Gauges { search_running: 2, ..Gauges::default() });
         for line in [
             "pairofcleats_tool_calls_total{tool=\"search\",surface=\"mcp\",outcome=\"ok\"} 1",
             "pairofcleats_timeouts_total{tool=\"search\"} 1",
@@ -276,15 +306,16 @@ mod tests {
             "pairofcleats_search_running 2",
             "pairofcleats_search_duration_seconds_count 1",
         ] {
-            assert!(text.lines().any(|have| have == line), "{line} is missing in\n{text}");
+            assert!(text.lines().any(|exported| exported == line), "{line} is missing in\n{text}");
         }
         assert!(text.ends_with("# EOF\n"));
-        let older = older_format(&text);
+        let prometheus = to_prometheus_format(&text);
         assert!(
-            older.contains("# TYPE pairofcleats_tool_calls_total counter\n") && !older.contains("# EOF"),
-            "{older}"
+            prometheus.contains("# TYPE pairofcleats_tool_calls_total counter\n")
+                && !prometheus.contains("# EOF"),
+            "{prometheus}"
         );
-        assert!(older.contains("# TYPE pairofcleats_search_running gauge\n"), "{older}");
-        assert_eq!(older.lines().count() + 1, text.lines().count());
+        assert!(prometheus.contains("# TYPE pairofcleats_search_running gauge\n"), "{prometheus}");
+        assert_eq!(prometheus.lines().count() + 1, text.lines().count());
     }
 }

@@ -1,7 +1,7 @@
-//! What the process says of itself: logs on stderr, counts for Prometheus. Nothing leaves the machine by itself.
+//! Logs on stderr and Prometheus metrics. Nothing is sent: Prometheus fetches the metrics.
 
 mod logs;
 mod metrics;
 
-pub use logs::start;
-pub use metrics::{ConnectionEnd, Gauges, Metrics, older_format};
+pub use logs::start_logging;
+pub use metrics::{ConnectionEnd, Gauges, Metrics, RunKind, to_prometheus_format};

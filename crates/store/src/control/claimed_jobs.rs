@@ -1,6 +1,7 @@
 //! Claims: a job has one worker, and a project and lane one running job.
 
 use super::job::{COLUMNS, Job, decode, millis};
+use super::locks::AdvisoryLock;
 use super::lost_jobs::LOST;
 use crate::postgres::{SEARCH, newest, sql};
 use crate::transaction::ControlTx;
@@ -49,11 +50,11 @@ pub async fn try_claim(
     };
     let id: String = row.try_get("id")?;
     let (project_id, lane): (String, String) = (row.try_get("project_id")?, row.try_get("lane")?);
-    // Two workers may have selected different jobs in one project and lane; only the holder of this lock goes on.
-    let lock = sql(
-        "SELECT pg_try_advisory_xact_lock(hashtextextended('pairofcleats:claim:' || $1 || ':' || $2, 0))",
-    );
-    if !control.tx.scalar::<bool>(lock.bind(&project_id).bind(&lane)).await? {
+    // Not while the project is deleted or its model changed. Of two workers that selected different jobs in one project and
+    // lane, one continues.
+    if !AdvisoryLock::Claims(&project_id).try_share(control).await?
+        || !AdvisoryLock::Lane(&project_id, &lane).try_acquire(control).await?
+    {
         return Ok(None);
     }
     let take = format!(

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::job::{COLUMNS, decode, millis};
+use super::locks::AdvisoryLock;
 use crate::postgres::sql;
 use crate::project::index_state::Fence;
 use crate::project::sizes::RowUsage;
@@ -93,10 +94,7 @@ pub async fn enqueue_if_due(
     after_ms: u64,
 ) -> Result<Option<Enqueued>, Fault> {
     // A separate statement, so that the insert sees what the previous holder of the lock has committed.
-    let lock = sql(
-        "SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:due:' || $1 || ':' || $2 || ':' || $3, 0))",
-    );
-    control.tx.execute(lock.bind(new.project_id.as_str()).bind(new.kind).bind(&new.subject)).await?;
+    AdvisoryLock::Due(new.project_id.as_str(), new.kind, &new.subject).acquire(control).await?;
     // max(finished_at) reads one row of an index; a comparison of each row with the clock would read all of them.
     let insert = format!(
         "INSERT INTO pairofcleats.jobs (id, project_id, kind, subject, state, request, lane) \

@@ -5,6 +5,7 @@ pub mod audit;
 mod claimed_jobs;
 mod job;
 pub mod jobs;
+pub(crate) mod locks;
 mod lost_jobs;
 pub mod mcp_sessions;
 pub mod modules;

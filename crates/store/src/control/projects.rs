@@ -58,7 +58,7 @@ fn ready(id: &ProjectId) -> Query<'static> {
 
 fn decode(row: &Row, id: &ProjectId, decided_by: DecidedBy) -> Result<(Project, i32), Fault> {
     let mut role: Option<String> = row.try_get("role_name")?;
-    if let (Some(other), Some(role)) = (failpoints::lie("role"), &mut role) {
+    if let (Some(other), Some(role)) = (failpoints::wrong_lookup("role"), &mut role) {
         *role = role.replace(id.as_str(), other);
     }
     let (project, version) =

@@ -7,7 +7,7 @@ use rusqlite::{Row, params};
 use super::reader::Reader;
 use super::writer::{Writer, json};
 use crate::postgres::OrFault;
-use crate::{DefinitionRow, Within};
+use crate::{DefinitionRow, ChunkSelection};
 use contract::Fault;
 
 const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
@@ -57,15 +57,15 @@ impl Reader {
     pub(crate) fn named(
         &self,
         ids: &[i64],
-        within: &Within,
+        selection: &ChunkSelection,
         limit: i64,
     ) -> Result<Vec<DefinitionRow>, Fault> {
         let mut chunks = self.chunks_with(ids, false)?;
-        let listed = match within {
-            Within::Everything => None,
-            Within::These(these) => Some(these.clone()),
-            Within::Where(filter) => match self.within(filter)? {
-                Within::These(these) => Some(these),
+        let listed = match selection {
+            ChunkSelection::All => None,
+            ChunkSelection::Listed(these) => Some(these.clone()),
+            ChunkSelection::Matching(filter) => match self.select_chunks(filter)? {
+                ChunkSelection::Listed(these) => Some(these),
                 _ => None,
             },
         };

@@ -32,15 +32,15 @@ pub(super) fn fault(error: rusqlite::Error) -> Fault {
         ) => Fault::new(ErrorCode::StorageUnavailable, "The portable file cannot be read or written.")
             .with_hint("Check its folder, its permissions and the disk."),
         Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase | Sqlite::TooBig | Sqlite::SchemaChanged) => {
-            damaged("its pages are damaged")
+            unusable("its pages are damaged")
         }
-        _ => damaged("its content is malformed"),
+        _ => unusable("its content is malformed"),
     };
     fault.with_source(error)
 }
 
 /// The fault for an unusable portable index; `why` completes the sentence of its message.
-pub(super) fn damaged(why: &str) -> Fault {
-    Fault::new(ErrorCode::SchemaValidationFailed, format!("The file is no usable portable index: {why}."))
+pub(super) fn unusable(why: &str) -> Fault {
+    Fault::new(ErrorCode::SchemaValidationFailed, format!("The file is not a usable portable index: {why}."))
         .with_hint("Build it again with `build_sqlite_index`, or copy it again from where it was made.")
 }

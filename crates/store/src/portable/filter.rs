@@ -1,6 +1,6 @@
 //! Evaluates filters on a portable file: each test yields the set of chunks that pass it, and the boolean operators combine sets.
 //!
-//! Unknown values pass no test, which gives the same results as SQL's three-valued logic.
+//! A value that is unknown passes no test, so it passes the negation of every test, as in Postgres (`project/condition.rs`).
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use rusqlite::params;
 use super::reader::Reader;
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{Counted, Filter, LexicalSource, Test, Within};
+use crate::{Filter, LexicalSource, Test, ChunkSelection};
 use contract::{ErrorCode, Fault};
 
-pub(super) type Set = HashSet<i64>;
+pub(super) type ChunkIds = HashSet<i64>;
 
-/// The properties of a file that tests use.
-struct FileFacts {
+/// The columns of a file that tests use.
+struct FileRow {
     id: i64,
     repository_id: i64,
     path: String,
@@ -29,22 +29,22 @@ struct FileFacts {
     meta: Vec<String>,
 }
 
-/// Size limit in bytes of a compiled regular expression; those of this program are far smaller.
+/// Size limit in bytes of a compiled regular expression; far more than any filter of this program needs.
 const REGEX_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 impl Reader {
-    pub(crate) fn within(&self, filter: &Filter) -> Result<Within, Fault> {
+    pub(crate) fn select_chunks(&self, filter: &Filter) -> Result<ChunkSelection, Fault> {
         if filter.is_empty() {
-            return Ok(Within::Everything);
+            return Ok(ChunkSelection::All);
         }
-        let all: Set = self.rows("SELECT id FROM chunks", [], |row| row.get(0))?.into_iter().collect();
+        let all: ChunkIds = self.rows("SELECT id FROM chunks", [], |row| row.get(0))?.into_iter().collect();
         let mut ids: Vec<i64> = self.passing(filter, &all)?.into_iter().collect();
         ids.sort_unstable();
-        Ok(Within::These(ids))
+        Ok(ChunkSelection::Listed(ids))
     }
 
     /// The chunks of `among` that pass the filter.
-    pub(super) fn passing(&self, filter: &Filter, among: &Set) -> Result<Set, Fault> {
+    pub(super) fn passing(&self, filter: &Filter, among: &ChunkIds) -> Result<ChunkIds, Fault> {
         Ok(match filter {
             Filter::All(all) => {
                 // Tests that read texts run last, only on chunks that pass all others.
@@ -57,7 +57,7 @@ impl Reader {
                 left
             }
             Filter::Any(any) => {
-                let mut found = Set::new();
+                let mut found = ChunkIds::new();
                 for filter in any {
                     found.extend(self.passing(filter, among)?);
                 }
@@ -68,37 +68,32 @@ impl Reader {
                 among.difference(&passing).copied().collect()
             }
             Filter::OneDefinition(filter) => self.by_one_definition(filter, among)?,
-            Filter::Is(test) => self.tested(test, among)?,
+            Filter::Is(test) => self.passing_test(test, among)?,
         })
     }
 
-    fn tested(&self, test: &Test, among: &Set) -> Result<Set, Fault> {
+    fn passing_test(&self, test: &Test, among: &ChunkIds) -> Result<ChunkIds, Fault> {
         let found: Vec<i64> = match test {
             Test::Facts(ids) => self.chunks_with(ids, false)?,
             Test::Chunks { chunks, .. } => chunks.clone(),
             Test::Authors { ids, names } => return self.by_authors(ids, names, among),
             Test::AtLeast(counted, number) => {
-                let column = match counted {
-                    Counted::Branches => "branches",
-                    Counted::Loops => "loops",
-                    Counted::Breaks => "breaks",
-                    Counted::Continues => "continues",
-                };
-                self.rows(&format!("SELECT id FROM chunks WHERE {column} >= ?1"), [number], |row| row.get(0))?
+                let sql = format!("SELECT id FROM chunks WHERE {} >= ?1", counted.column());
+                self.rows(&sql, [number], |row| row.get(0))?
             }
             Test::Signature(text) => {
-                let within = "SELECT id \
+                let sql = "SELECT id \
                      FROM chunks \
                      WHERE instr(signature, ?1) > 0 \
                      UNION SELECT chunk_id \
                      FROM definitions \
                      WHERE instr(signature, ?1) > 0";
-                self.rows(within, [text], |row| row.get(0))?
+                self.rows(sql, [text], |row| row.get(0))?
             }
             Test::HasTerms(terms) => {
                 let mut left = among.clone();
                 for term in terms {
-                    let with_term: Set =
+                    let with_term: ChunkIds =
                         self.chunks_with_term(LexicalSource::Chunks, *term)?.into_iter().collect();
                     left.retain(|id| with_term.contains(id));
                 }
@@ -108,41 +103,49 @@ impl Reader {
             Test::HasComments => self.rows("SELECT chunk_id FROM comments", [], |row| row.get(0))?,
             Test::Files { ids, .. } => self.in_files(ids)?,
             Test::Imports(ids) => {
-                let text = "SELECT c.id \
+                let sql = "SELECT c.id \
                      FROM chunks c \
                      WHERE c.file_id IN (SELECT file_id FROM file_imports WHERE name_id IN \
                        (SELECT value FROM json_each(?1)))";
-                self.rows(text, [json(ids)?], |row| row.get(0))?
+                self.rows(sql, [json(ids)?], |row| row.get(0))?
             }
-            file_test => self.in_files(&self.files_passing(file_test)?)?,
+            Test::Repositories(_)
+            | Test::Modes(_)
+            | Test::Languages(_)
+            | Test::Extensions(_)
+            | Test::Paths(_)
+            | Test::FileNames(_)
+            | Test::LastAuthors(_)
+            | Test::ModifiedFrom(_)
+            | Test::ChurnFrom(_)
+            | Test::Meta { .. } => self.in_files(&self.files_passing(test)?)?,
         };
         Ok(found.into_iter().filter(|id| among.contains(id)).collect())
     }
 
     fn in_files(&self, files: &[i64]) -> Result<Vec<i64>, Fault> {
-        let text = "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM json_each(?1))";
-        self.rows(text, [json(&files)?], |row| row.get(0))
+        let sql = "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM json_each(?1))";
+        self.rows(sql, [json(&files)?], |row| row.get(0))
     }
 
     /// Chunks with lines by one of these authors; where authors of lines are unknown, chunks in files last changed by one.
-    fn by_authors(&self, ids: &[i64], names: &[String], among: &Set) -> Result<Set, Fault> {
-        let text = "SELECT chunk_id FROM chunk_authors WHERE name_id IN (SELECT value FROM json_each(?1))";
-        let own: Set = self.rows(text, params![json(&ids)?], |row| row.get(0))?.into_iter().collect();
-        let known: Set = self
-            .rows("SELECT DISTINCT chunk_id FROM chunk_authors", [], |row| row.get(0))?
-            .into_iter()
-            .collect();
-        let last: Set =
-            self.in_files(&self.files_passing(&Test::LastAuthors(names.to_vec()))?)?.into_iter().collect();
-        let passes = |id: &i64| own.contains(id) || (!known.contains(id) && last.contains(id));
+    fn by_authors(&self, ids: &[i64], names: &[String], among: &ChunkIds) -> Result<ChunkIds, Fault> {
+        let sql = "SELECT chunk_id FROM chunk_authors WHERE name_id IN (SELECT value FROM json_each(?1))";
+        let by_line: ChunkIds = self.rows(sql, params![json(&ids)?], |row| row.get(0))?.into_iter().collect();
+        let sql = "SELECT DISTINCT chunk_id FROM chunk_authors";
+        let with_line_authors: ChunkIds = self.rows(sql, [], |row| row.get(0))?.into_iter().collect();
+        let files = self.files_passing(&Test::LastAuthors(names.to_vec()))?;
+        let by_file: ChunkIds = self.in_files(&files)?.into_iter().collect();
+        let passes =
+            |id: &i64| by_line.contains(id) || (!with_line_authors.contains(id) && by_file.contains(id));
         Ok(among.iter().copied().filter(passes).collect())
     }
 
-    fn matching_text(&self, pattern: &str, among: &Set) -> Result<Set, Fault> {
-        let regex = regex(pattern)?;
+    fn matching_text(&self, pattern: &str, among: &ChunkIds) -> Result<ChunkIds, Fault> {
+        let regex = compile_regex(pattern)?;
         let mut statement =
             self.connection.prepare_cached("SELECT content FROM chunks WHERE id = ?1").or_fault()?;
-        let mut found = Set::new();
+        let mut found = ChunkIds::new();
         for id in among {
             let mut rows = statement.query([id]).or_fault()?;
             if let Some(row) = rows.next().or_fault()?
@@ -157,12 +160,12 @@ impl Reader {
     fn files_passing(&self, test: &Test) -> Result<Vec<i64>, Fault> {
         let patterns = match test {
             Test::Paths(patterns) | Test::FileNames(patterns) => {
-                patterns.iter().map(|pattern| regex(pattern)).collect::<Result<Vec<_>, _>>()?
+                patterns.iter().map(|pattern| compile_regex(pattern)).collect::<Result<Vec<_>, _>>()?
             }
             _ => Vec::new(),
         };
         let matches = |text: &str| patterns.iter().any(|regex| regex.is_match(text));
-        let holds = |file: &FileFacts| match test {
+        let holds = |file: &FileRow| match test {
             Test::Repositories(ids) => ids.contains(&file.repository_id),
             Test::Modes(modes) => modes.contains(&file.mode),
             Test::Languages(ids) => file.language.as_ref().is_some_and(|language| ids.contains(language)),
@@ -176,24 +179,32 @@ impl Reader {
             Test::ModifiedFrom(seconds) => file.last_modified_s.is_some_and(|at| at >= *seconds),
             Test::ChurnFrom(churn) => file.churn.is_some_and(|lines| lines >= *churn),
             Test::Meta { key, value } => file.meta.iter().any(|pair| {
-                let of_key = pair.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('='));
-                of_key.is_some_and(|own| {
-                    !own.is_empty() && value.as_ref().is_none_or(|part| own.contains(part.as_str()))
+                let stored = pair.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('='));
+                stored.is_some_and(|stored| {
+                    !stored.is_empty() && value.as_ref().is_none_or(|part| stored.contains(part.as_str()))
                 })
             }),
-            // All other tests are about chunks.
-            _ => false,
+            Test::Imports(_)
+            | Test::Facts(_)
+            | Test::Chunks { .. }
+            | Test::Authors { .. }
+            | Test::AtLeast(..)
+            | Test::Signature(_)
+            | Test::HasTerms(_)
+            | Test::Text(_)
+            | Test::HasComments
+            | Test::Files { .. } => false,
         };
-        Ok(self.file_facts()?.into_iter().filter(|file| holds(file)).map(|file| file.id).collect())
+        Ok(self.file_rows()?.into_iter().filter(|file| holds(file)).map(|file| file.id).collect())
     }
 
-    fn file_facts(&self) -> Result<Vec<FileFacts>, Fault> {
-        let text = "SELECT id, repository_id, path, language, extension, mode, last_author, last_modified_s, \
+    fn file_rows(&self) -> Result<Vec<FileRow>, Fault> {
+        let sql = "SELECT id, repository_id, path, language, extension, mode, last_author, last_modified_s, \
                churn_added + churn_deleted, meta \
              FROM files";
-        self.rows(text, [], |row| {
+        self.rows(sql, [], |row| {
             let meta: Option<String> = row.get(9)?;
-            Ok(FileFacts {
+            Ok(FileRow {
                 id: row.get(0)?,
                 repository_id: row.get(1)?,
                 path: row.get(2)?,
@@ -218,7 +229,7 @@ fn reads_texts(filter: &Filter) -> bool {
 }
 
 /// Compiles a regular expression written for Postgres. Only its escapes for word boundaries differ here.
-fn regex(pattern: &str) -> Result<Regex, Fault> {
+fn compile_regex(pattern: &str) -> Result<Regex, Fault> {
     let mut translated = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();
     while let Some(c) = rest.next() {
@@ -249,7 +260,7 @@ mod tests {
 
     #[test]
     fn word_boundaries_are_translated() {
-        let matches = |pattern: &str, text: &str| regex(pattern).unwrap().is_match(text);
+        let matches = |pattern: &str, text: &str| compile_regex(pattern).unwrap().is_match(text);
         assert!(matches("(?i)\\mstore\\M", "the Store.") && !matches("\\mstore\\M", "restore stores"));
         assert!(matches("\\yfoo\\y", "a foo b") && !matches("\\Yfoo", "a foo"));
         assert!(matches("[\\U00000041-\\U00000043]\\.rs$", "B.rs") && matches("a\\\\m", "a\\m"));

@@ -11,7 +11,7 @@ use super::rows::{ChunkOut, CommentOut, FileOut, Page, RewrittenRows};
 use super::writer::Writer;
 use crate::{
     DefinitionRow, FileFacts, Filter, LexicalQuery, LexicalSource, ModelFacts, RepositoryRow,
-    RepositoryState, Test, Versions, Within,
+    RepositoryState, Test, Versions, ChunkSelection,
 };
 use contract::Fault;
 
@@ -54,7 +54,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
         detail: text(r#"{"calls":[]}"#),
         counts: [Some(1), Some(0), None, None],
         facts: vec![11, 12],
-        words: vec![(5, 1.5), (6, 0.5)],
+        term_weights: vec![(5, 1.5), (6, 0.5)],
     };
     let history = FileFacts { last_author: text("Ann"), last_modified_s: Some(1), ..FileFacts::default() };
     let page = Page {
@@ -89,7 +89,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
             chunk_id: 1,
             lines: (1, 1),
             content: "again".to_owned(),
-            words: vec![(7, 1.0)],
+            term_weights: vec![(7, 1.0)],
         }],
         vectors: vec![(HASH.to_vec(), vec![0.5; 4])],
     };
@@ -156,13 +156,13 @@ fn run_all_reads(reader: &Reader) {
         reader.overview(&[5, 6]),
         reader.comments(&IDS),
     ));
-    drop((reader.names_of_chunks(&IDS), reader.holders(&[(11, 1), (-1, 0)], 10), reader.of_files(&IDS)));
+    drop((reader.names_of_chunks(&IDS), reader.chunks_with_facts(&[(11, 1), (-1, 0)], 10), reader.of_files(&IDS)));
     drop((
         reader.chunks_with(&[11, 12], true),
         reader.definitions(&IDS),
         reader.document_frequencies(&[5, 6, 7]),
     ));
-    drop((reader.listed(&Within::Everything, 10), reader.vectors(&[HASH.to_vec()])));
+    drop((reader.listed(&ChunkSelection::All, 10), reader.vectors(&[HASH.to_vec()])));
     let query = LexicalQuery {
         terms: vec![5, 6],
         weights: vec![1.0, 0.5],
@@ -171,15 +171,15 @@ fn run_all_reads(reader: &Reader) {
     };
     let pattern = Test::Text("(?i)retry".to_owned());
     let filters = [Filter::Is(Test::Facts(vec![11])), Filter::Is(pattern), Filter::Is(Test::HasComments)];
-    let mut within = vec![Within::Everything, Within::These(IDS.to_vec())];
-    within.extend(filters.into_iter().filter_map(|filter| reader.within(&filter).ok()));
-    for within in &within {
+    let mut selection = vec![ChunkSelection::All, ChunkSelection::Listed(IDS.to_vec())];
+    selection.extend(filters.into_iter().filter_map(|filter| reader.select_chunks(&filter).ok()));
+    for selection in &selection {
         for words in [LexicalSource::Chunks, LexicalSource::Comments] {
-            for hit in reader.candidates(words, within, &query, 10).unwrap_or_default() {
+            for hit in reader.candidates(words, selection, &query, 10).unwrap_or_default() {
                 assert!(!hit.score.is_nan(), "{hit:?}");
             }
         }
-        for hit in reader.candidates_exact(within, &[0.5; 4], 10).unwrap_or_default() {
+        for hit in reader.candidates_exact(selection, &[0.5; 4], 10).unwrap_or_default() {
             assert!(hit.similarity.is_finite(), "{hit:?}");
         }
     }

@@ -16,14 +16,15 @@ mod writer;
 
 mod definitions;
 mod filter;
+mod lexical;
 mod names;
 mod reader;
 mod vectors;
-mod words;
+
 
 pub use open::{Limits, Meta, is_portable};
 pub use reader::{LexicalBackend, Reader};
 pub use rows::{RewrittenRows, VectorOut};
 pub use schema::FORMAT;
-pub use update::Stamp;
+pub use update::FileStamp;
 pub use writer::{Compacted, RowCounts, Writer};

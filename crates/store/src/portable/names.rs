@@ -7,7 +7,7 @@ use rusqlite::params;
 use super::reader::Reader;
 use super::writer::json;
 use crate::FileFacts;
-use crate::names::{Holder, folded};
+use crate::names::{ChunkWithFact, folded};
 use contract::Fault;
 
 impl Reader {
@@ -88,7 +88,7 @@ impl Reader {
         self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
     }
 
-    pub(crate) fn holders(&self, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<Holder>, Fault> {
+    pub(crate) fn chunks_with_facts(&self, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<ChunkWithFact>, Fault> {
         let text = "SELECT c.id, c.name, f.path, c.detail \
              FROM chunk_facts k JOIN chunks c ON c.id = k.chunk_id \
              JOIN files f ON f.id = c.file_id \
@@ -99,7 +99,7 @@ impl Reader {
         let mut holders = Vec::new();
         for (id, repository_id) in sorted {
             holders.extend(self.rows(text, params![id, repository_id, limit], |row| {
-                Ok(Holder {
+                Ok(ChunkWithFact {
                     id,
                     repository_id,
                     chunk_id: row.get(0)?,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::filter::Set;
+use super::filter::ChunkIds;
 use super::reader::Reader;
 use super::writer::json;
 use crate::{DefinitionRow, Filter, Test};
@@ -15,7 +15,7 @@ enum Condition<'f> {
     /// Has one of these facts.
     Facts(&'f [i64]),
     Signature(&'f str),
-    Chunks(Set),
+    Chunks(ChunkIds),
 }
 
 /// The subject of a condition: a definition, the code outside of definitions, or a whole chunk.
@@ -75,7 +75,7 @@ impl Chunk {
 
 impl Reader {
     /// The chunks of `among` with a definition that meets the filter.
-    pub(super) fn by_one_definition(&self, filter: &Filter, among: &Set) -> Result<Set, Fault> {
+    pub(super) fn by_one_definition(&self, filter: &Filter, among: &ChunkIds) -> Result<ChunkIds, Fault> {
         let condition = self.condition(filter, among)?;
         let ids = json(&among.iter().collect::<Vec<_>>())?;
         let text = "SELECT c.id, c.name, c.signature \
@@ -106,7 +106,7 @@ impl Reader {
         Ok(chunks.into_iter().filter(|(id, own)| own.meets(*id, &condition)).map(|(id, _)| id).collect())
     }
 
-    fn condition<'f>(&self, filter: &'f Filter, among: &Set) -> Result<Condition<'f>, Fault> {
+    fn condition<'f>(&self, filter: &'f Filter, among: &ChunkIds) -> Result<Condition<'f>, Fault> {
         Ok(match filter {
             Filter::All(all) => {
                 Condition::All(all.iter().map(|one| self.condition(one, among)).collect::<Result<_, _>>()?)

@@ -10,13 +10,13 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use tokio_util::sync::CancellationToken;
 
-use super::fault::damaged;
+use super::fault::unusable;
 use super::schema::{self, APPLICATION_ID, FORMAT};
 use crate::postgres::OrFault;
 use crate::workspace::ModelFacts;
 use contract::config;
 use contract::{ErrorCode, Fault};
-use platform::beneath;
+use platform::safe_open;
 use platform::sha256::to_hex;
 
 /// Size limits of a portable file.
@@ -91,10 +91,10 @@ impl Meta {
             .or_fault()?;
         let pairs: BTreeMap<String, String> = rows.collect::<Result<_, _>>().or_fault()?;
         let text = |key: &str| {
-            pairs.get(key).cloned().ok_or_else(|| damaged("it does not say what it was made from"))
+            pairs.get(key).cloned().ok_or_else(|| unusable("its metadata is incomplete or malformed"))
         };
         let number = |key: &str| {
-            text(key)?.parse::<i64>().map_err(|_| damaged("it does not say what it was made from"))
+            text(key)?.parse::<i64>().map_err(|_| unusable("its metadata is incomplete or malformed"))
         };
         Ok(Self {
             project: pairs.get("project").cloned(),
@@ -103,9 +103,9 @@ impl Meta {
             model: ModelFacts {
                 id: text("modelId")?,
                 variant: text("modelVariant")?,
-                hash: unhex(&text("modelHash")?).ok_or_else(|| damaged("its model is not known"))?,
+                hash: unhex(&text("modelHash")?).ok_or_else(|| unusable("its model is not known"))?,
                 dimensions: usize::try_from(number("modelDimensions")?)
-                    .map_err(|_| damaged("its model is not known"))?,
+                    .map_err(|_| unusable("its model is not known"))?,
             },
             built_at: text("builtAt")?,
             generation: number("generation")?,
@@ -126,13 +126,13 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// Whether the file has the header of a portable index, of any format version. False if it does not exist.
 #[must_use]
 pub fn is_portable(path: &Path) -> bool {
-    header(path).is_ok_and(|header| number_at(&header, 68) == APPLICATION_ID)
+    header(path).is_ok_and(|header| number_at(&header, APPLICATION_ID_OFFSET) == APPLICATION_ID)
 }
 
 fn header(path: &Path) -> Result<[u8; HEADER_BYTES], Fault> {
     let mut header = [0; HEADER_BYTES];
-    let read = beneath::open_named(path).and_then(|mut file| file.read_exact(&mut header));
-    read.map_err(|error| damaged("it is too short or cannot be read").with_source(error))?;
+    let read = safe_open::open_regular_file(path).and_then(|mut file| file.read_exact(&mut header));
+    read.map_err(|error| unusable("it is too short or cannot be read").with_source(error))?;
     Ok(header)
 }
 
@@ -140,40 +140,49 @@ fn number_at(header: &[u8; HEADER_BYTES], at: usize) -> i32 {
     i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
+/// Where the header of an SQLite file has its user version.
+const USER_VERSION_OFFSET: usize = 60;
+/// Where the header of an SQLite file has its application id.
+const APPLICATION_ID_OFFSET: usize = 68;
+
 /// Checks size, file type and header before SQLite opens the file; returns its size in bytes.
 fn check_header(path: &Path, limits: Limits) -> Result<u64, Fault> {
-    let missing = |error: std::io::Error| {
-        Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
             .with_hint("Make one with `build_sqlite_index`.")
-            .with_source(error)
-    };
-    let metadata = std::fs::metadata(path).map_err(missing)?;
+            .with_source(error),
+        _ => unusable(&format!("it cannot be read: {error}")),
+    })?;
     if !metadata.is_file() {
-        return Err(damaged("it is not a file"));
+        return Err(unusable("it is not a file"));
     }
     if metadata.len() > limits.file_bytes_max {
-        return Err(damaged(&format!("it has {} bytes", metadata.len()))
-            .with_hint("Raise portable.file_bytes_max, if you trust the file."));
+        return Err(unusable(&format!("it has {} bytes, more than portable.file_bytes_max", metadata.len()))
+            .with_hint("Raise the setting if you trust the file."));
     }
     let header = header(path)?;
-    if !header.starts_with(MAGIC) || number_at(&header, 68) != APPLICATION_ID {
-        return Err(damaged("another program made it"));
+    if !header.starts_with(MAGIC) || number_at(&header, APPLICATION_ID_OFFSET) != APPLICATION_ID {
+        return Err(unusable("it was not made by this program"));
     }
-    let format = number_at(&header, 60);
+    let format = number_at(&header, USER_VERSION_OFFSET);
     if format != FORMAT {
-        return Err(damaged(&format!("its format is {format}, this program reads {FORMAT}")));
+        return Err(unusable(&format!("its format is {format}, this program reads {FORMAT}")));
     }
     Ok(metadata.len())
 }
 
 /// Characters to percent-encode in a URI for SQLite.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
+const ENCODED_IN_URI: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
 /// Opens an untrusted file for reading: writes neither to it nor next to it, and executes nothing that it contains.
-pub(super) fn read_only(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<Connection, Fault> {
+pub(super) fn open_read_only(
+    path: &Path,
+    limits: Limits,
+    stop: &CancellationToken,
+) -> Result<Connection, Fault> {
     let bytes = check_header(path, limits)?;
-    let name = path.to_str().ok_or_else(|| damaged("its path is not UTF-8"))?;
-    let uri = format!("file:{}?immutable=1", utf8_percent_encode(name, PLAIN));
+    let name = path.to_str().ok_or_else(|| unusable("its path is not UTF-8"))?;
+    let uri = format!("file:{}?immutable=1", utf8_percent_encode(name, ENCODED_IN_URI));
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let mut connection = Connection::open_with_flags(uri, flags).or_fault()?;
@@ -183,10 +192,10 @@ pub(super) fn read_only(path: &Path, limits: Limits, stop: &CancellationToken) -
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, value_bytes_max).or_fault()?;
     connection.pragma_update(None, "query_only", true).or_fault()?;
     connection.pragma_update(None, "cell_size_check", true).or_fault()?;
-    tune(&mut connection, limits, stop)?;
+    set_cache_and_cancellation(&mut connection, limits, stop)?;
     schema::check(&connection)?;
     if bytes <= limits.check_bytes_max {
-        check(&connection, "quick_check")?;
+        check_pages(&connection, "quick_check")?;
     }
     check_paths(&connection)?;
     Ok(connection)
@@ -202,11 +211,11 @@ const STRAY_PATHS: &str = "SELECT EXISTS (SELECT 1 FROM files WHERE typeof(path)
 /// Rejects paths that an index run would not write, because callers display them and open files by them.
 fn check_paths(connection: &Connection) -> Result<(), Fault> {
     let stray: bool = connection.query_row(STRAY_PATHS, [], |row| row.get(0)).or_fault()?;
-    if stray { Err(damaged("a path in it leads elsewhere")) } else { Ok(()) }
+    if stray { Err(unusable("one of its paths may lead outside of its repository")) } else { Ok(()) }
 }
 
 /// Sets the cache size, and a handler that lets `stop` interrupt statements.
-pub(super) fn tune(
+pub(super) fn set_cache_and_cancellation(
     connection: &mut Connection,
     limits: Limits,
     stop: &CancellationToken,
@@ -222,8 +231,8 @@ pub(super) fn tune(
 const STEPS_PER_CHECK: std::ffi::c_int = 10_000;
 
 /// Runs `integrity_check` or `quick_check`; the first problem becomes the source of the fault.
-pub(super) fn check(connection: &Connection, pragma: &str) -> Result<(), Fault> {
+pub(super) fn check_pages(connection: &Connection, pragma: &str) -> Result<(), Fault> {
     let found: String =
         connection.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0)).or_fault()?;
-    if found == "ok" { Ok(()) } else { Err(damaged("its pages are damaged").with_source(found)) }
+    if found == "ok" { Ok(()) } else { Err(unusable("its pages are damaged").with_source(found)) }
 }

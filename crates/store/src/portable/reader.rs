@@ -12,7 +12,7 @@ use crate::postgres::OrFault;
 use crate::workspace::ModelFacts;
 use crate::{
     Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion, Filter, IndexOverview, IndexState,
-    LanguageCount, RepositoryRow, RepositoryState, Versions, Within,
+    LanguageCount, RepositoryRow, RepositoryState, Versions, ChunkSelection,
 };
 use contract::Fault;
 
@@ -43,7 +43,7 @@ impl Reader {
         lexical_backend: LexicalBackend,
         stop: &CancellationToken,
     ) -> Result<Self, Fault> {
-        let connection = open::read_only(path, limits, stop)?;
+        let connection = open::open_read_only(path, limits, stop)?;
         let meta = Meta::read(&connection)?;
         Ok(Self { connection, lexical_backend, meta })
     }
@@ -148,8 +148,8 @@ impl Reader {
     }
 
     pub(crate) fn languages(&self, filter: &Filter) -> Result<Vec<LanguageCount>, Fault> {
-        let within = match self.within(&filter.of_files())? {
-            Within::These(ids) => Some(json(&ids)?),
+        let selection = match self.select_chunks(&filter.of_files())? {
+            ChunkSelection::Listed(ids) => Some(json(&ids)?),
             _ => None,
         };
         let text = "SELECT f.language, count(*) \
@@ -158,7 +158,7 @@ impl Reader {
              GROUP BY f.language \
              ORDER BY 2 DESC, f.language IS NULL, f.language";
         // A portable file does not record which files lack facts.
-        self.rows(text, [within], |row| {
+        self.rows(text, [selection], |row| {
             Ok(LanguageCount { language: row.get(0)?, chunks: row.get(1)?, facts_missing: 0 })
         })
     }
@@ -259,10 +259,10 @@ impl Reader {
         self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
     }
 
-    pub(crate) fn listed(&self, within: &Within, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
+    pub(crate) fn listed(&self, selection: &ChunkSelection, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
         let order = "ORDER BY f.repository_id, f.path, c.id";
-        let mut ids: Vec<i64> = match within {
-            Within::These(ids) => {
+        let mut ids: Vec<i64> = match selection {
+            ChunkSelection::Listed(ids) => {
                 let text = format!(
                     "SELECT c.id \
                      FROM chunks c JOIN files f ON f.id = c.file_id \
@@ -270,8 +270,8 @@ impl Reader {
                 );
                 self.rows(&text, [json(&ids)?], |row| row.get(0))?
             }
-            Within::Where(filter) => return self.listed(&self.within(filter)?, limit),
-            Within::Everything => {
+            ChunkSelection::Matching(filter) => return self.listed(&self.select_chunks(filter)?, limit),
+            ChunkSelection::All => {
                 let text = format!("SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id {order}");
                 self.rows(&text, [], |row| row.get(0))?
             }

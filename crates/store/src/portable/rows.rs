@@ -81,7 +81,7 @@ pub struct ChunkOut {
     /// Ids of its facts.
     pub facts: Vec<i64>,
     /// Term ids with their BM25 weights.
-    pub words: Vec<(i32, f32)>,
+    pub term_weights: Vec<(i32, f32)>,
 }
 
 /// The comments of a chunk.
@@ -94,7 +94,7 @@ pub struct CommentOut {
     /// Their text.
     pub content: String,
     /// Term ids with their BM25 weights.
-    pub words: Vec<(i32, f32)>,
+    pub term_weights: Vec<(i32, f32)>,
 }
 
 /// Rows that every update writes again, because they are few or change while the texts do not.

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::fault::damaged;
+use super::fault::unusable;
 use crate::postgres::OrFault;
 use contract::Fault;
 
@@ -65,7 +65,7 @@ pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
     if objects(connection)? == objects(&model)? {
         Ok(())
     } else {
-        Err(damaged("its tables are not those of this format"))
+        Err(unusable("its tables are not those of this format"))
     }
 }
 

@@ -12,7 +12,7 @@ use contract::Fault;
 /// Identifies the chunks of a file, to detect changes. Chunks never change: a file that is indexed again gets new ones with
 /// larger ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Id of the file.
     pub file_id: i64,
     /// Smallest id of its chunks; 0 if it has none.
@@ -26,12 +26,12 @@ impl Writer {
     ///
     /// # Errors
     /// `SCHEMA_VALIDATION_FAILED` if the portable file is damaged.
-    pub fn stamps(&self) -> Result<HashMap<i64, Stamp>, Fault> {
+    pub fn stamps(&self) -> Result<HashMap<i64, FileStamp>, Fault> {
         let mut statement =
             self.connection.prepare("SELECT id, first_chunk, chunks FROM files").or_fault()?;
         let rows = statement
             .query_map([], |row| {
-                let stamp = Stamp { file_id: row.get(0)?, first_chunk: row.get(1)?, chunks: row.get(2)? };
+                let stamp = FileStamp { file_id: row.get(0)?, first_chunk: row.get(1)?, chunks: row.get(2)? };
                 Ok((stamp.file_id, stamp))
             })
             .or_fault()?;

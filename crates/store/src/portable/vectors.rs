@@ -8,7 +8,7 @@ use super::reader::Reader;
 use super::rows::VectorOut;
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{VectorHit, Within};
+use crate::{VectorHit, ChunkSelection};
 use contract::Fault;
 
 /// Largest deviation from 1 of the length of a unit vector after rounding to half precision.
@@ -17,14 +17,14 @@ const LENGTH_ERROR_MAX: f32 = 0.02;
 impl Reader {
     pub(crate) fn candidates_exact(
         &self,
-        within: &Within,
+        selection: &ChunkSelection,
         query_vector: &[f32],
         limit: i64,
     ) -> Result<Vec<VectorHit>, Fault> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        match within {
-            Within::Everything => self.nearest(query_vector, limit),
-            Within::These(ids) => {
+        match selection {
+            ChunkSelection::All => self.nearest(query_vector, limit),
+            ChunkSelection::Listed(ids) => {
                 let mut hits = self.similarities(query_vector, ids)?;
                 hits.sort_by(|a, b| {
                     b.similarity.total_cmp(&a.similarity).then_with(|| a.chunk_id.cmp(&b.chunk_id))
@@ -32,9 +32,9 @@ impl Reader {
                 hits.truncate(limit);
                 Ok(hits)
             }
-            Within::Where(filter) => {
+            ChunkSelection::Matching(filter) => {
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                self.candidates_exact(&self.within(filter)?, query_vector, limit)
+                self.candidates_exact(&self.select_chunks(filter)?, query_vector, limit)
             }
         }
     }

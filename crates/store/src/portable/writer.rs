@@ -5,8 +5,8 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, params};
 use tokio_util::sync::CancellationToken;
 
-use super::fault::{damaged, fault};
-use super::open::{self, Limits, Meta, tune};
+use super::fault::{fault, unusable};
+use super::open::{self, Limits, Meta, set_cache_and_cancellation};
 use super::rows::{ChunkOut, FileOut, Page, VectorOut};
 use super::schema;
 use crate::RepositoryRow;
@@ -58,7 +58,7 @@ impl Writer {
     /// # Errors
     /// `SCHEMA_VALIDATION_FAILED` if it is damaged or not of this format.
     pub fn update(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<Self, Fault> {
-        drop(open::read_only(path, limits, stop)?);
+        drop(open::open_read_only(path, limits, stop)?);
         let writer = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, limits, stop, true)?;
         writer.connection.execute_batch("BEGIN").or_fault()?;
         Ok(writer)
@@ -73,7 +73,7 @@ impl Writer {
     ) -> Result<Self, Fault> {
         let mut connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).or_fault()?;
-        tune(&mut connection, limits, stop)?;
+        set_cache_and_cancellation(&mut connection, limits, stop)?;
         connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(())).or_fault()?;
         connection.pragma_update(None, "synchronous", "OFF").or_fault()?;
         connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(())).or_fault()?;
@@ -91,7 +91,7 @@ impl Writer {
 
     /// Adds files with their chunks; none of them may exist yet.
     pub fn put(&mut self, page: &Page) -> Result<(), Fault> {
-        let (mut words, mut comments) = (Vec::new(), Vec::new());
+        let (mut postings, mut comments) = (Vec::new(), Vec::new());
         for file in &page.files {
             let own = page.chunks.iter().filter(|chunk| chunk.file_id == file.id);
             let first = own.clone().map(|chunk| chunk.id).min().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Writer {
         }
         for chunk in &page.chunks {
             self.put_chunk(chunk)?;
-            words.extend(chunk.words.iter().map(|(term, weight)| (*term, chunk.id, *weight)));
+            postings.extend(chunk.term_weights.iter().map(|(term, weight)| (*term, chunk.id, *weight)));
         }
         self.put_definitions(&page.definitions)?;
         for comment in &page.comments {
@@ -119,9 +119,9 @@ impl Writer {
                     .execute(params![comment.chunk_id, comment.content])
                     .or_fault()?;
             }
-            comments.extend(comment.words.iter().map(|(term, weight)| (*term, comment.chunk_id, *weight)));
+            comments.extend(comment.term_weights.iter().map(|(term, weight)| (*term, comment.chunk_id, *weight)));
         }
-        self.put_postings("INSERT INTO postings (term, chunk_id, weight) VALUES (?1, ?2, ?3)", words)?;
+        self.put_postings("INSERT INTO postings (term, chunk_id, weight) VALUES (?1, ?2, ?3)", postings)?;
         self.put_postings(
             "INSERT INTO comment_postings (term, chunk_id, weight) VALUES (?1, ?2, ?3)",
             comments,
@@ -325,11 +325,11 @@ impl Writer {
                 .or_fault()?;
         }
         connection.execute_batch("COMMIT").or_fault()?;
-        let name = into.to_str().ok_or_else(|| damaged("its path is not UTF-8"))?;
+        let name = into.to_str().ok_or_else(|| unusable("its path is not UTF-8"))?;
         connection.execute("VACUUM INTO ?1", [name]).or_fault()?;
         self.close()?;
         let made = Connection::open_with_flags(into, OpenFlags::SQLITE_OPEN_READ_ONLY).or_fault()?;
-        open::check(&made, "integrity_check")?;
+        open::check_pages(&made, "integrity_check")?;
         Ok(compacted)
     }
 

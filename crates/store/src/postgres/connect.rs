@@ -12,7 +12,7 @@ use super::error::no_response;
 use super::error::{OrFault, fault};
 use super::guard::{Query, Row, Tx, sql};
 use super::migrate::{CONTROL, newest, statements};
-use super::pools::{Pool, Pools, Restart};
+use super::pools::{Pool, Pools, RestartCallback};
 use super::server::{self, ServerFacts};
 use contract::config;
 use contract::{ErrorCode, Fault};
@@ -108,15 +108,19 @@ impl Database {
     /// A handle on the same database that calls `on_activity` after each response, and every few seconds while the server
     /// executes a long statement, so that a watchdog can tell slow work from a standstill.
     #[must_use]
-    pub fn on_activity(&self, on_activity: impl Fn() + Send + Sync + 'static) -> Self {
+    pub fn with_on_activity(&self, on_activity: impl Fn() + Send + Sync + 'static) -> Self {
         let on_activity: OnActivity = Arc::new(on_activity);
-        Self { pools: self.pools.on_activity(&on_activity), on_activity: Some(on_activity), ..self.clone() }
+        Self {
+            pools: self.pools.with_on_activity(&on_activity),
+            on_activity: Some(on_activity),
+            ..self.clone()
+        }
     }
 
     /// Sets the callback that restarts the server when it is unreachable, before a transaction fails.
     #[must_use]
-    pub fn restart_with(self, restart: Restart) -> Self {
-        self.pools.restart_with(restart);
+    pub fn with_restart_callback(self, callback: RestartCallback) -> Self {
+        self.pools.set_restart_callback(callback);
         self
     }
 

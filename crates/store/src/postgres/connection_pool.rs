@@ -171,7 +171,7 @@ impl ConnectionPool {
         self.shared.limits
     }
 
-    pub(super) fn on_activity(&self, on_activity: &OnActivity) -> Self {
+    pub(super) fn with_on_activity(&self, on_activity: &OnActivity) -> Self {
         Self { shared: Arc::clone(&self.shared), on_activity: Some(Arc::clone(on_activity)) }
     }
 

@@ -21,7 +21,7 @@ pub use error::{is_full, is_transient, met_stale_plan, no_answer, retry_stale_pl
 pub use guard::{Query, Row, Tx, sql};
 pub use migrate::{MODULES, Migration, Module, TRIAGE};
 pub(crate) use migrate::{SEARCH, newest, statements, tables_of};
-pub use pools::{Pool, Restart};
+pub use pools::{Pool, RestartCallback};
 pub use schema_name::SchemaName;
 pub(crate) use schema_name::quoted;
 pub use server::ServerFacts;

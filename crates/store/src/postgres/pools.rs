@@ -12,13 +12,13 @@ use super::connection_pool::{ConnectionPool, LastLoss, Limits};
 use contract::Fault;
 use contract::config;
 
-/// Connections for schema changes: one for provisioning while another builds an index.
+/// Connections for schema changes: one for provisioning while another creates a Postgres index.
 const DDL_CONNECTIONS: u32 = 2;
 /// Lifetime of a connection. The memory of a backend grows with every project it has accessed.
 const LIFETIME_MAX: Duration = Duration::from_secs(20 * 60);
 /// Prepared statements cached per connection. Their texts differ by project.
 const STATEMENTS_KEPT: usize = 256;
-/// Memory in MB for each sort or hash of a statement; few run at a time.
+/// Memory in MB for each sort or hash of a statement. High, because few such statements run at once.
 const WORK_MEM_MB: u32 = 32;
 /// Lets the server detect clients that vanished, so that it ends their transactions and releases their locks: after 15 s
 /// without traffic it sends three probes, 5 s apart. Over a Unix socket these settings have no effect.
@@ -29,14 +29,14 @@ const SERVER_KEEPALIVE: [(&str, &str); 4] = [
     ("tcp_user_timeout", "30000"),
 ];
 
-/// Which pool.
+/// The kinds of pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
     /// Searches and other short reads.
     Search,
     /// Indexing, and the control schema.
     Write,
-    /// Provisioning, migrations and index builds.
+    /// Provisioning, migrations and `CREATE INDEX`.
     Ddl,
 }
 
@@ -51,7 +51,7 @@ impl Pool {
 }
 
 /// Restarts the embedded server if it is not running, and returns the options to connect to it.
-pub type Restart = Arc<dyn Fn() -> BoxFuture<'static, Result<PgConnectOptions, Fault>> + Send + Sync>;
+pub type RestartCallback = Arc<dyn Fn() -> BoxFuture<'static, Result<PgConnectOptions, Fault>> + Send + Sync>;
 
 #[derive(Clone)]
 pub(super) struct Pools {
@@ -64,21 +64,21 @@ pub(super) struct Pools {
 /// Restarts the embedded server; shared by all pools.
 #[derive(Default)]
 pub(super) struct Restarter {
-    restart: OnceLock<Restart>,
+    callback: OnceLock<RestartCallback>,
     /// Only one attempt at a time; those that waited then find the server running.
     attempt: Mutex<()>,
 }
 
 impl Restarter {
     pub(super) fn is_set(&self) -> bool {
-        self.restart.get().is_some()
+        self.callback.get().is_some()
     }
 
     /// Restarts the server and returns the options to connect to it; `None` for an external server.
     pub(super) async fn restart(&self) -> Result<Option<PgConnectOptions>, Fault> {
-        let Some(restart) = self.restart.get() else { return Ok(None) };
+        let Some(callback) = self.callback.get() else { return Ok(None) };
         let _attempt = self.attempt.lock().await;
-        restart().await.map(Some)
+        callback().await.map(Some)
     }
 }
 
@@ -93,7 +93,7 @@ impl Pools {
         let pool = |kind: Pool, connections, statement_timeout_ms| {
             let (session_settings, schema) = (settings.clone(), extension_schema.to_owned());
             let session = move |options: &PgConnectOptions| {
-                session(options, &session_settings, kind, &schema, statement_timeout_ms)
+                session_options(options, &session_settings, kind, &schema, statement_timeout_ms)
             };
             let loss = Arc::clone(&last_loss);
             let pool = PgPoolOptions::new()
@@ -134,9 +134,9 @@ impl Pools {
     }
 
     /// Sets the callback that restarts the server when it is unreachable.
-    pub(super) fn restart_with(&self, restart: Restart) {
+    pub(super) fn set_restart_callback(&self, callback: RestartCallback) {
         // Later calls have no effect: a process has one server.
-        let _ = self.restarter.restart.set(restart);
+        let _ = self.restarter.callback.set(callback);
     }
 
     /// Restarts the embedded server if it is not running.
@@ -148,11 +148,11 @@ impl Pools {
     }
 
     /// The same pools, which call `on_activity` after each response and while the server executes a long statement.
-    pub(super) fn on_activity(&self, on_activity: &super::connection_pool::OnActivity) -> Self {
+    pub(super) fn with_on_activity(&self, on_activity: &super::connection_pool::OnActivity) -> Self {
         Self {
-            search: self.search.on_activity(on_activity),
-            write: self.write.on_activity(on_activity),
-            ddl: self.ddl.on_activity(on_activity),
+            search: self.search.with_on_activity(on_activity),
+            write: self.write.with_on_activity(on_activity),
+            ddl: self.ddl.with_on_activity(on_activity),
             restarter: Arc::clone(&self.restarter),
         }
     }
@@ -165,7 +165,7 @@ impl Pools {
 }
 
 /// Connection options with the session settings of a pool.
-fn session(
+fn session_options(
     options: &PgConnectOptions,
     settings: &config::Database,
     pool: Pool,
@@ -188,7 +188,7 @@ fn session(
             ("lock_timeout", settings.lock_timeout_ms.to_string()),
             // Releases the locks of a client that does not respond any more.
             ("idle_in_transaction_session_timeout", settings.idle_in_transaction_ms_max.to_string()),
-            // Has no effect without Citus; with it, SET LOCAL is propagated to the node of the project.
+            // Without effect unless Citus is installed. SET LOCAL then reaches the node of the project; schema changes set nothing there.
             ("citus.propagate_set_commands", if pool == Pool::Ddl { "none" } else { "local" }.to_owned()),
         ])
         .options(SERVER_KEEPALIVE)

@@ -3,7 +3,7 @@
 use crate::postgres::Row;
 
 use super::condition::Condition;
-use super::filter::Within;
+use super::filter::ChunkSelection;
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -81,7 +81,7 @@ pub async fn of_lines(
 pub async fn named(
     tx: &mut ProjectTx,
     ids: &[i64],
-    within: &Within,
+    selection: &ChunkSelection,
     limit: i64,
 ) -> Result<Vec<DefinitionRow>, Fault> {
     let (facts, definitions) = (tx.table("facts"), tx.table("definitions"));
@@ -96,13 +96,13 @@ pub async fn named(
         )
     };
     let chunks = format!("SELECT k.chunk_id FROM {facts} k WHERE k.ids && $1::int8[]");
-    let rows = match within {
-        Within::Everything => tx.tx.all(sql(select(chunks)).bind(ids).bind(limit)).await?,
-        Within::These(these) => {
+    let rows = match selection {
+        ChunkSelection::All => tx.tx.all(sql(select(chunks)).bind(ids).bind(limit)).await?,
+        ChunkSelection::Listed(these) => {
             let text = select(format!("{chunks} AND k.chunk_id = ANY($3)"));
             tx.tx.all(sql(text).bind(ids).bind(limit).bind(these)).await?
         }
-        Within::Where(filter) => {
+        ChunkSelection::Matching(filter) => {
             let condition = Condition::new(filter, tx, 3);
             let text = select(format!(
                 "SELECT k.chunk_id \

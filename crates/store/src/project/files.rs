@@ -123,7 +123,7 @@ pub async fn page(
 
 /// At most `limit` paths of searchable files that contain `part`, ignoring case, and their total number. Paths that begin with it
 /// come first, then those in which a component does.
-pub async fn containing(
+pub async fn paths_containing(
     tx: &mut ProjectTx,
     repository_ids: &[i64],
     part: &str,

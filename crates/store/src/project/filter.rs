@@ -101,7 +101,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    pub(super) fn column(self) -> &'static str {
+    pub(crate) fn column(self) -> &'static str {
         match self {
             Self::Branches => "branches",
             Self::Loops => "loops",
@@ -242,19 +242,19 @@ impl From<Test> for Filter {
 
 /// The chunks that match a filter, in the form that is fastest to search.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Within {
+pub enum ChunkSelection {
     /// All chunks.
-    Everything,
+    All,
     /// The matching chunks, which are few enough to list.
-    These(Vec<i64>),
+    Listed(Vec<i64>),
     /// Too many to list: searches test each candidate with the filter.
-    Where(Filter),
+    Matching(Filter),
 }
 
 /// Evaluates a filter: lists its matches if there are at most `rows_max`.
-pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
+pub async fn select_chunks(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<ChunkSelection, Fault> {
     if filter.is_empty() {
-        return Ok(Within::Everything);
+        return Ok(ChunkSelection::All);
     }
     let limit = i64::try_from(rows_max.saturating_add(1)).unwrap_or(i64::MAX);
     let ids: Vec<i64> = match filter.shortest_list() {
@@ -276,7 +276,7 @@ pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Res
         None if filter.is_of_files() => return within_files(tx, filter, rows_max).await,
         // Do not list if the result is almost certainly too long.
         _ if estimated_matches(tx, filter).await? > rows_max.saturating_mul(ESTIMATE_FACTOR) => {
-            return Ok(Within::Where(filter.clone()));
+            return Ok(ChunkSelection::Matching(filter.clone()));
         }
         _ => {
             let condition = Condition::new(filter, tx, 2);
@@ -286,16 +286,16 @@ pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Res
         }
     };
     if ids.len() > rows_max {
-        return Ok(Within::Where(filter.clone()));
+        return Ok(ChunkSelection::Matching(filter.clone()));
     }
-    Ok(Within::These(ids))
+    Ok(ChunkSelection::Listed(ids))
 }
 
 /// Most files to list. More are a large part of a project, so it is faster to test each candidate.
 const FILES_MAX: usize = 20_000;
 
-/// As [`within`], for a filter whose tests are all about files, whose rows contain their numbers of chunks.
-async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
+/// As [`select_chunks`], for a filter whose tests are all about files, whose rows contain their numbers of chunks.
+async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<ChunkSelection, Fault> {
     let condition = Condition::new(filter, tx, 2);
     let text = format!(
         "SELECT f.id, f.chunks FROM {} f WHERE f.chunks > 0 AND {} LIMIT $1",
@@ -305,7 +305,7 @@ async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> R
     let limit = i64::try_from(FILES_MAX + 1).unwrap_or(i64::MAX);
     let rows = tx.tx.all(condition.bind(sql(text).bind(limit))).await?;
     if rows.len() > FILES_MAX {
-        return Ok(Within::Where(filter.clone()));
+        return Ok(ChunkSelection::Matching(filter.clone()));
     }
     let (mut ids, mut chunks) = (Vec::with_capacity(rows.len()), 0);
     for row in rows {
@@ -313,11 +313,11 @@ async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> R
         chunks += u64::from(row.try_get::<i32>("chunks")?.unsigned_abs());
     }
     if chunks > rows_max as u64 {
-        return Ok(Within::Where(Test::Files { ids, chunks }.into()));
+        return Ok(ChunkSelection::Matching(Test::Files { ids, chunks }.into()));
     }
     let text = format!("SELECT chunk_id FROM {} WHERE file_id = ANY($1)", tx.table("facts"));
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(ids)).await?;
-    Ok(Within::These(ids))
+    Ok(ChunkSelection::Listed(ids))
 }
 
 /// Factor by which the planner's estimate may be too high.
@@ -334,12 +334,12 @@ async fn estimated_matches(tx: &mut ProjectTx, filter: &Filter) -> Result<usize,
 }
 
 /// The first chunks of a scope, ordered by repository, path and line, and their total number.
-pub async fn listed(tx: &mut ProjectTx, within: &Within, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
+pub async fn listed(tx: &mut ProjectTx, selection: &ChunkSelection, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
     let these;
-    let filter = match within {
-        Within::Everything => &Filter::EVERYTHING,
-        Within::Where(filter) => filter,
-        Within::These(ids) => {
+    let filter = match selection {
+        ChunkSelection::All => &Filter::EVERYTHING,
+        ChunkSelection::Matching(filter) => filter,
+        ChunkSelection::Listed(ids) => {
             these = ids;
             let text = format!(
                 "SELECT k.chunk_id, count(*) OVER () AS total \

@@ -14,7 +14,7 @@ pub struct Fence(pub i64);
 /// State of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexState {
-    /// Number of publications.
+    /// How often a run published its changes: see [`publish`].
     pub generation: i64,
     /// Searchable chunks, as last published.
     pub chunks: i64,
@@ -65,24 +65,24 @@ pub(super) fn decode(row: &Row) -> Result<IndexState, Fault> {
     })
 }
 
-/// Acquires the fence; from the commit on, writes with earlier tokens fail.
+/// Makes `fence` the valid token; from the commit on, writes with earlier tokens fail.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` if a later token has already acquired it.
+/// `ILLEGAL_STATE` if a later token is valid already.
 pub async fn acquire_fence(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
     let text = format!("UPDATE {} SET fence = $1 WHERE id = 1 AND fence <= $1", tx.table("index_state"));
     let rows = tx.execute(sql(text).bind(fence.0)).await?;
-    require_held(rows)
+    require_one_row(rows)
 }
 
-/// Checks that the token still holds the fence, and locks the fence until this transaction ends.
+/// Checks that `fence` is still the valid token, and locks it until this transaction ends.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when a later claim took over.
 pub(crate) async fn check_fence(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
     let text = format!("UPDATE {} SET fence = $1 WHERE id = 1 AND fence = $1", tx.table("index_state"));
     let rows = tx.execute(sql(text).bind(fence.0)).await?;
-    require_held(rows)
+    require_one_row(rows)
 }
 
 /// Reserves `count` consecutive ids and returns the first. Also checks the fence.
@@ -97,7 +97,7 @@ pub async fn reserve_ids(tx: &mut ProjectTx, fence: Fence, count: i64) -> Result
     );
     match tx.tx.first(sql(text).bind(fence.0).bind(count)).await? {
         Some(row) => row.try_get("first_id"),
-        None => Err(lost()),
+        None => Err(fence_lost()),
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn embedded_to(tx: &mut ProjectTx) -> Result<(i64, i64), Fault>
 /// As [`check_fence`].
 pub(super) async fn set_embedded_to(tx: &mut ProjectTx, fence: Fence, last: i64) -> Result<(), Fault> {
     let text = format!("UPDATE {} SET embedded_to = $2 WHERE id = 1 AND fence = $1", tx.table("index_state"));
-    require_held(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
+    require_one_row(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
 }
 
 /// Records that `chunks` were added or removed, so that the index has to be published again.
@@ -144,12 +144,12 @@ pub async fn publish(tx: &mut ProjectTx, fence: Fence) -> Result<IndexState, Fau
         state = tx.table("index_state"),
         files = tx.table("files"),
     );
-    require_held(tx.execute(sql(text).bind(fence.0)).await?)?;
+    require_one_row(tx.execute(sql(text).bind(fence.0)).await?)?;
     read(tx).await
 }
 
 /// Invalidates every fence token issued so far.
-pub(crate) async fn end_writers(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+pub(crate) async fn invalidate_fence_tokens(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET fence = nextval('pairofcleats.fences') WHERE id = 1",
         schema.table("index_state")
@@ -168,11 +168,14 @@ pub(crate) async fn forget_vectors(control: &mut ControlTx, schema: &SchemaName)
     Ok(())
 }
 
-fn require_held(rows: u64) -> Result<(), Fault> {
-    if rows == 1 { Ok(()) } else { Err(lost()) }
+fn require_one_row(updated: u64) -> Result<(), Fault> {
+    if updated == 1 { Ok(()) } else { Err(fence_lost()) }
 }
 
-fn lost() -> Fault {
-    Fault::new(ErrorCode::IllegalState, "Another run took over this project's index.")
-        .with_hint("The other run continues the work; `index_status` shows its progress.")
+fn fence_lost() -> Fault {
+    Fault::new(
+        ErrorCode::IllegalState,
+        "This run may no longer write: another job or a change of the project took over.",
+    )
+    .with_hint("`index_status` shows what runs now; index again if nothing does.")
 }

@@ -6,7 +6,7 @@
 use pgvector::SparseVector;
 
 use super::condition::Condition;
-use super::filter::Within;
+use super::filter::ChunkSelection;
 use super::index_state::{self, Fence};
 use super::sizes::{self, RowUsage};
 use crate::postgres::sql;
@@ -70,25 +70,25 @@ impl LexicalSource {
 /// The chunks with the best scores among those that contain a term of `query.keep`, best first; ties are ordered by id.
 pub async fn candidates(
     tx: &mut ProjectTx,
-    words: LexicalSource,
-    within: &Within,
+    source: LexicalSource,
+    selection: &ChunkSelection,
     query: &LexicalQuery,
     limit: i64,
 ) -> Result<Vec<LexicalHit>, Fault> {
-    let lexical = tx.table(words.table());
+    let lexical = tx.table(source.table());
     let vector = sparse(&query.terms, &query.weights);
     let select = format!("SELECT l.chunk_id, l.file_id, l.weights <#> $1 AS distance FROM {lexical} l");
     let order = "ORDER BY distance, l.chunk_id LIMIT $3";
-    let rows = match within {
-        Within::Everything => {
+    let rows = match selection {
+        ChunkSelection::All => {
             let text = format!("{select} WHERE l.terms && $2 {order}");
             tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit)).await?
         }
-        Within::These(ids) => {
+        ChunkSelection::Listed(ids) => {
             let text = format!("{select} WHERE l.terms && $2 AND l.chunk_id = ANY($4) {order}");
             tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(ids)).await?
         }
-        Within::Where(filter) => match filter.files() {
+        ChunkSelection::Matching(filter) => match filter.files() {
             Some((files, _)) => {
                 let text = format!("{select} WHERE l.terms && $2 AND l.file_id = ANY($4) {order}");
                 tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(files)).await?
@@ -188,7 +188,7 @@ pub async fn ensure_terms_index(
         return Ok(false);
     }
     store
-        .room()
+        .disk_space()
         .require(sizes::table_bytes(&mut tx, &["lexical", "facts", "comments", "names"]).await?)
         .await?;
     tx.lift_timeout().await?;

@@ -210,7 +210,7 @@ pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<(i64
 
 /// A chunk that has a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct ChunkWithFact {
     /// Id of the fact.
     pub id: i64,
     /// The chunk's repository.
@@ -227,7 +227,7 @@ pub struct Holder {
 
 /// For each pair of a fact and a repository, the chunks of the repository that have the fact; sorted by fact and path, at most
 /// `limit` for each pair.
-pub async fn holders(tx: &mut ProjectTx, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<Holder>, Fault> {
+pub async fn chunks_with_facts(tx: &mut ProjectTx, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<ChunkWithFact>, Fault> {
     let text = format!(
         "SELECT w.id, w.repository_id, c.id AS chunk_id, c.name, f.path, c.detail \
          FROM unnest($1::int8[], $2::int8[]) AS w (id, repository_id) \
@@ -244,7 +244,7 @@ pub async fn holders(tx: &mut ProjectTx, wanted: &[(i64, i64)], limit: i64) -> R
     let rows = tx.tx.all(sql(text).bind(ids).bind(repositories).bind(limit)).await?;
     rows.iter()
         .map(|row| {
-            Ok(Holder {
+            Ok(ChunkWithFact {
                 id: row.try_get("id")?,
                 repository_id: row.try_get("repository_id")?,
                 chunk_id: row.try_get("chunk_id")?,

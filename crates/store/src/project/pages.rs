@@ -5,7 +5,7 @@ use pgvector::{HalfVector, SparseVector};
 
 use super::definitions;
 use super::history::FileFacts;
-use crate::portable::Stamp;
+use crate::portable::FileStamp;
 use crate::portable::rows::{ChunkOut, CommentOut, FileOut, Page, VectorOut};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
@@ -13,7 +13,7 @@ use contract::Fault;
 
 /// The part of a project to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct ProjectPart {
     /// Only this repository; `None`: all.
     pub repository_id: Option<i64>,
     /// Only files of these modes.
@@ -23,7 +23,7 @@ pub struct Part {
 }
 
 /// The stamps of all files in the part, sorted by id; they show whether a file was indexed again.
-pub async fn stamps(tx: &mut ProjectTx, part: &Part) -> Result<Vec<Stamp>, Fault> {
+pub async fn stamps(tx: &mut ProjectTx, part: &ProjectPart) -> Result<Vec<FileStamp>, Fault> {
     let commented = format!("AND EXISTS (SELECT 1 FROM {} m WHERE m.chunk_id = c.id)", tx.table("comments"));
     let text = format!(
         "SELECT f.id AS file_id, coalesce(min(c.id), 0) AS first_chunk, count(c.id) AS chunks \
@@ -39,7 +39,7 @@ pub async fn stamps(tx: &mut ProjectTx, part: &Part) -> Result<Vec<Stamp>, Fault
     let rows = tx.tx.all(sql(text).bind(part.repository_id).bind(&part.modes)).await?;
     rows.iter()
         .map(|row| {
-            Ok(Stamp {
+            Ok(FileStamp {
                 file_id: row.try_get("file_id")?,
                 first_chunk: row.try_get("first_chunk")?,
                 chunks: row.try_get("chunks")?,
@@ -49,7 +49,7 @@ pub async fn stamps(tx: &mut ProjectTx, part: &Part) -> Result<Vec<Stamp>, Fault
 }
 
 /// Files with all rows of their chunks.
-pub async fn page(tx: &mut ProjectTx, part: &Part, file_ids: &[i64]) -> Result<Page, Fault> {
+pub async fn page(tx: &mut ProjectTx, part: &ProjectPart, file_ids: &[i64]) -> Result<Page, Fault> {
     let files = files(tx, file_ids).await?;
     let commented = format!("AND EXISTS (SELECT 1 FROM {} m WHERE m.chunk_id = c.id)", tx.table("comments"));
     let text = format!(
@@ -131,7 +131,7 @@ pub async fn vectors(tx: &mut ProjectTx, hashes: &[&[u8]]) -> Result<Vec<VectorO
         .collect()
 }
 
-/// Facts after the id `after`, sorted by id: id, field, value, folded value.
+/// Names of facts after the id `after`, sorted by id: id, field, value, folded value.
 pub async fn names(
     tx: &mut ProjectTx,
     after: i64,
@@ -204,7 +204,7 @@ fn chunk(row: &Row) -> Result<ChunkOut, Fault> {
             row.try_get("continues")?,
         ],
         facts: row.try_get("facts")?,
-        words: weights.as_ref().map(words).unwrap_or_default(),
+        term_weights: weights.as_ref().map(term_weights).unwrap_or_default(),
     })
 }
 
@@ -214,10 +214,10 @@ fn comment(row: &Row) -> Result<CommentOut, Fault> {
         chunk_id: row.try_get("chunk_id")?,
         lines: (row.try_get("start_line")?, row.try_get("end_line")?),
         content: row.try_get("content")?,
-        words: words(&weights),
+        term_weights: term_weights(&weights),
     })
 }
 
-fn words(weights: &SparseVector) -> Vec<(i32, f32)> {
+fn term_weights(weights: &SparseVector) -> Vec<(i32, f32)> {
     weights.indices().iter().copied().zip(weights.values().iter().copied()).collect()
 }

@@ -4,7 +4,7 @@ use crate::postgres::Row;
 use pgvector::HalfVector;
 
 use super::condition::Condition;
-use super::filter::{Filter, Within, chunks_with_facts};
+use super::filter::{Filter, ChunkSelection, chunks_with_facts};
 use super::index_state::{self, Fence};
 use super::sizes::{self, RowUsage};
 use crate::postgres::sql;
@@ -253,7 +253,10 @@ pub async fn ensure_hnsw(
         return Ok(false);
     }
     // The index contains a copy of every vector, and its links.
-    store.room().require(sizes::table_bytes(&mut tx, &["vectors"]).await?.saturating_mul(3) / 2).await?;
+    store
+        .disk_space()
+        .require(sizes::table_bytes(&mut tx, &["vectors"]).await?.saturating_mul(3) / 2)
+        .await?;
     tx.lift_timeout().await?;
     tx.execute(sql(format!("SET LOCAL maintenance_work_mem = '{maintenance_work_mem_mb}MB'"))).await?;
     let vectors = tx.table("vectors");
@@ -274,7 +277,7 @@ pub async fn ensure_hnsw(
 /// so that a smaller `limit` returns a prefix of the result for a larger one.
 pub async fn candidates_exact(
     tx: &mut ProjectTx,
-    within: &Within,
+    selection: &ChunkSelection,
     query_vector: &[f32],
     limit: i64,
 ) -> Result<Vec<VectorHit>, Fault> {
@@ -282,8 +285,8 @@ pub async fn candidates_exact(
     let query_vector = HalfVector::from_f32_slice(query_vector);
     let compared = "(v.embedding <#> $1) + 0 AS distance";
     // `+ 0` keeps the planner from using the HNSW index.
-    let rows = match within {
-        Within::Everything => {
+    let rows = match selection {
+        ChunkSelection::All => {
             let text = format!(
                 "WITH nearest AS MATERIALIZED (SELECT v.hash, {compared} FROM {vectors} v ORDER BY distance, \
                    v.hash LIMIT $2) \
@@ -293,7 +296,7 @@ pub async fn candidates_exact(
             );
             tx.tx.all(sql(text).bind(query_vector).bind(limit)).await?
         }
-        Within::These(ids) => {
+        ChunkSelection::Listed(ids) => {
             let text = format!(
                 "SELECT k.chunk_id, k.file_id, {compared} \
                  FROM {facts} k JOIN {vectors} v ON v.hash = k.content_hash \
@@ -303,7 +306,7 @@ pub async fn candidates_exact(
             );
             tx.tx.all(sql(text).bind(query_vector).bind(limit).bind(ids)).await?
         }
-        Within::Where(filter) => {
+        ChunkSelection::Matching(filter) => {
             let condition = Condition::new(filter, tx, 3);
             let (from, condition_text) = match filter.files() {
                 Some(_) => (format!("{} k", tx.table("facts")), "k.file_id = ANY($3)"),
@@ -324,15 +327,15 @@ pub async fn candidates_exact(
 /// for few matches [`candidates_exact`] is faster and exact. Falls back to it if the index yields fewer than `limit`.
 pub async fn candidates_hnsw(
     tx: &mut ProjectTx,
-    within: &Within,
+    selection: &ChunkSelection,
     query_vector: &[f32],
     limit: i64,
     ef_search: u32,
 ) -> Result<Vec<VectorHit>, Fault> {
-    let filter = match within {
-        Within::Everything => &Filter::EVERYTHING,
-        Within::Where(filter) => filter,
-        Within::These(_) => return candidates_exact(tx, within, query_vector, limit).await,
+    let filter = match selection {
+        ChunkSelection::All => &Filter::EVERYTHING,
+        ChunkSelection::Matching(filter) => filter,
+        ChunkSelection::Listed(_) => return candidates_exact(tx, selection, query_vector, limit).await,
     };
     let ef_search = ef_search.clamp(*EF_SEARCH.start(), *EF_SEARCH.end());
     let settings =
@@ -376,7 +379,7 @@ pub async fn candidates_hnsw(
     let rows = tx.tx.all(condition.bind(sql(text).bind(&nearest).bind(limit))).await?;
     if rows.len() < usize::try_from(limit).unwrap_or(0) {
         // The scan stopped at `hnsw.max_scan_tuples`, because the matches are far from the query.
-        return candidates_exact(tx, within, query_vector, limit).await;
+        return candidates_exact(tx, selection, query_vector, limit).await;
     }
     rows.iter().map(hit).collect()
 }

@@ -1,71 +1,75 @@
-//! Where the issuer's keys are: configured, or told by the issuer's own metadata (RFC 8414, OpenID Connect
+//! Finds the address of the issuer's keys: from the settings, or from the issuer's metadata (RFC 8414, OpenID Connect
 //! Discovery).
 
 use serde::Deserialize;
 
-use platform::outbound::{Outbound, Problem, Url, private_url};
+use platform::outbound::{HttpClient, HttpError, Url, https_or_loopback_url};
 
 const METADATA_BYTES_MAX: usize = 262_144;
 
-/// Where the address of the keys comes from.
-pub(super) enum Source {
-    /// The operator named it.
+/// The source of the address of the keys.
+pub(super) enum KeysUrlSource {
+    /// The settings contain the address.
     Configured(Url),
-    /// One of these addresses tells it.
+    /// The metadata at one of these addresses contains it.
     Metadata { issuer: String, addresses: Vec<Url> },
 }
 
-/// What we read of the metadata.
+/// The fields of the metadata that are read.
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
     jwks_uri: String,
 }
 
-impl Source {
-    /// Checks the configured addresses; asks nobody.
-    pub(super) fn new(issuer: &str, keys_url: Option<&str>) -> Result<Self, Problem> {
-        let url = private_url(issuer)?;
+impl KeysUrlSource {
+    /// Checks the configured addresses; sends no request.
+    pub(super) fn new(issuer: &str, keys_url: Option<&str>) -> Result<Self, HttpError> {
+        let url = https_or_loopback_url(issuer)?;
         Ok(match keys_url {
-            Some(keys_url) => Self::Configured(private_url(keys_url)?),
-            None => Self::Metadata { issuer: issuer.to_owned(), addresses: addresses(&url) },
+            Some(keys_url) => Self::Configured(https_or_loopback_url(keys_url)?),
+            None => Self::Metadata { issuer: issuer.to_owned(), addresses: metadata_addresses(&url) },
         })
     }
 
-    /// Where the keys are.
+    /// The address of the keys.
     ///
     /// # Errors
-    /// What each of the addresses answered, if none told it.
-    pub(super) async fn keys_url(&self, outbound: &Outbound) -> Result<Url, Problem> {
+    /// The problem with each address, if none has valid metadata.
+    pub(super) async fn keys_url(&self, outbound: &HttpClient) -> Result<Url, HttpError> {
         let (issuer, addresses) = match self {
             Self::Configured(url) => return Ok(url.clone()),
             Self::Metadata { issuer, addresses } => (issuer, addresses),
         };
         let mut problems = Vec::new();
         for address in addresses {
-            match told_by(outbound, issuer, address).await {
+            match keys_url_from_metadata(outbound, issuer, address).await {
                 Ok(url) => return Ok(url),
                 Err(problem) => problems.push(format!("{}: {problem}", address.path())),
             }
         }
-        Err(Problem::Malformed(format!("no metadata of the issuer ({})", problems.join("; "))))
+        Err(HttpError::Malformed(format!("no metadata of the issuer ({})", problems.join("; "))))
     }
 }
 
-async fn told_by(outbound: &Outbound, issuer: &str, address: &Url) -> Result<Url, Problem> {
+async fn keys_url_from_metadata(
+    outbound: &HttpClient,
+    issuer: &str,
+    address: &Url,
+) -> Result<Url, HttpError> {
     let answer = outbound.get_json(address, METADATA_BYTES_MAX).await?;
     let metadata: Metadata =
-        serde_json::from_value(answer).map_err(|error| Problem::Malformed(error.to_string()))?;
-    // Metadata of somebody else would bring somebody else's keys (RFC 8414 §3.3).
+        serde_json::from_value(answer).map_err(|error| HttpError::Malformed(error.to_string()))?;
+    // Metadata of another issuer would lead to the keys of that issuer (RFC 8414 §3.3).
     if metadata.issuer != issuer {
-        return Err(Problem::Malformed("its `issuer` is not oauth.issuer".to_owned()));
+        return Err(HttpError::Malformed("its `issuer` is not oauth.issuer".to_owned()));
     }
-    private_url(&metadata.jwks_uri)
+    https_or_loopback_url(&metadata.jwks_uri)
 }
 
-/// Where metadata may be, in the order MCP names: the issuer's path goes behind the well-known one, but for
-/// OpenID Connect's older rule, which has it before.
-fn addresses(issuer: &Url) -> Vec<Url> {
+/// The possible addresses of metadata, in the order that MCP requires: the issuer's path is appended to the well-known
+/// path, or, by an older rule of OpenID Connect, precedes it.
+fn metadata_addresses(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut paths = vec![
         format!("/.well-known/oauth-authorization-server{path}"),
@@ -73,12 +77,12 @@ fn addresses(issuer: &Url) -> Vec<Url> {
         format!("{path}/.well-known/openid-configuration"),
     ];
     paths.dedup();
-    let at = |path: String| {
+    let with_path = |path: String| {
         let mut url = issuer.clone();
         url.set_path(&path);
         url
     };
-    paths.into_iter().map(at).collect()
+    paths.into_iter().map(with_path).collect()
 }
 
 #[cfg(test)]
@@ -86,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_of_the_issuer_is_inserted() {
-        let of = |issuer: &str| -> Vec<String> {
-            addresses(&Url::parse(issuer).unwrap()).iter().map(Url::to_string).collect()
+    fn metadata_addresses_contain_the_path_of_the_issuer() {
+        let addresses = |issuer: &str| -> Vec<String> {
+            metadata_addresses(&Url::parse(issuer).unwrap()).iter().map(Url::to_string).collect()
         };
         for issuer in ["https://id.example.com", "https://id.example.com/"] {
             assert_eq!(
-                of(issuer),
+                addresses(issuer),
                 [
                     "https://id.example.com/.well-known/oauth-authorization-server",
                     "https://id.example.com/.well-known/openid-configuration",
@@ -100,7 +104,7 @@ mod tests {
             );
         }
         assert_eq!(
-            of("https://id.example.com:8443/realms/team"),
+            addresses("https://id.example.com:8443/realms/team"),
             [
                 "https://id.example.com:8443/.well-known/oauth-authorization-server/realms/team",
                 "https://id.example.com:8443/.well-known/openid-configuration/realms/team",

@@ -1,4 +1,4 @@
-//! What fuzzing drives here: a bearer's token, an issuer's key, and claims; without any network.
+//! Fuzz target: bearer tokens, issuers' keys and claims, without network access.
 
 use std::sync::LazyLock;
 
@@ -7,24 +7,24 @@ use jsonwebtoken::{DecodingKey, Validation, decode};
 use serde_json::{Map, Value};
 
 use super::claims::principal;
-use super::{REQUIRED, header, keys};
+use super::{REQUIRED_CLAIMS, accepted_header, keys};
 use crate::Projects;
 
 const ISSUER: &str = "https://id.example.com";
 
-/// Keys as an issuer publishes them. What they belong to is not known here, so that nothing is ever signed with them.
-const KEYS: [&str; 2] = [
+/// Published keys of an issuer. Their private keys are unknown, so no input has a valid signature.
+const JWKS: [&str; 2] = [
     r#"{"kty":"EC","crv":"P-256","kid":"e","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}"#,
     r#"{"kty":"OKP","crv":"Ed25519","kid":"o","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#,
 ];
 
-static KNOWN: LazyLock<Vec<DecodingKey>> = LazyLock::new(|| {
-    let keys = KEYS.iter().filter_map(|text| serde_json::from_str::<Jwk>(text).ok());
+static KEYS: LazyLock<Vec<DecodingKey>> = LazyLock::new(|| {
+    let keys = JWKS.iter().filter_map(|text| serde_json::from_str::<Jwk>(text).ok());
     keys.filter_map(|jwk| DecodingKey::from_jwk(&jwk).ok()).collect()
 });
 
-/// Tokens, claims and keys to begin with.
-pub fn tokens() -> Vec<Vec<u8>> {
+/// Seeds: tokens, claims and keys.
+pub fn token_seeds() -> Vec<Vec<u8>> {
     let header = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImUiLCJ0eXAiOiJhdCtqd3QifQ";
     let claims =
         "eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUuY29tIiwic3ViIjoidSIsImF1ZCI6ImEiLCJleHAiOjk5OTk5OTk5OTl9";
@@ -40,29 +40,29 @@ pub fn tokens() -> Vec<Vec<u8>> {
             .to_owned(),
         rsa,
     ];
-    seeds.extend(KEYS.map(str::to_owned));
+    seeds.extend(JWKS.map(str::to_owned));
     seeds.into_iter().map(String::into_bytes).collect()
 }
 
-/// A token: nobody's signature is believed. Claims: what they name is readable. A key: it is usable or passed over.
-pub fn token(data: &[u8]) {
+/// Checks that no token is accepted, that principals built from claims are well-formed, and that any key can be parsed.
+pub fn fuzz_token(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    if let Ok(header) = header(&text) {
-        for key in KNOWN.iter() {
+    if let Ok(header) = accepted_header(&text) {
+        for key in KEYS.iter() {
             let mut validation = Validation::new(header.alg);
-            validation.set_required_spec_claims(&REQUIRED);
+            validation.set_required_spec_claims(&REQUIRED_CLAIMS);
             validation.set_audience(&["a"]);
-            let believed = decode::<Map<String, Value>>(text.as_bytes(), key, &validation);
-            assert!(believed.is_err(), "a token that nobody signed is believed");
+            let decoded = decode::<Map<String, Value>>(text.as_bytes(), key, &validation);
+            assert!(decoded.is_err(), "a token without a valid signature was accepted");
         }
     }
     let Ok(value) = serde_json::from_str::<Value>(&text) else { return };
-    drop(keys::usable(&value));
+    drop(keys::signature_key(&value));
     let Some(claims) = value.as_object() else { return };
     if let Ok(principal) = principal(claims, ISSUER, "projects", "scope") {
         assert!(!principal.is_local && !principal.name.contains(char::is_control), "{principal:?}");
         assert!(principal.id.starts_with("oauth:https://id.example.com#"), "{principal:?}");
-        let all = claims.get("projects").is_some_and(|claim| claim.to_string().contains('*'));
-        assert!(all || !matches!(principal.projects, Projects::All), "{principal:?}");
+        let names_all = claims.get("projects").is_some_and(|claim| claim.to_string().contains('*'));
+        assert!(names_all || !matches!(principal.projects, Projects::All), "{principal:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! The issuer's public keys (RFC 7517): fetched when a token needs them, kept for a while, never fetched as often
-//! as somebody would like who sends tokens with invented keys.
+//! The issuer's public keys (RFC 7517): fetched on demand and cached. The rate of fetches is limited, so that tokens
+//! with invented key ids cannot cause a request each.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -9,133 +9,134 @@ use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::denied::Denied;
-use super::discovery::Source;
+use super::discovery::KeysUrlSource;
+use super::token_error::TokenError;
 use contract::clock::Clock;
 use contract::config;
-use platform::outbound::{Outbound, Problem};
+use platform::outbound::{HttpClient, HttpError};
 
-/// Between fetches while a key is not found, or after one failed.
-const RETRY: Duration = Duration::from_secs(10);
-/// A set has a handful of keys; some carry certificate chains.
+/// Minimum time between fetches while a key is unknown or the last fetch failed.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+/// Maximum size of a key set. It has few keys, but some include certificate chains.
 const KEYS_BYTES_MAX: usize = 1_048_576;
-/// 2048 bits in base64url; shorter RSA keys are not allowed (RFC 7518 §3.3).
+/// Shortest RSA modulus: 2048 bits in base64url (RFC 7518 §3.3).
 const RSA_MODULUS_CHARS_MIN: usize = 342;
-/// 32 bytes in base64url.
+/// Length of an Ed25519 key: 32 bytes in base64url.
 const ED25519_CHARS: usize = 43;
 
 /// The keys of one issuer.
 pub(super) struct KeySet {
-    outbound: Outbound,
-    source: Source,
-    cache: Duration,
-    budget: Duration,
+    outbound: HttpClient,
+    source: KeysUrlSource,
+    cache_for: Duration,
+    fetch_timeout: Duration,
     clock: Arc<dyn Clock>,
-    known: RwLock<Known>,
-    /// Held by the one fetch at a time.
+    cached: RwLock<CachedKeys>,
+    /// Locked during a fetch, so that there is one at a time.
     fetching: Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedKeys {
     keys: Vec<PublicKey>,
     fetched_at: Option<Instant>,
-    /// Why the last fetch failed; the keys are then those of an earlier one.
+    /// Why the last fetch failed; `keys` are then those of an earlier fetch.
     problem: Option<String>,
 }
 
 pub(super) struct PublicKey {
     kid: String,
-    /// Those its type and its own `alg` admit.
+    /// The algorithms that its type and its `alg` allow.
     algorithms: Vec<Algorithm>,
     key: DecodingKey,
 }
 
 impl KeySet {
-    /// No keys yet.
+    /// Creates an empty set.
     pub(super) fn new(
         issuer: &str,
         settings: &config::Oauth,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, Problem> {
-        let budget = Duration::from_millis(settings.fetch_ms);
+    ) -> Result<Self, HttpError> {
+        let fetch_timeout = Duration::from_millis(settings.fetch_ms);
         Ok(Self {
-            outbound: Outbound::new(budget)?,
-            source: Source::new(issuer, settings.jwks_url.as_deref())?,
-            cache: Duration::from_millis(settings.jwks_cache_ms),
-            budget,
+            outbound: HttpClient::new(fetch_timeout)?,
+            source: KeysUrlSource::new(issuer, settings.jwks_url.as_deref())?,
+            cache_for: Duration::from_millis(settings.jwks_cache_ms),
+            fetch_timeout,
             clock,
-            known: RwLock::default(),
+            cached: RwLock::default(),
             fetching: Mutex::new(()),
         })
     }
 
-    /// The key of that name, for that algorithm.
+    /// Finds the key with the id `kid` for `algorithm`. Fetches the keys if needed.
     pub(super) async fn find(
         self: &Arc<Self>,
         kid: &str,
         algorithm: Algorithm,
-    ) -> Result<DecodingKey, Denied> {
+    ) -> Result<DecodingKey, TokenError> {
         if self.is_due(kid) {
             let (keys, kid) = (Arc::clone(self), kid.to_owned());
-            // In a task of its own: a client that leaves neither stops what others wait for nor repeats it.
+            // In a task of its own, so that a client that disconnects does not stop a fetch for which others wait.
             let fetch = tokio::spawn(async move { keys.fetch_if_due(&kid).await });
-            fetch.await.map_err(|error| Denied::KeysUnavailable(error.to_string()))?;
+            fetch.await.map_err(|error| TokenError::KeysUnavailable(error.to_string()))?;
         }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let mut named = known.keys.iter().filter(|key| key.kid == kid).peekable();
-        match (named.peek(), &known.problem) {
-            (None, Some(problem)) => Err(Denied::KeysUnavailable(problem.clone())),
-            (None, None) => Err(Denied::UnknownKey),
-            (Some(_), _) => named
+        let cached = self.cached.read().unwrap_or_else(PoisonError::into_inner);
+        let mut candidates = cached.keys.iter().filter(|key| key.kid == kid).peekable();
+        match (candidates.peek(), &cached.problem) {
+            (None, Some(problem)) => Err(TokenError::KeysUnavailable(problem.clone())),
+            (None, None) => Err(TokenError::UnknownKey),
+            (Some(_), _) => candidates
                 .find(|key| key.algorithms.contains(&algorithm))
                 .map(|key| key.key.clone())
-                .ok_or(Denied::UnfitKey),
+                .ok_or(TokenError::KeyMismatch),
         }
     }
 
-    /// Whether a fetch might help: what is known is old, or lacks the key and was not fetched just now.
+    /// Whether to fetch the keys: the cached ones are outdated, or lack this key and were not fetched just now.
     fn is_due(&self, kid: &str) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(fetched_at) = known.fetched_at else {
+        let cached = self.cached.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(fetched_at) = cached.fetched_at else {
             return true;
         };
-        let is_good = known.problem.is_none() && known.keys.iter().any(|key| key.kid == kid);
-        let patience = if is_good { self.cache } else { RETRY.min(self.cache) };
-        self.clock.instant().duration_since(fetched_at) >= patience
+        let has_key = cached.problem.is_none() && cached.keys.iter().any(|key| key.kid == kid);
+        let interval = if has_key { self.cache_for } else { RETRY_INTERVAL.min(self.cache_for) };
+        self.clock.instant().duration_since(fetched_at) >= interval
     }
 
     async fn fetch_if_due(&self, kid: &str) {
-        let _turn = self.fetching.lock().await;
+        let _guard = self.fetching.lock().await;
         if !self.is_due(kid) {
             return;
         }
-        let fetched = tokio::time::timeout(self.budget, self.fetch());
-        let fetched = fetched.await.unwrap_or_else(|_| Err(Problem::Unreachable("it took too long".into())));
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.fetched_at = Some(self.clock.instant());
-        known.problem = None;
+        let fetched = tokio::time::timeout(self.fetch_timeout, self.fetch());
+        let fetched =
+            fetched.await.unwrap_or_else(|_| Err(HttpError::Unreachable("it took too long".into())));
+        let mut cached = self.cached.write().unwrap_or_else(PoisonError::into_inner);
+        cached.fetched_at = Some(self.clock.instant());
+        cached.problem = None;
         match fetched {
-            Ok(keys) => known.keys = keys,
+            Ok(keys) => cached.keys = keys,
             Err(problem) => {
                 tracing::warn!("the keys of oauth.issuer could not be fetched: {problem}");
-                known.problem = Some(problem.to_string());
+                cached.problem = Some(problem.to_string());
             }
         }
     }
 
-    async fn fetch(&self) -> Result<Vec<PublicKey>, Problem> {
+    async fn fetch(&self) -> Result<Vec<PublicKey>, HttpError> {
         let url = self.source.keys_url(&self.outbound).await?;
         let answer = self.outbound.get_json(&url, KEYS_BYTES_MAX).await?;
         let keys = answer.get("keys").and_then(Value::as_array);
-        let keys = keys.ok_or_else(|| Problem::Malformed("no array `keys`".to_owned()))?;
-        Ok(keys.iter().filter_map(usable).collect())
+        let keys = keys.ok_or_else(|| HttpError::Malformed("the array `keys` is missing".to_owned()))?;
+        Ok(keys.iter().filter_map(signature_key).collect())
     }
 }
 
-/// A key that signatures can be checked with. Others may stand in the set, for other uses and readers; they are
-/// passed over (RFC 7517 §5), among them every shared secret.
-pub(super) fn usable(value: &Value) -> Option<PublicKey> {
+/// Parses a key that can verify signatures; `None` for all others, such as shared secrets, which are ignored (RFC 7517
+/// §5).
+pub(super) fn signature_key(value: &Value) -> Option<PublicKey> {
     let jwk: Jwk = serde_json::from_value(value.clone()).ok()?;
     if !matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature)) {
         return None;

@@ -1,16 +1,16 @@
-//! Access tokens of an OAuth 2.1 authorization server that the operator trusts: from a bearer token to a
-//! [`Principal`], without asking anybody for each call.
+//! Verifies access tokens of an OAuth 2.1 authorization server and converts them to [`Principal`]s, without a request
+//! per call.
 //!
-//! A token's way: [`TokenVerifier::verify`] reads its header, `keys` finds the issuer's key (which `discovery`
-//! says where to get), the signature and the standard claims are checked, `claims` makes the principal.
+//! [`TokenVerifier::verify`] decodes the header, gets the issuer's key from `keys` (`discovery` finds their address),
+//! checks the signature and the standard claims, and lets `claims` build the principal.
 
 mod claims;
-mod denied;
 mod discovery;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing;
 mod keys;
 mod resource;
+mod token_error;
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ use contract::clock::Clock;
 use contract::config;
 use contract::{ErrorCode, Fault};
 
-pub use denied::Denied;
 pub use resource::{ResourceMetadata, protected_resource_metadata};
+pub use token_error::TokenError;
 
-/// Longer texts are no tokens of ours; servers cap headers near this anyway.
+/// Longest token, in bytes: about the header limit of common servers.
 const TOKEN_BYTES_MAX: usize = 16_384;
-/// What an access token may say it is (RFC 9068 §4; older servers say JWT, or nothing).
-const TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
-/// Claims without which a token says too little.
-const REQUIRED: [&str; 4] = ["iss", "aud", "exp", "sub"];
+/// Accepted values of `typ` (RFC 9068 §4). Older servers send `JWT`, or omit it.
+const TOKEN_TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
+/// Claims that every token must have.
+const REQUIRED_CLAIMS: [&str; 4] = ["iss", "aud", "exp", "sub"];
 
 /// Checks access tokens against one issuer.
 pub struct TokenVerifier {
@@ -44,19 +44,19 @@ pub struct TokenVerifier {
 }
 
 impl TokenVerifier {
-    /// None when no issuer is configured. Touches no network.
+    /// Creates a verifier; `None` if no issuer is configured. Sends no request.
     ///
     /// # Errors
-    /// `INVALID_INPUT` when the section `[oauth]` is incomplete, or an address in it is neither HTTPS nor on
-    /// this machine.
-    pub fn configured(settings: &config::Oauth, clock: Arc<dyn Clock>) -> Result<Option<Self>, Fault> {
+    /// `INVALID_INPUT` if the section `[oauth]` is incomplete, or if an address in it is neither HTTPS nor on this
+    /// machine.
+    pub fn from_settings(settings: &config::Oauth, clock: Arc<dyn Clock>) -> Result<Option<Self>, Fault> {
         let Some(issuer) = settings.issuer.clone() else {
             return Ok(None);
         };
         let Some(audience) = settings.audience.clone() else {
             return Err(Fault::new(ErrorCode::InvalidInput, "oauth.issuer is set without oauth.audience.")
                 .with_hint(
-                    "Set oauth.audience to the public URL of this server, which tokens must be meant for.",
+                    "Set oauth.audience to the public URL of this server, the audience of its tokens.",
                 ));
         };
         let keys = KeySet::new(&issuer, settings, clock).map_err(|problem| {
@@ -73,14 +73,13 @@ impl TokenVerifier {
         }))
     }
 
-    /// Who the bearer of `token` is.
+    /// Verifies `token` and returns its bearer.
     ///
     /// # Errors
-    /// [`Denied`] says why the token is not believed. Nothing of it is looked at before its signature is
-    /// checked, but for the algorithm and the key it names.
-    pub async fn verify(&self, token: &str) -> Result<Principal, Denied> {
-        let header = header(token)?;
-        let kid = header.kid.as_deref().ok_or(Denied::UnknownKey)?;
+    /// The reason to reject the token. Before the signature is verified, only the header is read.
+    pub async fn verify(&self, token: &str) -> Result<Principal, TokenError> {
+        let header = accepted_header(token)?;
+        let kid = header.kid.as_deref().ok_or(TokenError::UnknownKey)?;
         let key = self.keys.find(kid, header.alg).await?;
         let claims: Map<String, Value> = decode(token, &key, &self.validation(header.alg))?.claims;
         claims::principal(&claims, &self.issuer, &self.projects_claim, &self.scopes_claim)
@@ -88,7 +87,7 @@ impl TokenVerifier {
 
     fn validation(&self, algorithm: Algorithm) -> Validation {
         let mut validation = Validation::new(algorithm);
-        validation.set_required_spec_claims(&REQUIRED);
+        validation.set_required_spec_claims(&REQUIRED_CLAIMS);
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.audience]);
         validation.validate_nbf = true;
@@ -97,22 +96,22 @@ impl TokenVerifier {
     }
 }
 
-/// The header, if a token with it could be accepted at all.
-fn header(token: &str) -> Result<Header, Denied> {
+/// The header of a token, unless its algorithm, extensions or type exclude the token.
+fn accepted_header(token: &str) -> Result<Header, TokenError> {
     if token.len() > TOKEN_BYTES_MAX {
-        return Err(Denied::Malformed);
+        return Err(TokenError::Malformed);
     }
-    let header = decode_header(token).map_err(Denied::in_header)?;
-    // A shared secret would make this server able to issue tokens, and the issuer's public key a secret.
+    let header = decode_header(token).map_err(TokenError::from_header_error)?;
+    // With HMAC, an attacker could sign tokens with the issuer's public key as the shared secret.
     if header.alg.family() == AlgorithmFamily::Hmac {
-        return Err(Denied::Algorithm);
+        return Err(TokenError::Algorithm);
     }
-    // An extension that must be understood (RFC 7515 §4.1.11), and none is.
+    // No critical extension is supported (RFC 7515 §4.1.11).
     if header.crit.is_some() {
-        return Err(Denied::Malformed);
+        return Err(TokenError::Malformed);
     }
     match &header.typ {
-        Some(typ) if !TYPES.contains(&typ.to_ascii_lowercase().as_str()) => Err(Denied::Type),
+        Some(typ) if !TOKEN_TYPES.contains(&typ.to_ascii_lowercase().as_str()) => Err(TokenError::Type),
         _ => Ok(header),
     }
 }

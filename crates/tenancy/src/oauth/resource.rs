@@ -1,4 +1,4 @@
-//! What this server says about itself to OAuth clients (RFC 9728).
+//! The metadata of this server for OAuth clients (RFC 9728).
 
 use serde::Serialize;
 
@@ -8,17 +8,17 @@ use contract::config;
 /// The document at `/.well-known/oauth-protected-resource`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResourceMetadata {
-    /// What tokens must be meant for: `oauth.audience`.
+    /// The audience of tokens: `oauth.audience`.
     pub resource: String,
-    /// Who issues them: `oauth.issuer`.
+    /// The issuer of tokens: `oauth.issuer`.
     pub authorization_servers: Vec<String>,
-    /// The scopes there are.
+    /// All scopes.
     pub scopes_supported: Vec<Scope>,
-    /// Tokens come in the header only: addresses and forms end up in logs.
+    /// Tokens are accepted in the header only, because URLs and forms may be logged.
     pub bearer_methods_supported: Vec<&'static str>,
 }
 
-/// The document, where OAuth is configured.
+/// The metadata of this server; `None` if OAuth is not configured.
 #[must_use]
 pub fn protected_resource_metadata(settings: &config::Oauth) -> Option<ResourceMetadata> {
     Some(ResourceMetadata {

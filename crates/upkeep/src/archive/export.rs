@@ -11,12 +11,12 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::format::{
-    ArchivedModel, FORMAT, MANIFEST, Manifest, ModuleVersion, PIECES, TableEntry, entry_name,
+    ArchivedModel, FORMAT, MANIFEST, Manifest, ModuleVersion, PIECES_BUFFERED, TableEntry, entry_name,
 };
 use crate::disk::disk_fault;
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
+use platform::disk_space::DiskSpace;
 use platform::failpoints;
-use platform::room::Room;
 use platform::sha256;
 use platform::task::blocking;
 use store::transfer::Export;
@@ -25,7 +25,7 @@ use store::{Project, Store};
 /// Bytes between two checks of the free disk space.
 const DISK_CHECK_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What was exported.
+/// The size of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportReport {
@@ -42,8 +42,8 @@ pub struct ExportReport {
     pub bytes: u64,
 }
 
-/// Writes one snapshot of the project into `file`, which must not exist yet. `now` is the time that the manifest records,
-/// `on_table` is called with the name of each table. A failed export leaves no file.
+/// Writes one snapshot of the project into `file`, which must not exist. The manifest records `now` as the time of the
+/// export; `on_table` is called with the name of each table. A failed export leaves no file.
 ///
 /// # Errors
 /// `INVALID_REQUEST` when the file exists; `PERMISSION_DENIED` and `INTERNAL` for file system errors, `STORAGE_UNAVAILABLE` when
@@ -60,8 +60,8 @@ pub async fn export_project(
         return Err(Fault::new(ErrorCode::InvalidRequest, format!("{} already exists.", file.display()))
             .with_hint("Give the name of a new file."));
     }
-    let room = store.room().and("the archive", file);
-    room.require(0).await?;
+    let disk_space = store.disk_space().with_volume("the archive", file);
+    disk_space.require(0).await?;
     let partial = PartialFile::beside(file);
     let path = partial.0.clone();
     let mut zip = blocking(move || {
@@ -78,15 +78,15 @@ pub async fn export_project(
             }
             on_table(table);
             let (columns, rows) = export.describe(table).await?;
-            let (to, from) = mpsc::channel(PIECES);
+            let (sender, pieces) = mpsc::channel(PIECES_BUFFERED);
             let name = entry_name(module.name, table);
-            let disk_room = room.clone();
-            let writing = tokio::task::spawn_blocking(move || write_table(zip, &name, from, &disk_room));
-            let sent = export.send(table, &columns, &to).await;
-            drop(to);
+            let disk_space = disk_space.clone();
+            let writing = tokio::task::spawn_blocking(move || write_table(zip, &name, pieces, &disk_space));
+            let sent = export.send(table, &columns, &sender).await;
+            drop(sender);
             let written =
                 writing.await.map_err(|error| Fault::internal("The archive was not written.", error))?;
-            // Checked before `sent`: a failed writer closes the channel, which is why the sender failed.
+            // Checked before `sent`: a failed writer closes the channel, so its error is the cause of the sender's.
             let (writer, bytes, sha256) = written?;
             sent?;
             zip = writer;
@@ -134,7 +134,7 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        // After the rename it does not exist.
+        // The file no longer exists if it was renamed to the target.
         if let Err(error) = fs::remove_file(&self.0)
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -143,23 +143,23 @@ impl Drop for PartialFile {
     }
 }
 
-/// The writer, and bytes and sha256 of the written table.
+/// The archive's writer, and size and sha256 of the written table.
 type WrittenTable = (ZipWriter<File>, u64, String);
 
 fn write_table(
     mut zip: ZipWriter<File>,
     name: &str,
-    mut from: mpsc::Receiver<Vec<u8>>,
-    room: &Room,
+    mut pieces: mpsc::Receiver<Vec<u8>>,
+    disk_space: &DiskSpace,
 ) -> Result<WrittenTable, Fault> {
     let failed = |error| disk_fault("write the archive", error);
     let (mut hasher, mut checked_at) = (sha256::Hasher::default(), 0);
     zip.start_file(name, options()).map_err(|error| failed(error.into()))?;
-    while let Some(piece) = from.blocking_recv() {
+    while let Some(piece) = pieces.blocking_recv() {
         hasher.update(&piece);
         if hasher.bytes() - checked_at >= DISK_CHECK_BYTES {
             checked_at = hasher.bytes();
-            room.check()?;
+            disk_space.check()?;
         }
         zip.write_all(&piece).map_err(failed)?;
     }

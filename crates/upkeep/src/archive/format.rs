@@ -11,29 +11,29 @@ use store::transfer::{Column, Module};
 
 /// The version of the format.
 pub(super) const FORMAT: u32 = 1;
-/// The entry that describes the others.
+/// Name of the entry with the manifest.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// Longest manifest that is read; an export writes a few kilobytes.
+/// Largest manifest that is read; an export writes a few kilobytes.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 1_048_576;
-/// Most dimensions of pgvector's halfvec.
+/// The most dimensions of pgvector's `halfvec`.
 const DIMENSIONS_MAX: usize = 16_000;
-/// Bytes of one piece between reader and writer.
+/// Bytes that are passed at a time between an archive and the database.
 pub(super) const PIECE_BYTES: usize = 262_144;
-/// Pieces that wait between reader and writer.
-pub(super) const PIECES: usize = 8;
+/// Capacity of the channel between an archive and the database, in pieces.
+pub(super) const PIECES_BUFFERED: usize = 8;
 
 /// The manifest of an archive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Manifest {
     pub(super) format: u32,
-    /// The program that wrote it.
+    /// Name and version of the program that wrote the archive.
     pub(super) program: String,
     pub(super) project_id: String,
     pub(super) created_at: String,
     pub(super) model: ArchivedModel,
     pub(super) modules: Vec<ModuleVersion>,
-    /// In the order of import.
+    /// The tables in the order of import.
     pub(super) tables: Vec<TableEntry>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct ModuleVersion {
     pub(super) version: i32,
 }
 
-/// A table, and what its entry of the archive must be.
+/// A table and the size and hash of its entry in the archive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct TableEntry {
     pub(super) module: String,
@@ -98,7 +98,7 @@ impl ArchivedModel {
 }
 
 impl Manifest {
-    /// The modules; an error if one has another version than this program's.
+    /// Returns the modules; an error if format, module versions or tables differ from those of this program.
     pub(super) fn modules(&self) -> Result<Vec<Module>, Fault> {
         if self.format != FORMAT {
             return Err(other_version(format!("The archive has the format {}.", self.format)));
@@ -135,12 +135,12 @@ impl Manifest {
     }
 }
 
-/// Name of a table's entry.
+/// Returns the name of a table's entry.
 pub(super) fn entry_name(module: &str, table: &str) -> String {
     format!("{module}/{table}")
 }
 
-/// A reader that counts and hashes the bytes that it passes on.
+/// A reader that counts and hashes what is read through it.
 pub(super) struct HashingReader<R> {
     inner: R,
     hasher: Hasher,
@@ -151,7 +151,7 @@ impl<R> HashingReader<R> {
         Self { inner, hasher: Hasher::default() }
     }
 
-    /// The sha256 of what was read, hexadecimal, and its length in bytes.
+    /// Returns sha256 (hexadecimal) and number of the bytes that were read.
     pub(super) fn finish(self) -> (String, u64) {
         let bytes = self.hasher.bytes();
         (self.hasher.hex(), bytes)
@@ -166,7 +166,7 @@ impl<R: Read> Read for HashingReader<R> {
     }
 }
 
-/// The archive is not as an export wrote it.
+/// The fault for an archive that differs from what an export writes.
 pub(super) fn damaged(why: impl std::fmt::Display) -> Fault {
     let mut fault = Fault::new(ErrorCode::DownloadVerifyFailed, format!("The archive is damaged: {why}."))
         .with_hint("Copy it again from where it was exported, or export the project again.");

@@ -1,4 +1,4 @@
-//! Fuzz target: an archive that is imported, up to the point where the database would receive its rows.
+//! Fuzz target: the verification of an archive, which precedes the import of its rows.
 
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -15,19 +15,19 @@ use super::import::{Archive, verify_archive};
 use store::ModelFacts;
 use store::transfer::Module;
 
-/// Most uncompressed bytes of a fuzzed archive.
+/// Largest fuzzed archive, in uncompressed bytes.
 const BYTES_MAX: u64 = 1 << 20;
-/// What each of its tables holds: the first bytes of Postgres' binary form.
+/// Content of each table: a COPY in Postgres' binary format without rows.
 const ROWS: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\0\xff\xff";
 
-/// An archive in which every table has a few bytes.
+/// Returns a valid archive without rows, for the fuzzer to alter.
 pub fn base() -> &'static [u8] {
-    static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| written().unwrap_or_default());
+    static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| write_archive().unwrap_or_default());
     assert!(!BASE.is_empty(), "the archive could not be written");
     &BASE
 }
 
-fn written() -> Option<Vec<u8>> {
+fn write_archive() -> Option<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let module = Module::named("search")?;
     let mut hashed = HashingReader::new(ROWS);
@@ -60,16 +60,16 @@ fn written() -> Option<Vec<u8>> {
     Some(zip.finish().ok()?.into_inner())
 }
 
-/// An archive: what passes has the entries that its manifest names, with the bytes that it says, and no more than may be.
+/// Verifies an archive. One that passes has every table of its manifest with the announced size, within the limit.
 pub fn read(file: &Path) {
     let Ok((mut archive, manifest)) = verify_archive(file, BYTES_MAX, &CancellationToken::new()) else {
         return;
     };
-    let told: u64 = manifest.tables.iter().map(|table| table.bytes).sum();
-    assert!(told <= BYTES_MAX, "{told} bytes");
+    let total: u64 = manifest.tables.iter().map(|table| table.bytes).sum();
+    assert!(total <= BYTES_MAX, "{total} bytes");
     for table in &manifest.tables {
         assert_eq!(
-            unpacked(&mut archive, &entry_name(&table.module, &table.name)),
+            unpacked_bytes(&mut archive, &entry_name(&table.module, &table.name)),
             Some(table.bytes),
             "{}",
             table.name
@@ -77,7 +77,7 @@ pub fn read(file: &Path) {
     }
 }
 
-fn unpacked(archive: &mut Archive, name: &str) -> Option<u64> {
+fn unpacked_bytes(archive: &mut Archive, name: &str) -> Option<u64> {
     std::io::copy(&mut archive.by_name(name).ok()?, &mut std::io::sink()).ok()
 }
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_archive_that_is_edited_is_a_good_one() {
+    fn the_unaltered_archive_is_valid() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), base()).unwrap();
         verify_archive(file.path(), BYTES_MAX, &CancellationToken::new()).unwrap();

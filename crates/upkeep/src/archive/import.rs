@@ -14,14 +14,14 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::format::{
-    HashingReader, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PIECE_BYTES, PIECES, TableEntry, damaged,
+    HashingReader, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PIECE_BYTES, PIECES_BUFFERED, TableEntry, damaged,
     entry_name,
 };
 use crate::disk::disk_fault;
 use contract::{ErrorCode, Fault, ProjectId};
-use platform::beneath;
+use platform::disk_space::DiskSpace;
 use platform::failpoints;
-use platform::room::Room;
+use platform::safe_open;
 use platform::task::blocking;
 use store::transfer::{Import, Module};
 use store::{Fence, Store, lexical, vectors};
@@ -42,7 +42,7 @@ pub struct ImportReport {
     pub exported_at: String,
     /// Rows of all tables.
     pub rows: u64,
-    /// Repositories without a folder here: they are searched, and nothing of this machine is read for them.
+    /// Repositories without a directory on this machine: searchable, but no file is read for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repositories_without_folder: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub struct ImportReport {
 /// Bounds and index parameters of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportSettings {
-    /// Most bytes of an archive, uncompressed.
+    /// Largest archive, in uncompressed bytes.
     pub bytes_max: u64,
     /// Number of vectors from which an HNSW index is built.
     pub hnsw_rows_min: u64,
@@ -60,18 +60,19 @@ pub struct ImportSettings {
 
 pub(super) type Archive = ZipArchive<File>;
 
-/// Creates the project `id`, or one with the id of the exported project, from the archive `file`. `places` maps repository roots
-/// of the exporting machine to directories of this one. A failed import leaves nothing behind.
+/// Creates the project `id`, by default with the id of the exported project, from the archive `file`. `directories`
+/// maps repository roots of the exporting machine to directories of this one. A failed import leaves nothing behind.
 ///
 /// # Errors
-/// `NOT_FOUND` when there is no such file; `DOWNLOAD_VERIFY_FAILED` when it is not what an export wrote, `ARCHIVE_UNSAFE` and
-/// `ARCHIVE_TOO_LARGE` when it cannot be; `ILLEGAL_STATE` when the project exists, or another version of the program wrote
-/// the archive; `STORAGE_UNAVAILABLE` without disk space for its rows; `CANCELLED`; storage faults.
+/// `NOT_FOUND` if the file does not exist; `DOWNLOAD_VERIFY_FAILED` if the archive is damaged; `ARCHIVE_UNSAFE` and
+/// `ARCHIVE_TOO_LARGE` if no export can have written it; `ILLEGAL_STATE` if the project exists or another version of
+/// the program wrote the archive; `STORAGE_UNAVAILABLE` if the rows do not fit on the disk; `CANCELLED`; storage
+/// faults.
 pub async fn import_project(
     store: &Store,
     file: &Path,
     id: Option<ProjectId>,
-    places: &BTreeMap<String, String>,
+    directories: &BTreeMap<String, String>,
     settings: ImportSettings,
     cancel: &CancellationToken,
     on_table: &(dyn Fn(&str) + Sync),
@@ -79,7 +80,7 @@ pub async fn import_project(
     let (path, stop) = (file.to_owned(), cancel.clone());
     let (archive, manifest) = blocking(move || verify_archive(&path, settings.bytes_max, &stop)).await?;
     let bytes = manifest.tables.iter().map(|table| table.bytes).fold(0, u64::saturating_add);
-    store.room().require(bytes).await?;
+    store.disk_space().require(bytes).await?;
     let archive = Arc::new(Mutex::new(archive));
     let id = match id {
         Some(id) => id,
@@ -87,21 +88,21 @@ pub async fn import_project(
     };
     let mut import = Import::begin(store, &id, &manifest.model.facts()?, manifest.modules()?).await?;
     let mut rows = 0;
-    for (table, name) in manifest.tables.iter().zip(names(&manifest.modules()?)) {
+    for (table, name) in manifest.tables.iter().zip(table_names(&manifest.modules()?)) {
         on_table(name);
         let columns = import.columns(name).await?;
         if columns != table.columns {
             return Err(damaged(format_args!("the columns of {name} are not those of its version")));
         }
-        let (to, mut from) = mpsc::channel(PIECES);
-        let (archive, place, stop) = (Arc::clone(&archive), entry_name(&table.module, name), cancel.clone());
-        let room = store.room().clone();
+        let (sender, mut pieces) = mpsc::channel(PIECES_BUFFERED);
+        let (archive, entry, stop) = (Arc::clone(&archive), entry_name(&table.module, name), cancel.clone());
+        let disk_space = store.disk_space().clone();
         let reading = tokio::task::spawn_blocking(move || {
             let mut archive = archive.lock().unwrap_or_else(PoisonError::into_inner);
-            send_entry(&mut archive, &place, &to, &stop, &room);
+            send_entry(&mut archive, &entry, &sender, &stop, &disk_space);
         });
-        let received = import.receive(name, &columns, &mut from).await;
-        drop(from);
+        let received = import.receive(name, &columns, &mut pieces).await;
+        drop(pieces);
         reading.await.map_err(|error| Fault::internal("The archive was not read.", error))?;
         let received = received?;
         if received != table.rows {
@@ -110,37 +111,37 @@ pub async fn import_project(
         failpoints::reach("import.table_taken");
         rows += received;
     }
-    let (project, unplaced) = import.publish(places).await?;
+    let (project, repositories_without_folder) = import.publish(directories).await?;
     failpoints::reach("import.settled");
-    // A failure here is not one of the import: searches work without these indexes, and the next index run builds them.
+    // The import succeeds without these indexes: searches work, and the next index run builds them.
     let memory = settings.maintenance_work_mem_mb;
     let indexed = async {
         lexical::ensure_terms_index(store, &project, Fence(0), memory).await?;
         vectors::ensure_hnsw(store, &project, Fence(0), settings.hnsw_rows_min, memory).await
     };
     if let Err(fault) = indexed.await {
-        tracing::warn!("the indexes are left to the next run: {fault}");
+        tracing::warn!("the indexes were not built; the next index run builds them: {fault}");
     }
     Ok(ImportReport {
         project_id: id.as_str().to_owned(),
         exported_as: manifest.project_id,
         exported_at: manifest.created_at,
         rows,
-        repositories_without_folder: unplaced,
+        repositories_without_folder,
     })
 }
 
-fn names(modules: &[Module]) -> Vec<&'static str> {
+fn table_names(modules: &[Module]) -> Vec<&'static str> {
     modules.iter().flat_map(Module::tables).collect()
 }
 
-/// Reads the whole archive and compares it with its manifest. Blocks.
+/// Reads the whole archive and compares each entry with the manifest. Blocks.
 pub(super) fn verify_archive(
     file: &Path,
     bytes_max: u64,
     cancel: &CancellationToken,
 ) -> Result<(Archive, Manifest), Fault> {
-    let opened = beneath::open_named(file).map_err(|error| match error.kind() {
+    let opened = safe_open::open_regular_file(file).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             Fault::new(ErrorCode::NotFound, format!("There is no file {}.", file.display()))
                 .with_hint("Give the path of a file that `pairofcleats projects export` wrote.")
@@ -153,23 +154,23 @@ pub(super) fn verify_archive(
     })?;
     let mut archive = ZipArchive::new(opened).map_err(unreadable)?;
     let manifest = read_manifest(&mut archive)?;
-    let wanted: Vec<String> =
+    let expected: Vec<String> =
         manifest.tables.iter().map(|table| entry_name(&table.module, &table.name)).collect();
-    require_only(&mut archive, &wanted)?;
+    require_only(&mut archive, &expected)?;
     manifest.modules()?;
     manifest.model.facts()?;
     let total = manifest.tables.iter().map(|table| table.bytes).fold(0, u64::saturating_add);
     if total > bytes_max {
         return Err(too_large(bytes_max));
     }
-    for (table, place) in manifest.tables.iter().zip(&wanted) {
+    for (table, entry) in manifest.tables.iter().zip(&expected) {
         if cancel.is_cancelled() {
             return Err(Fault::new(
                 ErrorCode::Cancelled,
                 "The import was stopped before it changed anything.",
             ));
         }
-        verify_table(&mut archive, table, place)?;
+        verify_table(&mut archive, table, entry)?;
     }
     Ok((archive, manifest))
 }
@@ -189,8 +190,8 @@ fn read_manifest(archive: &mut Archive) -> Result<Manifest, Fault> {
         .map_err(|error| damaged(format_args!("its manifest cannot be read: {error}")))
 }
 
-/// Refuses an archive with entries that no export writes.
-fn require_only(archive: &mut Archive, wanted: &[String]) -> Result<(), Fault> {
+/// Refuses an archive with other entries than the manifest and those in `expected`.
+fn require_only(archive: &mut Archive, expected: &[String]) -> Result<(), Fault> {
     let unsafe_entry = |why: &str| {
         Fault::new(ErrorCode::ArchiveUnsafe, format!("The archive contains {why}; nothing was imported."))
             .with_hint("Use a file that `pairofcleats projects export` wrote.")
@@ -199,21 +200,21 @@ fn require_only(archive: &mut Archive, wanted: &[String]) -> Result<(), Fault> {
         return Err(unsafe_entry("two entries of one name"));
     }
     for index in 0..archive.len() {
-        let found = archive.by_index_raw(index).map_err(unreadable)?;
-        let name = found.name().map_err(unreadable)?;
-        if found.is_symlink() || found.is_dir() || found.encrypted() {
+        let entry = archive.by_index_raw(index).map_err(unreadable)?;
+        let name = entry.name().map_err(unreadable)?;
+        if entry.is_symlink() || entry.is_dir() || entry.encrypted() {
             return Err(unsafe_entry("a link, a folder or an encrypted entry"));
         }
-        if name != MANIFEST && !wanted.iter().any(|wanted| *wanted == name) {
+        if name != MANIFEST && !expected.iter().any(|expected| *expected == name) {
             return Err(unsafe_entry("an entry that its manifest does not name"));
         }
     }
-    if archive.len() == wanted.len() + 1 { Ok(()) } else { Err(damaged("a table is missing")) }
+    if archive.len() == expected.len() + 1 { Ok(()) } else { Err(damaged("a table is missing")) }
 }
 
-fn verify_table(archive: &mut Archive, table: &TableEntry, place: &str) -> Result<(), Fault> {
-    let entry = archive.by_name(place).map_err(unreadable)?;
-    // One byte more than announced proves that the entry is longer; a zip bomb is read no further.
+fn verify_table(archive: &mut Archive, table: &TableEntry, entry_name: &str) -> Result<(), Fault> {
+    let entry = archive.by_name(entry_name).map_err(unreadable)?;
+    // Reads at most one byte more than the manifest announces, so that a zip bomb is not unpacked.
     let mut hashed = HashingReader::new(entry.take(table.bytes.saturating_add(1)));
     io::copy(&mut hashed, &mut io::sink()).map_err(damaged)?;
     let (sha256, bytes) = hashed.finish();
@@ -226,19 +227,19 @@ fn verify_table(archive: &mut Archive, table: &TableEntry, place: &str) -> Resul
     Ok(())
 }
 
-/// Sends the content of an entry in pieces, or the fault that ended it. Blocks.
+/// Sends the content of an entry in pieces, then the fault if one occurred. Blocks.
 fn send_entry(
     archive: &mut Archive,
-    place: &str,
-    to: &mpsc::Sender<Result<Vec<u8>, Fault>>,
+    entry_name: &str,
+    sender: &mpsc::Sender<Result<Vec<u8>, Fault>>,
     cancel: &CancellationToken,
-    room: &Room,
+    disk_space: &DiskSpace,
 ) {
     let mut send = || -> Result<(), Fault> {
-        let mut entry = archive.by_name(place).map_err(unreadable)?;
+        let mut entry = archive.by_name(entry_name).map_err(unreadable)?;
         for count in 0_u64.. {
             if count % PIECES_PER_DISK_CHECK == 0 {
-                room.check()?;
+                disk_space.check()?;
             }
             if cancel.is_cancelled() {
                 return Err(Fault::new(
@@ -248,15 +249,15 @@ fn send_entry(
             }
             let mut piece = Vec::with_capacity(PIECE_BYTES);
             entry.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece).map_err(damaged)?;
-            if piece.is_empty() || to.blocking_send(Ok(piece)).is_err() {
+            if piece.is_empty() || sender.blocking_send(Ok(piece)).is_err() {
                 return Ok(());
             }
         }
         Ok(())
     };
     if let Err(fault) = send() {
-        // Fails when the receiver is gone: then the import has failed already, with an error of its own.
-        let _ = to.blocking_send(Err(fault));
+        // Fails only if the receiver was dropped, that is, if the import has failed with another error.
+        let _ = sender.blocking_send(Err(fault));
     }
 }
 
@@ -264,7 +265,8 @@ fn unreadable(error: ZipError) -> Fault {
     damaged("it cannot be read as a zip file").with_source(error)
 }
 
-/// A table with more bytes than its manifest announces: a zip bomb, or an altered file. No setting permits it.
+/// The fault for a table with more bytes than the manifest announces: a zip bomb or an altered file. No setting permits
+/// it.
 fn longer_than_announced(table: &TableEntry) -> Fault {
     let message = format!("The archive's table {} is longer than its manifest says.", table.name);
     Fault::new(ErrorCode::ArchiveTooLarge, message)

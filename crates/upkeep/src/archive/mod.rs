@@ -1,6 +1,7 @@
-//! A project as one file: a zip with a manifest and one entry for each table, in Postgres' binary COPY format.
+//! Archives of projects: a zip file with a manifest and one entry per table, in Postgres' binary COPY format.
 //!
-//! [`export_project`] writes it from one snapshot; [`import_project`] creates a project from it in one transaction.
+//! [`export_project`] writes an archive from one snapshot; [`import_project`] creates a project from one in one
+//! transaction.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

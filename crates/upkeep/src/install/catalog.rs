@@ -1,4 +1,4 @@
-//! The JSON file beside downloaded files that records where each came from and what it must be.
+//! The catalog of a folder: a JSON file that records origin and sha256 of each downloaded file.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ pub trait CatalogEntry: Clone + Serialize + DeserializeOwned {
     /// Field of the JSON object that holds the entries.
     const FIELD: &'static str;
 
-    /// What identifies the entry: name and platform; the platform is empty where the file fits all.
+    /// Name and platform, which identify the entry; the platform is empty for files that fit all platforms.
     fn key(&self) -> (&str, &str);
 
     /// Path of the installed file, relative to the catalog's folder.
@@ -33,7 +33,7 @@ pub struct Catalog<E> {
 }
 
 impl<E: CatalogEntry> Catalog<E> {
-    /// The catalog of `folder`; an empty one where there is none, or none that can be read.
+    /// Reads the catalog of `folder`. A missing or malformed catalog counts as empty.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
         let entries = fs::read(folder.join(E::FILE_NAME)).ok().and_then(|json| {
@@ -43,7 +43,7 @@ impl<E: CatalogEntry> Catalog<E> {
         Self { entries: entries.unwrap_or_default() }
     }
 
-    /// The entry of `name` for `platform`.
+    /// Returns the entry of `name` for `platform`.
     #[must_use]
     pub fn find(&self, name: &str, platform: &str) -> Option<&E> {
         self.entries.iter().find(|entry| entry.key() == (name, platform))

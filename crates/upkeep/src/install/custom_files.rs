@@ -1,4 +1,5 @@
-//! Obtains one verified file of a custom model: the kept download, else from the given folder, else from its address.
+//! Obtains one verified file of a custom model: from the kept downloads, else from the folder of `--from`, else by
+//! download.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use super::faults;
 use super::progress::AssetReporter;
 use super::wheels::{DownloadSources, hash_file};
 use contract::{ErrorCode, Fault};
-use platform::outbound::{self, Download, Fetched};
+use platform::outbound::{self, DownloadOutcome, DownloadRequest};
 
 /// Redirects that are followed: model hubs redirect to a content network.
 const REDIRECTS_MAX: usize = 5;
@@ -20,10 +21,11 @@ const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// Digits of the sha256 that prefix a kept file's name, because files of different models have the same names.
 const HASH_PREFIX_DIGITS: usize = 16;
 
-/// The path of a file with the sha256 of its manifest. The caller holds the lock of the downloads folder. Blocks.
+/// Returns the path of the file, with the sha256 of its manifest. The caller holds the lock of the downloads folder.
+/// Blocks.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if it cannot be had, `DOWNLOAD_VERIFY_FAILED` if it is another file.
+/// `CAPABILITY_MISSING` if the file is not available, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs.
 pub(super) fn obtain(
     sources: &DownloadSources<'_>,
     file: &CustomFile,
@@ -48,10 +50,10 @@ pub(super) fn obtain(
     Ok(kept)
 }
 
-/// Compares a file in a given folder with the manifest.
+/// Compares a file in the folder of `--from` with the manifest.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if it is not there, `DOWNLOAD_VERIFY_FAILED` if it is another file.
+/// `CAPABILITY_MISSING` if the folder lacks the file, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs.
 pub(super) fn verify_in_folder(
     folder: &Path,
     file: &CustomFile,
@@ -83,13 +85,13 @@ fn copy_from_folder(
     if verified.is_ok() {
         fs::rename(&copy, kept).map_err(|e| faults::io("keep a file", e))?;
     } else {
-        // Why the file was refused is the error to report.
+        // The error to report is that of the verification.
         let _ = fs::remove_file(&copy);
     }
     verified
 }
 
-/// Downloads the file, and resumes an interrupted download.
+/// Downloads the file; resumes an interrupted download.
 fn download(
     kept: &Path,
     sources: &DownloadSources<'_>,
@@ -99,7 +101,7 @@ fn download(
     let url = outbound::http_url(&file.url).map_err(|problem| {
         faults::missing(format!("{} cannot be fetched: {problem}.", file.name()), "Correct its url.")
     })?;
-    let request = Download {
+    let request = DownloadRequest {
         url,
         bytes_max: file.bytes,
         timeout_ms: sources.download_ms,
@@ -107,30 +109,30 @@ fn download(
         resume: true,
         etag: None,
         last_modified: None,
-        room: sources.room.clone(),
+        disk_space: sources.disk_space.clone(),
     };
     report.step("downloading");
     let runtime = tokio::runtime::Handle::try_current()
         .map_err(|e| Fault::internal("A download was started outside of the async runtime.", e))?;
     let on_progress = |done, total: Option<u64>| report.progress(done, total.or(Some(file.bytes)));
     let fetched = runtime.block_on(async {
-        let stopped = async {
+        let cancelled = async {
             while report.check_cancelled().is_ok() {
                 tokio::time::sleep(CANCEL_POLL).await;
             }
         };
         tokio::select! {
             fetched = outbound::download(&request, kept, &on_progress) => fetched,
-            () = stopped => report.check_cancelled().map(|()| Fetched::NotModified),
+            () = cancelled => report.check_cancelled().map(|()| DownloadOutcome::NotModified),
         }
     })?;
     match fetched {
-        Fetched::New { sha256, .. } if sha256 == file.sha256 => Ok(()),
-        Fetched::New { sha256, .. } => {
+        DownloadOutcome::New { sha256, .. } if sha256 == file.sha256 => Ok(()),
+        DownloadOutcome::New { sha256, .. } => {
             fs::remove_file(kept).map_err(|e| faults::io("remove a wrong download", e))?;
             Err(wrong_checksum(file, &sha256))
         }
-        Fetched::NotModified => {
+        DownloadOutcome::NotModified => {
             Err(Fault::internal("A download ended without a file.", file.name().to_owned()))
         }
     }

@@ -1,4 +1,5 @@
-//! Custom models: those of the operator's own manifest (`assets.manifest`), whose files have an address and a sha256 each.
+//! Custom models: the models of the operator's own manifest (`assets.manifest`), which gives URL and sha256 of each
+//! file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,12 +10,12 @@ use super::faults;
 use contract::{ErrorCode, Fault};
 use embedding::{Pooling, Precision};
 
-/// Longest id of a model; a folder is named after it.
+/// Longest id of a model, which is part of a folder name.
 const ID_CHARS_MAX: usize = 64;
-/// Most dimensions: pgvector's HNSW index of half-precision vectors takes no more.
+/// The most dimensions that pgvector's HNSW index supports for half-precision vectors.
 const DIMENSIONS_MAX: usize = 4_000;
 
-/// The manifest's content; docs/models.md explains the fields.
+/// The operator's manifest; docs/models.md explains the fields.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CustomManifest {
@@ -64,7 +65,7 @@ impl CustomFile {
 }
 
 impl CustomModel {
-    /// The variant to use: `preferred`, or where the caller did not `require` it, whichever the model has.
+    /// Returns the variant to use: `preferred` if the model has it, else another one unless `require`.
     pub(super) fn precision(&self, preferred: Precision, require: bool) -> Option<Precision> {
         let has = |precision: &Precision| self.graphs.contains_key(precision.as_str());
         let others = [Precision::Fp32, Precision::Int8].into_iter().filter(|_| !require);
@@ -72,10 +73,10 @@ impl CustomModel {
     }
 }
 
-/// Reads the manifest at `path`; `taken` are ids of the product's own assets, which no custom model may have.
+/// Reads the manifest at `path`. `taken` are the ids of built-in assets, which a custom model may not use.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` with what is wrong in it.
+/// `CAPABILITY_MISSING` if the manifest is invalid, with the reason.
 pub(super) fn read_custom_models(path: &Path, taken: &[&str]) -> Result<Vec<CustomModel>, Fault> {
     let text =
         std::fs::read_to_string(path).map_err(|e| unusable(&format!("it cannot be read: {}", e.kind())))?;
@@ -132,7 +133,7 @@ fn unusable(why: &str) -> Fault {
     .with_hint("Correct the file that assets.manifest names; docs/models.md shows one.")
 }
 
-/// The given folder lacks a file of a model.
+/// The fault for a model's file that the folder of `--from` lacks.
 pub(super) fn missing_in_folder(name: &str) -> Fault {
     faults::missing(
         format!("The given folder lacks the file {name}."),
@@ -155,16 +156,16 @@ mod tests {
     }
 
     #[test]
-    fn a_model_says_what_it_is_made_of() {
+    fn files_pooling_and_variants_are_read() {
         let model = &parsed(GOOD).unwrap()[0];
         assert_eq!((model.tokenizer.name(), model.graphs["fp32"].name()), ("tokenizer.json", "model.onnx"));
         assert_eq!(model.pooling, Pooling::Mean);
-        assert_eq!(model.precision(Precision::Int8, false), Some(Precision::Fp32), "the only one there is");
-        assert_eq!(model.precision(Precision::Int8, true), None, "the other one was asked for");
+        assert_eq!(model.precision(Precision::Int8, false), Some(Precision::Fp32), "the only variant");
+        assert_eq!(model.precision(Precision::Int8, true), None, "the required variant is missing");
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_manifests_are_refused_with_a_reason() {
         for (from, to, why) in [
             ("'m'", "'../m'", "id"),
             ("'m'", "'taken'", "used twice"),

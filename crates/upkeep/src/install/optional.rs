@@ -1,4 +1,4 @@
-//! Optional assets: installed when a tool asks for one, not needed to run.
+//! Optional assets, which are installed only when a tool needs them.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(super) enum OptionalAsset {
 pub(super) struct InstalledOptional {
     /// The word list or library.
     pub(super) file: PathBuf,
-    /// The package that it was installed from: `wordsegment==1.3.1`.
+    /// The package with its version, for example `wordsegment==1.3.1`.
     pub(super) package: String,
     /// sha256 of the wheel, hexadecimal.
     pub(super) sha256: String,
@@ -42,8 +42,8 @@ impl OptionalAsset {
     }
 }
 
-/// Installs an optional asset for `target_platform` (`None`: this machine). `force` removes what is installed and downloaded
-/// first. Blocks until it is installed or `cancelled` returns true.
+/// Installs an optional asset for `target_platform` (`None`: this machine). `force` first removes the installed files
+/// and the download. Blocks until the asset is installed or `cancelled` returns true.
 ///
 /// # Errors
 /// As [`super::install_assets`].
@@ -66,10 +66,10 @@ pub(super) fn install_optional(
     let installer = Installer { platform, from, may_install: true, cancelled, on_event, ..read_only };
     let mut target = installer.target(id)?;
     if wheel.platform != "any" && named != this_platform {
-        // Installed beside the one for this machine.
+        // The assets of several platforms are installed side by side.
         target.dir = layout.runtime().join(format!("{}-{}-{named}", id, asset.version));
     }
-    // Verified even when nothing has to be installed, so that a wrong folder is reported.
+    // Verified even if the asset is installed already, so that a wrong folder is reported.
     if let Some(folder) = from {
         target.verify_in_folder(folder, installer.reporter(&target))?;
     }
@@ -77,7 +77,7 @@ pub(super) fn install_optional(
         let _lock = installer.lock(AssetReporter { asset: id, on_event, cancelled: installer.cancelled })?;
         wheels::remove_folder(&target.dir).map_err(|e| faults::io("remove an installed file", e))?;
         if from.is_none() {
-            // It may never have been downloaded; a file that cannot be removed is verified like any kept download.
+            // Fails if it was never downloaded. A file that cannot be removed is verified like any kept download.
             let _ = std::fs::remove_file(layout.downloads().join(&wheel.file));
         }
     }

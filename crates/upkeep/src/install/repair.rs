@@ -1,4 +1,4 @@
-//! Repair: removes damaged assets and installs what is missing.
+//! Repair: removes damaged assets and installs the missing ones.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -9,16 +9,16 @@ use super::verify::remove_damaged;
 use contract::Fault;
 use contract::config::{Assets, Layout};
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepairedAssets {
     /// Ids of assets that were damaged.
     pub damaged: Vec<String>,
-    /// Ids of assets that were installed, the damaged ones among them.
+    /// Ids of assets that were installed, including the damaged ones.
     pub installed: Vec<String>,
 }
 
-/// Compares every byte of what is installed, removes what differs, and installs what `selection` lacks. Blocks.
+/// Compares the contents of installed assets, removes damaged ones, and installs missing ones of `selection`. Blocks.
 ///
 /// # Errors
 /// As [`install_assets`]; `INTERNAL` if a damaged file cannot be removed.

@@ -1,13 +1,13 @@
-//! Download sources: addresses that the operator's settings allow, and any address that the operator names in person.
+//! Download sources: URLs that the settings allow, and any URL that the operator gives locally.
 
 use contract::config::{AllowedDownload, Downloads};
 use contract::{ErrorCode, Fault};
-use platform::outbound::{Download, Url, http_url, private_url};
-use platform::room::Room;
+use platform::disk_space::DiskSpace;
+use platform::outbound::{DownloadRequest, Url, http_url, https_or_loopback_url};
 
 /// Longest name of a source, in bytes.
-const NAME_CHARS_MAX: usize = 50;
-/// Most sources in one call.
+const NAME_BYTES_MAX: usize = 50;
+/// The most sources in one call.
 const SOURCES_MAX: usize = 16;
 
 /// A file that may be downloaded.
@@ -22,10 +22,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// The download request, without a limit on free disk space. `resume` continues an interrupted download.
+    /// Returns the download request, without a limit on free disk space. `resume` continues an interrupted download.
     #[must_use]
-    pub fn download(&self, settings: &Downloads, resume: bool) -> Download {
-        Download {
+    pub fn download(&self, settings: &Downloads, resume: bool) -> DownloadRequest {
+        DownloadRequest {
             url: self.url.clone(),
             bytes_max: settings.bytes_max,
             timeout_ms: settings.timeout_ms,
@@ -33,14 +33,14 @@ impl Source {
             resume,
             etag: None,
             last_modified: None,
-            room: Room::default(),
+            disk_space: DiskSpace::default(),
         }
     }
 
-    /// Compares a download with the pinned hash; false when none is pinned.
+    /// Compares the hash of a download with the pinned one; false if none is pinned.
     ///
     /// # Errors
-    /// `DOWNLOAD_VERIFY_FAILED` when they differ.
+    /// `DOWNLOAD_VERIFY_FAILED` if the hashes differ.
     pub fn verify(&self, sha256: &str) -> Result<bool, Fault> {
         let Some(expected) = &self.sha256 else { return Ok(false) };
         if expected.eq_ignore_ascii_case(sha256) {
@@ -49,56 +49,62 @@ impl Source {
         let message = format!("The download `{}` is not the expected file: its sha256 differs.", self.name);
         Err(Fault::new(ErrorCode::DownloadVerifyFailed, message)
             .with_hint(
-                "Look at the address; if the file changed for good, change its sha256 in `downloads.allow`.",
+                "Check the address; if the file was replaced on purpose, update its sha256 in `downloads.allow`.",
             )
             .with_details(serde_json::json!({ "name": self.name, "expected": expected, "actual": sha256 })))
     }
 }
 
-/// Parses the sources in `given`: each `name=url`, or the name of an allowed one. `in_person` is true for the operator on the
-/// command line or over stdio, who may name any HTTPS address and any address of this machine.
+/// Parses `sources`: each is `name=url` or the name of an allowed source. `is_operator` is true for the operator on the
+/// command line or over stdio, who may name any HTTPS URL and any URL of this machine.
 ///
 /// # Errors
-/// `INVALID_REQUEST`, `INVALID_URL`; `FORBIDDEN` for an address that is not allowed; `DOWNLOAD_VERIFY_FAILED` where the operator
-/// requires a hash and none is pinned.
-pub fn parse_sources(settings: &Downloads, given: &[String], in_person: bool) -> Result<Vec<Source>, Fault> {
-    if given.len() > SOURCES_MAX {
+/// `INVALID_REQUEST`, `INVALID_URL`; `FORBIDDEN` for a URL that is not allowed; `DOWNLOAD_VERIFY_FAILED` if the
+/// settings require a hash and none is pinned.
+pub fn parse_sources(
+    settings: &Downloads,
+    sources: &[String],
+    is_operator: bool,
+) -> Result<Vec<Source>, Fault> {
+    if sources.len() > SOURCES_MAX {
         return Err(invalid(format!("A call may name at most {SOURCES_MAX} addresses.")));
     }
-    given.iter().map(|text| parse_source(settings, text.trim(), in_person)).collect()
+    sources.iter().map(|text| parse_source(settings, text.trim(), is_operator)).collect()
 }
 
-fn parse_source(settings: &Downloads, text: &str, in_person: bool) -> Result<Source, Fault> {
+fn parse_source(settings: &Downloads, text: &str, is_operator: bool) -> Result<Source, Fault> {
     let (name, address) =
         text.split_once('=').map_or((text, None), |(name, url)| (name.trim(), Some(url.trim())));
     check_name(name)?;
-    let listed = |allowed: &&AllowedDownload| match address {
+    let is_requested = |allowed: &&AllowedDownload| match address {
         Some(address) => allowed.url == address && allowed.name == name,
         None => allowed.name == name,
     };
-    let bad = |problem: platform::outbound::Problem| {
+    let invalid_url = |problem: platform::outbound::HttpError| {
         Fault::new(ErrorCode::InvalidUrl, format!("`{name}`: {problem}."))
             .with_hint("Write name=https://… ; plain http is allowed only to this machine.")
     };
-    if let Some(allowed) = settings.allow.iter().find(listed) {
-        let url = http_url(&allowed.url).map_err(bad)?;
-        return required(settings, Source { name: name.to_owned(), url, sha256: allowed.sha256.clone() });
+    if let Some(allowed) = settings.allow.iter().find(is_requested) {
+        let url = http_url(&allowed.url).map_err(invalid_url)?;
+        let source = Source { name: name.to_owned(), url, sha256: allowed.sha256.clone() };
+        return require_hash(settings, source);
     }
     let Some(address) = address else {
         return Err(invalid(format!("`{name}` is not an allowed download."))
             .with_hint("Write name=https://…, or list it in `downloads.allow` of the configuration."));
     };
-    if !in_person {
+    if !is_operator {
         let message = format!("The address of `{name}` is not among the allowed downloads.");
         return Err(Fault::new(ErrorCode::Forbidden, message).with_hint(
             "Ask the operator to list it in `downloads.allow`, or to download it on the command line.",
         ));
     }
-    let url = private_url(address).map_err(bad)?;
-    required(settings, Source { name: name.to_owned(), url, sha256: None })
+    let url = https_or_loopback_url(address).map_err(invalid_url)?;
+    require_hash(settings, Source { name: name.to_owned(), url, sha256: None })
 }
 
-fn required(settings: &Downloads, source: Source) -> Result<Source, Fault> {
+/// Refuses a source without a pinned hash if the settings require one.
+fn require_hash(settings: &Downloads, source: Source) -> Result<Source, Fault> {
     if source.sha256.is_none() && settings.require_hash {
         let message = format!("The sha256 of `{}` is not known, and the operator requires one.", source.name);
         return Err(Fault::new(ErrorCode::DownloadVerifyFailed, message)
@@ -114,7 +120,7 @@ fn required(settings: &Downloads, source: Source) -> Result<Source, Fault> {
 fn check_name(name: &str) -> Result<(), Fault> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    if starts && name.len() <= NAME_CHARS_MAX && name.chars().all(fits) {
+    if starts && name.len() <= NAME_BYTES_MAX && name.chars().all(fits) {
         return Ok(());
     }
     Err(invalid(format!("`{}` is not a valid name.", name.escape_debug()))
@@ -151,18 +157,18 @@ mod tests {
         }
     }
 
-    fn code(require_hash: bool, text: &str, in_person: bool) -> Option<ErrorCode> {
-        parse_sources(&settings(require_hash), &[text.to_owned()], in_person).err().map(|fault| fault.code)
+    fn code(require_hash: bool, text: &str, is_operator: bool) -> Option<ErrorCode> {
+        parse_sources(&settings(require_hash), &[text.to_owned()], is_operator).err().map(|fault| fault.code)
     }
 
     #[test]
-    fn anybody_gets_what_is_listed_and_the_operator_more() {
-        for in_person in [true, false] {
+    fn only_the_operator_may_name_urls_that_are_not_allowed() {
+        for is_operator in [true, false] {
             for text in ["medicine", "medicine=https://words.example/m.txt", " inside "] {
-                assert_eq!(code(false, text, in_person), None, "{text}");
+                assert_eq!(code(false, text, is_operator), None, "{text}");
             }
             for text in ["", "=https://x", "UP=https://x", "../x=https://x", "a/b=https://x", "other"] {
-                assert_eq!(code(false, text, in_person), Some(ErrorCode::InvalidRequest), "{text}");
+                assert_eq!(code(false, text, is_operator), Some(ErrorCode::InvalidRequest), "{text}");
             }
         }
         for text in [
@@ -181,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_can_be_demanded_and_is_compared() {
+    fn a_hash_can_be_required_and_is_compared() {
         assert_eq!(code(true, "medicine", true), None);
         for text in ["inside", "x=https://x"] {
             assert_eq!(code(true, text, true), Some(ErrorCode::DownloadVerifyFailed));

@@ -1,4 +1,4 @@
-//! One asset on this machine: its files, its folder, and how it is installed there.
+//! An asset with its folder on this machine: obtains its files and installs them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,9 @@ pub(super) struct Target<'a> {
 }
 
 enum Contents<'a> {
-    /// A wheel of the product's manifest, and for a model the graph that is made from it.
+    /// A wheel of the built-in manifest, and for a model the graph to convert it to.
     Wheel { asset: &'a Asset, wheel: &'a Wheel, graph: Option<(&'a Model, Precision)> },
-    /// Files of the operator's own manifest, taken as they are.
+    /// Files of the operator's own manifest, installed without conversion.
     Files { model: &'a CustomModel, graph: &'a CustomFile, precision: Precision },
 }
 
@@ -64,7 +64,7 @@ impl<'a> Target<'a> {
         Ok(Self { id: &model.id, title, dir, origin, contents: Contents::Files { model, graph, precision } })
     }
 
-    /// Path of the shared library inside, where that is what the asset is for.
+    /// Returns the path of the shared library in the folder, if the asset is a library.
     pub(super) fn library(&self) -> Option<&'a String> {
         match self.contents {
             Contents::Wheel { wheel, .. } => wheel.library.as_ref(),
@@ -72,7 +72,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The variant, if it is a model.
+    /// Returns the variant, if the asset is a model.
     pub(super) fn precision(&self) -> Option<Precision> {
         match self.contents {
             Contents::Wheel { graph, .. } => graph.map(|(_, precision)| precision),
@@ -80,7 +80,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The command that installs or repairs it, as a hint.
+    /// Returns a hint with the command that installs or repairs the asset.
     pub(super) fn remedy(&self) -> String {
         match self.precision() {
             None => {
@@ -97,7 +97,7 @@ impl<'a> Target<'a> {
     /// Compares the asset's files in `folder` with the manifest; returns their names.
     ///
     /// # Errors
-    /// `CAPABILITY_MISSING` when one is not there, `DOWNLOAD_VERIFY_FAILED` when it is another file.
+    /// `CAPABILITY_MISSING` if a file is missing, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs.
     pub(super) fn verify_in_folder(
         &self,
         folder: &Path,
@@ -118,7 +118,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Bytes that are downloaded.
+    /// Returns the size of the files to download.
     pub(super) fn bytes(&self) -> u64 {
         match self.contents {
             Contents::Wheel { wheel, .. } => wheel.bytes,
@@ -126,7 +126,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Obtains the verified files that it is installed from.
+    /// Obtains the files to install from, verified.
     pub(super) fn obtain(
         &self,
         sources: &DownloadSources<'_>,
@@ -197,7 +197,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// What an embedder needs to know of it, if it is a model.
+    /// Returns paths and properties for the embedder, if the asset is a model.
     pub(super) fn model_files(&self, receipt: &Receipt) -> Option<ModelFiles> {
         let facts = self.model_facts()?;
         let (onnx, tokenizer) = convert::model_paths(&self.dir);
@@ -215,7 +215,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// What its manifest says of it, if it is a model.
+    /// Returns the properties in the manifest, if the asset is a model.
     pub(super) fn model_facts(&self) -> Option<ModelFacts<'a>> {
         Some(match self.contents {
             Contents::Wheel { asset, graph, .. } => {

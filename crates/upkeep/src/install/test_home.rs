@@ -1,6 +1,6 @@
-//! An installation that all tests and benchmarks of a machine share, so that assets are downloaded once.
+//! An installation that all tests and benchmarks on a machine share, so that assets are downloaded once.
 //!
-//! Not behind `cfg(test)`, because integration tests and benchmarks are crates of their own.
+//! Not behind `cfg(test)`, because integration tests and benchmarks are separate crates.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use contract::config::{Assets, Layout, Variant};
 
 const NAME: &str = "pairofcleats-test-assets";
 
-/// The user's cache folder; for root one that the user Postgres runs as can enter.
+/// Returns the user's cache folder; for root, a folder that the Postgres user can enter.
 #[must_use]
 pub fn test_home() -> Layout {
     let cache = if rustix::process::geteuid().is_root() {
@@ -22,7 +22,7 @@ pub fn test_home() -> Layout {
     Layout::new(cache)
 }
 
-/// Installs into [`test_home`] with the default settings but for the graph.
+/// Installs into [`test_home`] with the default settings and the given variant.
 ///
 /// # Errors
 /// As [`install_assets`].
@@ -31,7 +31,7 @@ pub fn install_for_tests(selection: AssetSelection, variant: Variant) -> Result<
     install_assets(&test_home(), &settings, selection, None, &|| false, &|_| ())
 }
 
-/// The settings of `defaults.toml`; config reads them with the environment, which tests must not.
+/// The settings of `defaults.toml`. Tests cannot load the configuration, because that reads the environment.
 pub(super) fn default_settings() -> Assets {
     Assets {
         python: "python3".to_owned(),

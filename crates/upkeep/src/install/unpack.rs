@@ -1,7 +1,7 @@
-//! Unpacks zip files without trusting them: one unsafe entry anywhere refuses the whole archive.
+//! Unpacks zip files without trusting them: an archive with one unsafe entry is refused.
 //!
-//! Wheels are verified against the manifest's checksum first, so for them the rules matter only if a pinned file is itself
-//! malicious or the manifest was altered. Archives from other addresses are unpacked by the same rules.
+//! The same rules apply to wheels, which were verified against the manifest's checksum, and to archives from other
+//! URLs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,13 +17,13 @@ use zip::result::ZipError;
 use super::faults;
 use contract::{ErrorCode, Fault};
 
-/// Most entries of a wheel; the largest one here has about 3,600.
+/// The most entries of a wheel; the largest one in the manifest has about 3,600.
 const ENTRIES_MAX: usize = 20_000;
-/// Readable by everyone: Postgres runs as another user than root.
+/// Readable for all users, because Postgres may run as another user.
 const FILE_MODE: u32 = 0o644;
 const EXECUTABLE_MODE: u32 = 0o755;
 
-/// How much an archive may contain.
+/// The limits on the contents of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ArchiveLimits {
     /// Bytes of all unpacked files together.
@@ -34,11 +34,11 @@ pub(crate) struct ArchiveLimits {
     pub(crate) entries_max: usize,
 }
 
-/// Unpacks the entries that `wanted` matches into the empty folder `into`, at most `bytes_max` in all.
+/// Unpacks the entries that `wanted` matches into the empty folder `into`, at most `bytes_max` in total.
 ///
 /// # Errors
-/// `ARCHIVE_UNSAFE` and `ARCHIVE_TOO_LARGE` before anything is written where the directory of the
-/// archive tells; an entry larger than it says is caught while it is written.
+/// `ARCHIVE_UNSAFE` and `ARCHIVE_TOO_LARGE`: before anything is written, if the archive's directory shows the
+/// violation; an entry that is larger than announced is detected while it is written.
 pub(super) fn unpack_wheel(
     archive: &Path,
     wanted: &GlobSet,
@@ -50,7 +50,7 @@ pub(super) fn unpack_wheel(
     unpack_zip(archive, wanted, limits, into, on_progress)
 }
 
-/// As [`unpack_wheel`], within `limits`.
+/// Like [`unpack_wheel`], within `limits`.
 pub(super) fn unpack_zip(
     archive: &Path,
     wanted: &GlobSet,
@@ -60,7 +60,7 @@ pub(super) fn unpack_zip(
 ) -> Result<(), Fault> {
     let file = File::open(archive).map_err(|e| faults::io("open an archive", e))?;
     let mut zip = ZipArchive::new(file).map_err(unreadable)?;
-    let entries = plan(&mut zip, wanted, limits.entries_max)?;
+    let entries = validate_entries(&mut zip, wanted, limits.entries_max)?;
     let total = checked_total(&entries, limits)?;
     let mut done = 0;
     for entry in &entries {
@@ -72,7 +72,7 @@ pub(super) fn unpack_zip(
     Ok(())
 }
 
-/// An entry that is to be written.
+/// An entry to unpack.
 pub(super) struct ArchiveEntry {
     pub(super) index: usize,
     pub(super) path: PathBuf,
@@ -80,7 +80,7 @@ pub(super) struct ArchiveEntry {
     pub(super) executable: bool,
 }
 
-/// The announced size of all entries together, if it is within the limits.
+/// Returns the announced total size of the entries, if it is within the limits.
 pub(super) fn checked_total(entries: &[ArchiveEntry], limits: ArchiveLimits) -> Result<u64, Fault> {
     if entries.iter().any(|entry| entry.bytes > limits.entry_bytes_max) {
         return Err(too_large(limits.entry_bytes_max));
@@ -89,15 +89,15 @@ pub(super) fn checked_total(entries: &[ArchiveEntry], limits: ArchiveLimits) -> 
     if total > limits.bytes_max { Err(too_large(limits.bytes_max)) } else { Ok(total) }
 }
 
-/// The archive has more entries than allowed.
+/// The fault for an archive with too many entries.
 pub(super) fn too_many(entries_max: usize) -> Fault {
     Fault::new(ErrorCode::ArchiveTooLarge, "The archive has too many entries.")
         .with_hint("Do not use this file; fetch it again from a source you trust.")
         .with_details(json!({ "entriesMax": entries_max }))
 }
 
-/// Validates every entry, and returns those that `wanted` matches.
-fn plan(
+/// Validates every entry and returns those that `wanted` matches.
+fn validate_entries(
     zip: &mut ZipArchive<File>,
     wanted: &GlobSet,
     entries_max: usize,
@@ -139,7 +139,7 @@ fn plan(
     Ok(entries)
 }
 
-/// `name` as a relative path that stays inside the folder that it is joined to.
+/// Returns `name` as a relative path that cannot leave the folder that it is joined to.
 pub(super) fn safe_path(name: &str) -> Result<PathBuf, &'static str> {
     if name.is_empty() || name.contains(['\0', '\\', ':']) {
         return Err("its name has a forbidden character or none");
@@ -157,7 +157,7 @@ pub(super) fn safe_path(name: &str) -> Result<PathBuf, &'static str> {
 
 pub(super) fn write_entry(reader: &mut impl Read, entry: &ArchiveEntry, into: &Path) -> Result<(), Fault> {
     let failed = |e: io::Error| match e.kind() {
-        // The kinds with which the decompressor reports a wrong checksum or length.
+        // The decompressor reports a wrong checksum or length with these kinds.
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => corrupt(e),
         _ => faults::io("unpack an archive", e),
     };
@@ -165,7 +165,7 @@ pub(super) fn write_entry(reader: &mut impl Read, entry: &ArchiveEntry, into: &P
     if let Some(parent) = target.parent() {
         create_folders(into, parent).map_err(failed)?;
     }
-    // `create_new` never follows or overwrites what is there.
+    // `create_new` neither overwrites a file nor follows a link.
     let mut file = File::create_new(&target).map_err(failed)?;
     let written = io::copy(&mut reader.take(entry.bytes.saturating_add(1)), &mut file).map_err(failed)?;
     if written > entry.bytes {
@@ -176,7 +176,7 @@ pub(super) fn write_entry(reader: &mut impl Read, entry: &ArchiveEntry, into: &P
     file.set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)
 }
 
-/// Creates `folder` below `root` with permissions for every user, regardless of the umask.
+/// Creates `folder` and its missing parents below `root`, accessible for every user regardless of the umask.
 fn create_folders(root: &Path, folder: &Path) -> io::Result<()> {
     if folder == root || folder.is_dir() {
         return Ok(());
@@ -187,7 +187,7 @@ fn create_folders(root: &Path, folder: &Path) -> io::Result<()> {
     create_open_folder(folder)
 }
 
-/// Creates one folder that every user may enter and list.
+/// Creates a folder that every user may enter and list.
 pub(super) fn create_open_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(EXECUTABLE_MODE))
@@ -256,7 +256,7 @@ mod tests {
         result.unwrap_err().code
     }
 
-    /// Replaces a name of equal length in both directories of an archive; the writer itself refuses bad ones.
+    /// Replaces a name by one of equal length in both places of an archive, because the writer refuses unsafe names.
     fn rename_entry(path: &Path, from: &str, to: &str) {
         assert_eq!(from.len(), to.len());
         let mut bytes = fs::read(path).unwrap();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_links_and_doubles() {
+    fn refuses_links_and_duplicate_names() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.whl");
         let mut writer = ZipWriter::new(File::create(&path).unwrap());
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_more_bytes_than_allowed_and_more_than_an_entry_admits() {
+    fn refuses_more_bytes_than_allowed_or_announced() {
         let dir = tempfile::tempdir().unwrap();
         let path = archive(dir.path(), &[("zeros", 0o644, &[0; 5_000])]);
         assert_eq!(refused(&path), ErrorCode::ArchiveTooLarge);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_archive() {
+    fn a_file_that_is_not_an_archive_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.whl");
         fs::write(&path, b"<html>not found</html>").unwrap();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn unpacks_only_what_is_wanted() {
+    fn unpacks_only_matching_entries() {
         let dir = tempfile::tempdir().unwrap();
         let path = archive(dir.path(), &[("a/keep", 0o644, b"x"), ("a/drop", 0o644, &[0; 5_000])]);
         let wanted = GlobSetBuilder::new().add(Glob::new("a/keep").unwrap()).build().unwrap();

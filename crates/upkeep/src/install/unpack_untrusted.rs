@@ -1,6 +1,6 @@
-//! Unpacks archives that no manifest pins: zip, tar or gzipped tar, recognised by their first bytes.
+//! Unpacks archives without a known checksum: zip, tar or gzipped tar, recognised by their first bytes.
 //!
-//! A tar file has no directory, so it is read twice: every entry is validated before anything is written.
+//! A tar file has no directory, so it is read twice: first to validate every entry, then to write them.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -22,7 +22,7 @@ use contract::Fault;
 const ENTRY_OVERHEAD_BYTES: u64 = 4 * 1024;
 const EXECUTABLE_BITS: u32 = 0o111;
 
-/// The type of a file, by its first bytes.
+/// The type of a file, according to its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileType {
     Zip,
@@ -48,10 +48,10 @@ pub(crate) fn file_type(file: &Path) -> io::Result<FileType> {
     })
 }
 
-/// Unpacks everything into the empty folder `into`.
+/// Unpacks all entries into the empty folder `into`.
 ///
 /// # Errors
-/// `ARCHIVE_UNSAFE` and `ARCHIVE_TOO_LARGE`, before anything is written wherever the archive tells.
+/// `ARCHIVE_UNSAFE` and `ARCHIVE_TOO_LARGE`, if possible before anything is written.
 pub(crate) fn unpack_untrusted(
     archive: &Path,
     file_type: FileType,
@@ -75,9 +75,9 @@ fn open(archive: &Path) -> Result<BufReader<File>, Fault> {
     File::open(archive).map(BufReader::new).map_err(|e| faults::io("open an archive", e))
 }
 
-type Opened = Result<Box<dyn Read>, Fault>;
+type OpenResult = Result<Box<dyn Read>, Fault>;
 
-fn unpack_tar(open: &dyn Fn() -> Opened, limits: ArchiveLimits, into: &Path) -> Result<(), Fault> {
+fn unpack_tar(open: &dyn Fn() -> OpenResult, limits: ArchiveLimits, into: &Path) -> Result<(), Fault> {
     let mut planned = Vec::new();
     let mut seen = HashSet::new();
     let mut count = 0;
@@ -103,12 +103,12 @@ fn unpack_tar(open: &dyn Fn() -> Opened, limits: ArchiveLimits, into: &Path) -> 
     })
 }
 
-/// An entry of somebody's archive.
+/// An entry of a tar file that is being read.
 type TarEntry<'a, 'r> = tar::Entry<'a, &'r mut (dyn Read + 'r)>;
 
-/// Calls `visit` with each entry; stops reading once the limits are exceeded.
+/// Calls `visit` with each entry; stops when the limits are exceeded.
 fn visit_entries(
-    open: &dyn Fn() -> Opened,
+    open: &dyn Fn() -> OpenResult,
     limits: ArchiveLimits,
     visit: &mut dyn FnMut(usize, &mut TarEntry<'_, '_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
@@ -120,11 +120,11 @@ fn visit_entries(
         let mut entries = archive.entries().map_err(corrupt)?.enumerate();
         entries.try_for_each(|(index, entry)| visit(index, &mut entry.map_err(corrupt)?))
     };
-    // The limit was reached; the parser reports that as a truncated archive.
+    // The parser reports a reached limit as a truncated archive.
     if bounded.limit() == 0 { Err(too_large(limits.bytes_max)) } else { visited }
 }
 
-/// The entry as it is to be written; `None` for folders and for entries that only describe others.
+/// Validates an entry; `None` for folders and global headers, which are not unpacked.
 fn validate(index: usize, entry: &tar::Entry<'_, &mut dyn Read>) -> Result<Option<ArchiveEntry>, Fault> {
     let bytes = entry.path_bytes();
     let name = std::str::from_utf8(&bytes).map_err(|_| unsafe_entry("", "a name is not UTF-8"))?;

@@ -1,4 +1,4 @@
-//! Malicious archives of an operator's own, made by hand: nothing of them is ever written.
+//! Malicious archives: none of their entries is written.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const LIMITS: ArchiveLimits = ArchiveLimits { bytes_max: 1_000, entry_bytes_max:
 
 fn header(name: &str, kind: EntryType, size: u64) -> Header {
     let mut header = Header::new_ustar();
-    // The builder refuses bad names, so the field is written by hand.
+    // The builder refuses unsafe names, so the field is written directly.
     header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
     header.set_entry_type(kind);
     header.set_size(size);
@@ -74,7 +74,7 @@ fn good_archives_of_each_kind_are_unpacked() {
 }
 
 #[test]
-fn nothing_leaves_the_folder_and_nothing_special_comes_in() {
+fn unsafe_paths_and_special_files_are_refused() {
     for name in ["../vec0.so", "a/../../vec0.so", "/etc/vec0.so", "a//b", "a\\b", "c:vec0.so"] {
         let bytes = tar(&[("fine", EntryType::Regular, b"x"), (name, EntryType::Regular, b"x")]);
         assert_eq!(refused(&bytes), ErrorCode::ArchiveUnsafe, "{name}");
@@ -96,7 +96,7 @@ fn nothing_leaves_the_folder_and_nothing_special_comes_in() {
 }
 
 #[test]
-fn sizes_and_counts_are_bounded_also_against_bombs() {
+fn sizes_and_counts_are_bounded_also_for_gzip_bombs() {
     let many: Vec<String> = (0..6).map(|i| format!("f{i}")).collect();
     let entries: Vec<(&str, EntryType, &[u8])> =
         many.iter().map(|name| (name.as_str(), EntryType::Regular, &b"x"[..])).collect();
@@ -104,14 +104,14 @@ fn sizes_and_counts_are_bounded_also_against_bombs() {
     assert_eq!(refused(&tar(&[("f", EntryType::Regular, &[0; 601])])), ErrorCode::ArchiveTooLarge);
     let parts = [("a", EntryType::Regular, &[0; 600][..]), ("b", EntryType::Regular, &[0; 600][..])];
     assert_eq!(refused(&tar(&parts)), ErrorCode::ArchiveTooLarge);
-    // A gzip bomb: a file of which little comes over the wire.
+    // A gzip bomb: small when compressed.
     let bomb = gzip(&tar(&[("bomb", EntryType::Regular, &vec![0; 8 << 20])]));
     assert!(bomb.len() < 100_000);
     assert_eq!(refused(&bomb), ErrorCode::ArchiveTooLarge);
 }
 
 #[test]
-fn what_is_broken_or_no_archive_is_refused() {
+fn truncated_archives_and_other_files_are_refused() {
     let whole = tar(&[("f", EntryType::Regular, &[7; 600])]);
     assert_eq!(unpacked(&whole[..700]).1.unwrap_err().code, ErrorCode::ArchiveUnsafe, "cut in a file");
     for bytes in [&b"<html>"[..], b"", b"\x1f\x8bgarbage", b"PK\x03\x04garbage"] {

@@ -1,4 +1,4 @@
-//! Verification: compares installed assets with their receipts, for reports and for repair.
+//! Verification: compares installed assets with their receipts.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,10 +53,10 @@ pub enum AssetState {
     Unavailable,
 }
 
-/// Compares every byte of every asset; takes about 0.1 s and changes nothing.
+/// Compares the contents of every asset with its receipt; takes about 0.1 s and changes nothing.
 #[must_use]
 pub fn verify_assets(layout: &Layout, settings: &Assets) -> Vec<AssetReport> {
-    // A mistake in the manifest of custom models is reported when a model is loaded, not here.
+    // An invalid manifest of custom models is reported when a model is loaded.
     let Ok(manifest) = Manifest::load(settings).or_else(|_| Manifest::builtin()) else { return Vec::new() };
     let installer = Installer::read_only(&manifest, layout, settings);
     let custom_library =
@@ -67,8 +67,8 @@ pub fn verify_assets(layout: &Layout, settings: &Assets) -> Vec<AssetReport> {
     assets.into_iter().map(|(id, is_custom)| report_asset(&installer, id, is_custom)).collect()
 }
 
-/// Removes assets whose contents differ from what was installed, so that the next [`super::install_assets`] installs them again;
-/// returns their ids. A normal start compares sizes only.
+/// Removes assets with missing or altered files, so that the next [`super::install_assets`] installs them again;
+/// returns their ids.
 ///
 /// # Errors
 /// `INTERNAL` if a file cannot be removed.
@@ -87,7 +87,8 @@ pub(super) fn remove_damaged(layout: &Layout, settings: &Assets) -> Result<Vec<S
     Ok(removed)
 }
 
-/// Removes the target if it is still damaged once the lock is held: another process may have repaired it.
+/// Removes the target if it is still damaged after the lock was acquired; another process may have repaired it
+/// meanwhile.
 pub(super) fn remove_if_damaged(installer: &Installer<'_>, target: &Target<'_>) -> Result<bool, Fault> {
     let quiet = AssetReporter { asset: target.id, on_event: &|_| (), cancelled: installer.cancelled };
     let _lock = installer.lock(quiet)?;

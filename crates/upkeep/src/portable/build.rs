@@ -1,4 +1,4 @@
-//! Writes a portable file from one snapshot of a project's rows, in pages, so that memory is bounded.
+//! Writes a portable file from one snapshot of a project's rows, page by page, so that memory is bounded.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use super::replacement::{Replacement, measure, write_fault};
 use contract::clock::{Clock, iso_seconds};
 use contract::config;
 use contract::{ErrorCode, Fault};
-use platform::room::Room;
+use platform::disk_space::DiskSpace;
 use platform::task::blocking;
-use store::portable::{Limits, Meta, RewrittenRows, RowCounts, Stamp, Writer, is_portable};
+use store::portable::{Limits, Meta, RewrittenRows, RowCounts, FileStamp, Writer, is_portable};
 use store::{
     self, Access, IndexState, Project, ProjectTx, RepositoryRow, Store, index_state, pages, repositories,
 };
 
-/// Rows of a small table read at a time.
+/// Rows of a small table that are read at a time.
 const SMALL_ROWS: i64 = 20_000;
-/// Most characters of a repository's name in a file name.
+/// The most characters of a repository's name in a file name.
 const REPOSITORY_CHARS_MAX: usize = 60;
 
 /// Which files of an index the portable file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexPart {
-    /// All of them.
+    /// All files.
     #[default]
     All,
     /// Code, configuration and data.
@@ -50,7 +50,7 @@ impl IndexPart {
         }
     }
 
-    fn rows(self, repository_id: Option<i64>) -> store::Part {
+    fn rows(self, repository_id: Option<i64>) -> store::ProjectPart {
         let modes: &[&str] = match self {
             Self::All => &["code", "prose", "records"],
             Self::Code | Self::ExtractedProse => &["code"],
@@ -58,21 +58,21 @@ impl IndexPart {
             Self::Records => &["records"],
         };
         let modes = modes.iter().map(|mode| (*mode).to_owned()).collect();
-        store::Part { repository_id, modes, commented: self == Self::ExtractedProse }
+        store::ProjectPart { repository_id, modes, commented: self == Self::ExtractedProse }
     }
 }
 
-/// What is written, and where.
+/// The contents and the path of a portable file to build.
 pub struct BuildRequest<'a> {
     /// The database.
     pub store: &'a Store,
     /// The project.
     pub project: &'a Project,
-    /// Root of a repository, to write only that one.
+    /// Root of the only repository to write; `None`: all.
     pub root: Option<&'a str>,
-    /// Which files.
+    /// Which files of the index are written.
     pub part: IndexPart,
-    /// The file.
+    /// Path of the portable file.
     pub out: &'a Path,
     /// Update the existing file instead of writing a new one.
     pub incremental: bool,
@@ -80,30 +80,30 @@ pub struct BuildRequest<'a> {
     pub compact: bool,
     /// The settings `portable.*`.
     pub settings: &'a config::Portable,
-    /// Time.
+    /// Source of the time that the file records.
     pub clock: &'a dyn Clock,
-    /// Cancelled with the call.
+    /// Fires when the call is cancelled.
     pub cancel: &'a CancellationToken,
-    /// Called with files done and files in all.
+    /// Called with the number of written files and of all files.
     pub progress: &'a (dyn Fn(u64, u64) + Send + Sync),
 }
 
-/// What was written.
+/// The result of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildReport {
     /// Rows of the file.
-    pub held: RowCounts,
-    /// Files whose chunks this run wrote.
+    pub rows: RowCounts,
+    /// Indexed files whose chunks this run wrote.
     pub files_written: u64,
-    /// Its size.
+    /// Size of the file.
     pub bytes: u64,
-    /// Its SHA-256, hex.
+    /// SHA-256 of the file, hexadecimal.
     pub sha256: String,
-    /// Why a new file was written although an update was requested.
+    /// The reason why a new file was written although an update was requested.
     pub fallback: Option<String>,
 }
 
-/// The default file name.
+/// Returns the default file name.
 #[must_use]
 pub fn portable_file_name(part: IndexPart, repository: Option<&str>) -> String {
     let mut name = "index".to_owned();
@@ -120,50 +120,51 @@ pub fn portable_file_name(part: IndexPart, repository: Option<&str>) -> String {
     name
 }
 
-/// Writes the file. The old one is used until the new one is complete.
+/// Writes the file and replaces the old one atomically.
 ///
 /// # Errors
-/// `NO_INDEX` when there is nothing to write; `ILLEGAL_STATE` when another run writes it, or the path is not a portable file;
-/// `CANCELLED`; storage faults.
+/// `NO_INDEX` if there is nothing to write; `ILLEGAL_STATE` if another run is writing the file, or the existing file is
+/// not a portable file; `CANCELLED`; storage faults.
 pub async fn build_portable(build: &BuildRequest<'_>) -> Result<BuildReport, Fault> {
-    let room = build.store.room().and("the portable file", build.out);
-    // An update begins with a copy of the file that is there.
+    let disk_space = build.store.disk_space().with_volume("the portable file", build.out);
+    // An update starts from a copy of the existing file.
     let copied =
         if build.incremental { std::fs::metadata(build.out).map_or(0, |facts| facts.len()) } else { 0 };
-    room.require(copied).await?;
+    disk_space.require(copied).await?;
     let out = build.out.to_owned();
     let replacement = Arc::new(blocking(move || Replacement::begin(&out)).await?);
     let mut tx = ProjectTx::begin(build.store, build.project, Access::Snapshot).await?;
     tx.lift_timeout().await?;
     let source = IndexSource::read(&mut tx, build).await?;
     let (writer, changes, fallback) = source.begin(build, &replacement).await?;
-    let mut run = BuildRun { build, source: &source, room, writer: Some(writer), done: changes.unchanged };
+    let mut run =
+        BuildRun { build, source: &source, disk_space, writer: Some(writer), files_done: changes.unchanged };
     run.write_chunks(&mut tx, &changes).await?;
     run.write_small_tables(&mut tx, &changes).await?;
     tx.commit().await?;
-    let held = run.finish().await?;
+    let rows = run.finish().await?;
     let (compact, limits, stop) = (build.compact, Limits::from(build.settings), build.cancel.clone());
     let out = build.out.to_owned();
     let (bytes, sha256) = blocking(move || {
-        let mut made = replacement.part();
+        let mut complete = replacement.new_file();
         if compact {
-            Writer::update(made, limits, &stop)?.compact(replacement.smaller())?;
-            made = replacement.smaller();
+            Writer::update(complete, limits, &stop)?.compact(replacement.compacted_file())?;
+            complete = replacement.compacted_file();
         }
-        replacement.commit(made)?;
+        replacement.commit(complete)?;
         measure(&out)
     })
     .await?;
     let files_written = changes.written.iter().map(|stamps| stamps.len() as u64).sum();
-    Ok(BuildReport { held, files_written, bytes, sha256, fallback })
+    Ok(BuildReport { rows, files_written, bytes, sha256, fallback })
 }
 
 /// The rows that the file is written from.
 struct IndexSource {
-    part: store::Part,
+    part: store::ProjectPart,
     state: IndexState,
     repositories: Vec<RepositoryRow>,
-    stamps: Vec<Stamp>,
+    stamps: Vec<FileStamp>,
     meta: Meta,
 }
 
@@ -195,7 +196,8 @@ impl IndexSource {
         Ok(Self { part, state, repositories, stamps, meta })
     }
 
-    /// Opens the file to write and decides what is written; the third value is why an update was not possible.
+    /// Opens the file to write and determines the changes; the third value is the reason why an update was not
+    /// possible.
     async fn begin(
         &self,
         build: &BuildRequest<'_>,
@@ -211,7 +213,7 @@ impl IndexSource {
                 blocking(move || update(&replacement, &out, &meta, &stamps, percent, limits, &stop)).await?;
             match updated {
                 Ok((writer, changes)) => return Ok((writer, changes, None)),
-                Err(why) => fallback = Some(why),
+                Err(reason) => fallback = Some(reason),
             }
         }
         let (replacement, page_chunks) = (Arc::clone(replacement), build.settings.page_chunks);
@@ -219,30 +221,32 @@ impl IndexSource {
             written: batches(self.stamps.clone(), page_chunks),
             kept: Vec::new(),
             unchanged: 0,
-            updates: false,
+            is_update: false,
         };
-        let writer = blocking(move || Writer::create(replacement.part(), limits, &stop)).await?;
-        tracing::debug!(chunks = self.state.chunks, ?fallback, "a portable file is written whole");
+        let writer = blocking(move || Writer::create(replacement.new_file(), limits, &stop)).await?;
+        tracing::debug!(chunks = self.state.chunks, ?fallback, "writing a new portable file");
         Ok((writer, changes, fallback))
     }
 }
 
-/// What a build writes.
+/// The indexed files that a build writes and those that it keeps.
 struct Changes {
     /// Files to write with their chunks, in batches.
-    written: Vec<Vec<Stamp>>,
-    /// Files whose chunks stay.
+    written: Vec<Vec<FileStamp>>,
+    /// Ids of files whose chunks are kept.
     kept: Vec<i64>,
+    /// The number of `kept` files.
     unchanged: u64,
-    updates: bool,
+    /// Whether an existing file is updated.
+    is_update: bool,
 }
 
-/// Batches of files with at most about `page_chunks` chunks.
-fn batches(stamps: Vec<Stamp>, page_chunks: usize) -> Vec<Vec<Stamp>> {
+/// Splits files into batches with at most `page_chunks` chunks each; a larger file is a batch of its own.
+fn batches(stamps: Vec<FileStamp>, page_chunks: usize) -> Vec<Vec<FileStamp>> {
     let page_chunks = i64::try_from(page_chunks.max(1)).unwrap_or(i64::MAX);
-    let (mut batches, mut chunks): (Vec<Vec<Stamp>>, i64) = (Vec::new(), i64::MAX);
+    let (mut batches, mut chunks): (Vec<Vec<FileStamp>>, i64) = (Vec::new(), i64::MAX);
     for stamp in stamps {
-        // A file without chunks costs a row as well.
+        // A file without chunks still has a row.
         let more = stamp.chunks.max(1);
         match batches.last_mut() {
             Some(batch) if chunks.saturating_add(more) <= page_chunks => {
@@ -258,12 +262,12 @@ fn batches(stamps: Vec<Stamp>, page_chunks: usize) -> Vec<Vec<Stamp>> {
     batches
 }
 
-/// Prepares a copy of the existing file for an update; the inner error says why it cannot be updated.
+/// Prepares a copy of the existing file for an update; the inner error is the reason why it cannot be updated.
 fn update(
     replacement: &Replacement,
     out: &PathBuf,
     meta: &Meta,
-    stamps: &[Stamp],
+    stamps: &[FileStamp],
     changed_percent_max: u32,
     limits: Limits,
     stop: &CancellationToken,
@@ -271,12 +275,12 @@ fn update(
     if !is_portable(out) {
         return Ok(Err("there was no file".to_owned()));
     }
-    std::fs::copy(out, replacement.part()).map_err(write_fault)?;
+    std::fs::copy(out, replacement.new_file()).map_err(write_fault)?;
     let opened =
-        Writer::update(replacement.part(), limits, stop).and_then(|writer| Ok((writer.meta()?, writer)));
-    let drop_copy = |why: &str| {
-        std::fs::remove_file(replacement.part()).map_err(write_fault)?;
-        Ok(Err(why.to_owned()))
+        Writer::update(replacement.new_file(), limits, stop).and_then(|writer| Ok((writer.meta()?, writer)));
+    let drop_copy = |reason: &str| {
+        std::fs::remove_file(replacement.new_file()).map_err(write_fault)?;
+        Ok(Err(reason.to_owned()))
     };
     let (old, mut writer) = match opened {
         Ok(opened) => opened,
@@ -291,58 +295,60 @@ fn update(
     }
     if (&old.project, &old.repository, &old.mode) != (&meta.project, &meta.repository, &meta.mode) {
         drop(writer);
-        return drop_copy("the file holds something else");
+        return drop_copy("the file has another project, repository or mode");
     }
-    let mut known = writer.stamps()?;
+    let mut outdated = writer.stamps()?;
     let total: i64 = stamps.iter().map(|stamp| stamp.chunks).sum();
-    let (kept, fresh): (Vec<Stamp>, Vec<Stamp>) =
-        stamps.iter().partition(|stamp| known.get(&stamp.file_id) == Some(stamp));
+    let (kept, changed): (Vec<FileStamp>, Vec<FileStamp>) =
+        stamps.iter().partition(|stamp| outdated.get(&stamp.file_id) == Some(stamp));
     for stamp in &kept {
-        known.remove(&stamp.file_id);
+        outdated.remove(&stamp.file_id);
     }
-    let gone: i64 = known.values().map(|stamp| stamp.chunks).sum();
-    let new: i64 = fresh.iter().map(|stamp| stamp.chunks).sum();
-    if gone.max(new).saturating_mul(100) > total.saturating_mul(i64::from(changed_percent_max)) {
+    let removed_chunks: i64 = outdated.values().map(|stamp| stamp.chunks).sum();
+    let new_chunks: i64 = changed.iter().map(|stamp| stamp.chunks).sum();
+    let most = removed_chunks.max(new_chunks);
+    if most.saturating_mul(100) > total.saturating_mul(i64::from(changed_percent_max)) {
         drop(writer);
         return drop_copy(&format!("more than {changed_percent_max} % changed"));
     }
-    let gone: Vec<i64> = known.into_keys().collect();
-    writer.clear(&gone)?;
+    let outdated: Vec<i64> = outdated.into_keys().collect();
+    writer.clear(&outdated)?;
     let kept: Vec<i64> = kept.iter().map(|stamp| stamp.file_id).collect();
     let changes = Changes {
-        written: if fresh.is_empty() { Vec::new() } else { vec![fresh] },
+        written: if changed.is_empty() { Vec::new() } else { vec![changed] },
         unchanged: kept.len() as u64,
         kept,
-        updates: true,
+        is_update: true,
     };
     Ok(Ok((writer, changes)))
 }
 
-/// A build under way.
+/// A build in progress.
 struct BuildRun<'a> {
     build: &'a BuildRequest<'a>,
     source: &'a IndexSource,
-    room: Room,
-    /// `None` while another thread writes.
+    disk_space: DiskSpace,
+    /// `None` while a thread of the blocking pool uses it.
     writer: Option<Writer>,
-    done: u64,
+    /// The number of files written or kept so far.
+    files_done: u64,
 }
 
 impl BuildRun<'_> {
-    /// Writes files with their chunks.
+    /// Writes the changed files with their chunks.
     async fn write_chunks(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
-        let stamps: Vec<Stamp> = changes.written.iter().flatten().copied().collect();
+        let stamps: Vec<FileStamp> = changes.written.iter().flatten().copied().collect();
         for batch in batches(stamps, self.build.settings.page_chunks) {
             let ids: Vec<i64> = batch.iter().map(|stamp| stamp.file_id).collect();
             let page = pages::page(tx, &self.source.part, &ids).await?;
             self.write(move |writer| writer.put(&page)).await?;
-            self.done += ids.len() as u64;
-            (self.build.progress)(self.done, self.source.stamps.len() as u64);
+            self.files_done += ids.len() as u64;
+            (self.build.progress)(self.files_done, self.source.stamps.len() as u64);
         }
         Ok(())
     }
 
-    /// Writes the tables that are small or change while the text stays: files, names, terms, authors, flows.
+    /// Writes the tables that are small or change independently of the chunks: files, names, terms, authors, flows.
     async fn write_small_tables(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
         for ids in changes.kept.chunks(usize::try_from(SMALL_ROWS).unwrap_or(1)) {
             let files = pages::files(tx, ids).await?;
@@ -376,10 +382,10 @@ impl BuildRun<'_> {
             after = last.0;
             self.put(RewrittenRows::Flows(flows)).await?;
         }
-        if changes.updates { self.add_missing_vectors(tx).await } else { Ok(()) }
+        if changes.is_update { self.add_missing_vectors(tx).await } else { Ok(()) }
     }
 
-    /// Adds vectors of texts that had none when the file was written.
+    /// Adds the vectors of texts that had none when the existing file was written.
     async fn add_missing_vectors(&mut self, tx: &mut ProjectTx) -> Result<(), Fault> {
         let mut after = Vec::new();
         let limit = i64::try_from(self.build.settings.page_chunks.max(1)).unwrap_or(i64::MAX);
@@ -406,7 +412,7 @@ impl BuildRun<'_> {
         if self.build.cancel.is_cancelled() {
             return Err(Fault::new(ErrorCode::Cancelled, "The build of the portable file was cancelled."));
         }
-        self.room.require(0).await?;
+        self.disk_space.require(0).await?;
         let mut writer = self.take_writer()?;
         let (writer, outcome) = blocking(move || {
             let outcome = work(&mut writer);
@@ -435,7 +441,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_names_say_what_they_hold() {
+    fn file_names_contain_part_and_repository() {
         assert_eq!(portable_file_name(IndexPart::All, None), "index.sqlite");
         assert_eq!(
             portable_file_name(IndexPart::Code, Some("shop of/ours")),
@@ -444,9 +450,9 @@ mod tests {
     }
 
     #[test]
-    fn batches_hold_all_files_within_their_bound() {
-        let stamp = |file_id, chunks| Stamp { file_id, first_chunk: 1, chunks };
-        let sizes = |stamps: Vec<Stamp>| -> Vec<usize> { batches(stamps, 10).iter().map(Vec::len).collect() };
+    fn batches_contain_all_files_within_the_limit() {
+        let stamp = |file_id, chunks| FileStamp { file_id, first_chunk: 1, chunks };
+        let sizes = |stamps: Vec<FileStamp>| -> Vec<usize> { batches(stamps, 10).iter().map(Vec::len).collect() };
         assert_eq!(
             sizes(vec![stamp(1, 4), stamp(2, 6), stamp(3, 1), stamp(4, 50), stamp(5, 0)]),
             [2, 1, 1, 1]

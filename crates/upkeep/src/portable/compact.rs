@@ -1,4 +1,4 @@
-//! Compacts a portable file: drops rows that nothing refers to and rewrites the rest without free pages.
+//! Compacts a portable file: drops unreferenced rows and rewrites the rest without free pages.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use contract::{ErrorCode, Fault};
 use platform::task::blocking;
 use store::portable::{Compacted, Limits, Writer};
 
-/// Which file is compacted, and how.
+/// The file to compact, with options.
 pub struct CompactRequest<'a> {
-    /// The file.
+    /// Path of the portable file.
     pub file: &'a Path,
-    /// Only report what would be freed.
+    /// Only report the sizes.
     pub dry_run: bool,
-    /// Keep the old file beside it, as `<name>.bak`.
+    /// Keep the old file as `<name>.bak`.
     pub keep_backup: bool,
-    /// Settings.
+    /// The settings `portable.*`.
     pub settings: &'a config::Portable,
     /// Fires when the call is cancelled.
     pub cancel: &'a CancellationToken,
@@ -28,19 +28,20 @@ pub struct CompactRequest<'a> {
 /// The result of compacting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactReport {
-    /// Bytes before.
+    /// Size of the old file in bytes.
     pub bytes_before: u64,
-    /// Bytes after; in a dry run, what it would be.
+    /// Size of the compacted file in bytes.
     pub bytes_after: u64,
     /// The dropped rows.
-    pub shrunk: Compacted,
+    pub dropped: Compacted,
 }
 
-/// Writes a compacted copy, checks every page of it and replaces the file with it. A dry run removes the copy instead.
+/// Writes a compacted copy, checks each of its pages, and replaces the file with the copy. A dry run removes the copy
+/// instead.
 ///
 /// # Errors
-/// `NO_INDEX` when there is no file; `SCHEMA_VALIDATION_FAILED` when it is damaged; `ILLEGAL_STATE` when another run writes it;
-/// `CANCELLED`; storage faults.
+/// `NO_INDEX` if the file does not exist; `SCHEMA_VALIDATION_FAILED` if it is damaged; `ILLEGAL_STATE` if another run
+/// is writing it; `CANCELLED`; storage faults.
 pub async fn compact_portable(compact: &CompactRequest<'_>) -> Result<CompactReport, Fault> {
     let (file, limits, stop) =
         (compact.file.to_owned(), Limits::from(compact.settings), compact.cancel.clone());
@@ -53,16 +54,17 @@ pub async fn compact_portable(compact: &CompactRequest<'_>) -> Result<CompactRep
         };
         let bytes_before = std::fs::metadata(&file).map_err(missing)?.len();
         let replacement = Arc::new(Replacement::begin(&file)?);
-        std::fs::copy(&file, replacement.part()).map_err(write_fault)?;
-        let shrunk = Writer::update(replacement.part(), limits, &stop)?.compact(replacement.smaller())?;
-        let bytes_after = std::fs::metadata(replacement.smaller()).map_err(write_fault)?.len();
+        std::fs::copy(&file, replacement.new_file()).map_err(write_fault)?;
+        let dropped =
+            Writer::update(replacement.new_file(), limits, &stop)?.compact(replacement.compacted_file())?;
+        let bytes_after = std::fs::metadata(replacement.compacted_file()).map_err(write_fault)?.len();
         if !dry_run {
             if keep_backup {
                 replacement.keep_backup()?;
             }
-            replacement.commit(replacement.smaller())?;
+            replacement.commit(replacement.compacted_file())?;
         }
-        Ok(CompactReport { bytes_before, bytes_after, shrunk })
+        Ok(CompactReport { bytes_before, bytes_after, dropped })
     })
     .await
 }

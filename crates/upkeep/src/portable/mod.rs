@@ -1,4 +1,4 @@
-//! Portable index files: written from a project's rows, updated, compacted.
+//! Writes, updates and compacts portable index files.
 
 mod replacement;
 

@@ -1,5 +1,5 @@
-//! Atomic replacement of a file: the new one is written beside the old one and renamed. One run at a time replaces a file; a
-//! killed run leaves the old file complete, and the next run removes what the killed one left.
+//! Atomic replacement of a portable file: the new file is written in the same folder and renamed. A lock file excludes
+//! concurrent runs. A killed run leaves the old file intact; the next run removes its unfinished files.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,20 @@ use platform::failpoints;
 use platform::sha256;
 use store::portable::is_portable;
 
-/// A replacement under way; dropping it ends the lock and removes unfinished files.
+/// A replacement in progress; dropping it releases the lock and removes unfinished files.
 pub(super) struct Replacement {
     target: PathBuf,
-    parts: [PathBuf; 2],
+    new_file: PathBuf,
+    compacted_file: PathBuf,
     _lock: File,
 }
 
 impl Replacement {
-    /// Locks the target for this run; creates its folder if missing.
+    /// Locks the target; creates its folder if missing.
     ///
     /// # Errors
-    /// `ILLEGAL_STATE` when another run replaces it, or when `target` is not a portable file; `STORAGE_UNAVAILABLE` when the
-    /// folder cannot be written.
+    /// `ILLEGAL_STATE` if another run has locked it, or if `target` is not a portable file; `STORAGE_UNAVAILABLE` if
+    /// the folder is not writable.
     pub(super) fn begin(target: &Path) -> Result<Self, Fault> {
         let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The path does not name a file."));
@@ -34,8 +35,8 @@ impl Replacement {
             )
             .with_hint("Name another file, or remove that one."));
         }
-        let beside = |ending: &str| folder.join(format!(".{}.{ending}", name.to_string_lossy()));
-        let lock = File::create(beside("lock")).map_err(write_fault)?;
+        let hidden_file = |suffix: &str| folder.join(format!(".{}.{suffix}", name.to_string_lossy()));
+        let lock = File::create(hidden_file("lock")).map_err(write_fault)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -44,32 +45,36 @@ impl Replacement {
             }
             Err(TryLockError::Error(error)) => return Err(write_fault(error)),
         }
-        let replacement =
-            Self { target: target.to_owned(), parts: [beside("part"), beside("smaller")], _lock: lock };
-        replacement.clean();
+        let replacement = Self {
+            target: target.to_owned(),
+            new_file: hidden_file("part"),
+            compacted_file: hidden_file("smaller"),
+            _lock: lock,
+        };
+        replacement.remove_unfinished();
         Ok(replacement)
     }
 
     /// Path of the new file until it is complete.
-    pub(super) fn part(&self) -> &Path {
-        &self.parts[0]
+    pub(super) fn new_file(&self) -> &Path {
+        &self.new_file
     }
 
     /// Path of the compacted copy of the new file.
-    pub(super) fn smaller(&self) -> &Path {
-        &self.parts[1]
+    pub(super) fn compacted_file(&self) -> &Path {
+        &self.compacted_file
     }
 
-    /// Replaces the target with a complete file, and syncs file and folder.
-    pub(super) fn commit(&self, made: &Path) -> Result<(), Fault> {
-        File::open(made).and_then(|file| file.sync_all()).map_err(write_fault)?;
+    /// Replaces the target with `complete`, and syncs file and folder.
+    pub(super) fn commit(&self, complete: &Path) -> Result<(), Fault> {
+        File::open(complete).and_then(|file| file.sync_all()).map_err(write_fault)?;
         failpoints::reach("sqlite.written");
-        fs::rename(made, &self.target).map_err(write_fault)?;
+        fs::rename(complete, &self.target).map_err(write_fault)?;
         let folder = self.target.parent().unwrap_or(Path::new("/"));
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(write_fault)
     }
 
-    /// Keeps the file that will be replaced beside it, as `<name>.bak`.
+    /// Keeps the target as `<name>.bak`.
     pub(super) fn keep_backup(&self) -> Result<PathBuf, Fault> {
         let mut name = self.target.clone().into_os_string();
         name.push(".bak");
@@ -77,24 +82,24 @@ impl Replacement {
         if fs::symlink_metadata(&backup).is_ok() {
             fs::remove_file(&backup).map_err(write_fault)?;
         }
-        // Not every file system has hard links.
+        // Not every file system supports hard links.
         fs::hard_link(&self.target, &backup)
             .or_else(|_| fs::copy(&self.target, &backup).map(drop))
             .map_err(write_fault)?;
         Ok(backup)
     }
 
-    fn clean(&self) {
-        for part in &self.parts {
-            // Usually there is none; if one cannot be removed, writing it fails later with a proper error.
-            let _ = fs::remove_file(part);
+    fn remove_unfinished(&self) {
+        for file in [&self.new_file, &self.compacted_file] {
+            // Usually it does not exist. If it cannot be removed, writing it fails later with an error.
+            let _ = fs::remove_file(file);
         }
     }
 }
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        self.clean();
+        self.remove_unfinished();
     }
 }
 
@@ -108,7 +113,7 @@ pub(super) fn write_fault(error: std::io::Error) -> Fault {
     .with_source(error)
 }
 
-/// Size in bytes and SHA-256 of a file, which is read whole. Blocks.
+/// Returns size in bytes and SHA-256 of a file. Reads the whole file; blocks.
 pub(super) fn measure(path: &Path) -> Result<(u64, String), Fault> {
     let file = File::open(path).map_err(write_fault)?;
     let (sha256, bytes) = sha256::hash_reader(file, |_| ()).map_err(write_fault)?;

@@ -1,4 +1,4 @@
-//! Clean artifacts: removes repositories from a project, with everything that only they need.
+//! Clean artifacts: removes repositories from a project, with the rows and files that no other repository needs.
 
 use super::collect_garbage::remove_orphan_vectors;
 use super::plan::{ProjectUpkeep, Removal, RemovalReason, RemovalReport, RemovedKind, remove_files};
@@ -10,7 +10,7 @@ use store::{
     names, repositories, vectors,
 };
 
-/// Which repositories are removed from which project.
+/// The repositories to remove from a project.
 pub struct CleanRequest<'a> {
     /// The project.
     pub project: ProjectUpkeep<'a>,
@@ -24,7 +24,7 @@ impl CleanRequest<'_> {
     /// Lists what [`CleanRequest::execute`] would remove; changes nothing.
     ///
     /// # Errors
-    /// Storage faults; `PERMISSION_DENIED` when the project's folder cannot be read.
+    /// Storage faults; `PERMISSION_DENIED` if the project's folder cannot be read.
     pub async fn plan(&self) -> Result<RemovalReport, Fault> {
         let (store, mut planned) = (self.project.store, RemovalReport::default());
         let ids: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
@@ -53,11 +53,11 @@ impl CleanRequest<'_> {
         Ok(planned)
     }
 
-    /// Removes the repositories. Each transaction is bounded and searches continue meanwhile; a call that was interrupted is
-    /// completed by the next one.
+    /// Removes the repositories in bounded transactions, so that searches continue meanwhile. After an interruption,
+    /// the next call continues.
     ///
     /// # Errors
-    /// `CANCELLED`; `ILLEGAL_STATE` when another run took over; storage faults.
+    /// `CANCELLED`; `ILLEGAL_STATE` if the lease was lost; storage faults.
     pub async fn execute(&self, fence: Fence) -> Result<RemovalReport, Fault> {
         let mut removed = RemovalReport::default();
         let mut tx = self.project.begin().await?;
@@ -88,7 +88,7 @@ impl CleanRequest<'_> {
         control.commit().await?;
         removed.add(Removal::rows(RemovedKind::Jobs, RemovalReason::Asked, runs));
         remove_files(&self.project, self.files().await?, &mut removed).await?;
-        // The repositories' own rows are deleted last, so that the call after an interrupted one finds them.
+        // The rows of `repositories` are deleted last, so that a call after an interruption finds them.
         let mut tx = self.project.begin().await?;
         for repository in self.repositories {
             repositories::delete(&mut tx, fence, repository.id).await?;
@@ -128,7 +128,7 @@ impl CleanRequest<'_> {
 
 /// Folder of the security records, which are kept.
 const RECORDS_FOLDER: &str = "triage";
-/// The tables that shrink.
+/// The tables to vacuum.
 const SHRINKING_TABLES: &[&str] = &[
     "files",
     "chunks",

@@ -1,4 +1,4 @@
-//! Collect garbage: removes vectors, names and statistics that nothing refers to, old finished jobs and old files.
+//! Collect garbage: removes unreferenced vectors, names and statistics, old finished jobs and old files.
 
 use super::plan::{ProjectUpkeep, Removal, RemovalReason, RemovalReport, RemovedKind, remove_files};
 use super::project_files::ProjectFile;
@@ -8,22 +8,22 @@ use store::{self, Access, Fence, ProjectTx, RepositoryRow, RowUsage, index_state
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// How old and how large what is kept may be.
+/// Limits on age and size of kept data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetentionLimits {
     /// Files and finished jobs older than this are removed.
     pub age_days: Option<u32>,
-    /// The oldest files are removed until the rest takes at most this many bytes.
+    /// The oldest files are removed until the rest has at most this many bytes.
     pub bytes: Option<u64>,
 }
 
-/// What is collected in which project.
+/// A garbage collection of a project.
 pub struct GarbageRequest<'a> {
     /// The project.
     pub project: ProjectUpkeep<'a>,
     /// Collect only the jobs and files of this repository.
     pub repository: Option<&'a RepositoryRow>,
-    /// How old and how large what is kept may be.
+    /// Limits on age and size of kept data.
     pub limits: RetentionLimits,
     /// The current time, milliseconds since the epoch.
     pub now_ms: i64,
@@ -33,7 +33,7 @@ impl GarbageRequest<'_> {
     /// Lists what [`GarbageRequest::execute`] would remove; changes nothing.
     ///
     /// # Errors
-    /// Storage faults; `PERMISSION_DENIED` when the project's folder cannot be read.
+    /// Storage faults; `PERMISSION_DENIED` if the project's folder cannot be read.
     pub async fn plan(&self) -> Result<RemovalReport, Fault> {
         let (store, mut planned) = (self.project.store, RemovalReport::default());
         if self.repository.is_none() {
@@ -54,10 +54,10 @@ impl GarbageRequest<'_> {
         Ok(planned)
     }
 
-    /// Removes the garbage. Each transaction is bounded; what an interrupted call removed stays removed.
+    /// Removes the garbage in bounded transactions. After an interruption, the next call continues.
     ///
     /// # Errors
-    /// `CANCELLED`; `ILLEGAL_STATE` when another run took over; storage faults.
+    /// `CANCELLED`; `ILLEGAL_STATE` if the lease was lost; storage faults.
     pub async fn execute(&self, fence: Fence) -> Result<RemovalReport, Fault> {
         let mut removed = RemovalReport::default();
         let mut tx = self.project.begin().await?;
@@ -120,7 +120,7 @@ fn orphan_removal(what: RemovedKind, measured: RowUsage) -> Removal {
     Removal::rows(what, RemovalReason::Orphan, measured)
 }
 
-/// Removes vectors of texts that no chunk has, one page per transaction.
+/// Removes vectors of texts that no chunk has, one batch per transaction.
 pub(super) async fn remove_orphan_vectors(
     project: &ProjectUpkeep<'_>,
     fence: Fence,
@@ -138,7 +138,8 @@ pub(super) async fn remove_orphan_vectors(
     }
 }
 
-/// The files to remove, oldest first, each with its reason. Files that are still being written are kept, whatever the limits.
+/// Returns the files to remove, oldest first, each with its reason. Recent unfinished files are kept regardless of the
+/// limits, because they may still be written.
 fn select_files(
     files: Vec<ProjectFile>,
     limits: RetentionLimits,
@@ -146,26 +147,26 @@ fn select_files(
     now_ms: i64,
 ) -> Vec<(ProjectFile, RemovalReason)> {
     let mut files = files;
-    files.sort_by(|one, other| (one.modified_ms, &one.path).cmp(&(other.modified_ms, &other.path)));
-    let mut left: u64 = files.iter().map(|entry| entry.bytes).sum();
+    files.sort_by(|a, b| (a.modified_ms, &a.path).cmp(&(b.modified_ms, &b.path)));
+    let mut remaining_bytes: u64 = files.iter().map(|entry| entry.bytes).sum();
     let mut removed = Vec::new();
     let mut kept = Vec::new();
     for entry in files {
         let age_ms = now_ms.saturating_sub(entry.modified_ms);
-        let old = limits.age_days.is_some_and(|days| age_ms >= i64::from(days).saturating_mul(DAY_MS));
+        let is_old = limits.age_days.is_some_and(|days| age_ms >= i64::from(days).saturating_mul(DAY_MS));
         match (entry.is_unfinished(), age_ms >= unfinished_ms) {
             (true, true) => removed.push((entry, RemovalReason::Unfinished)),
             (true, false) => {}
-            (false, _) if old => removed.push((entry, RemovalReason::Age)),
+            (false, _) if is_old => removed.push((entry, RemovalReason::Age)),
             (false, _) => kept.push(entry),
         }
     }
-    left -= removed.iter().map(|(entry, _)| entry.bytes).sum::<u64>();
+    remaining_bytes -= removed.iter().map(|(entry, _)| entry.bytes).sum::<u64>();
     for entry in kept {
-        if limits.bytes.is_none_or(|most| left <= most) {
+        if limits.bytes.is_none_or(|bytes_max| remaining_bytes <= bytes_max) {
             break;
         }
-        left -= entry.bytes;
+        remaining_bytes -= entry.bytes;
         removed.push((entry, RemovalReason::Quota));
     }
     removed
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn age_and_quota_take_the_oldest_first() {
+    fn age_and_quota_remove_the_oldest_files_first() {
         let part = ("left.part".to_owned(), RemovalReason::Unfinished);
         assert_eq!(paths(RetentionLimits::default()), std::slice::from_ref(&part));
         let aged = paths(RetentionLimits { age_days: Some(50), bytes: None });
@@ -205,6 +206,6 @@ mod tests {
         let both = paths(RetentionLimits { age_days: Some(50), bytes: Some(25) });
         assert_eq!(both.last(), Some(&("old".to_owned(), RemovalReason::Quota)));
         let none = paths(RetentionLimits { age_days: Some(0), bytes: Some(0) });
-        assert!(none.iter().all(|(path, _)| path != "now.part"), "somebody writes it: {none:?}");
+        assert!(none.iter().all(|(path, _)| path != "now.part"), "it may still be written: {none:?}");
     }
 }

@@ -16,7 +16,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// Attempts to drop the tables while searches still read them; a search takes seconds at most.
 const DROP_ATTEMPTS_MAX: usize = 10;
 
-/// What was deleted with a project.
+/// The result of deleting a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedProject {
@@ -37,17 +37,18 @@ pub struct DeletedProject {
     pub files: u64,
     /// Bytes of the deleted files.
     pub file_bytes: u64,
-    /// Keys that still name the project. They give access to nothing, until a project of that name is created again.
+    /// Keys that still list the project. They grant access again if a project with this id is created.
     pub keys: Vec<String>,
-    /// Always true: schema, role, rows and files were searched for afterwards, and none was found.
+    /// Always true: a check after the deletion found no schema, role, rows or files.
     pub verified: bool,
 }
 
-/// Deletes a project. An interrupted call leaves it hidden; the next call continues. With `force`, running jobs are cancelled.
+/// Deletes a project. After an interruption the project stays hidden, and the next call continues. `force` cancels
+/// running jobs.
 ///
 /// # Errors
-/// `NO_INDEX` when there is none; `ILLEGAL_STATE` while runs are under way, or when a cancelled one does not stop in time;
-/// `PERMISSION_DENIED` when its files cannot be removed; storage faults.
+/// `NO_INDEX` if the project does not exist; `ILLEGAL_STATE` if jobs are running, or a cancelled one does not stop in
+/// time; `PERMISSION_DENIED` if its files cannot be removed; storage faults.
 pub async fn delete_project(
     store: &Store,
     layout: &Layout,
@@ -79,7 +80,7 @@ pub async fn delete_project(
         jobs_cancelled,
         files,
         file_bytes,
-        keys: deletion::keys_naming(store, id).await?,
+        keys: deletion::keys_listing_project(store, id).await?,
         verified: true,
     })
 }
@@ -94,7 +95,7 @@ async fn wait_for_runs(store: &Store, id: &ProjectId, wait_max: Duration) -> Res
     match tokio::time::timeout(wait_max, stopped).await {
         Ok(outcome) => outcome,
         Err(late) => Err(Fault::new(ErrorCode::IllegalState, "A job of the project does not stop.")
-            .with_hint("It loses its lease when its process is gone; call again in a minute.")
+            .with_hint("If its process has ended, its lease expires; call again in a minute.")
             .with_source(late)),
     }
 }
@@ -109,7 +110,7 @@ async fn remove_files(layout: &Layout, settings: &Upkeep, id: &ProjectId) -> Res
     .await
 }
 
-/// Searches that began before may lock the tables for a moment, so the drop is retried.
+/// Drops schema, role and rows. Retries, because searches that are still running lock the tables for a moment.
 async fn remove_rows(store: &Store, id: &ProjectId) -> Result<deletion::Removed, Fault> {
     let mut attempt = 1;
     loop {

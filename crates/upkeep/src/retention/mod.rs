@@ -1,7 +1,7 @@
-//! What a project keeps and what is removed: cleaning artifacts, collecting garbage, deleting a project.
+//! Removal of data: cleaning artifacts, collecting garbage, deleting a project.
 //!
-//! [`CleanRequest`] and [`GarbageRequest`] share one [`plan`]: each can list what it would remove (a dry run) or remove it, and
-//! answers with the same [`RemovalReport`].
+//! [`CleanRequest`] and [`GarbageRequest`] each have a dry run and an execution; both return a [`RemovalReport`]
+//! ([`plan`]).
 
 mod plan;
 mod project_files;

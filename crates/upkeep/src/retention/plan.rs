@@ -1,4 +1,4 @@
-//! The plan of a removal: what a dry run lists and a run removes, in the same terms.
+//! The report of a removal, which a dry run and an execution share.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,19 +79,19 @@ pub struct RemovalFailure {
     pub message: String,
 }
 
-/// What was removed, or what a dry run would remove.
+/// What was removed, or in a dry run, what would be removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovalReport {
     /// In the order of removal.
     pub removals: Vec<Removal>,
-    /// What could not be removed.
+    /// Files that could not be removed.
     pub failed: Vec<RemovalFailure>,
     /// Bytes by which the project's tables, indexes and files shrank on disk.
     pub returned_bytes: u64,
 }
 
 impl RemovalReport {
-    /// Bytes of all removed rows and files.
+    /// Returns the size of all removed rows and files in bytes.
     #[must_use]
     pub fn freed_bytes(&self) -> u64 {
         self.removals.iter().map(|removal| removal.bytes).sum()
@@ -132,22 +132,22 @@ pub(super) async fn remove_files(
     Ok(())
 }
 
-/// A project as the removals see it: its rows, its folder, and the settings and cancellation of the call.
+/// The context of a removal: the project with its folder, the settings and the cancellation of the call.
 pub struct ProjectUpkeep<'a> {
     /// The database.
     pub store: &'a Store,
     /// The project.
     pub project: &'a Project,
-    /// Its folder, which may not exist.
+    /// The project's folder, which may not exist.
     pub folder: &'a std::path::Path,
     /// The settings `upkeep.*`.
     pub settings: &'a contract::config::Upkeep,
-    /// Cancelled when the work must stop.
+    /// Fires when the call is cancelled.
     pub cancel: &'a tokio_util::sync::CancellationToken,
 }
 
 impl ProjectUpkeep<'_> {
-    /// Rows that one transaction removes at most.
+    /// Returns the most rows that one transaction removes.
     pub(super) fn batch(&self) -> i64 {
         i64::from(self.settings.batch_rows.max(1))
     }
@@ -173,7 +173,7 @@ impl ProjectUpkeep<'_> {
         ProjectTx::begin(self.store, self.project, Access::Write).await
     }
 
-    /// Bytes of the project's tables and indexes on disk.
+    /// Returns the size of the project's tables and indexes on disk in bytes.
     pub(super) async fn disk_bytes(&self) -> Result<u64, Fault> {
         let mut tx = ProjectTx::begin(self.store, self.project, Access::Search).await?;
         let bytes = sizes::total(&mut tx).await?;
@@ -181,9 +181,9 @@ impl ProjectUpkeep<'_> {
         Ok(bytes)
     }
 
-    /// Vacuums `tables`; returns by how many bytes the project shrank since it took `before`.
-    pub(super) async fn vacuum(&self, before: u64, tables: &[&'static str]) -> Result<u64, Fault> {
-        // With pgvector below 0.8.4 a vacuum can damage HNSW indexes, so vectors are left to autovacuum then.
+    /// Vacuums `tables`; returns by how many bytes the project shrank from `bytes_before`.
+    pub(super) async fn vacuum(&self, bytes_before: u64, tables: &[&'static str]) -> Result<u64, Fault> {
+        // With pgvector before 0.8.4 a vacuum can damage HNSW indexes; vectors are then left to autovacuum.
         let may_vacuum_vectors = self.store.database().facts().warnings.is_empty();
         let tables: Vec<&'static str> =
             tables.iter().copied().filter(|table| may_vacuum_vectors || *table != "vectors").collect();
@@ -191,6 +191,6 @@ impl ProjectUpkeep<'_> {
             // Autovacuum reclaims the space later.
             tracing::debug!("the tables were not vacuumed: {fault}");
         }
-        Ok(before.saturating_sub(self.disk_bytes().await?))
+        Ok(bytes_before.saturating_sub(self.disk_bytes().await?))
     }
 }

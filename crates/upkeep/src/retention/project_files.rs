@@ -1,4 +1,4 @@
-//! The files below a project's folder. All are derived from its rows, so that each may be removed.
+//! The files below a project's folder. All are derived from the project's rows, so each may be removed.
 
 use std::fs;
 use std::io;
@@ -8,16 +8,16 @@ use std::time::UNIX_EPOCH;
 use crate::disk::disk_fault;
 use contract::{ErrorCode, Fault};
 
-/// Prefixes of a repository's name in the names of its files.
-const PORTABLE: [&str; 6] =
+/// Prefixes of a repository's name in the names of portable files; archives have none.
+const FILE_PREFIXES: [&str; 6] =
     ["", "index-", "index-code-", "index-prose-", "index-extracted-prose-", "index-records-"];
 /// Deepest folder level that is listed.
 const DEPTH_MAX: usize = 16;
 
-/// A file below a folder. Links are listed as themselves and never followed.
+/// A file below a folder. A symbolic link counts as a file and is not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFile {
-    /// Relative to the folder, `/` between parts.
+    /// Path relative to the folder, separated by `/`.
     pub path: String,
     /// Size in bytes.
     pub bytes: u64,
@@ -26,43 +26,45 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Whether it is named after a repository: `NAME.zip`, `index-NAME.sqlite`, `index-code-NAME.sqlite`, `NAME/…`.
+    /// Returns whether the file is named after a repository: `NAME.zip`, `index-NAME.sqlite`, `index-code-NAME.sqlite`,
+    /// `NAME/…`.
     pub(super) fn belongs_to(&self, repository: &str) -> bool {
         let mut parts = self.path.rsplit('/');
         let file = parts.next().unwrap_or_default();
         let file = file.strip_prefix('.').filter(|_| self.is_unfinished()).unwrap_or(file);
-        let named = PORTABLE.iter().any(|kind| {
+        let named = FILE_PREFIXES.iter().any(|kind| {
             let rest = file.strip_prefix(kind).and_then(|rest| rest.strip_prefix(repository));
             rest.is_some_and(|rest| rest.starts_with('.'))
         });
         named || parts.any(|part| part == repository)
     }
 
-    /// Whether it is a partial file: being written, or left by a writer that was killed.
+    /// Returns whether the file is unfinished: being written, or left by a killed process.
     pub(super) fn is_unfinished(&self) -> bool {
         self.path.ends_with(".part") || self.path.ends_with(".smaller")
     }
 
-    /// Whether it is a lock file. Removing one would let two writers lock two different files of one name.
+    /// Returns whether the file is a lock file. Removing one would let two writers lock different files of the same
+    /// name.
     pub(super) fn is_lock(&self) -> bool {
         self.path.ends_with(".lock")
     }
 
-    /// The first folder of its path, which says what kind of file it is; `other` for a file without a folder.
+    /// Returns the kind of the file, which is the first folder of its path; `other` for a file without a folder.
     #[must_use]
     pub fn kind(&self) -> &str {
         self.path.split_once('/').map_or("other", |(kind, _)| kind)
     }
 }
 
-/// All files below `folder`, sorted by path; none when it does not exist. Blocks.
+/// Lists all files below `folder`, sorted by path; none if it does not exist. Blocks.
 ///
 /// # Errors
 /// `PERMISSION_DENIED` and `INTERNAL` for file system errors; `ILLEGAL_STATE` for more than `files_max` files.
 pub fn list_project_files(folder: &Path, files_max: usize) -> Result<Vec<ProjectFile>, Fault> {
     let mut found = Vec::new();
-    let mut open = vec![(PathBuf::new(), 0)];
-    while let Some((inside, depth)) = open.pop() {
+    let mut pending = vec![(PathBuf::new(), 0)];
+    while let Some((inside, depth)) = pending.pop() {
         let entries = match fs::read_dir(folder.join(&inside)) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -74,11 +76,11 @@ pub fn list_project_files(folder: &Path, files_max: usize) -> Result<Vec<Project
             let facts = match entry.metadata() {
                 Ok(facts) => facts,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(disk_fault("look at a file", error)),
+                Err(error) => return Err(disk_fault("read the metadata of a file", error)),
             };
             if facts.is_dir() {
                 if depth < DEPTH_MAX {
-                    open.push((path, depth + 1));
+                    pending.push((path, depth + 1));
                 }
                 continue;
             }
@@ -94,12 +96,12 @@ pub fn list_project_files(folder: &Path, files_max: usize) -> Result<Vec<Project
             });
         }
     }
-    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
-/// Removes a file if its size and time are still those that were listed; false when it is gone or was written since. Also
-/// removes folders that become empty. Blocks.
+/// Removes a file if size and time are unchanged since it was listed; false if it was written or removed meanwhile.
+/// Also removes folders that become empty. Blocks.
 ///
 /// # Errors
 /// `PERMISSION_DENIED` and `INTERNAL` for file system errors.
@@ -108,14 +110,14 @@ pub fn remove_if_unchanged(folder: &Path, entry: &ProjectFile) -> Result<bool, F
     let facts = match fs::symlink_metadata(&path) {
         Ok(facts) => facts,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(disk_fault("look at a file", error)),
+        Err(error) => return Err(disk_fault("read the metadata of a file", error)),
     };
     if facts.len() != entry.bytes || modified_ms(&facts) != entry.modified_ms {
         return Ok(false);
     }
     match fs::remove_file(&path) {
         Ok(()) => {
-            // `remove_dir` fails for a folder that is not empty, which ends the loop.
+            // `remove_dir` fails for a folder that is not empty.
             let mut parent = path.parent();
             while let Some(empty) = parent.filter(|parent| *parent != folder && parent.starts_with(folder)) {
                 if fs::remove_dir(empty).is_err() {
@@ -130,7 +132,7 @@ pub fn remove_if_unchanged(folder: &Path, entry: &ProjectFile) -> Result<bool, F
     }
 }
 
-/// Removes the folder with all its content; does nothing when it does not exist. Blocks.
+/// Removes the folder with its contents; does nothing if it does not exist. Blocks.
 ///
 /// # Errors
 /// `PERMISSION_DENIED` and `INTERNAL` for file system errors.
@@ -141,16 +143,16 @@ pub(super) fn remove_folder(folder: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Bytes of all files below a folder, which may itself be a link; 0 when it does not exist. Blocks.
+/// Returns the total size of all files below a folder, which may be a symbolic link; 0 if it does not exist. Blocks.
 #[must_use]
 pub fn folder_bytes(folder: &Path) -> u64 {
     let Ok(folder) = folder.canonicalize() else { return 0 };
-    let (mut sum, mut open) = (0, vec![folder]);
-    while let Some(folder) = open.pop() {
+    let (mut sum, mut pending) = (0, vec![folder]);
+    while let Some(folder) = pending.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let Ok(facts) = entry.metadata() else { continue };
             if facts.is_dir() {
-                open.push(entry.path());
+                pending.push(entry.path());
             } else {
                 sum += facts.len();
             }
@@ -160,8 +162,8 @@ pub fn folder_bytes(folder: &Path) -> u64 {
 }
 
 fn modified_ms(facts: &fs::Metadata) -> i64 {
-    let since = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let since_epoch = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since_epoch.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
@@ -169,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_without_following_and_removes_what_it_listed() {
+    fn links_are_listed_and_removed_but_not_followed() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::create_dir_all(inside.path().join("packs/deep")).unwrap();
         fs::write(inside.path().join("packs/deep/a.json"), "12345").unwrap();
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_since_stays() {
+    fn files_that_changed_since_the_listing_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "old").unwrap();
         let found = list_project_files(folder.path(), 10).unwrap();

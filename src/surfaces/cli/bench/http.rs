@@ -11,7 +11,7 @@ use crate::bench::speed::HttpSearch;
 use crate::surfaces::http::listen;
 use contract::config::{Config, Required};
 use contract::{ErrorCode, Fault};
-use platform::outbound::{Outbound, Url, http_url};
+use platform::outbound::{HttpClient, Url, http_url};
 
 /// Timeout of one query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ pub(super) fn configure_local_server(config: &mut Config) {
 pub(super) struct BenchServer {
     serving: JoinHandle<()>,
     search: Url,
-    client: Outbound,
+    client: HttpClient,
 }
 
 impl BenchServer {
@@ -46,7 +46,7 @@ impl BenchServer {
         let listening = listen(app).await?;
         let unusable = |problem| Fault::internal("The measured server could not be reached.", problem);
         let search = http_url(&format!("http://{}/search", listening.address())).map_err(unusable)?;
-        let client = Outbound::for_many_calls(QUERY_TIMEOUT).map_err(unusable)?;
+        let client = HttpClient::with_keep_alive(QUERY_TIMEOUT).map_err(unusable)?;
         app.start_background();
         let app = Arc::clone(app);
         Ok(Self { serving: tokio::spawn(async move { listening.serve(&app).await }), search, client })

@@ -1,26 +1,26 @@
-//! Values assigned to secret names: assignments, arguments, headers, XML, connection strings.
+//! Finds values that are assigned to the names of secrets: assignments, arguments, headers, XML, connection strings.
 
 use std::ops::Range;
 
 use super::file_format::FileFormat;
-use super::names::{Class, Classes};
+use super::names::{ClassCache, SecretClass};
 use super::unquoted;
-use super::values::{self, Level, VALUE_BYTES_MAX};
+use super::values::{self, VALUE_BYTES_MAX, ValueContext};
 
-/// Longest part of a name on either side of the matched word, in bytes.
+/// Longest part of a name on either side of the keyword, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 /// Maximum number of spaces between a name and its value.
 const SPACES_MAX: usize = 60;
 
-/// An unquoted value of more bytes is scanned once, even if it contains further names.
-const LONG: usize = 512;
+/// An unquoted value of more bytes is examined once, even if it contains further names.
+const RESCANNED_BYTES_MAX: usize = 512;
 /// Longest expression before a fallback literal, in bytes.
 const EXPRESSION_BYTES_MAX: usize = 200;
 
 /// The syntax between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
-    /// `=`, `:=`, `==`, `=>`, `||` and others; `true` if no spaces surround it.
+    /// `=`, `:=`, `==`, `=>`, `||` and others; `tight` if it is `=` without spaces around it.
     Equals { tight: bool },
     /// `:`
     Colon,
@@ -28,7 +28,7 @@ pub(super) enum Operator {
     Argument,
     /// `>` of an XML element.
     Element,
-    /// Only spaces.
+    /// Spaces alone.
     Spaces,
     /// `${NAME:-value}`
     Default,
@@ -48,19 +48,19 @@ pub(super) struct NameInText<'t> {
 }
 
 impl<'t> NameInText<'t> {
-    /// The name that contains the matched word at `hit`.
-    pub(super) fn around(text: &'t str, hit: Range<usize>, format: FileFormat) -> Option<Self> {
+    /// The name that contains `keyword`.
+    pub(super) fn around(text: &'t str, keyword: Range<usize>, format: FileFormat) -> Option<Self> {
         let bytes = text.as_bytes();
-        let before = bytes[..hit.start]
+        let before = bytes[..keyword.start]
             .iter()
             .rev()
             .take(NAME_BYTES_MAX)
             .take_while(|byte| is_name_byte(**byte))
             .count();
         let after =
-            bytes[hit.end..].iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
-        let start = text.ceil_char_boundary(hit.start - before);
-        let end = text.floor_char_boundary(hit.end + after);
+            bytes[keyword.end..].iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
+        let start = text.ceil_char_boundary(keyword.start - before);
+        let end = text.floor_char_boundary(keyword.end + after);
         let leading = bytes[start..end].iter().take_while(|byte| matches!(byte, b'-' | b'.')).count();
         let dashes = bytes[start..end].iter().take_while(|byte| **byte == b'-').count();
         let name = Self { text, format, start: start + leading, end, dashes, quoted: false };
@@ -89,43 +89,43 @@ impl<'t> NameInText<'t> {
     }
 }
 
-/// The range of the secret assigned to a name. Sets `looked` to the end of a long unquoted value that is no secret, so that
-/// the names inside it are not scanned again.
+/// The range of the secret assigned to a name. Sets `examined_end` to the end of a long unquoted value, so that the names
+/// inside it are not examined again.
 pub(super) fn secret<'t>(
     mut name: NameInText<'t>,
-    classes: &mut Classes<'t>,
-    looked: &mut usize,
+    class_cache: &mut ClassCache<'t>,
+    examined_end: &mut usize,
 ) -> Option<Range<usize>> {
     let (operator, at) = operator(&mut name)?;
-    let class = classes.of(name.name())?;
-    let is_secret = |(range, level): (Range<usize>, Level)| {
+    let class = class_cache.get(name.name())?;
+    let if_secret = |(range, context): (Range<usize>, ValueContext)| {
         let range = without_scheme(name.text, range, class)?;
-        values::is_secret(name.text.get(range.clone())?, class, level).then_some(range)
+        values::is_secret(name.text.get(range.clone())?, class, context).then_some(range)
     };
     let found = value(&name, operator, at, class);
     if let Some((range, _)) = &found
-        && range.len() > LONG
+        && range.len() > RESCANNED_BYTES_MAX
         && !matches!(name.text.as_bytes()[range.start - 1], b'"' | b'\'' | b'`')
     {
-        *looked = range.end;
+        *examined_end = range.end;
     }
-    found.and_then(is_secret).or_else(|| {
-        let at = fallback(&name, operator, at)?;
-        quoted(&name, at).and_then(|range| is_secret((range, Level::Code)))
+    found.and_then(if_secret).or_else(|| {
+        let at = fallback_start(&name, operator, at)?;
+        quoted(&name, at).and_then(|range| if_secret((range, ValueContext::Code)))
     })
 }
 
 /// Start of the fallback literal after an expression: `get("x") || "…"`.
-fn fallback(name: &NameInText<'_>, operator: Operator, at: usize) -> Option<usize> {
-    const MARKS: [&str; 4] = ["|| ", "?? ", " or ", "?: "];
+fn fallback_start(name: &NameInText<'_>, operator: Operator, at: usize) -> Option<usize> {
+    const FALLBACK_OPERATORS: [&str; 4] = ["|| ", "?? ", " or ", "?: "];
     if !matches!(operator, Operator::Equals { .. } | Operator::Colon | Operator::Argument) {
         return None;
     }
     let rest =
         name.text.get(at..name.text.floor_char_boundary((at + EXPRESSION_BYTES_MAX).min(name.text.len())))?;
     let line = rest.split('\n').next().unwrap_or(rest);
-    let end = MARKS.iter().filter_map(|mark| line.find(mark).map(|found| found + mark.len())).min()?;
-    Some(at + end)
+    let ends = FALLBACK_OPERATORS.iter().filter_map(|operator| Some(line.find(operator)? + operator.len()));
+    Some(at + ends.min()?)
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -139,27 +139,27 @@ fn space_count(bytes: &[u8], at: usize) -> usize {
 /// The operator after the name, and the start of the value.
 fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     let bytes = name.text.as_bytes();
-    let closed = skip_closers(name)?;
+    let name_end = skip_closers(name)?;
     // Fast path: most names are read, not assigned.
-    if matches!(bytes.get(closed), None | Some(b')' | b';' | b'.' | b'&' | b'*' | b'%' | b'/')) {
+    if matches!(bytes.get(name_end), None | Some(b')' | b';' | b'.' | b'&' | b'*' | b'%' | b'/')) {
         return None;
     }
-    if bytes.get(closed) == Some(&b'(') && bytes.get(closed + 1) != Some(&b')') && !name.quoted {
-        return Some((Operator::Argument, closed + 1));
+    if bytes.get(name_end) == Some(&b'(') && bytes.get(name_end + 1) != Some(&b')') && !name.quoted {
+        return Some((Operator::Argument, name_end + 1));
     }
-    if let Some(at) = element_value_start(name, closed) {
+    if let Some(at) = element_value_start(name, name_end) {
         return Some((Operator::Element, at));
     }
-    let skipped = space_count(bytes, closed);
-    let at = closed + skipped;
+    let spaces_before = space_count(bytes, name_end);
+    let at = name_end + spaces_before;
     let rest = &bytes[at..];
     if rest.starts_with(b":-") && name.byte_before() == Some(b'{') {
         return Some((Operator::Default, at + 2));
     }
-    if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
-        let more = space_count(bytes, at + mark.len());
-        let tight = mark == b"=" && skipped == 0 && more == 0;
-        return Some((Operator::Equals { tight }, at + mark.len() + more));
+    if let Some(sign) = EQUALS_SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
+        let spaces_after = space_count(bytes, at + sign.len());
+        let tight = sign == b"=" && spaces_before == 0 && spaces_after == 0;
+        return Some((Operator::Equals { tight }, at + sign.len() + spaces_after));
     }
     if rest.starts_with(b":") && !rest.starts_with(b"::") {
         return Some(colon_operator(name, at + 1));
@@ -176,7 +176,7 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
         return Some((Operator::Argument, at + 1 + space_count(bytes, at + 1)));
     }
     if let Some(at) =
-        variable_default_start(name, at).or_else(|| typed_value_start(name, at).filter(|_| skipped > 0))
+        variable_default_start(name, at).or_else(|| typed_value_start(name, at).filter(|_| spaces_before > 0))
     {
         return Some((Operator::Equals { tight: false }, at));
     }
@@ -184,20 +184,20 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     let has_value = name.dashes > 0
         || matches!(name.format, FileFormat::Shell | FileFormat::Properties)
         || matches!(bytes.get(at), Some(b'"' | b'\'' | b'`'));
-    (skipped > 0 && has_value).then_some((Operator::Spaces, at))
+    (spaces_before > 0 && has_value).then_some((Operator::Spaces, at))
 }
 
 /// Assignment and comparison operators, longer ones first.
-const MARKS: [&[u8]; 15] = [
+const EQUALS_SIGNS: [&[u8]; 15] = [
     b"===", b"!==", b"??=", b"||=", b"==", b"!=", b"=>", b":=", b"?=", b"+=", b"?:", b"||", b"??", b"<-",
     b"=",
 ];
 
-/// End of the characters that close a name: its quote, the bracket of an index.
+/// End of the characters that close a name: its quote, the bracket of an index. Records in `name` that it is quoted.
 fn skip_closers(name: &mut NameInText<'_>) -> Option<usize> {
     let bytes = name.text.as_bytes();
     let mut at = name.end;
-    let is = |at: usize, marks: &[u8]| bytes.get(at).is_some_and(|byte| marks.contains(byte));
+    let is = |at: usize, choices: &[u8]| bytes.get(at).is_some_and(|byte| choices.contains(byte));
     at += usize::from(is(at, b"\\") && is(at + 1, b"\"'"));
     if is(at, b"\"'`") {
         name.quoted = true;
@@ -221,18 +221,22 @@ fn skip_closers(name: &mut NameInText<'_>) -> Option<usize> {
 /// Start of the value of an XML element: `<password>…`, `<entry key="password">…`, `<setting name="Token"><value>…`,
 /// `<key>ApiKey</key><string>…`.
 fn element_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
-    const OF_KEY: &[u8] = b"</key>";
-    const STRING: &[u8] = b"<string>";
-    const VALUE: &[u8] = b"<value>";
+    const KEY_END: &[u8] = b"</key>";
+    const STRING_START: &[u8] = b"<string>";
+    const VALUE_START: &[u8] = b"<value>";
     let bytes = name.text.as_bytes();
     let rest = &bytes[at..];
     if rest.first() == Some(&b'>') && (name.quoted || is_element(name)) {
         let value = at + 1 + whitespace_count(bytes, at + 1);
-        return Some(if bytes[value..].starts_with(VALUE) { value + VALUE.len() } else { at + 1 });
+        return Some(if bytes[value..].starts_with(VALUE_START) {
+            value + VALUE_START.len()
+        } else {
+            at + 1
+        });
     }
-    let value = at + OF_KEY.len();
-    let value = rest.starts_with(OF_KEY).then(|| value + whitespace_count(bytes, value))?;
-    bytes[value..].starts_with(STRING).then_some(value + STRING.len())
+    let value = at + KEY_END.len();
+    let value = rest.starts_with(KEY_END).then(|| value + whitespace_count(bytes, value))?;
+    bytes[value..].starts_with(STRING_START).then_some(value + STRING_START.len())
 }
 
 /// Start of the value in `variable "db_password" { default = "…" }`.
@@ -254,8 +258,8 @@ fn typed_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     if name.quoted || name.format != FileFormat::Code || !bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
         return None;
     }
-    let of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'*');
-    let at = at + bytes[at..].iter().take(24).take_while(of_word).count();
+    let is_type_byte = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'*');
+    let at = at + bytes[at..].iter().take(24).take_while(is_type_byte).count();
     let at = at + space_count(bytes, at);
     let assigns = bytes.get(at) == Some(&b'=') && !matches!(bytes.get(at + 1), Some(b'=' | b'>'));
     assigns.then(|| at + 1 + space_count(bytes, at + 1))
@@ -270,19 +274,21 @@ fn colon_operator(name: &NameInText<'_>, at: usize) -> (Operator, usize) {
     let bytes = name.text.as_bytes();
     let at = at + space_count(bytes, at);
     if name.format == FileFormat::Code {
-        let kind = bytes[at..]
+        let type_length = bytes[at..]
             .iter()
             .take(40)
             .take_while(|byte| byte.is_ascii_alphanumeric() || b"_&<>[]?.'* |:".contains(byte))
             .count();
-        let mark = at + kind;
-        if kind > 0 && bytes.get(mark) == Some(&b'=') && !matches!(bytes.get(mark + 1), Some(b'=' | b'>')) {
-            return (Operator::Equals { tight: false }, mark + 1 + space_count(bytes, mark + 1));
+        let sign = at + type_length;
+        let assigns = bytes.get(sign) == Some(&b'=') && !matches!(bytes.get(sign + 1), Some(b'=' | b'>'));
+        if type_length > 0 && assigns {
+            return (Operator::Equals { tight: false }, sign + 1 + space_count(bytes, sign + 1));
         }
     }
     (Operator::Colon, at)
 }
 
+/// Whether the name is that of an XML element, with or without a prefix: `<password>`, `<a:password>`.
 fn is_element(name: &NameInText<'_>) -> bool {
     match name.byte_before() {
         Some(b'<') => true,
@@ -329,45 +335,45 @@ fn attribute_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     matches!(bytes.get(at), Some(b':' | b'=')).then(|| at + 1 + space_count(bytes, at + 1))
 }
 
-/// The range of the value, and how likely its context makes a secret.
+/// The range and context of the value.
 fn value(
     name: &NameInText<'_>,
     operator: Operator,
     at: usize,
-    class: Class,
-) -> Option<(Range<usize>, Level)> {
+    class: SecretClass,
+) -> Option<(Range<usize>, ValueContext)> {
     let bytes = name.text.as_bytes();
     match operator {
         Operator::Element => {
             let end = at
                 + bytes[at..].iter().take(VALUE_BYTES_MAX).position(|byte| matches!(byte, b'<' | b'\n'))?;
-            (bytes[end] == b'<').then_some((trimmed(name.text, at..end), Level::Config))
+            (bytes[end] == b'<').then_some((trimmed(name.text, at..end), ValueContext::Config))
         }
         Operator::Default => {
             let end = at
                 + bytes[at..].iter().take(VALUE_BYTES_MAX).position(|byte| matches!(byte, b'}' | b'\n'))?;
-            Some((trimmed(name.text, at..end), Level::Code))
+            Some((trimmed(name.text, at..end), ValueContext::Code))
         }
         _ => match quoted(name, at) {
-            Some(range) => Some((range, quoted_level(name, operator))),
+            Some(range) => Some((range, quoted_context(name, operator))),
             None if operator == Operator::Argument => None,
             None => unquoted::value(name, operator, at, class),
         },
     }
 }
 
-/// How likely the context of a quoted value makes a secret.
-fn quoted_level(name: &NameInText<'_>, operator: Operator) -> Level {
-    let flag = name.dashes > 0 && matches!(operator, Operator::Equals { .. } | Operator::Spaces);
+/// The context of a quoted value.
+fn quoted_context(name: &NameInText<'_>, operator: Operator) -> ValueContext {
+    let is_flag = name.dashes > 0 && matches!(operator, Operator::Equals { .. } | Operator::Spaces);
     match name.format {
-        FileFormat::Env | FileFormat::Properties if operator != Operator::Argument => Level::Loose,
-        FileFormat::Yaml | FileFormat::Data | FileFormat::Markup | FileFormat::Shell => Level::Config,
+        FileFormat::Env | FileFormat::Properties if operator != Operator::Argument => ValueContext::EnvFile,
+        FileFormat::Yaml | FileFormat::Data | FileFormat::Markup | FileFormat::Shell => ValueContext::Config,
         FileFormat::Prose
-            if flag || (name.is_upper() && matches!(operator, Operator::Equals { tight: true })) =>
+            if is_flag || (name.is_upper() && matches!(operator, Operator::Equals { tight: true })) =>
         {
-            Level::Config
+            ValueContext::Config
         }
-        _ => Level::Code,
+        _ => ValueContext::Code,
     }
 }
 
@@ -376,22 +382,22 @@ fn quoted(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> {
     let bytes = name.text.as_bytes();
     let mut at = at;
     for _ in 0..2 {
-        let word = bytes[at..]
+        let word_length = bytes[at..]
             .iter()
             .take(30)
             .take_while(|byte| {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b' ' | b'!')
             })
             .count();
-        match bytes.get(at + word) {
-            Some(b'(') if name.format != FileFormat::Properties => at += word + 1,
+        match bytes.get(at + word_length) {
+            Some(b'(') if name.format != FileFormat::Properties => at += word_length + 1,
             _ => break,
         }
     }
     at += space_count(bytes, at);
-    const OF_POWERSHELL: &[u8] = b"ConvertTo-SecureString ";
-    if bytes[at..].starts_with(OF_POWERSHELL) {
-        at += OF_POWERSHELL.len();
+    const POWERSHELL_CALL: &[u8] = b"ConvertTo-SecureString ";
+    if bytes[at..].starts_with(POWERSHELL_CALL) {
+        at += POWERSHELL_CALL.len();
     }
     let prefix = bytes[at..]
         .iter()
@@ -430,13 +436,13 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
 }
 
 /// The value of an `Authorization` header without its scheme (`Bearer …`).
-pub(super) fn without_scheme(text: &str, range: Range<usize>, class: Class) -> Option<Range<usize>> {
-    if class == Class::Password {
+pub(super) fn without_scheme(text: &str, range: Range<usize>, class: SecretClass) -> Option<Range<usize>> {
+    if class == SecretClass::Password {
         return Some(range);
     }
     let value = text.get(range.clone())?;
     let Some((scheme, rest)) = value.split_once([' ', '=']) else { return Some(range) };
-    let of_header = [
+    let is_scheme = [
         "bearer",
         "basic",
         "token",
@@ -451,7 +457,7 @@ pub(super) fn without_scheme(text: &str, range: Range<usize>, class: Class) -> O
         "genie",
     ]
     .contains(&scheme.to_ascii_lowercase().as_str());
-    if !of_header {
+    if !is_scheme {
         return Some(range);
     }
     let inner = rest.trim_start().trim_start_matches("token=").trim_start_matches(['"', '\\']);

@@ -1,4 +1,4 @@
-//! Multi-line secrets: private keys, and the values of Kubernetes secrets (`kind: Secret`).
+//! Finds multi-line secrets: private keys, and the values of Kubernetes secrets (`kind: Secret`).
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,17 +11,17 @@ use super::values;
 
 /// Longest private key, in bytes.
 const KEY_BYTES_MAX: usize = 40_000;
-/// Shortest base64 run that can be the body of a key.
-const RUN_MIN: usize = 16;
+/// Shortest run of base64 that can be the body of a key, in bytes.
+const BASE64_RUN_MIN: usize = 16;
 
 #[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
-static BEGIN: LazyLock<Regex> = LazyLock::new(|| {
+static KEY_BEGIN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"-{4,5} ?BEGIN (?:[A-Za-z0-9]{1,12} ){0,4}(?:PRIVATE KEY(?: BLOCK)?|Static key V1) ?-{4,5}")
         .expect("a valid pattern")
 });
 
 #[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
-static END: LazyLock<Regex> = LazyLock::new(|| {
+static KEY_END: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"-{4,5} ?END (?:[A-Za-z0-9]{1,12} ){0,4}(?:PRIVATE KEY(?: BLOCK)?|Static key V1) ?-{4,5}")
         .expect("a valid pattern")
 });
@@ -29,12 +29,12 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
 /// Finds private keys between their PEM markers. A marker without a body, as in code that detects keys, does not count.
 pub(super) fn private_keys(text: &str, spans: &mut Vec<Span>) {
     let mut from = 0;
-    while let Some(begin) = BEGIN.find_at(text, from) {
+    while let Some(begin) = KEY_BEGIN.find_at(text, from) {
         from = begin.end();
         let window = &text[begin.end()..text.floor_char_boundary(begin.end() + KEY_BYTES_MAX)];
         // The key ends before the next one begins.
-        let window = &window[..BEGIN.find(window).map_or(window.len(), |next| next.start())];
-        let end = match END.find(window) {
+        let window = &window[..KEY_BEGIN.find(window).map_or(window.len(), |next| next.start())];
+        let end = match KEY_END.find(window) {
             Some(end) if is_key(&window[..end.start()]) => Some(end.end()),
             Some(_) => None,
             None => truncated_key_end(window),
@@ -49,12 +49,13 @@ pub(super) fn private_keys(text: &str, spans: &mut Vec<Span>) {
 /// Whether the body is a key: it contains a long enough base64 run, or consists only of base64.
 fn is_key(body: &str) -> bool {
     let mut run = 0;
-    let long = body.bytes().any(|byte| {
+    let has_long_run = body.bytes().any(|byte| {
         run = if is_base64(byte) { run + 1 } else { 0 };
-        run >= RUN_MIN
+        run >= BASE64_RUN_MIN
     });
     let plain = body.trim();
-    long || (!plain.is_empty() && plain.bytes().all(|byte| is_base64(byte) || byte.is_ascii_whitespace()))
+    let is_base64_only = plain.bytes().all(|byte| is_base64(byte) || byte.is_ascii_whitespace());
+    has_long_run || (!plain.is_empty() && is_base64_only)
 }
 
 /// End of a key without an end marker: after its base64 lines.
@@ -65,12 +66,13 @@ fn truncated_key_end(window: &str) -> Option<usize> {
         at += line.len();
         let plain = line.trim().trim_matches(['"', '\'', '+', ',', '\\', ' ', '#', '*']);
         let plain = plain.strip_suffix("\\n").unwrap_or(plain);
-        let header = plain.contains(": ") && plain.len() < 80 && end.is_none();
-        if plain.is_empty() || header {
+        let is_header = plain.contains(": ") && plain.len() < 80 && end.is_none();
+        if plain.is_empty() || is_header {
             if number > 0 && end.is_some() {
                 break;
             }
-        } else if plain.bytes().all(is_base64) && (plain.len() >= RUN_MIN || plain.starts_with("MII")) {
+        } else if plain.bytes().all(is_base64) && (plain.len() >= BASE64_RUN_MIN || plain.starts_with("MII"))
+        {
             end = Some(at - (line.len() - line.trim_end_matches(['\r', '\n']).len()));
         } else {
             break;
@@ -85,10 +87,10 @@ fn is_base64(byte: u8) -> bool {
 
 /// Finds the private lines of PuTTY keys.
 pub(super) fn putty_keys(text: &str, spans: &mut Vec<Span>) {
-    const MARK: &str = "Private-Lines: ";
-    for (at, _) in text.match_indices(MARK) {
+    const HEADER: &str = "Private-Lines: ";
+    for (at, _) in text.match_indices(HEADER) {
         let digits: String =
-            text[at + MARK.len()..].chars().take_while(char::is_ascii_digit).take(4).collect();
+            text[at + HEADER.len()..].chars().take_while(char::is_ascii_digit).take(4).collect();
         let Ok(count) = digits.parse::<usize>() else { continue };
         let Some(first) = text[at..].find('\n').map(|end| at + end + 1) else { continue };
         let mut end = first;
@@ -105,7 +107,7 @@ pub(super) fn putty_keys(text: &str, spans: &mut Vec<Span>) {
 }
 
 #[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
-static KIND: LazyLock<Regex> = LazyLock::new(|| {
+static SECRET_KIND: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?m)^[ \t]*(?:- )?["']?kind["']?:[ \t]*["']?Secret["']?,?[ \t]*(?:#.*)?\r?$"#)
         .expect("a valid pattern")
 });
@@ -114,13 +116,13 @@ static KIND: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) fn kubernetes(text: &str, format: FileFormat, spans: &mut Vec<Span>) {
     if !matches!(format, FileFormat::Yaml | FileFormat::Data | FileFormat::Prose | FileFormat::Shell)
         || !text.contains("Secret")
-        || !KIND.is_match(text)
+        || !SECRET_KIND.is_match(text)
     {
         return;
     }
     let mut start = 0;
     for document in documents(text) {
-        if KIND.is_match(document) {
+        if SECRET_KIND.is_match(document) {
             document_secrets(document, start, spans);
         }
         start += document.len();
@@ -142,8 +144,8 @@ fn documents(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn document_secrets(document: &str, start: usize, spans: &mut Vec<Span>) {
-    // Inside a section: the indentation of `data:`, and whether its values are base64.
-    let mut inside: Option<(usize, bool)> = None;
+    // Inside `data:` or `stringData:`: its indentation, and whether its values are base64.
+    let mut section: Option<(usize, bool)> = None;
     // Inside a multi-line value: the indentation of its name.
     let mut block: Option<usize> = None;
     let mut at = start;
@@ -156,8 +158,8 @@ fn document_secrets(document: &str, start: usize, spans: &mut Vec<Span>) {
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
-        if let Some(of) = block {
-            if indent > of {
+        if let Some(name_indent) = block {
+            if indent > name_indent {
                 if content.contains("{{") {
                     continue;
                 }
@@ -166,15 +168,15 @@ fn document_secrets(document: &str, start: usize, spans: &mut Vec<Span>) {
             }
             block = None;
         }
-        if inside.is_some_and(|(of, _)| indent <= of) {
-            inside = None;
+        if section.is_some_and(|(section_indent, _)| indent <= section_indent) {
+            section = None;
         }
         let Some((name, value)) = content.split_once(':') else { continue };
         let name = name.trim_matches(['"', '\'', ' ']);
         let value = value.trim();
-        match inside {
+        match section {
             None if matches!(name, "data" | "stringData") && matches!(value, "" | "{") => {
-                inside = Some((indent, name == "data"));
+                section = Some((indent, name == "data"));
             }
             Some((_, _)) if matches!(value, "|" | "|-" | "|+" | ">" | ">-" | ">+") => block = Some(indent),
             Some((_, encoded)) => {
@@ -191,19 +193,19 @@ fn document_secrets(document: &str, start: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// The range of the secret within the value, without quotes and whatever follows them.
+/// The range of the secret within the value, without quotes and comments.
 fn secret_range(value: &str, encoded: bool) -> Option<Range<usize>> {
-    let quote = value.starts_with(['"', '\'']);
-    let start = usize::from(quote);
-    let end = if quote {
+    let is_quoted = value.starts_with(['"', '\'']);
+    let start = usize::from(is_quoted);
+    let end = if is_quoted {
         start + value[start..].find(value.as_bytes()[0] as char)?
     } else {
         value.find(" #").map_or(value.len(), |end| value[..end].trim_end().len())
     };
     let secret = &value[start..end];
-    let template = ["{{", "${", "$(", "<", "[REDACTED"].iter().any(|mark| secret.contains(mark));
+    let is_template = ["{{", "${", "$(", "<", "[REDACTED"].iter().any(|marker| secret.contains(marker));
     let is_secret = secret.len() >= 4
-        && !template
+        && !is_template
         && (!encoded || secret.bytes().all(is_base64))
         && (encoded || values::entropy(secret) > 1.0);
     is_secret.then_some(start..end)

@@ -1,4 +1,4 @@
-//! File formats, as far as they decide how values are written.
+//! File formats, as far as they determine how values are written.
 
 /// How a file writes names and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(super) enum FileFormat {
 }
 
 impl FileFormat {
-    /// The format of the file at `path`; prose without a path.
-    pub(super) fn of(path: Option<&str>) -> Self {
+    /// The format of a file by its path; [`Self::Prose`] without a path.
+    pub(super) fn from_path(path: Option<&str>) -> Self {
         let Some(path) = path else { return Self::Prose };
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let dotless = name.trim_start_matches('.');
@@ -34,14 +34,13 @@ impl FileFormat {
             return Self::Shell;
         }
         // `values.yaml.j2` is YAML.
-        let plain =
-            ["j2", "tmpl", "tpl", "template", "example", "sample", "dist", "in", "erb", "bak", "orig"]
-                .iter()
-                .find_map(|end| name.strip_suffix(end).and_then(|name| name.strip_suffix('.')))
-                .unwrap_or(&name);
-        let extension = match plain.rsplit_once('.') {
+        let base = ["j2", "tmpl", "tpl", "template", "example", "sample", "dist", "in", "erb", "bak", "orig"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end).and_then(|name| name.strip_suffix('.')))
+            .unwrap_or(&name);
+        let extension = match base.rsplit_once('.') {
             Some((_, extension)) => extension,
-            None => plain,
+            None => base,
         };
         match extension {
             "env" => Self::Env,
@@ -49,7 +48,7 @@ impl FileFormat {
             | "dockerfile" | "makefile" | "gnumakefile" | "justfile" | "mk" | "bats" | "bashrc" | "zshrc"
             | "profile" | "bash_profile" | "zprofile" | "procfile" | "command" => Self::Shell,
             "yaml" | "yml" | "eyaml" | "sls" => Self::Yaml,
-            "properties" | "ini" | "cfg" | "conf" | "cnf" | "config" if !is_dot_net_config(plain) => {
+            "properties" | "ini" | "cfg" | "conf" | "cnf" | "config" if !is_dot_net_config(base) => {
                 Self::Properties
             }
             "service" | "desktop" | "npmrc" | "yarnrc" | "gitconfig" | "editorconfig" | "pypirc"
@@ -61,7 +60,7 @@ impl FileFormat {
             | "nuspec" | "wsdl" | "xsd" | "resx" | "settings" | "iml" | "pom" | "storyboard" => Self::Markup,
             "md" | "mdx" | "markdown" | "rst" | "adoc" | "asc" | "asciidoc" | "txt" | "text" | "org"
             | "tex" | "log" | "csv" | "tsv" | "eml" | "http" | "rest" => Self::Prose,
-            _ if plain.contains('.') => Self::Code,
+            _ if base.contains('.') => Self::Code,
             _ => Self::Prose,
         }
     }

@@ -1,25 +1,26 @@
-//! Files that are never opened because their names indicate secrets.
+//! Recognises by their names files that contain secrets; they are never opened.
 
 use super::rules::RULES;
 
-/// Whether the file name indicates secrets. Samples of such files and source files are excluded.
+/// Whether the file contains secrets according to its name. Samples of such files and source files do not.
 #[must_use]
 pub(crate) fn is_secret_file(path: &str) -> bool {
     let path = path.to_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
-    let rules = &RULES.files;
+    let rules = &RULES.file_names;
     if rules.names.contains(name) {
         return true;
     }
     let parts = || name.split(['.', '-', '_']).filter(|part| !part.is_empty());
-    if parts().any(|part| rules.samples.iter().any(|sample| sample == part)) {
-        // A key or keystore that is called a sample often contains a real key.
+    if parts().any(|part| rules.sample_words.iter().any(|word| word == part)) {
+        // A key or keystore that is named as a sample often contains a real key.
         return is_key_file(name);
     }
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let first = name.trim_start_matches('.').split('.').next().unwrap_or(name);
-    let in_templates = path.rsplit('/').skip(1).any(|folder| rules.templates.contains(folder));
-    let holds_data = !name.contains('.') || rules.data.contains(extension);
+    let first_part = name.trim_start_matches('.').split('.').next().unwrap_or(name);
+    let in_templates =
+        path.rsplit('/').skip(1).any(|directory| rules.template_directories.contains(directory));
+    let is_data_file = !name.contains('.') || rules.data_extensions.contains(extension);
     name == ".env"
         || name.starts_with(".env.")
         || name == ".envrc"
@@ -29,26 +30,31 @@ pub(crate) fn is_secret_file(path: &str) -> bool {
         || (stem.ends_with(".tfstate") && extension == "backup")
         // `id_rsa`, not `id_generator.py` and not `id_rsa.pub`.
         || (name.starts_with("id_") && extension.is_empty())
-        || (holds_data && !in_templates && rules.stems.iter().any(|stem| is_stem(stem, first, extension)))
-        || rules.ends.iter().any(|end| ends_with_parts(&path, end))
+        || (is_data_file
+            && !in_templates
+            && rules.data_file_stems.iter().any(|stem| matches_stem(stem, first_part, extension)))
+        || rules.path_ends.iter().any(|end| ends_with_segments(&path, end))
 }
 
-/// Whether the name is that of a key or keystore, which counts even if it is called a sample.
+/// Whether the name is that of a key or keystore, which is secret even if it is named as a sample.
 fn is_key_file(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     ["pem", "p12", "pfx", "key", "jks", "keystore", "kdbx", "ppk", "tfstate"].contains(&extension)
 }
 
-fn is_stem(stem: &str, first: &str, extension: &str) -> bool {
-    let (stem, only) = stem.split_once('.').unwrap_or((stem, extension));
-    only == extension && stem.strip_suffix('*').map_or(stem == first, |start| first.starts_with(start))
+/// Whether a file with this first part and extension matches one of `data_file_stems`: `kubeconfig*`,
+/// `service-account*.json`.
+fn matches_stem(stem: &str, first_part: &str, extension: &str) -> bool {
+    let (stem, required_extension) = stem.split_once('.').unwrap_or((stem, extension));
+    required_extension == extension
+        && stem.strip_suffix('*').map_or(stem == first_part, |start| first_part.starts_with(start))
 }
 
-/// Whether the path ends in `end`. An `end` without a leading dot must match whole path segments.
-fn ends_with_parts(path: &str, end: &str) -> bool {
+/// Whether the path ends in `end`. An `end` with a slash must match whole path segments.
+fn ends_with_segments(path: &str, end: &str) -> bool {
     let Some(before) = path.strip_suffix(end) else { return false };
-    let extension = !end.contains('/');
-    extension && !before.is_empty() || before.is_empty() || before.ends_with('/')
+    let is_extension = !end.contains('/');
+    is_extension && !before.is_empty() || before.is_empty() || before.ends_with('/')
 }
 
 #[cfg(test)]
@@ -72,7 +78,7 @@ mod tests {
         ssh_host_rsa_key .mylogin.cnf
     ";
 
-    const READ: &str = "
+    const NOT_SECRET: &str = "
         src/credentials.rs secrets.py password.ts token.go service_account.go id_generator.py
         id_rsa.pub environment.ts key.rs pem.go env.rs .env.example .env.sample .env.template
         env.example prod.env.template terraform.tfvars.example secrets.example.yaml
@@ -85,15 +91,15 @@ mod tests {
     ";
 
     #[test]
-    fn files_of_secrets_are_told_by_their_names() {
+    fn files_with_secrets_are_recognised_by_name() {
         for path in SECRET.split_whitespace() {
             assert!(is_secret_file(path), "{path}");
         }
     }
 
     #[test]
-    fn code_and_samples_are_read() {
-        for path in READ.split_whitespace() {
+    fn source_files_and_samples_are_not_secret() {
+        for path in NOT_SECRET.split_whitespace() {
             assert!(!is_secret_file(path), "{path}");
         }
     }

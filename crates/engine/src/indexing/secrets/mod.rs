@@ -1,7 +1,7 @@
 //! Redacts secrets in text before it is stored or embedded.
 //!
-//! The rules are data (`tokens.toml`, `words.toml`, `files.toml`). One pass over the text finds the keywords of all rules;
-//! each rule then examines a bounded number of bytes around its keyword, so the time is linear in the text.
+//! The rules are data (`tokens.toml`, `words.toml`, `files.toml`). One pass over the text finds the keywords of all
+//! rules; each rule then examines a bounded number of bytes around its keyword, so the time is linear in the text.
 
 mod assigned;
 mod blocks;
@@ -20,9 +20,9 @@ use std::ops::Range;
 
 use file_format::FileFormat;
 pub(crate) use files::is_secret_file;
-use names::Class;
-use rules::{KeywordUse, RULES, Rule};
-use values::Level;
+use names::SecretClass;
+use rules::{KeywordUse, RULES, TokenFormat};
+use values::ValueContext;
 
 /// Version of the rules. Files stored under another version are read again, because they may contain secrets that the
 /// current rules redact.
@@ -38,50 +38,49 @@ pub struct Redacted<'t> {
 }
 
 /// Maximum number of passes over a text. A redaction can expose a further secret next to it.
-const ROUNDS_MAX: usize = 4;
+const PASSES_MAX: usize = 4;
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     range: Range<usize>,
     kind: &'static str,
-    /// Whether the form of the token alone identifies its kind.
-    token: bool,
+    /// Whether it was recognised by its format, not by its name.
+    is_token: bool,
 }
 
 impl Span {
     fn token(range: Range<usize>, kind: &'static str) -> Self {
-        Self { range, kind, token: true }
+        Self { range, kind, is_token: true }
     }
 
     fn value(range: Range<usize>, kind: &'static str) -> Self {
-        Self { range, kind, token: false }
+        Self { range, kind, is_token: false }
     }
 }
 
 /// Redacts a text that is not a file. Linear in the text.
 #[must_use]
 pub fn redact(text: &str) -> Redacted<'_> {
-    redact_at(text, FileFormat::of(None))
+    redact_as(text, FileFormat::from_path(None))
 }
 
-/// Redacts the text of a file. The path tells code from configuration.
-/// Linear in the text.
+/// Redacts the text of a file. Its path tells code from configuration. Linear in the text.
 #[must_use]
 pub fn redact_file<'t>(path: &str, text: &'t str) -> Redacted<'t> {
-    redact_at(text, FileFormat::of(Some(path)))
+    redact_as(text, FileFormat::from_path(Some(path)))
 }
 
 /// Whether `value` is a secret, given the name of its field.
 #[must_use]
 pub fn is_secret_value(name: &str, value: &str) -> bool {
-    names::class(name).is_some_and(|class| values::is_secret(value, class, Level::Config))
+    names::name_class(name).is_some_and(|class| values::is_secret(value, class, ValueContext::Config))
 }
 
-fn redact_at(text: &str, format: FileFormat) -> Redacted<'_> {
+fn redact_as(text: &str, format: FileFormat) -> Redacted<'_> {
     let mut redacted = Redacted { text: Cow::Borrowed(text), count: 0 };
-    for _ in 0..ROUNDS_MAX {
-        let spans = merged(spans(&redacted.text, format));
+    for _ in 0..PASSES_MAX {
+        let spans = merged(find_secrets(&redacted.text, format));
         if spans.is_empty() {
             break;
         }
@@ -91,7 +90,7 @@ fn redact_at(text: &str, format: FileFormat) -> Redacted<'_> {
     redacted
 }
 
-/// The text with these spans replaced.
+/// The text with the spans replaced.
 fn replaced(text: &str, spans: &[Span]) -> String {
     let mut out = String::with_capacity(text.len() + 16 * spans.len());
     let mut at = 0;
@@ -108,15 +107,15 @@ fn replaced(text: &str, spans: &[Span]) -> String {
     out
 }
 
-/// Sorts the spans and merges overlapping ones; a kind identified by form wins.
+/// Sorts the spans and merges overlapping ones; the kind of a token wins.
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_by_key(|span| (span.range.start, !span.token));
+    spans.sort_by_key(|span| (span.range.start, !span.is_token));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match merged.last_mut() {
             Some(last) if span.range.start < last.range.end => {
-                if span.token && !last.token {
-                    (last.kind, last.token) = (span.kind, true);
+                if span.is_token && !last.is_token {
+                    (last.kind, last.is_token) = (span.kind, true);
                 }
                 last.range.end = last.range.end.max(span.range.end);
             }
@@ -126,8 +125,8 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     merged
 }
 
-/// All secrets of a text, unordered; they may overlap.
-fn spans(text: &str, format: FileFormat) -> Vec<Span> {
+/// Finds the secrets of a text; they are unordered and may overlap.
+fn find_secrets(text: &str, file_format: FileFormat) -> Vec<Span> {
     let mut spans = Vec::new();
     if text.contains("BEGIN ") {
         blocks::private_keys(text, &mut spans);
@@ -135,35 +134,36 @@ fn spans(text: &str, format: FileFormat) -> Vec<Span> {
     if text.contains("Private-Lines: ") {
         blocks::putty_keys(text, &mut spans);
     }
-    blocks::kubernetes(text, format, &mut spans);
+    blocks::kubernetes(text, file_format, &mut spans);
     let rules = &*RULES;
-    // End of the last scanned name, and of the last secret identified by form.
+    // Ends of the last examined name and of the last token.
     let (mut name_end, mut token_end) = (0, 0);
-    let mut classes = names::Classes::default();
-    for hit in rules.words.find_overlapping_iter(text) {
-        match &rules.found[hit.pattern()] {
-            KeywordUse::Token(rule, word) => {
-                if hit.start() < token_end || text.as_bytes()[hit.range()] != *word.as_bytes() {
+    let mut class_cache = names::ClassCache::default();
+    for hit in rules.keywords.find_overlapping_iter(text) {
+        match &rules.keyword_uses[hit.pattern()] {
+            KeywordUse::Token { format, spelling } => {
+                if hit.start() < token_end || text.as_bytes()[hit.range()] != *spelling.as_bytes() {
                     continue;
                 }
-                if let Some(range) = token(text, hit.range(), &rules.tokens[*rule]) {
+                let format = &rules.token_formats[*format];
+                if let Some(range) = find_token(text, hit.range(), format) {
                     token_end = range.end;
-                    spans.push(Span::token(range, &rules.tokens[*rule].kind));
+                    spans.push(Span::token(range, &format.kind));
                 }
             }
             KeywordUse::Name => {
                 if hit.start() < name_end {
                     continue;
                 }
-                if let Some(name) = assigned::NameInText::around(text, hit.range(), format) {
+                if let Some(name) = assigned::NameInText::around(text, hit.range(), file_format) {
                     name_end = name.end;
-                    if let Some(range) = assigned::secret(name, &mut classes, &mut name_end) {
+                    if let Some(range) = assigned::secret(name, &mut class_cache, &mut name_end) {
                         spans.push(Span::value(range, "password"));
                     }
                 }
             }
             KeywordUse::Url => {
-                if let Some(range) = urls::password(text, hit.start(), format) {
+                if let Some(range) = urls::password(text, hit.start(), file_format) {
                     spans.push(Span::value(range, "url_password"));
                 }
             }
@@ -177,40 +177,41 @@ fn spans(text: &str, format: FileFormat) -> Vec<Span> {
     spans
 }
 
-/// The range of the rule's token around the keyword at `word`.
-fn token(text: &str, word: Range<usize>, rule: &Rule) -> Option<Range<usize>> {
+/// The range of a token of this format around `keyword`.
+fn find_token(text: &str, keyword: Range<usize>, format: &TokenFormat) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let back = bytes[..word.start]
+    let bytes_before = bytes[..keyword.start]
         .iter()
         .rev()
-        .take(rule.back)
+        .take(format.bytes_before_keyword_max)
         .take_while(|byte| {
             byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'~' | b'.' | b'-' | b'+' | b'/')
         })
         .count();
-    let start = word.start - back;
-    if !rule.inside && !may_begin(bytes, start) {
+    let start = keyword.start - bytes_before;
+    if !format.may_follow_word && !may_begin(bytes, start) {
         return None;
     }
-    let pattern = rule.pattern()?;
-    let found = if pattern.captures_len() == 1 {
-        pattern.find(&text[start..])?
+    let regex = format.regex()?;
+    let found = if regex.captures_len() == 1 {
+        regex.find(&text[start..])?
     } else {
-        let captures = pattern.captures(&text[start..])?;
+        let captures = regex.captures(&text[start..])?;
         ["s", "t", "u"].iter().find_map(|group| captures.name(group)).or_else(|| captures.get(0))?
     };
     let range = start + found.start()..start + found.end();
-    let after = bytes.get(range.end).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let next_byte = bytes.get(range.end);
+    let precedes_word = next_byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let secret = found.as_str();
-    let is_secret = (rule.open || !after)
+    let is_secret = (format.may_precede_word || !precedes_word)
         && !secret.contains("[REDACTED")
-        && (rule.kind != "password" || values::is_literal(secret))
-        && (!rule.digit || values::has_digit(secret))
-        && values::entropy(secret) >= rule.entropy;
+        && (format.kind != "password" || values::is_literal(secret))
+        && (!format.needs_digit || values::has_digit_or_rare_pairs(secret))
+        && values::entropy(secret) >= format.entropy_min;
     is_secret.then_some(range)
 }
 
-/// Whether a token can begin here: not inside a word, except after `\n` and `%3D` as escaped in strings and URLs.
+/// Whether a token can begin at `at`: not inside a word, except after an escape: `\n` in a string, `%3D` in a URL.
 fn may_begin(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map(|at| bytes[at]);
     match before(1) {
@@ -241,7 +242,7 @@ fn after_scheme(text: &str, scheme: Range<usize>) -> Option<Range<usize>> {
         if bytes[scheme.start].eq_ignore_ascii_case(&b'b') && text[scheme].eq_ignore_ascii_case("basic ") {
             values::is_basic(value)
         } else {
-            length >= 12 && values::is_secret(value, Class::Secret, Level::Code)
+            length >= 12 && values::is_secret(value, SecretClass::Token, ValueContext::Code)
         };
     is_secret.then_some(range)
 }

@@ -1,4 +1,4 @@
-//! The rules: token formats, words of secret names, values that are not secrets. Parsed once, at first use.
+//! The rules: token formats, words in the names of secrets, values that are not secrets. Parsed once, at first use.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
@@ -7,48 +7,58 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
+const TOKENS_TOML: &str = include_str!("tokens.toml");
+const WORDS_TOML: &str = include_str!("words.toml");
+const FILES_TOML: &str = include_str!("files.toml");
+
 /// The rule files, in the order in which the digest of the rules includes them.
-pub(super) const DATA: [&str; 3] =
-    [include_str!("tokens.toml"), include_str!("words.toml"), include_str!("files.toml")];
+#[cfg(test)]
+pub(super) const RULE_FILES: [&str; 3] = [TOKENS_TOML, WORDS_TOML, FILES_TOML];
 
 /// The format of a token.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct TokenFormat {
     /// The kind in the replacement `[REDACTED:kind]`.
     pub(super) kind: String,
-    /// Matched at the keyword, or up to `back` bytes before it; compiled at first use.
-    source: String,
-    compiled: OnceLock<Option<Regex>>,
+    /// Regular expression, matched from the start of the token.
+    pattern: String,
+    /// `pattern`, compiled at first use; `None` if it is invalid.
+    regex: OnceLock<Option<Regex>>,
     /// Maximum number of bytes of the token before the keyword.
-    pub(super) back: usize,
-    /// Whether the token may follow a letter or digit.
-    pub(super) inside: bool,
-    /// Whether a letter or digit may follow the token.
-    pub(super) open: bool,
-    /// Minimum entropy in bits per character.
-    pub(super) entropy: f64,
-    /// Whether the token must contain a digit.
-    pub(super) digit: bool,
+    pub(super) bytes_before_keyword_max: usize,
+    /// Whether the token may follow a letter, a digit or `_`.
+    pub(super) may_follow_word: bool,
+    /// Whether a letter, a digit or `_` may follow the token.
+    pub(super) may_precede_word: bool,
+    /// Minimum entropy in bits per byte.
+    pub(super) entropy_min: f64,
+    /// Whether the token must contain a digit, or capitals and letter pairs that are rare in words.
+    pub(super) needs_digit: bool,
 }
 
-impl Rule {
+impl TokenFormat {
     /// The compiled pattern; `None` if it is invalid, which the tests exclude.
-    pub(super) fn pattern(&self) -> Option<&Regex> {
-        let compiled = || {
-            RegexBuilder::new(&format!(r"\A(?:{})", self.source)).size_limit(PATTERN_BYTES_MAX).build().ok()
+    pub(super) fn regex(&self) -> Option<&Regex> {
+        let compile = || {
+            RegexBuilder::new(&format!(r"\A(?:{})", self.pattern)).size_limit(REGEX_BYTES_MAX).build().ok()
         };
-        self.compiled.get_or_init(compiled).as_ref()
+        self.regex.get_or_init(compile).as_ref()
     }
 }
 
-/// The use of a matched keyword.
+/// The use of a keyword.
 #[derive(Debug, Clone)]
 pub(super) enum KeywordUse {
-    /// Possibly a token of the rule at this index; the text is the exact spelling of the keyword.
-    Token(usize, String),
+    /// Part of a token.
+    Token {
+        /// Index of the format in [`Rules::token_formats`].
+        format: usize,
+        /// The keyword in the case that the token requires.
+        spelling: String,
+    },
     /// Part of a name that may be assigned a secret.
     Name,
-    /// A URL.
+    /// `://` of a URL.
     Url,
     /// `Bearer` or another scheme of the `Authorization` header.
     Scheme,
@@ -58,151 +68,157 @@ pub(super) enum KeywordUse {
 #[derive(Debug)]
 pub(super) struct Rules {
     /// Finds the keywords of all rules in one pass.
-    pub(super) words: AhoCorasick,
-    /// The use of each keyword, by its index.
-    pub(super) found: Vec<KeywordUse>,
-    pub(super) tokens: Vec<Rule>,
-    pub(super) names: Names,
+    pub(super) keywords: AhoCorasick,
+    /// The use of each keyword, by its index in `keywords`.
+    pub(super) keyword_uses: Vec<KeywordUse>,
+    pub(super) token_formats: Vec<TokenFormat>,
+    pub(super) name_words: NameWords,
     pub(super) placeholders: AhoCorasick,
-    pub(super) values: HashSet<String>,
+    /// Lower-case values that are not secrets, whatever their name.
+    pub(super) harmless_values: HashSet<String>,
     /// For each letter, a bit set of the letters that often follow it in words.
-    pub(super) followers: [u32; 26],
-    pub(super) files: Files,
+    pub(super) common_next_letters: [u32; 26],
+    pub(super) file_names: FileNames,
 }
 
 /// Words that classify names.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct NameWords {
     pub(super) password: HashSet<String>,
     pub(super) secret: HashSet<String>,
-    pub(super) key_of: HashSet<String>,
-    pub(super) about: HashSet<String>,
-    pub(super) about_before: HashSet<String>,
+    /// Words before `key` in the name of a secret: `api_key`.
+    pub(super) before_secret_key: HashSet<String>,
+    /// Words after a secret word in a name whose value is not secret: `token_url`.
+    pub(super) harmless_after: HashSet<String>,
+    /// Words right before a secret word in a name whose value is not secret: `csrf_token`.
+    pub(super) harmless_before: HashSet<String>,
 }
 
 /// Lower-case names of files that contain secrets.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Files {
+pub(super) struct FileNames {
     pub(super) names: HashSet<String>,
     pub(super) extensions: HashSet<String>,
-    pub(super) stems: Vec<String>,
-    pub(super) data: HashSet<String>,
-    pub(super) templates: HashSet<String>,
-    pub(super) ends: Vec<String>,
-    pub(super) samples: Vec<String>,
+    pub(super) data_file_stems: Vec<String>,
+    pub(super) data_extensions: HashSet<String>,
+    pub(super) template_directories: HashSet<String>,
+    pub(super) path_ends: Vec<String>,
+    pub(super) sample_words: Vec<String>,
+}
+
+/// The structure of `tokens.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokensToml {
+    format: Vec<TokenFormatToml>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TokensFile {
-    rule: Vec<TokenRule>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TokenRule {
+struct TokenFormatToml {
     kind: String,
-    words: Vec<String>,
+    keywords: Vec<String>,
     pattern: String,
     #[serde(default)]
-    back: usize,
+    bytes_before_keyword_max: usize,
     #[serde(default)]
-    inside: bool,
+    may_follow_word: bool,
     #[serde(default)]
-    open: bool,
-    #[serde(default = "default_entropy")]
-    entropy: f64,
+    may_precede_word: bool,
+    #[serde(default = "default_entropy_min")]
+    entropy_min: f64,
     #[serde(default)]
-    digit: bool,
+    needs_digit: bool,
 }
 
-fn default_entropy() -> f64 {
+fn default_entropy_min() -> f64 {
     2.5
 }
 
+/// The structure of `words.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WordsFile {
-    triggers: Vec<String>,
-    password: HashSet<String>,
-    secret: HashSet<String>,
-    key_of: HashSet<String>,
-    about: HashSet<String>,
-    about_before: HashSet<String>,
+struct WordsToml {
+    keywords: Vec<String>,
+    password_words: HashSet<String>,
+    secret_words: HashSet<String>,
+    words_before_secret_key: HashSet<String>,
+    harmless_words_after: HashSet<String>,
+    harmless_words_before: HashSet<String>,
     placeholders: Vec<String>,
-    values: HashSet<String>,
-    followers: Vec<String>,
+    harmless_values: HashSet<String>,
+    common_next_letters: Vec<String>,
 }
 
 /// Maximum memory of one compiled pattern, in bytes.
-const PATTERN_BYTES_MAX: usize = 16 << 20;
+const REGEX_BYTES_MAX: usize = 16 << 20;
 
 /// `Authorization` schemes that are followed by a secret.
 pub(super) const SCHEMES: [&str; 3] = ["bearer ", "basic ", "apikey "];
 
-#[expect(clippy::expect_used, reason = "constant data that the tests read")]
-pub(super) static RULES: LazyLock<Rules> = LazyLock::new(|| read().expect("valid rules"));
+#[expect(clippy::expect_used, reason = "constant data that the tests parse")]
+pub(super) static RULES: LazyLock<Rules> = LazyLock::new(|| parse_rules().expect("valid rules"));
 
-fn read() -> Result<Rules, Box<dyn std::error::Error>> {
-    let tokens: TokensFile = toml::from_str(DATA[0])?;
-    let words: WordsFile = toml::from_str(DATA[1])?;
-    let mut needles = Vec::new();
-    let mut found = Vec::new();
-    for trigger in &words.triggers {
-        needles.push(trigger.clone());
-        found.push(KeywordUse::Name);
+fn parse_rules() -> Result<Rules, Box<dyn std::error::Error>> {
+    let tokens: TokensToml = toml::from_str(TOKENS_TOML)?;
+    let words: WordsToml = toml::from_str(WORDS_TOML)?;
+    let mut keywords = Vec::new();
+    let mut keyword_uses = Vec::new();
+    for keyword in &words.keywords {
+        keywords.push(keyword.clone());
+        keyword_uses.push(KeywordUse::Name);
     }
     for scheme in SCHEMES {
-        needles.push(scheme.to_owned());
-        found.push(KeywordUse::Scheme);
+        keywords.push(scheme.to_owned());
+        keyword_uses.push(KeywordUse::Scheme);
     }
-    needles.push("://".to_owned());
-    found.push(KeywordUse::Url);
-    let mut rules = Vec::new();
-    for rule in tokens.rule {
-        for word in rule.words {
-            needles.push(word.clone());
-            found.push(KeywordUse::Token(rules.len(), word));
+    keywords.push("://".to_owned());
+    keyword_uses.push(KeywordUse::Url);
+    let mut token_formats = Vec::new();
+    for format in tokens.format {
+        for keyword in format.keywords {
+            keywords.push(keyword.clone());
+            keyword_uses.push(KeywordUse::Token { format: token_formats.len(), spelling: keyword });
         }
-        rules.push(Rule {
-            kind: rule.kind,
-            source: rule.pattern,
-            compiled: OnceLock::new(),
-            back: rule.back,
-            inside: rule.inside,
-            open: rule.open,
-            entropy: rule.entropy,
-            digit: rule.digit,
+        token_formats.push(TokenFormat {
+            kind: format.kind,
+            pattern: format.pattern,
+            regex: OnceLock::new(),
+            bytes_before_keyword_max: format.bytes_before_keyword_max,
+            may_follow_word: format.may_follow_word,
+            may_precede_word: format.may_precede_word,
+            entropy_min: format.entropy_min,
+            needs_digit: format.needs_digit,
         });
     }
-    let automaton = |needles: &[String]| {
+    let automaton = |keywords: &[String]| {
         AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::DFA))
             .ascii_case_insensitive(true)
-            .build(needles)
+            .build(keywords)
     };
     Ok(Rules {
-        words: automaton(&needles)?,
-        found,
-        tokens: rules,
-        names: Names {
-            password: words.password,
-            secret: words.secret,
-            key_of: words.key_of,
-            about: words.about,
-            about_before: words.about_before,
+        keywords: automaton(&keywords)?,
+        keyword_uses,
+        token_formats,
+        name_words: NameWords {
+            password: words.password_words,
+            secret: words.secret_words,
+            before_secret_key: words.words_before_secret_key,
+            harmless_after: words.harmless_words_after,
+            harmless_before: words.harmless_words_before,
         },
         placeholders: automaton(&words.placeholders)?,
-        values: words.values,
-        followers: followers(&words.followers),
-        files: toml::from_str(DATA[2])?,
+        harmless_values: words.harmless_values,
+        common_next_letters: common_next_letters(&words.common_next_letters),
+        file_names: toml::from_str(FILES_TOML)?,
     })
 }
 
 /// Parses lines such as `a:bc`: `b` and `c` often follow `a`.
-fn followers(lines: &[String]) -> [u32; 26] {
+fn common_next_letters(lines: &[String]) -> [u32; 26] {
     let mut table = [0; 26];
     for (first, others) in lines.iter().filter_map(|line| line.split_once(':')) {
         for first in first.bytes().filter(u8::is_ascii_lowercase) {

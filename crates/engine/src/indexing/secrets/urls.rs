@@ -1,16 +1,16 @@
-//! Passwords in URLs, in the part before the host.
+//! Finds passwords in URLs, in the part before the host.
 
 use std::ops::Range;
 
 use super::file_format::FileFormat;
-use super::names::Class;
-use super::values::{self, Level};
+use super::names::SecretClass;
+use super::values::{self, ValueContext};
 
 /// Longest part of a URL before its path (the authority), in bytes.
 const AUTHORITY_BYTES_MAX: usize = 1024;
 
 /// Schemes of databases, brokers and stores, whose URLs contain real passwords.
-const SCHEMES: [&str; 52] = [
+const STORE_SCHEMES: [&str; 52] = [
     "postgres",
     "postgresql",
     "mysql",
@@ -65,7 +65,7 @@ const SCHEMES: [&str; 52] = [
     "timescaledb",
 ];
 
-/// The range of the password in the URL with `://` at `at`.
+/// The range of the password in the URL whose `://` is at `at`.
 pub(super) fn password(text: &str, at: usize, format: FileFormat) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let start = at + 3;
@@ -91,15 +91,15 @@ pub(super) fn password(text: &str, at: usize, format: FileFormat) -> Option<Rang
     let colon = authority[..host].iter().position(|&byte| byte == b':');
     let secret = start + colon.map_or(0, |colon| colon + 1)..start + host;
     let value = text.get(secret.clone())?;
-    let level = match format {
-        FileFormat::Env | FileFormat::Properties => Level::Loose,
-        FileFormat::Yaml | FileFormat::Shell | FileFormat::Data | FileFormat::Markup => Level::Config,
-        FileFormat::Code | FileFormat::Prose => Level::Code,
+    let context = match format {
+        FileFormat::Env | FileFormat::Properties => ValueContext::EnvFile,
+        FileFormat::Yaml | FileFormat::Shell | FileFormat::Data | FileFormat::Markup => ValueContext::Config,
+        FileFormat::Code | FileFormat::Prose => ValueContext::Code,
     };
     let is_secret = match colon {
         // A token can take the place of the user name.
-        None => value.len() >= 20 && values::is_secret(value, Class::Secret, Level::Code),
-        Some(_) => values::is_url_password(value, is_store_scheme(&bytes[..at]), level),
+        None => value.len() >= 20 && values::is_secret(value, SecretClass::Token, ValueContext::Code),
+        Some(_) => values::is_url_password(value, is_store_scheme(&bytes[..at]), context),
     };
     is_secret.then_some(secret)
 }
@@ -114,6 +114,6 @@ fn is_store_scheme(before: &[u8]) -> bool {
         .count();
     let Ok(scheme) = std::str::from_utf8(&before[before.len() - start..]) else { return false };
     let scheme = scheme.to_ascii_lowercase();
-    SCHEMES.contains(&scheme.as_str())
-        || scheme.split('+').next().is_some_and(|first| SCHEMES.contains(&first))
+    STORE_SCHEMES.contains(&scheme.as_str())
+        || scheme.split('+').next().is_some_and(|first| STORE_SCHEMES.contains(&first))
 }

@@ -1,48 +1,49 @@
-//! Decides whether a value is a secret rather than a placeholder, reference or word. The context sets how strict the check is.
+//! Decides whether a value is a secret rather than a placeholder, reference or word, more or less strictly by its
+//! context.
 
-use super::names::Class;
+use super::names::SecretClass;
 use super::rules::RULES;
 
-/// How likely the context alone makes a value a secret.
+/// Where a value was found, which decides how strictly it is checked; the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum ValueContext {
     /// Source code and prose: the value must look random.
     Code,
     /// Configuration: a password can be anything except words.
     Config,
     /// Environment files and properties: a password can be anything.
-    Loose,
+    EnvFile,
 }
 
 /// Longest secret, in bytes.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
 
 /// Whether `value` is a secret, given the class of its name.
-pub(super) fn is_secret(value: &str, class: Class, level: Level) -> bool {
+pub(super) fn is_secret(value: &str, class: SecretClass, context: ValueContext) -> bool {
     if value.len() > VALUE_BYTES_MAX || !is_literal(value) {
         return false;
     }
-    match (class, level) {
-        (Class::Password, Level::Code) => looks_random(value) && !is_reference(value),
-        (Class::Password, Level::Config) => is_password(value, false) && !is_reference(value),
-        (Class::Password, Level::Loose) => is_password(value, true),
-        (Class::Secret | Class::Header, Level::Code) => {
+    match (class, context) {
+        (SecretClass::Password, ValueContext::Code) => looks_random(value) && !is_reference(value),
+        (SecretClass::Password, ValueContext::Config) => is_password(value, false) && !is_reference(value),
+        (SecretClass::Password, ValueContext::EnvFile) => is_password(value, true),
+        (SecretClass::Token | SecretClass::Header, ValueContext::Code) => {
             looks_random(value) && is_token(value) || is_basic(value)
         }
-        (Class::Secret | Class::Header, _) => is_token(value) || is_basic(value),
-        (Class::Key, _) => is_key(value, level),
+        (SecretClass::Token | SecretClass::Header, _) => is_token(value) || is_basic(value),
+        (SecretClass::Key, _) => is_key(value, context),
     }
 }
 
-/// Whether the password part of a URL is a secret. `certain`: the scheme is that of a database or a broker.
-pub(super) fn is_url_password(value: &str, certain: bool, level: Level) -> bool {
+/// Whether the password part of a URL is a secret. `is_store`: the scheme is that of a database or broker.
+pub(super) fn is_url_password(value: &str, is_store: bool, context: ValueContext) -> bool {
     if !is_literal(value) || value.contains('{') {
         return false;
     }
-    match (certain, level) {
-        (true, Level::Loose) => is_password(value, true),
-        (true, _) | (false, Level::Loose | Level::Config) => is_password(value, false),
-        (false, Level::Code) => looks_random(value),
+    match (is_store, context) {
+        (true, ValueContext::EnvFile) => is_password(value, true),
+        (true, _) | (false, ValueContext::EnvFile | ValueContext::Config) => is_password(value, false),
+        (false, ValueContext::Code) => looks_random(value),
     }
 }
 
@@ -52,29 +53,29 @@ pub(super) fn is_basic(value: &str) -> bool {
     if !(8..=400).contains(&value.len()) {
         return false;
     }
-    let Some(bytes) = decoded(value) else { return false };
+    let Some(bytes) = decode_base64(value) else { return false };
     let Ok(text) = String::from_utf8(bytes) else { return false };
     let Some((user, password)) = text.split_once(':') else { return false };
-    !user.is_empty() && password.len() >= 3 && text.chars().all(|letter| !letter.is_control())
+    !user.is_empty() && password.len() >= 3 && !text.chars().any(char::is_control)
 }
 
-fn decoded(value: &str) -> Option<Vec<u8>> {
+fn decode_base64(value: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(value.len());
-    let (mut bits, mut held) = (0u32, 0);
-    for letter in value.bytes() {
-        let six = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
+    let (mut bits, mut bit_count) = (0u32, 0);
+    for digit in value.bytes() {
+        let six_bits = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
             b'+' | b'-' => 62,
             b'/' | b'_' => 63,
             _ => return None,
         };
-        bits = (bits << 6 | u32::from(six)) & 0xff_ffff;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held).to_le_bytes()[0]);
+        bits = (bits << 6 | u32::from(six_bits)) & 0xff_ffff;
+        bit_count += 6;
+        if bit_count >= 8 {
+            bit_count -= 8;
+            bytes.push((bits >> bit_count).to_le_bytes()[0]);
         }
     }
     Some(bytes)
@@ -84,7 +85,7 @@ fn decoded(value: &str) -> Option<Vec<u8>> {
 pub(super) fn is_literal(value: &str) -> bool {
     let bytes = value.as_bytes();
     let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return false };
-    let enclosed = matches!(
+    let is_enclosed = matches!(
         (first, last),
         (b'<', b'>')
             | (b'{', b'}')
@@ -94,8 +95,8 @@ pub(super) fn is_literal(value: &str) -> bool {
             | (b'(', b')')
             | (b'_', b'_')
     );
-    let reference = matches!(first, b'$' | b':' | b'*' | b'&' | b'!') && is_identifier(&value[1..]);
-    let path =
+    let is_variable = matches!(first, b'$' | b':' | b'*' | b'&' | b'!') && is_identifier(&value[1..]);
+    let is_path =
         ["/", "./", "../", "~/", "\\\\", "http:", "https:", "file:", "env:", "env.", "ref:", "classpath:"]
             .iter()
             .any(|start| value.starts_with(start))
@@ -103,15 +104,15 @@ pub(super) fn is_literal(value: &str) -> bool {
                 && bytes[1] == b':'
                 && matches!(bytes[2], b'\\' | b'/')
                 && first.is_ascii_alphabetic());
-    let format =
+    let is_format_string =
         ["%s", "%v", "%q", "%p", "%d", "%x"].iter().any(|mark| value.contains(mark)) && residue(value) < 8;
-    !(enclosed && bytes.len() > 1
-        || reference
-        || path && !(first == b'/' && bytes.len() >= 32 && residue(value) * 10 >= bytes.len() * 7)
-        || format
+    !(is_enclosed && bytes.len() > 1
+        || is_variable
+        || is_path && !(first == b'/' && bytes.len() >= 32 && residue(value) * 10 >= bytes.len() * 7)
+        || is_format_string
         || value.contains(char::is_whitespace)
         || is_file_name(value)
-        || RULES.values.contains(&value.to_lowercase())
+        || RULES.harmless_values.contains(&value.to_lowercase())
         || is_placeholder(value)
         || is_monotonous(value))
 }
@@ -135,14 +136,14 @@ fn is_identifier(value: &str) -> bool {
 
 /// Whether the value is a file name: `server.pem`, `keys/prod.json`.
 fn is_file_name(value: &str) -> bool {
-    const ENDS: [&str; 22] = [
+    const EXTENSIONS: [&str; 22] = [
         ".pem", ".key", ".json", ".yaml", ".yml", ".txt", ".crt", ".cer", ".p12", ".jks", ".php", ".html",
         ".js", ".ts", ".py", ".rb", ".go", ".java", ".com", ".svg", ".png", ".xml",
     ];
-    ENDS.iter().any(|end| value.ends_with(end)) && residue(value) < 12
+    EXTENSIONS.iter().any(|extension| value.ends_with(extension)) && residue(value) < 12
 }
 
-/// Whether the value repeats one letter or consists of runs such as `abcdef` and `12345678`.
+/// Whether the value repeats one character or consists of runs such as `abcdef` and `12345678`.
 fn is_monotonous(value: &str) -> bool {
     let bytes = value.as_bytes();
     let steps = bytes.windows(2).filter(|pair| {
@@ -154,39 +155,40 @@ fn is_monotonous(value: &str) -> bool {
 
 /// Whether the value is a reference: `settings.secret_key2`, `req.body.password`, `getToken()`, `Foo::BAR`.
 fn is_reference(value: &str) -> bool {
-    let dotted = value.contains('.')
+    let is_dotted = value.contains('.')
         && value.split('.').all(|part| {
-            part.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         });
-    let call = value.ends_with(')') && value.contains('(') || value.ends_with(");") || value.contains("()");
-    (dotted && residue(value) < 8)
-        || call
+    let is_call =
+        value.ends_with(')') && value.contains('(') || value.ends_with(");") || value.contains("()");
+    (is_dotted && residue(value) < 8)
+        || is_call
         || value.contains("::")
         || value.contains("->")
         || value.contains("=>")
 }
 
-/// Whether the value can be a password chosen by a person. `words`: it may consist of words.
-fn is_password(value: &str, words: bool) -> bool {
+/// Whether the value can be a password chosen by a person.
+fn is_password(value: &str, may_be_words: bool) -> bool {
     let length = value.chars().count();
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
-    let odd = value.bytes().any(|byte| {
+    let has_symbol = value.bytes().any(|byte| {
         matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'~' | b'?' | b'+' | b'=')
     });
-    if words {
+    if may_be_words {
         return length >= 5
             && (letters > 0 || digits >= 6)
             && !(digits + value.matches('.').count() == length && value.contains('.'));
     }
     if letters == 0 {
-        return digits == length && length >= 6 || (odd && digits >= 4 && length >= 8);
+        return digits == length && length >= 6 || (has_symbol && digits >= 4 && length >= 8);
     }
     if !value.is_ascii() {
-        return length >= 8 && digits >= 1 && odd;
+        return length >= 8 && digits >= 1 && has_symbol;
     }
-    length >= 6 && ((digits >= 1 && letters >= 2 && !is_version(value)) || (odd && length >= 8))
+    length >= 6 && ((digits >= 1 && letters >= 2 && !is_version(value)) || (has_symbol && length >= 8))
         || length >= 12 && letters == length && !is_words(value)
 }
 
@@ -205,7 +207,7 @@ fn is_version(value: &str) -> bool {
 fn is_token(value: &str) -> bool {
     let length = value.len();
     let has = |test: fn(&u8) -> bool| value.bytes().any(|byte| test(&byte));
-    let digit = has(u8::is_ascii_digit);
+    let has_digit = has(u8::is_ascii_digit);
     let residue = residue(value);
     length >= 8
         && value.is_ascii()
@@ -215,32 +217,32 @@ fn is_token(value: &str) -> bool {
         && entropy(value) >= 2.5
         && residue >= 6
         && residue * 5 >= length * 2
-        && (digit || length >= 12 && residue * 10 >= length * 8 && !is_words(value))
+        && (has_digit || length >= 12 && residue * 10 >= length * 8 && !is_words(value))
 }
 
-/// Whether the value is a secret key although its name does not say so.
-fn is_key(value: &str, level: Level) -> bool {
+/// Whether the value of a name of [`SecretClass::Key`] is a secret key.
+fn is_key(value: &str, context: ValueContext) -> bool {
     let has = |test: fn(u8) -> bool| value.bytes().any(test);
-    let hex = value.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let kinds = [
+    let is_hex = value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let character_kinds = [
         has(|byte| byte.is_ascii_lowercase()),
         has(|byte| byte.is_ascii_uppercase()),
         has(|byte| byte.is_ascii_digit()),
     ];
-    let all = kinds.into_iter().all(|kind| kind);
+    let has_all_kinds = character_kinds.into_iter().all(|has_kind| has_kind);
     value.len() >= 24
         && is_token(value)
         && residue(value) * 10 >= value.len() * 7
-        && ((all
+        && ((has_all_kinds
             && entropy(value) >= 3.8
             && value.bytes().all(|byte| {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
             }))
-            || (hex && level == Level::Loose && value.len() >= 32))
+            || (is_hex && context == ValueContext::EnvFile && value.len() >= 32))
 }
 
-/// Whether a token contains a digit, as nearly all do, or letter pairs that are not found in words.
-pub(super) fn has_digit(token: &str) -> bool {
+/// Whether a token contains a digit, as nearly all do, or capitals and letter pairs that are rare in words.
+pub(super) fn has_digit_or_rare_pairs(token: &str) -> bool {
     token.bytes().any(|byte| byte.is_ascii_digit())
         || token.bytes().any(|byte| byte.is_ascii_uppercase())
             && residue(token) * 10 >= token.len() * 7
@@ -250,24 +252,24 @@ pub(super) fn has_digit(token: &str) -> bool {
 /// Whether a value is random rather than a word or an expression.
 fn looks_random(value: &str) -> bool {
     let has = |test: fn(char) -> bool| value.chars().any(test);
-    let kinds = [
+    let character_kinds = [
         has(|c| c.is_lowercase()),
         has(|c| c.is_uppercase()),
         has(|c| c.is_ascii_digit()),
         has(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.')),
     ];
-    let kinds = kinds.into_iter().filter(|kind| *kind).count();
+    let kinds = character_kinds.into_iter().filter(|has_kind| *has_kind).count();
     let length = value.chars().count();
-    let digit = has(|c| c.is_ascii_digit());
-    let enough = if digit {
+    let is_varied = if has(|c| c.is_ascii_digit()) {
         length >= 8 && (kinds >= 3 || (kinds >= 2 && length >= 16)) && residue(value) >= 3
     } else {
         kinds >= 2 && length >= 12 && residue(value) * 10 >= length * 8 && !is_words(value)
     };
-    enough && entropy(value) >= 2.8 && !is_version(value)
+    is_varied && entropy(value) >= 2.8 && !is_version(value)
 }
 
-/// Number of letters and digits that are not part of words: four in `my_token_2023`, nearly all in a random value.
+/// Number of characters that belong neither to words nor to separators: four in `my_token_2023`, nearly all in a random
+/// value.
 pub(super) fn residue(value: &str) -> usize {
     let bytes = value.as_bytes();
     let mut rest = 0;
@@ -278,7 +280,7 @@ pub(super) fn residue(value: &str) -> usize {
             at += 1;
             continue;
         }
-        // A word: capitals only, or one letter of either case followed by lower-case letters.
+        // A word is a run of capitals, or one letter of either case and the lower-case letters after it.
         let start = at;
         at += 1;
         if bytes[start].is_ascii_uppercase() && bytes.get(at).is_some_and(u8::is_ascii_uppercase) {
@@ -295,12 +297,12 @@ pub(super) fn residue(value: &str) -> usize {
             }
         }
         let word = &bytes[start..at];
-        let (pairs, usual) = count_pairs(word);
+        let (pairs, common) = count_pairs(word);
         let is_word = match word.len() {
             0..=2 => false,
-            3 => usual == pairs,
-            4..=6 => usual * 10 >= pairs * 7,
-            _ => usual * 10 >= pairs * 6,
+            3 => common == pairs,
+            4..=6 => common * 10 >= pairs * 7,
+            _ => common * 10 >= pairs * 6,
         };
         if !is_word {
             rest += word.len();
@@ -309,24 +311,25 @@ pub(super) fn residue(value: &str) -> usize {
     rest
 }
 
-/// Whether most letter pairs are usual in words.
+/// Whether most letter pairs are common in words.
 fn is_words(value: &str) -> bool {
-    let (pairs, usual) = count_pairs(value.as_bytes());
-    usual * 20 >= pairs * 11
+    let (pairs, common) = count_pairs(value.as_bytes());
+    common * 20 >= pairs * 11
 }
 
-/// Number of letter pairs, and number of pairs that are usual in words.
+/// Number of letter pairs, and number of those that are common in words.
 fn count_pairs(bytes: &[u8]) -> (usize, usize) {
     let mut all = 0;
-    let mut usual = 0;
+    let mut common = 0;
     for pair in bytes.windows(2) {
         let (first, second) = (pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase());
         if first.is_ascii_lowercase() && second.is_ascii_lowercase() {
             all += 1;
-            usual += usize::from(RULES.followers[usize::from(first - b'a')] & 1 << (second - b'a') != 0);
+            let common_next = RULES.common_next_letters[usize::from(first - b'a')];
+            common += usize::from(common_next & 1 << (second - b'a') != 0);
         }
     }
-    (all, usual)
+    (all, common)
 }
 
 /// Shannon entropy in bits per byte.

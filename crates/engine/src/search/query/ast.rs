@@ -1,11 +1,11 @@
-//! The syntax tree of a query, always in normal form, so that equal queries print and compare alike.
+//! The syntax tree of a query in normal form, so that equivalent queries are equal and print equally.
 
-/// A parsed query. `Display` prints the normal form, and parsing that gives the same query.
+/// A parsed query. `Display` prints the normal form, which parses to the same query.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchQuery {
-    /// Plain words, which rank and do not filter; whitespace folded, in order.
+    /// Plain words in order, with folded whitespace. They rank and do not filter.
     pub text: String,
-    /// What a hit must fulfil, if anything.
+    /// The condition that hits must fulfil, if any.
     pub filter: Option<FilterClause>,
     /// `chunk:12`: rank by similarity to this chunk.
     pub similar_to: Option<i64>,
@@ -37,7 +37,7 @@ pub enum FilterClause {
 }
 
 impl SearchQuery {
-    /// The words that rank: the plain ones, then those of the words and phrases that are not negated.
+    /// Returns the words that rank: the plain words, then those of filtering words and phrases that are not negated.
     #[must_use]
     pub fn ranking_text(&self) -> String {
         let mut words = Vec::new();
@@ -52,7 +52,7 @@ impl SearchQuery {
 }
 
 impl FilterClause {
-    /// All of these; `None` if there are none.
+    /// Returns the conjunction of `clauses`; `None` if there are none.
     pub(super) fn all(clauses: Vec<FilterClause>) -> Option<FilterClause> {
         let members = clauses.into_iter().flat_map(|clause| match clause {
             FilterClause::All(members) => members,
@@ -61,7 +61,7 @@ impl FilterClause {
         one_or(members.collect(), FilterClause::All)
     }
 
-    /// Any of these; `None` if there are none.
+    /// Returns the disjunction of `clauses`; `None` if there are none.
     pub(super) fn any(clauses: Vec<FilterClause>) -> Option<FilterClause> {
         let members = clauses.into_iter().flat_map(|clause| match clause {
             FilterClause::Any(members) => members,
@@ -70,7 +70,7 @@ impl FilterClause {
         one_or(members.collect(), FilterClause::Any)
     }
 
-    /// The negation.
+    /// Returns the negation.
     pub(super) fn negated(self) -> FilterClause {
         match self {
             FilterClause::Not(clause) => *clause,
@@ -84,18 +84,18 @@ impl FilterClause {
                 members.iter().for_each(|member| member.ranking_words(negated, words));
             }
             FilterClause::Not(clause) => clause.ranking_words(!negated, words),
-            FilterClause::Word(said) | FilterClause::Phrase(said) if !negated => words.push(said),
+            FilterClause::Word(text) | FilterClause::Phrase(text) if !negated => words.push(text),
             FilterClause::Word(_) | FilterClause::Phrase(_) | FilterClause::Field { .. } => {}
         }
     }
 }
 
-/// The only member itself, or `several` of the members.
+/// Joins several members with `join`; returns a single member unchanged.
 fn one_or(
     mut members: Vec<FilterClause>,
-    several: fn(Vec<FilterClause>) -> FilterClause,
+    join: fn(Vec<FilterClause>) -> FilterClause,
 ) -> Option<FilterClause> {
-    if members.len() > 1 { Some(several(members)) } else { members.pop() }
+    if members.len() > 1 { Some(join(members)) } else { members.pop() }
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_place_of_a_word_ranks() {
+    fn words_rank_wherever_they_occur() {
         let parsed =
             SearchQuery::parse("-z \"b c\" a a OR (b -(d NOT e)) x:y", &|name| (name == "x").then_some("x"));
         assert_eq!(parsed.query.ranking_text(), "a b c a b e");

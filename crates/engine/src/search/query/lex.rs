@@ -1,4 +1,4 @@
-//! Splits the text of a query into tokens. Cannot fail: whatever is not syntax is a word.
+//! Splits the text of a query into tokens. Never fails, because text that is not syntax is a word.
 
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(super) enum Token {
     Close,
     And,
     Or,
-    /// `NOT`, or a `-` or `!` in front of what it negates.
+    /// `NOT`, or a `-` or `!` directly before an operand.
     Not,
     Word(String),
     /// Whitespace folded; empty for `""`.
@@ -35,7 +35,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// How many words it was typed as; the same when the printed token is parsed again.
+    /// Returns the number of words of the token as typed. Printing and parsing the token does not change it.
     pub(super) fn words(&self) -> usize {
         match self {
             Token::Word(_) | Token::Similar(_) => 1,
@@ -45,7 +45,7 @@ impl Token {
     }
 }
 
-/// A round bracket that is still open.
+/// An open round bracket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bracket {
     /// At the start of a token: `(a OR b)`.
@@ -59,13 +59,13 @@ pub(super) struct Lexer<'a> {
     fields: Fields<'a>,
     at: usize,
     brackets: Vec<Bracket>,
-    /// Whether a token that follows immediately continues a text such as `(a)-b`, in which `-` is not a negation.
-    glued: bool,
+    /// Whether a `-` that follows without a space is not a negation, as in `(a)-b`.
+    after_token: bool,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str, fields: Fields<'a>) -> Self {
-        Self { text, fields, at: 0, brackets: Vec::new(), glued: false }
+        Self { text, fields, at: 0, brackets: Vec::new(), after_token: false }
     }
 
     fn rest(&self) -> &'a str {
@@ -118,7 +118,7 @@ impl<'a> Lexer<'a> {
         Token::Field { name, value }
     }
 
-    /// The word that starts here: up to whitespace, or the bracket that closes the group around it.
+    /// Reads a word, up to whitespace or the bracket that closes the surrounding group.
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
         let mut open = 0;
@@ -149,7 +149,7 @@ impl Iterator for Lexer<'_> {
     fn next(&mut self) -> Option<Lexeme> {
         let blank = self.rest().len() - self.rest().trim_start().len();
         self.at += blank;
-        if blank == 0 && self.glued && negates(self.rest()) {
+        if blank == 0 && self.after_token && negates(self.rest()) {
             self.at += 1;
         }
         let start = self.at;
@@ -171,12 +171,12 @@ impl Iterator for Lexer<'_> {
             }
             _ => self.field_or_word(),
         };
-        self.glued = token != Token::Open;
+        self.after_token = token != Token::Open;
         Some(Lexeme { token, span: start..self.at })
     }
 }
 
-/// Whether the text starts with a `-` or `!` that negates what follows, unlike that of `--flag`, `->`, `!=` or `a - b`.
+/// Returns whether the text starts with a `-` or `!` that is a negation, unlike in `--flag`, `->`, `!=` or `a - b`.
 pub(super) fn negates(text: &str) -> bool {
     let starts = |char: char| char.is_alphanumeric() || "\"(_./@#".contains(char);
     text.strip_prefix(['-', '!']).is_some_and(|negated| negated.starts_with(starts))
@@ -196,19 +196,19 @@ pub(super) fn chunk(word: &str) -> Option<i64> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// The field at the start of the text and the position of its colon, if a value follows. `path::Path` and `file://x` are
-/// names and addresses, not fields.
+/// Returns the field at the start of the text and the position of its colon, if a value follows. `path::Path` and
+/// `file://x` are not fields.
 pub(super) fn field(text: &str, fields: Fields<'_>) -> Option<(&'static str, usize)> {
     let colon = text.find(|char: char| char.is_whitespace() || ":\"()".contains(char))?;
     let value = text[colon..].strip_prefix(':')?;
-    let none = value.is_empty() || value.starts_with(char::is_whitespace);
-    if none || value.starts_with(':') || value.starts_with("//") {
+    let has_no_value = value.is_empty() || value.starts_with(char::is_whitespace);
+    if has_no_value || value.starts_with(':') || value.starts_with("//") {
         return None;
     }
     fields(&text[..colon]).map(|name| (name, colon))
 }
 
-/// Whether all brackets are balanced, so that the word can stand inside a group.
+/// Returns whether all brackets are balanced, so that the word can be printed inside a group.
 pub(super) fn balanced(word: &str) -> bool {
     let mut open = 0_usize;
     for char in word.chars() {
@@ -222,7 +222,7 @@ pub(super) fn balanced(word: &str) -> bool {
     open == 0
 }
 
-/// The content of the quotes at the start of the text, and its length in bytes with quotes; `None` if unclosed.
+/// Returns the content of the quotes at the start of the text, and its length in bytes with quotes; `None` if unclosed.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut content = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
@@ -262,21 +262,21 @@ mod tests {
     }
 
     #[test]
-    fn quotes_know_two_escapes() {
+    fn quotes_have_two_escapes() {
         assert_eq!(tokens(r#""a \" \\ \d""#), [Token::Phrase(r#"a " \ \d"#.to_owned())]);
         assert_eq!(tokens(r#"path:"a\"b""#), [Token::Field { name: "path", value: "a\"b".to_owned() }]);
         assert_eq!(tokens(r#""a\""#), [Token::Unclosed, word(r#"a\""#)]);
     }
 
     #[test]
-    fn what_follows_a_bracket_or_quote_at_once_is_not_negated() {
+    fn a_minus_directly_after_a_bracket_or_quote_is_not_a_negation() {
         assert_eq!(tokens("(a)-b"), [Token::Open, word("a"), Token::Close, word("b")]);
         assert_eq!(tokens("\"a\"->b"), [Token::Phrase("a".to_owned()), word("->b")]);
         assert_eq!(tokens("(a) -b").len(), 5);
     }
 
     #[test]
-    fn a_span_is_where_the_token_was_read() {
+    fn spans_cover_the_tokens() {
         let text = "ä \"b\" -c";
         let spans: Vec<_> = Lexer::new(text, &|_| None).map(|lexeme| &text[lexeme.span]).collect();
         assert_eq!(spans, ["ä", "\"b\"", "-", "c"]);

@@ -8,8 +8,8 @@
 //! primary  := "(" sequence ")" | "\"phrase\"" | field:value | field:"value" | word
 //! ```
 //!
-//! A clause that is a word, or a group of words only, ranks and does not filter: most queries are prose or pasted code, so
-//! whatever is not clearly an operator is a word. The clause `chunk:12` asks for chunks similar to that chunk.
+//! A clause that is a word, or a group of only words, ranks and does not filter. Most queries are prose or pasted code,
+//! so text that is not clearly an operator is a word. The clause `chunk:12` searches for chunks similar to that chunk.
 
 mod ast;
 mod lex;

@@ -4,23 +4,23 @@ use super::ast::{FilterClause, SearchQuery};
 use super::lex::{Fields, Lexeme, Lexer, Token, balanced};
 use super::plain::plain_words;
 
-/// Longer queries count as pasted (an issue, a log): nothing in them is syntax.
+/// The most words of a typed query. A longer text counts as pasted (an issue, a log) and contains no syntax.
 ///
 /// Each clause has at least one word, so this also bounds the number of clauses and their depth.
 pub(super) const TYPED_WORDS_MAX: usize = 32;
 
-/// Most nested groups; bounds the recursion of the parser.
+/// The most nested groups, which bounds the recursion of the parser.
 const DEPTH_MAX: usize = 32;
 
 // A printed query has fewer nested groups than words, so that it can be parsed again.
 const _: () = assert!(TYPED_WORDS_MAX <= DEPTH_MAX);
 
-/// A parsed query with what was wrong with its text.
+/// A parsed query with remarks on its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedQuery {
     /// The query.
     pub query: SearchQuery,
-    /// Why the text could not be parsed and counts as plain words, as one sentence.
+    /// The reason why the text is malformed and counts as plain words, as one sentence.
     pub malformed: Option<String>,
     /// Words that look like a filter and were parsed as words.
     pub like_fields: Vec<LikeField>,
@@ -38,7 +38,7 @@ pub struct LikeField {
 }
 
 impl LikeField {
-    /// `None` for other words, and for names and addresses such as `path::Path`, `https://x` and `12:30`.
+    /// Returns `None` for other words, including `path::Path`, `https://x` and `12:30`.
     fn from_word(word: &str) -> Option<Self> {
         let (name, value) = word.split_once(':')?;
         let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -59,7 +59,7 @@ impl SearchQuery {
     #[must_use]
     pub fn parse(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> ParsedQuery {
         let Some(lexemes) = typed_lexemes(text, fields) else {
-            let text = lines_kept(text);
+            let text = fold_lines(text);
             let query = SearchQuery { text, ..SearchQuery::default() };
             return ParsedQuery { query, malformed: None, like_fields: Vec::new() };
         };
@@ -82,13 +82,13 @@ fn like_fields(lexemes: &[Lexeme]) -> Vec<LikeField> {
     lexemes.iter().filter_map(word).collect()
 }
 
-/// A pasted text with single spaces and without empty lines; keeps the lines, because the first one is the subject.
-fn lines_kept(text: &str) -> String {
+/// Folds spaces and removes empty lines of a pasted text; keeps line breaks, because the first line is the subject.
+fn fold_lines(text: &str) -> String {
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The tokens of a text that somebody typed; none when it was pasted.
+/// Returns the tokens of a typed text; `None` if the text is pasted.
 fn typed_lexemes(text: &str, fields: Fields<'_>) -> Option<Vec<Lexeme>> {
     let mut lexemes = Vec::new();
     let mut words = 0;
@@ -102,35 +102,36 @@ fn typed_lexemes(text: &str, fields: Fields<'_>) -> Option<Vec<Lexeme>> {
     Some(lexemes)
 }
 
-/// The meaning of a part of the query.
-enum Reading {
-    /// Words without an operator so far: as a clause of the query they rank, as an operand they filter.
+/// A parsed part of the query.
+enum Part {
+    /// Words without an operator: as a clause of the query they rank, as an operand they filter.
     Plain(Vec<String>),
+    /// A filter; `None` for an empty group or phrase.
     Filter(Option<FilterClause>),
 }
 
-impl Reading {
+impl Part {
     fn plain(&self) -> Option<&[String]> {
         match self {
-            Reading::Plain(words) => Some(words),
-            Reading::Filter(_) => None,
+            Part::Plain(words) => Some(words),
+            Part::Filter(_) => None,
         }
     }
 
     fn into_filter(self) -> Option<FilterClause> {
         match self {
-            Reading::Filter(clause) => clause,
-            Reading::Plain(words) => FilterClause::all(words.into_iter().map(word_filter).collect()),
+            Part::Filter(clause) => clause,
+            Part::Plain(words) => FilterClause::all(words.into_iter().map(word_filter).collect()),
         }
     }
 }
 
-/// A word with unbalanced brackets filters as a phrase: quoted, it can be printed inside a group.
+/// Converts a word to a filter. A word with unbalanced brackets becomes a phrase, which can be printed inside a group.
 fn word_filter(word: String) -> FilterClause {
     if balanced(&word) { FilterClause::Word(word) } else { FilterClause::Phrase(word) }
 }
 
-/// Why the text is malformed, as a sentence for people.
+/// The reason why the text is malformed, as a sentence for people.
 type Malformed = String;
 
 struct Parser<'a> {
@@ -138,7 +139,7 @@ struct Parser<'a> {
     lexemes: &'a [Lexeme],
     /// Index of the next token.
     next: usize,
-    /// Groups around the next token.
+    /// Number of groups around the next token.
     depth: usize,
 }
 
@@ -157,13 +158,16 @@ impl<'a> Parser<'a> {
                     if !matches!(self.token(self.next + 1), Some(Token::And | Token::Or)) =>
                 {
                     if similar_to.replace(chunk).is_some() {
-                        return Err(format!("{} is the second chunk; name one.", self.place(self.next)));
+                        return Err(format!(
+                            "{} is a second chunk; name only one.",
+                            self.describe(self.next)
+                        ));
                     }
                     self.next += 1;
                 }
                 _ => match self.clause()? {
-                    Reading::Plain(plain) => words.extend(plain),
-                    Reading::Filter(clause) => clauses.extend(clause),
+                    Part::Plain(plain) => words.extend(plain),
+                    Part::Filter(clause) => clauses.extend(clause),
                 },
             }
         }
@@ -171,12 +175,12 @@ impl<'a> Parser<'a> {
     }
 
     /// `clause := and ("OR" and)*`
-    fn clause(&mut self) -> Result<Reading, Malformed> {
+    fn clause(&mut self) -> Result<Part, Malformed> {
         self.operands(&Token::Or, FilterClause::any, Self::and)
     }
 
     /// `and := unary ("AND" unary)*`
-    fn and(&mut self) -> Result<Reading, Malformed> {
+    fn and(&mut self) -> Result<Part, Malformed> {
         self.operands(&Token::And, FilterClause::all, Self::unary)
     }
 
@@ -184,8 +188,8 @@ impl<'a> Parser<'a> {
         &mut self,
         operator: &Token,
         join: fn(Vec<FilterClause>) -> Option<FilterClause>,
-        operand: fn(&mut Self) -> Result<Reading, Malformed>,
-    ) -> Result<Reading, Malformed> {
+        operand: fn(&mut Self) -> Result<Part, Malformed>,
+    ) -> Result<Part, Malformed> {
         let first = operand(self)?;
         if self.peek() != Some(operator) {
             return Ok(first);
@@ -195,11 +199,11 @@ impl<'a> Parser<'a> {
             self.next += 1;
             clauses.extend(operand(self)?.into_filter());
         }
-        Ok(Reading::Filter(join(clauses)))
+        Ok(Part::Filter(join(clauses)))
     }
 
     /// `unary := "NOT" unary | primary`
-    fn unary(&mut self) -> Result<Reading, Malformed> {
+    fn unary(&mut self) -> Result<Part, Malformed> {
         let first = self.next;
         while self.peek() == Some(&Token::Not) {
             self.next += 1;
@@ -208,38 +212,41 @@ impl<'a> Parser<'a> {
         let operand = self.primary()?;
         Ok(match negations {
             0 => operand,
-            even if even % 2 == 0 => Reading::Filter(operand.into_filter()),
-            _ => Reading::Filter(operand.into_filter().map(FilterClause::negated)),
+            even if even % 2 == 0 => Part::Filter(operand.into_filter()),
+            _ => Part::Filter(operand.into_filter().map(FilterClause::negated)),
         })
     }
 
     /// `primary := "(" sequence ")" | phrase | field | word`
-    fn primary(&mut self) -> Result<Reading, Malformed> {
+    fn primary(&mut self) -> Result<Part, Malformed> {
         let at = self.next;
-        let reading = match self.peek() {
+        let part = match self.peek() {
             Some(Token::Open) => return self.group(),
-            Some(Token::Word(word)) => Reading::Plain(vec![word.clone()]),
-            Some(Token::Phrase(words)) if words.is_empty() => Reading::Plain(Vec::new()),
-            Some(Token::Phrase(words)) => Reading::Filter(Some(FilterClause::Phrase(words.clone()))),
+            Some(Token::Word(word)) => Part::Plain(vec![word.clone()]),
+            Some(Token::Phrase(words)) if words.is_empty() => Part::Plain(Vec::new()),
+            Some(Token::Phrase(words)) => Part::Filter(Some(FilterClause::Phrase(words.clone()))),
             Some(Token::Field { name, value }) => {
-                Reading::Filter(Some(FilterClause::Field { name, value: value.clone() }))
+                Part::Filter(Some(FilterClause::Field { name, value: value.clone() }))
             }
             Some(Token::Similar(_)) => {
-                return Err(format!("{} belongs outside of groups and operators.", self.place(at)));
+                return Err(format!(
+                    "{} is only allowed outside of groups and operators.",
+                    self.describe(at)
+                ));
             }
             Some(Token::Unclosed) => {
-                return Err(format!("{} opens a quote that nothing closes.", self.place(at)));
+                return Err(format!("{} opens a quote that is never closed.", self.describe(at)));
             }
             Some(Token::Close | Token::And | Token::Or | Token::Not) | None => return Err(self.no_operand()),
         };
         self.next += 1;
-        Ok(reading)
+        Ok(part)
     }
 
-    fn group(&mut self) -> Result<Reading, Malformed> {
+    fn group(&mut self) -> Result<Part, Malformed> {
         let open = self.next;
         if self.depth == DEPTH_MAX {
-            return Err(format!("More than {DEPTH_MAX} groups lie within one another."));
+            return Err(format!("More than {DEPTH_MAX} groups are nested."));
         }
         self.next += 1;
         self.depth += 1;
@@ -248,26 +255,26 @@ impl<'a> Parser<'a> {
             clauses.push(self.clause()?);
         }
         if self.peek().is_none() {
-            return Err(format!("{} opens a group that nothing closes.", self.place(open)));
+            return Err(format!("{} opens a group that is never closed.", self.describe(open)));
         }
         self.next += 1;
         self.depth -= 1;
         Ok(group_of(clauses))
     }
 
-    /// The error for a missing operand: of the operator before, or of the one at this position.
+    /// Returns the error for a missing operand of the preceding operator, or else of the one at this position.
     fn no_operand(&self) -> Malformed {
         let operator = |at: usize| matches!(self.token(at), Some(Token::And | Token::Or | Token::Not));
         match self.next.checked_sub(1) {
             Some(before) if operator(before) => {
-                format!("{} stands without a word behind it.", self.place(before))
+                format!("{} has no word after it.", self.describe(before))
             }
-            _ => format!("{} stands without a word before it.", self.place(self.next)),
+            _ => format!("{} has no word before it.", self.describe(self.next)),
         }
     }
 
-    /// A token as typed, with its position, for messages.
-    fn place(&self, at: usize) -> String {
+    /// Describes a token with its position, for messages.
+    fn describe(&self, at: usize) -> String {
         let Some(lexeme) = self.lexemes.get(at) else { return "The end".to_owned() };
         let character = self.text[..lexeme.span.start].chars().count() + 1;
         format!("`{}` at character {character}", &self.text[lexeme.span.clone()])
@@ -283,13 +290,11 @@ impl<'a> Parser<'a> {
 }
 
 /// A group ranks if all its clauses are plain words; one clause that filters makes all of them filter.
-fn group_of(clauses: Vec<Reading>) -> Reading {
-    let plain: Option<Vec<&[String]>> = clauses.iter().map(Reading::plain).collect();
+fn group_of(clauses: Vec<Part>) -> Part {
+    let plain: Option<Vec<&[String]>> = clauses.iter().map(Part::plain).collect();
     match plain {
-        Some(words) => Reading::Plain(words.concat()),
-        None => {
-            Reading::Filter(FilterClause::all(clauses.into_iter().filter_map(Reading::into_filter).collect()))
-        }
+        Some(words) => Part::Plain(words.concat()),
+        None => Part::Filter(FilterClause::all(clauses.into_iter().filter_map(Part::into_filter).collect())),
     }
 }
 
@@ -307,7 +312,7 @@ mod tests {
         SearchQuery::parse(text, &fields)
     }
 
-    /// `plain words | gate | chunk`, as far as there are any.
+    /// Prints the parts of a query that it has, as `plain words | filter | chunk`.
     fn sketch(query: &SearchQuery) -> String {
         let chunk = query.similar_to.map(|chunk| format!("#{chunk}"));
         let parts = [Some(query.text.clone()), query.filter.as_ref().map(sketch_filter), chunk];
@@ -368,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn phrases_negations_and_fields_gate() {
+    fn phrases_negations_and_fields_filter() {
         check(&[
             ("cache \"fn  get(\" -test", "cache | all['fn get(', not =test]"),
             ("a -\"b  c\" d", "a d | not 'b c'"),
@@ -382,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_not_before_and_before_or() {
+    fn operator_precedence_is_not_and_or() {
         check(&[
             ("x a OR b", "x | any[=a, =b]"),
             ("a AND b OR NOT c", "any[all[=a, =b], not =c]"),
@@ -397,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_has_one_form() {
+    fn equivalent_queries_have_one_form() {
         check(&[
             ("(a AND b) AND (c AND d)", "all[=a, =b, =c, =d]"),
             ("a OR (b OR (c))", "any[=a, =b, =c]"),
@@ -414,27 +419,39 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_ranks_and_says_why() {
+    fn malformed_text_ranks_and_has_a_reason() {
         for (text, plain, why) in [
-            ("AND x", "and x", "`AND` at character 1 stands without a word before it."),
-            ("ä OR", "ä or", "`OR` at character 3 stands without a word behind it."),
-            ("a AND OR b", "a and or b", "`AND` at character 3 stands without a word behind it."),
-            ("(OR a)", "or a", "`OR` at character 2 stands without a word before it."),
-            ("(a OR)", "a or", "`OR` at character 4 stands without a word behind it."),
-            ("NOT", "not", "`NOT` at character 1 stands without a word behind it."),
-            ("-AND", "and", "`-` at character 1 stands without a word behind it."),
-            ("x (a OR b", "x a or b", "`(` at character 3 opens a group that nothing closes."),
-            ("say \"hello", "say hello", "`\"` at character 5 opens a quote that nothing closes."),
-            ("-\"a", "a", "`\"` at character 2 opens a quote that nothing closes."),
-            ("path:\"a b", "path a b", "`path:\"` at character 1 opens a quote that nothing closes."),
-            ("chunk:1 chunk:2", "chunk 1 chunk 2", "`chunk:2` at character 9 is the second chunk; name one."),
-            ("-chunk:1", "chunk 1", "`chunk:1` at character 2 belongs outside of groups and operators."),
+            ("AND x", "and x", "`AND` at character 1 has no word before it."),
+            ("ä OR", "ä or", "`OR` at character 3 has no word after it."),
+            ("a AND OR b", "a and or b", "`AND` at character 3 has no word after it."),
+            ("(OR a)", "or a", "`OR` at character 2 has no word before it."),
+            ("(a OR)", "a or", "`OR` at character 4 has no word after it."),
+            ("NOT", "not", "`NOT` at character 1 has no word after it."),
+            ("-AND", "and", "`-` at character 1 has no word after it."),
+            ("x (a OR b", "x a or b", "`(` at character 3 opens a group that is never closed."),
+            ("say \"hello", "say hello", "`\"` at character 5 opens a quote that is never closed."),
+            ("-\"a", "a", "`\"` at character 2 opens a quote that is never closed."),
+            ("path:\"a b", "path a b", "`path:\"` at character 1 opens a quote that is never closed."),
+            (
+                "chunk:1 chunk:2",
+                "chunk 1 chunk 2",
+                "`chunk:2` at character 9 is a second chunk; name only one.",
+            ),
+            (
+                "-chunk:1",
+                "chunk 1",
+                "`chunk:1` at character 2 is only allowed outside of groups and operators.",
+            ),
             (
                 "chunk:1 OR a",
                 "chunk 1 or a",
-                "`chunk:1` at character 1 belongs outside of groups and operators.",
+                "`chunk:1` at character 1 is only allowed outside of groups and operators.",
             ),
-            ("(chunk:1)", "chunk 1", "`chunk:1` at character 2 belongs outside of groups and operators."),
+            (
+                "(chunk:1)",
+                "chunk 1",
+                "`chunk:1` at character 2 is only allowed outside of groups and operators.",
+            ),
         ] {
             let parsed = read(text);
             assert_eq!(sketch(&parsed.query), plain, "{text}");
@@ -443,28 +460,28 @@ mod tests {
     }
 
     #[test]
-    fn words_that_look_like_fields_are_told() {
-        let told = |text: &str| -> Vec<(String, String)> {
-            read(text).like_fields.into_iter().map(|one| (one.name, one.value)).collect()
+    fn words_that_look_like_fields_are_returned() {
+        let like_fields = |text: &str| -> Vec<(String, String)> {
+            read(text).like_fields.into_iter().map(|like| (like.name, like.value)).collect()
         };
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
-            told("typ:function -Kind:class (repo:gin)"),
+            like_fields("typ:function -Kind:class (repo:gin)"),
             [pair("typ", "function"), pair("Kind", "class"), pair("repo", "gin")]
         );
-        assert_eq!(told("lang: x:\"a b\""), [pair("lang", ""), pair("x", "\"a")]);
+        assert_eq!(like_fields("lang: x:\"a b\""), [pair("lang", ""), pair("x", "\"a")]);
         for text in ["std::vec", "http://x", "12:30", "C:\\x", "lang:go", "\"a:b\"", "chunk:1", ":x", "a.b:c"]
         {
-            assert_eq!(told(text), [], "{text}");
+            assert_eq!(like_fields(text), [], "{text}");
         }
     }
 
     #[test]
-    fn nothing_in_a_pasted_text_gates() {
+    fn a_pasted_text_has_no_filters() {
         let pasted = format!("{}\"quoted -v AND", "word ".repeat(40));
         check(&[(&pasted, &pasted)]);
         let typed = vec!["a"; TYPED_WORDS_MAX].join(" OR ");
-        assert!(read(&typed).query.filter.is_some(), "operators are no words");
+        assert!(read(&typed).query.filter.is_some(), "operators do not count as words");
         assert_eq!(read(&format!("{typed} b")).query.filter, None);
         assert_eq!(read(&format!("lang:c {}", "\"a\"".repeat(TYPED_WORDS_MAX))).query.filter, None);
     }
@@ -474,7 +491,7 @@ mod tests {
         let groups = |depth: usize| format!("{}a{}", "-(".repeat(depth), ")".repeat(depth));
         assert_eq!(read(&groups(DEPTH_MAX)).malformed, None);
         for depth in [DEPTH_MAX + 1, 100_000] {
-            let why = "More than 32 groups lie within one another.";
+            let why = "More than 32 groups are nested.";
             assert_eq!(read(&groups(depth)).malformed.as_deref(), Some(why));
         }
         let negations = "NOT ".repeat(100_001);
@@ -488,7 +505,7 @@ mod tests {
         }
 
         #[test]
-        fn small_words_stay_as_they_are(words in vec("[a-z]{1,8}", 0..40)) {
+        fn lower_case_words_are_unchanged(words in vec("[a-z]{1,8}", 0..40)) {
             let plain = words.join(" ");
             prop_assert_eq!(sketch(&read(&plain).query), plain);
         }

@@ -1,9 +1,9 @@
-//! The fallback for malformed queries: the words of a text without anything that is syntax.
+//! The fallback for malformed queries: the words of a text without syntax.
 
 use super::lex::{Fields, balanced, chunk, field, negates, operator};
 
-/// The words of a text without quotes and brackets at their ends, negations, and colons of fields; operators in lower case.
-/// The result has the same terms and parses to plain words.
+/// Returns the words of a text without quotes and brackets at their ends, negations, and colons of fields, and with
+/// operators in lower case. The result has the same terms and parses to plain words.
 pub(super) fn plain_words(text: &str, fields: Fields<'_>) -> String {
     let mut words: Vec<String> = Vec::new();
     for typed in text.split_whitespace() {
@@ -21,7 +21,7 @@ pub(super) fn plain_words(text: &str, fields: Fields<'_>) -> String {
     words.join(" ")
 }
 
-/// A word without quotes, brackets and negations at its ends; keeps balanced brackets, as in `f(x)`.
+/// Removes quotes, brackets and negations at the ends of a word; keeps balanced brackets, as in `f(x)`.
 fn bare(mut word: &str) -> &str {
     while word.starts_with(['"', '(']) || negates(word) {
         word = &word[1..];
@@ -32,7 +32,7 @@ fn bare(mut word: &str) -> &str {
     word
 }
 
-/// Position of the colon of `field:value` or `chunk:12`.
+/// Returns the position of the colon of `field:value` or `chunk:12`.
 fn colon(word: &str, fields: Fields<'_>) -> Option<usize> {
     if chunk(word).is_some() { word.find(':') } else { field(word, fields).map(|(_, colon)| colon) }
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_it_is_syntax() {
+    fn the_result_contains_no_syntax() {
         let fields = |name: &str| (name == "lang").then_some("lang");
         for (text, plain) in [
             ("say \"hello world", "say hello world"),

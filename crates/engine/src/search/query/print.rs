@@ -6,7 +6,7 @@ use super::ast::{FilterClause, SearchQuery};
 use super::lex::{balanced, negates};
 
 impl fmt::Display for SearchQuery {
-    /// Plain words, then the chunk, then the filters.
+    /// Prints plain words, then the chunk, then the filters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if !self.text.is_empty() {
@@ -22,15 +22,16 @@ impl fmt::Display for SearchQuery {
 }
 
 impl SearchQuery {
-    /// The filtering clauses (phrases, exclusions, fields) in normal form; `None` if there are none.
+    /// Returns the filtering clauses (phrases, exclusions, fields) in normal form; `None` if there are none.
     #[must_use]
     pub fn filter_text(&self) -> Option<String> {
         self.filter.as_ref().map(|clause| clauses(clause, true))
     }
 }
 
-/// Prints a filter as clauses of a query, in which a bare word would rank instead. `alone`: nothing precedes them.
-fn clauses(clause: &FilterClause, alone: bool) -> String {
+/// Prints a filter as clauses of a query, in which a word without an operator would rank. `is_first` if no part
+/// precedes them.
+fn clauses(clause: &FilterClause, is_first: bool) -> String {
     let expression = match clause {
         FilterClause::All(members) if members.iter().any(is_word) => joined(members, " AND "),
         FilterClause::All(members) => return joined(members, " "),
@@ -38,7 +39,7 @@ fn clauses(clause: &FilterClause, alone: bool) -> String {
         FilterClause::Word(_) => return format!("NOT NOT {}", operand(clause)),
         clause => return operand(clause),
     };
-    if alone { expression } else { format!("({expression})") }
+    if is_first { expression } else { format!("({expression})") }
 }
 
 /// Prints a clause as an operand.
@@ -69,7 +70,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""))
 }
 
-/// Whether a value would be parsed differently without quotes.
+/// Returns whether a value would be parsed differently without quotes.
 fn needs_quotes(value: &str) -> bool {
     value.contains(char::is_whitespace)
         || value.starts_with([':', '"'])
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_normal_form_is_short_and_reads_well() {
+    fn the_normal_form_is_short() {
         for (text, printed) in [
             ("\"a b\"  cache   -test", "cache \"a b\" -test"),
             ("x LANG:\"rust\" path:\"a b\"", "x lang:rust path:\"a b\""),
@@ -150,8 +151,9 @@ mod tests {
             "\u{a0}",
             "ß",
         ];
-        let glued = (select(TOKENS), select(&["", " ", " ", " "][..]));
-        vec(glued, 0..45).prop_map(|parts| parts.into_iter().flat_map(|(token, gap)| [token, gap]).collect())
+        let token_and_gap = (select(TOKENS), select(&["", " ", " ", " "][..]));
+        vec(token_and_gap, 0..45)
+            .prop_map(|parts| parts.into_iter().flat_map(|(token, gap)| [token, gap]).collect())
     }
 
     /// Well-formed queries, however deep.
@@ -169,7 +171,7 @@ mod tests {
         })
     }
 
-    fn reads_back(text: &str) -> Result<(), TestCaseError> {
+    fn round_trips(text: &str) -> Result<(), TestCaseError> {
         let once = read(text);
         let printed = once.to_string();
         let again = SearchQuery::parse(&printed, &fields);
@@ -182,23 +184,23 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1024))]
 
         #[test]
-        fn any_text_reads_back(text in "\\PC{0,200}") {
-            reads_back(&text)?;
+        fn any_text_round_trips(text in "\\PC{0,200}") {
+            round_trips(&text)?;
         }
 
         #[test]
-        fn nasty_characters_read_back(text in "[aAND:\\\\\"()!\\- \n]{0,60}") {
-            reads_back(&text)?;
+        fn syntax_characters_round_trip(text in "[aAND:\\\\\"()!\\- \n]{0,60}") {
+            round_trips(&text)?;
         }
 
         #[test]
-        fn tokens_read_back(text in tokens()) {
-            reads_back(&text)?;
+        fn tokens_round_trip(text in tokens()) {
+            round_trips(&text)?;
         }
 
         #[test]
-        fn expressions_read_back(text in expressions()) {
-            reads_back(&text)?;
+        fn expressions_round_trip(text in expressions()) {
+            round_trips(&text)?;
         }
     }
 }

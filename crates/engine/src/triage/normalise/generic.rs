@@ -75,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn known_fields_pass() {
+    fn all_fields_of_a_record_are_read() {
         let item = json!({
             "stableKey": "k1", "vulnId": "CVE-2024-0003", "severity": "low", "service": "api", "meta": { "ticket": 5 },
             "package": { "name": "left-pad", "installedVersion": "1.0.0" }, "asset": { "assetId": "img-1", "tags": { "a": "b" } },

@@ -27,11 +27,11 @@ pub(super) struct ItemContext<'a> {
     pub(super) source: FindingSource,
     /// Fields that apply to all items.
     pub(super) meta: &'a ParsedMeta,
-    /// Repository of items that do not name one.
+    /// Repository of items that name none.
     pub(super) repo: Option<&'a str>,
     /// Whether to keep the original item in the record.
     pub(super) keep_raw: bool,
-    /// For a SARIF result: the tool that found it.
+    /// For a SARIF result: the tool that reported it.
     pub(super) tool: Option<&'a sarif::SarifTool>,
 }
 
@@ -94,7 +94,7 @@ fn complete_fields(record: &mut Record) {
     }
     for list in [&mut vuln.cwe, &mut vuln.references] {
         let mut seen = std::collections::HashSet::new();
-        list.retain(|one| seen.insert(one.clone()));
+        list.retain(|text| seen.insert(text.clone()));
     }
 }
 
@@ -110,8 +110,8 @@ fn is_cve(text: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Reads the exposure from the field `exposure` of the item, the item itself, or the call's `meta`; names in camel or snake case,
-/// nested or with dots.
+/// Reads the exposure from the field `exposure` of the item, the item itself, or the call's `meta`; names in camel or
+/// snake case, nested or with dots.
 fn exposure(item: &Value, meta: &Value) -> Exposure {
     let paths = |camel: &str, snake: &str| {
         [format!("exposure.{camel}"), format!("exposure.{snake}"), camel.to_owned(), snake.to_owned()]

@@ -16,12 +16,12 @@ const RULES_MAX: usize = 20_000;
 pub(in crate::triage) struct SarifTool {
     name: Option<String>,
     rules: HashMap<String, Value>,
-    /// Ids of the driver's rules, by the index that results use.
-    by_index: Vec<String>,
+    /// Ids of the driver's rules; results refer to them by index.
+    driver_rule_ids: Vec<String>,
 }
 
 impl SarifTool {
-    /// Reads the field `tool` of a run; ignores what is missing or malformed.
+    /// Reads the field `tool` of a run; ignores missing and malformed fields.
     pub(in crate::triage) fn from_json(tool: &Value) -> Self {
         let rules_of = |component: &Value| -> Vec<Value> {
             let rules = value_at(component, "rules").and_then(Value::as_array);
@@ -31,7 +31,7 @@ impl SarifTool {
         let mut found = Self { name: text_at(&driver, &["name"]), ..Self::default() };
         for rule in rules_of(&driver) {
             let id = text_at(&rule, &["id"]).unwrap_or_default();
-            found.by_index.push(id.clone());
+            found.driver_rule_ids.push(id.clone());
             found.rules.insert(id, rule);
         }
         for extension in value_at(tool, "extensions").and_then(Value::as_array).into_iter().flatten() {
@@ -44,10 +44,11 @@ impl SarifTool {
         found
     }
 
+    /// The id and the rule of a result; the rule is null if it is not known.
     fn rule(&self, result: &Value) -> (Option<String>, Value) {
         let index =
             value_at(result, "ruleIndex").or_else(|| value_at(result, "rule.index")).and_then(Value::as_u64);
-        let by_index = || self.by_index.get(usize::try_from(index?).ok()?).cloned();
+        let by_index = || self.driver_rule_ids.get(usize::try_from(index?).ok()?).cloned();
         let id = text_at(result, &["ruleId", "rule.id"]).or_else(by_index);
         let rule = id.as_ref().and_then(|id| {
             // `CA1000/1` is a sub-rule of `CA1000`.
@@ -58,8 +59,8 @@ impl SarifTool {
 }
 
 pub(super) fn sarif_record(item: &Value, tool: Option<&SarifTool>) -> (Record, Option<String>) {
-    let nothing = SarifTool::default();
-    let tool = tool.unwrap_or(&nothing);
+    let unnamed_tool = SarifTool::default();
+    let tool = tool.unwrap_or(&unnamed_tool);
     let (id, rule) = tool.rule(item);
     let message = result_message(item, &rule);
     let score = number_at(item, &["properties.security-severity"])
@@ -67,9 +68,9 @@ pub(super) fn sarif_record(item: &Value, tool: Option<&SarifTool>) -> (Record, O
     let mut tags = texts_at(&rule, &["properties.tags"], &[], &[]);
     tags.extend(texts_at(item, &["properties.tags"], &[], &[]));
     let cve = id.iter().chain(&tags).find(|text| is_cve(text)).cloned();
-    let full = text_at(&rule, &["fullDescription.text", "help.text"]);
+    let rule_description = text_at(&rule, &["fullDescription.text", "help.text"]);
     let description: Vec<String> =
-        [message.clone(), full].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+        [message.clone(), rule_description].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     let mut references = texts_at(item, &["hostedViewerUri"], &[], &[]);
     references.extend(texts_at(&rule, &["helpUri"], &[], &[]));
     let vuln = Vuln {
@@ -98,8 +99,8 @@ pub(super) fn sarif_record(item: &Value, tool: Option<&SarifTool>) -> (Record, O
 
 /// The message of a result: its own text, or that of its rule with the arguments of the result.
 fn result_message(item: &Value, rule: &Value) -> Option<String> {
-    if let Some(own) = text_at(item, &["message.text", "message.markdown"]) {
-        return Some(own);
+    if let Some(text) = text_at(item, &["message.text", "message.markdown"]) {
+        return Some(text);
     }
     let id = text_at(item, &["message.id"])?;
     let mut message = text_at(rule, &[&format!("messageStrings.{id}.text")])?;
@@ -213,11 +214,7 @@ mod tests {
         let moved = json!({ "ruleId": "js/sqli", "message": { "text": "x" },
             "locations": [{ "physicalLocation": { "artifactLocation": { "uri": "src/db.js" }, "region": { "startLine": 9 } } }],
             "partialFingerprints": { "primaryLocationLineHash": "abc:1" } });
-        assert_eq!(
-            super::sarif_record(&moved, Some(&tool())).1,
-            key,
-            "the fingerprint stays when the line moves"
-        );
+        assert_eq!(sarif_record(&moved, Some(&tool())).1, key, "the fingerprint stays when the line moves");
     }
 
     #[test]

@@ -15,6 +15,8 @@ use super::{failure, log_file, tied_child};
 
 /// Name of the database that the program uses.
 pub(super) const DATABASE: &str = "pairofcleats";
+/// The database that initdb creates, to which the first statement is sent.
+const INITIAL_DATABASE: &str = "postgres";
 /// Time limit of each step. A slow disk may need minutes; the callers that wait for the server have limits of their own.
 const STEP_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -24,18 +26,18 @@ pub(super) fn ensure_data(place: &Place) -> Result<(), Fault> {
         return Ok(());
     }
     let draft = place.data_draft();
-    let made = prepare_draft(place, &draft)
+    let created = prepare_draft(place, &draft)
         .and_then(|()| initialise(place, &draft))
         .and_then(|()| create_database(place, &draft))
         .and_then(|()| {
-            publish(&draft, &place.data(), &place.root)
+            put_in_place(&draft, &place.data(), &place.root)
                 .map_err(|error| failure::io("put its new data directory in place", &place.root, error))
         });
-    if made.is_err() {
+    if created.is_err() {
         // The next start would remove it, but a full disk needs the space now.
         let _ = fs::remove_dir_all(&draft);
     }
-    made
+    created
 }
 
 fn prepare_draft(place: &Place, draft: &Path) -> Result<(), Fault> {
@@ -47,7 +49,7 @@ fn prepare_draft(place: &Place, draft: &Path) -> Result<(), Fault> {
         DirBuilder::new().mode(0o700).create(draft)?;
         place.account.own(draft)
     };
-    prepare().map_err(|error| failure::io("make its data directory", draft, error))
+    prepare().map_err(|error| failure::io("create its data directory", draft, error))
 }
 
 fn initialise(place: &Place, draft: &Path) -> Result<(), Fault> {
@@ -56,9 +58,13 @@ fn initialise(place: &Place, draft: &Path) -> Result<(), Fault> {
     command
         .arg("-D")
         .arg(draft)
-        .args(["-U", DATABASE_USER, "-A", "peer", "--encoding=UTF8", "--no-instructions", "--no-sync"])
+        .args(["-U", DATABASE_USER, "-A", "peer", "--encoding=UTF8", "--no-instructions"])
         // Sorts by byte, independent of the system's locales, with Unicode rules for case and character classes.
         .args(["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]);
+    if cfg!(target_os = "linux") {
+        // `put_in_place` flushes the whole file system, which is faster.
+        command.arg("--no-sync");
+    }
     let output = Program::from(command).run(STEP_TIMEOUT, &|| false)?;
     if output.status.success() {
         return Ok(());
@@ -70,8 +76,8 @@ fn initialise(place: &Place, draft: &Path) -> Result<(), Fault> {
 /// renamed.
 fn create_database(place: &Place, draft: &Path) -> Result<(), Fault> {
     let mut command = tied_child::command(&place.account, &place.program("postgres"))
-        .map_err(|error| failure::io("make its database", &place.install, error))?;
-    command.args(["--single", "-D"]).arg(draft).arg(DATABASE_USER);
+        .map_err(|error| failure::io("create its database", &place.install, error))?;
+    command.args(["--single", "-D"]).arg(draft).arg(INITIAL_DATABASE);
     let statement = format!("CREATE DATABASE {DATABASE};\n");
     let output = Program::from(command).input(statement).run(STEP_TIMEOUT, &|| false)?;
     let log = last_lines(&output);
@@ -86,7 +92,7 @@ fn last_lines(output: &ProgramOutput) -> Vec<String> {
     log_file::last_lines(&[output.stdout.as_slice(), output.stderr.as_slice()].concat())
 }
 
-fn publish(draft: &Path, data: &Path, root: &Path) -> io::Result<()> {
+fn put_in_place(draft: &Path, data: &Path, root: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(File::open(draft)?)?;
     fs::rename(draft, data)?;

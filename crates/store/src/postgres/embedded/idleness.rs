@@ -36,7 +36,7 @@ impl Idleness {
     }
 
     /// Records a use of the cluster in the lock file, because the user may have left before the supervisor checks again.
-    pub(super) fn mark(mut users: &File) {
+    pub(super) fn record_use(mut users: &File) {
         // Without the mark (on a full disk) the cluster merely stops earlier.
         let _ = io::Write::write_all(&mut users, b".");
     }
@@ -87,7 +87,7 @@ mod tests {
 
         let visitor = locks::open(&path).unwrap();
         assert!(locks::try_acquire(&visitor, LockKind::Shared).unwrap());
-        Idleness::mark(&visitor);
+        Idleness::record_use(&visitor);
         drop(visitor);
 
         assert_eq!(idleness.check(), Users::Present);

@@ -7,7 +7,7 @@ use std::io;
 
 use super::access;
 use super::place::Place;
-use platform::room;
+use platform::disk_space;
 
 const MIB: u64 = 1024 * 1024;
 /// Free MiB above the minimum, and the MiB that WAL and the temporary files of a process may take then. More WAL means
@@ -31,7 +31,7 @@ impl Limits {
     /// in force.
     pub(super) fn for_free_space(place: &Place, reserve: u64, current: Option<&Self>) -> Self {
         // If the file system cannot be queried, it is not treated as full.
-        let free = room::free(&place.root).unwrap_or(u64::MAX);
+        let free = disk_space::free_bytes(&place.root).unwrap_or(u64::MAX);
         Self::new(free, reserve, current)
     }
 

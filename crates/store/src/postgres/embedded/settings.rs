@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use contract::config::Embedded;
-use platform::room;
+use platform::disk_space;
 
 use super::place::Place;
 
@@ -76,7 +76,7 @@ pub(super) fn arguments(place: &Place, settings: &Embedded, socket_directory: &P
 fn maintenance_workers(settings: &Embedded) -> u32 {
     let needed =
         u64::from(settings.maintenance_work_mem_mb + settings.maintenance_work_mem_mb / 8) * 1024 * 1024;
-    let enough = match room::free(Path::new("/dev/shm")) {
+    let enough = match disk_space::free_bytes(Path::new("/dev/shm")) {
         Ok(free) => free > needed,
         // Without /dev/shm the platform limits shared memory in another way.
         Err(_) => true,

@@ -21,10 +21,11 @@ use super::supervisor::{self, Report, StartRequest};
 use super::{access, creation, failure, log_file};
 
 const POLL: Duration = Duration::from_millis(5);
-/// Extra time for the supervisor's report: it observes the deadline of the start itself and reports why it failed.
+/// Extra time for the supervisor's report. The supervisor applies the deadline of the start; this leaves it time to say why the
+/// start failed.
 const REPORT_GRACE: Duration = Duration::from_secs(5);
 
-/// Registers this process as a user of the running cluster: the server keeps running at least until this is dropped.
+/// The registration of this process with the cluster: the server keeps running at least until this is dropped.
 #[derive(Debug)]
 pub struct EmbeddedServer {
     options: EmbeddedOptions,
@@ -34,12 +35,12 @@ pub struct EmbeddedServer {
     _users: File,
 }
 
-/// Registers this process as a user of the cluster; creates the cluster and starts the server if necessary.
+/// Registers this process with the cluster; creates the cluster and starts the server if necessary.
 ///
-/// Blocks for a few milliseconds if the server is running, else for up to `start_timeout_ms`; call it on a blocking thread.
+/// Blocks for a few milliseconds if the server is running, else for up to `start_timeout_ms` and 5 s; call it on a blocking thread.
 ///
 /// # Errors
-/// `STORAGE_UNAVAILABLE`, with the server's last log lines in the details, if the server is not ready in time;
+/// `STORAGE_UNAVAILABLE`, with the last log lines of the server or its supervisor in the details, if the server is not ready in time;
 /// `VALIDATION_ERROR` for an unusable `embedded.run_as`.
 pub fn ensure_running(options: &EmbeddedOptions) -> Result<EmbeddedServer, Fault> {
     let deadline = start_deadline(options);
@@ -47,11 +48,11 @@ pub fn ensure_running(options: &EmbeddedOptions) -> Result<EmbeddedServer, Fault
     let users = locks::open(&place.users_lock())?;
     // A supervisor that is stopping the server holds this lock exclusively until it exits.
     if !locks::acquire(&users, LockKind::Shared, deadline)
-        .map_err(|error| failure::io("lock its list of users", &place.users_lock(), error))?
+        .map_err(|error| failure::io("lock its users file", &place.users_lock(), error))?
     {
         return Err(timed_out("The embedded Postgres is still shutting down.", &place));
     }
-    Idleness::mark(&users);
+    Idleness::record_use(&users);
     let postmaster = start_if_needed(options, &place, deadline)?;
     Ok(EmbeddedServer { options: options.clone(), place, postmaster, _users: users })
 }
@@ -75,7 +76,7 @@ impl EmbeddedServer {
     ///
     /// # Errors
     /// As [`ensure_running`].
-    pub fn ensure_running(&self) -> Result<(), Fault> {
+    pub fn restart_if_stopped(&self) -> Result<(), Fault> {
         start_if_needed(&self.options, &self.place, start_deadline(&self.options)).map(|_| ())
     }
 
@@ -100,7 +101,7 @@ fn start_if_needed(options: &EmbeddedOptions, place: &Place, deadline: Instant) 
     }
     let start = locks::open(&place.start_lock())?;
     if !locks::acquire(&start, LockKind::Exclusive, deadline)
-        .map_err(|error| failure::io("lock its start", &place.start_lock(), error))?
+        .map_err(|error| failure::io("acquire its start lock", &place.start_lock(), error))?
     {
         return Err(timed_out("Another process has not finished starting the embedded Postgres.", place));
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use platform::room;
+use platform::disk_space;
 
 const MIB: u64 = 1024 * 1024;
 /// Size of the file in bytes.
@@ -23,7 +23,10 @@ const BLOCK: usize = 1024 * 1024;
 
 /// Creates the file, or restores its full size, if `reserve` bytes stay free besides. With a `reserve` of 0 there is no file.
 pub(super) fn ensure(file: &Path, reserve: u64) -> io::Result<()> {
-    if reserve == 0 || length(file) == Some(BYTES) || room::free(file)? < reserve.saturating_add(BYTES) {
+    if reserve == 0
+        || length(file) == Some(BYTES)
+        || disk_space::free_bytes(file)? < reserve.saturating_add(BYTES)
+    {
         return Ok(());
     }
     // Written to a draft and renamed, so that a process that dies midway leaves no incomplete spare file.
@@ -42,7 +45,7 @@ fn length(file: &Path) -> Option<u64> {
 
 /// Releases the first part of the file if the disk is full. Returns whether it did.
 pub(super) fn release_first_part(file: &Path) -> io::Result<bool> {
-    if length(file) != Some(BYTES) || room::free(file)? >= FREE_BYTES_MIN {
+    if length(file) != Some(BYTES) || disk_space::free_bytes(file)? >= FREE_BYTES_MIN {
         return Ok(false);
     }
     OpenOptions::new().write(true).open(file)?.set_len(BYTES - FIRST_PART)?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use contract::Fault;
 use contract::clock::{Clock, SystemClock, iso_millis};
 use contract::config::Embedded;
-use platform::room;
+use platform::disk_space;
 
 use super::failure::FaultMessage;
 use super::idleness::{Idleness, Users};
@@ -240,7 +240,8 @@ fn start_server(request: &StartRequest) -> Result<(ServerProcess, Limits), Fault
 /// Whether the server failed to start because the disk is full. Also checks the free space, because on a full disk the server
 /// cannot write the reason to its log.
 fn is_full(place: &Place, fault: &Fault) -> bool {
-    failure::is_disk_full(fault) || room::free(&place.root).is_ok_and(|free| free < START_BYTES_MIN)
+    failure::is_disk_full(fault)
+        || disk_space::free_bytes(&place.root).is_ok_and(|free| free < START_BYTES_MIN)
 }
 
 fn start_deadline(settings: &Embedded) -> Instant {

@@ -1,4 +1,4 @@
-//! Installs dictionaries one after the other; each is in the catalog as soon as its file is complete.
+//! Installs dictionaries one after the other, and records each in the catalog as soon as its file is complete.
 
 use std::fs;
 use std::io;
@@ -14,19 +14,19 @@ use crate::install::download_folder::{DownloadFolder, OnProgress, Validators, io
 use crate::install::optional::OptionalAsset;
 use crate::install::sources::Source;
 use contract::{ErrorCode, Fault};
-use platform::outbound::Fetched;
+use platform::outbound::DownloadOutcome;
 use platform::sha256;
 use platform::task::blocking;
 
-/// Lists of the product's own manifest, by name.
+/// Word lists of the built-in manifest, by name.
 const BUILT_IN: &[(&str, OptionalAsset)] = &[("en", OptionalAsset::WordsEn)];
 
-/// What was done with the requested lists.
+/// The result of installing the requested lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledDictionaries {
     /// Lists that are new or changed.
     pub downloaded: Vec<InstalledDictionary>,
-    /// Lists that were left as they were.
+    /// Lists that were not replaced.
     pub skipped: Vec<SkippedDictionary>,
     /// All lists of the folder.
     pub entries: Vec<DictionaryEntry>,
@@ -59,8 +59,9 @@ pub struct SkippedDictionary {
 /// Installs the built-in lists `languages` and the lists of `sources` into `to`.
 ///
 /// # Errors
-/// `INVALID_REQUEST` for a language that is not built in, or a source with the name of one that is; those of downloads;
-/// `DOWNLOAD_VERIFY_FAILED` for a file that is not a word list. Lists installed before the failure stay.
+/// `INVALID_REQUEST` for a language that is not built in, or a source with the name of a built-in one; faults of
+/// downloads; `DOWNLOAD_VERIFY_FAILED` for a file that is not a word list. Lists that were installed before the failure
+/// stay.
 pub async fn install_dictionaries(
     to: &DownloadFolder<'_>,
     languages: &[String],
@@ -102,7 +103,7 @@ fn find_built_in(name: &str) -> Result<(&'static str, OptionalAsset), Fault> {
     })
 }
 
-/// Installs a list of the product's manifest; `None` if it is installed already.
+/// Installs a list of the built-in manifest; `None` if it is installed already.
 async fn install_built_in(
     to: &DownloadFolder<'_>,
     name: &str,
@@ -118,7 +119,7 @@ async fn install_built_in(
     keep(to, name, url, bytes, true, Validators::default()).await.map(Some)
 }
 
-/// Installs a list from its address, or from the given folder; `None` if it is installed already.
+/// Installs a list from its URL, or from the given folder; `None` if it is installed already.
 async fn install_source(
     to: &DownloadFolder<'_>,
     source: &Source,
@@ -140,8 +141,10 @@ async fn install_source(
             });
             let target = to.incoming().join(format!("{name}.txt"));
             match to.fetch(source, known, &target, on_progress).await? {
-                Fetched::NotModified => return Ok(None),
-                Fetched::New { etag, last_modified, .. } => (target, Validators { etag, last_modified }),
+                DownloadOutcome::NotModified => return Ok(None),
+                DownloadOutcome::New { etag, last_modified, .. } => {
+                    (target, Validators { etag, last_modified })
+                }
             }
         }
     };
@@ -151,7 +154,7 @@ async fn install_source(
     let bytes = blocking(move || {
         let bytes = read_bounded(&file, &list_name, bytes_max)?;
         if is_download {
-            // Its content is in memory now, whether it is accepted or refused.
+            // The content is in memory; the file is not needed even if the list is refused.
             fs::remove_file(&file).map_err(io_fault)?;
         }
         Ok(bytes)

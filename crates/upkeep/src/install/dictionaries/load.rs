@@ -1,4 +1,4 @@
-//! The installed dictionaries of a folder, read into one [`Dictionary`].
+//! Reads the installed dictionaries of a folder into one [`Dictionary`].
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,8 @@ use contract::config::Dictionaries;
 use languages::Dictionary;
 use platform::sha256;
 
-/// The dictionary made of the lists that `settings` names; `None` when no list can be used. A damaged list is left out with a
-/// warning in the log. Blocks for about 0.2 s.
+/// Returns a dictionary of the lists that `settings` selects; `None` if no list is usable. Logs a warning for each
+/// damaged list and ignores the list. Blocks for about 0.2 s.
 #[must_use]
 pub fn load_dictionary(folder: &Path, settings: &Dictionaries) -> Option<Dictionary> {
     let catalog = Catalog::<DictionaryEntry>::read(folder);
@@ -24,7 +24,7 @@ pub fn load_dictionary(folder: &Path, settings: &Dictionaries) -> Option<Diction
 
 fn read_list(folder: &Path, entry: &DictionaryEntry) -> Option<String> {
     let path = folder.join(&entry.file);
-    // The size is compared first, so that a file that grew since it was installed is not read into memory.
+    // The size is compared first, so that a file that grew after its installation is not read into memory.
     let bytes = match fs::metadata(&path) {
         Ok(metadata) if metadata.len() == entry.bytes => fs::read(&path).unwrap_or_default(),
         _ => Vec::new(),

@@ -1,7 +1,7 @@
 //! Dictionaries: word lists that split unsegmented identifiers such as `getusername`.
 //!
-//! Each is `<name>.txt` in one folder, with `dictionaries.json` beside it. A file that the catalog does not list, or whose bytes
-//! differ from what it records, is not used.
+//! Each is a file `<name>.txt` in one folder with the catalog `dictionaries.json`. A file that is not in the catalog,
+//! or whose sha256 differs from the recorded one, is not used.
 
 mod catalog;
 mod install;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use contract::config::{Dictionaries, Layout};
 
-/// The folder of an installation's dictionaries.
+/// Returns the folder of an installation's dictionaries.
 #[must_use]
 pub fn dictionaries_folder(layout: &Layout, settings: &Dictionaries) -> PathBuf {
     settings.dir.clone().unwrap_or_else(|| layout.dictionaries())

@@ -1,15 +1,15 @@
-//! Validates word lists: a file that is not one is refused, with the number of the first wrong line.
+//! Validates word lists. The fault for an invalid list has the number of the first invalid line.
 
 use serde_json::json;
 
 use contract::config::Dictionaries;
 use contract::{ErrorCode, Fault};
 
-/// The number of words in a list.
+/// Returns the number of words in a list.
 ///
 /// # Errors
-/// `DOWNLOAD_VERIFY_FAILED` for a file that is not a word list: binary, not UTF-8, with lines that are too long, without words, or
-/// with too many.
+/// `DOWNLOAD_VERIFY_FAILED` for a file that is not a word list: binary, not UTF-8, with lines that are too long, with
+/// no words or with too many lines.
 pub(super) fn count_words(name: &str, bytes: &[u8], settings: &Dictionaries) -> Result<u64, Fault> {
     let refused = |why: String, line: Option<usize>| {
         let message = format!("`{name}` is not a word list: {why}.");
@@ -45,7 +45,7 @@ mod tests {
     use contract::config::Enabled;
 
     #[test]
-    fn only_lists_of_words_pass() {
+    fn only_word_lists_are_accepted() {
         let settings = Dictionaries {
             enabled: Enabled::Auto,
             languages: Vec::new(),

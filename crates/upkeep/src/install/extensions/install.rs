@@ -1,5 +1,5 @@
-//! Installs libraries into a folder: the product's own from its manifest, others from an address, as they are or out of an
-//! archive.
+//! Installs SQLite extensions into a folder: the built-in one from its manifest, others from a URL that serves a
+//! library or an archive with one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,27 +14,27 @@ use crate::install::sources::Source;
 use crate::install::unpack::ArchiveLimits;
 use crate::install::unpack_untrusted::{FileType, file_type, unpack_untrusted};
 use contract::{ErrorCode, Fault};
-use platform::outbound::Fetched;
+use platform::outbound::DownloadOutcome;
 use platform::sha256;
 use platform::task::blocking;
 
-/// The name of the product's own library.
+/// The name of the built-in extension.
 pub const BUILT_IN: &str = "sqlite-vec";
 
-/// What was done with the requested libraries.
+/// The result of installing the requested libraries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledExtensions {
     /// Names of libraries that are new or changed.
     pub downloaded: Vec<String>,
-    /// Libraries that were left as they were: name, and `present` or `not-modified`.
+    /// Libraries that were not replaced: name, and `present` or `not-modified`.
     pub skipped: Vec<(String, &'static str)>,
-    /// The last of the requested libraries, in the folder.
+    /// Path of the last of the requested libraries.
     pub file: PathBuf,
     /// All libraries of the folder.
     pub entries: Vec<ExtensionEntry>,
 }
 
-/// A library that was fetched and verified, before it is in the folder.
+/// A library that was downloaded and verified, but not yet installed.
 struct FetchedLibrary {
     name: String,
     url: String,
@@ -44,11 +44,11 @@ struct FetchedLibrary {
     validators: Validators,
 }
 
-/// Installs the libraries of `sources` for `platform`, or the product's own where there are none.
+/// Installs the libraries of `sources` for `platform`, or the built-in one if `sources` is empty.
 ///
 /// # Errors
-/// Those of downloads; `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`; `DOWNLOAD_VERIFY_FAILED` for a file or archive without a library.
-/// Libraries installed before the failure stay.
+/// Faults of downloads; `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`; `DOWNLOAD_VERIFY_FAILED` for a file or archive without a
+/// library. Libraries that were installed before the failure stay.
 pub async fn install_extensions(
     to: &DownloadFolder<'_>,
     platform: &str,
@@ -74,13 +74,14 @@ pub async fn install_extensions(
     Ok(InstalledExtensions { downloaded, skipped, file, entries: Catalog::read(&to.folder).entries })
 }
 
-/// Path of a library below the folder. SQLite derives the entry point of the product's own library from the file name `vec0`.
+/// Path of a library below the folder. SQLite derives the entry point of the built-in library from the file name
+/// `vec0`.
 fn relative_path(name: &str, platform: &str) -> String {
     let stem = if name == BUILT_IN { "vec0" } else { name };
     format!("{platform}/{stem}.{}", library_suffix(platform))
 }
 
-/// Installs the library of the product's manifest; false if it is installed already.
+/// Installs the built-in library; false if it is installed already.
 async fn install_built_in(to: &DownloadFolder<'_>, platform: &str) -> Result<bool, Fault> {
     let packaged = to.install_packaged(OptionalAsset::SqliteVec, Some(platform)).await?;
     let url = format!("package:{}", packaged.package);
@@ -101,7 +102,7 @@ async fn install_built_in(to: &DownloadFolder<'_>, platform: &str) -> Result<boo
     Ok(true)
 }
 
-/// Installs a library from its address; false if it is installed already.
+/// Installs a library from its URL; false if it is installed already.
 async fn install_source(
     to: &DownloadFolder<'_>,
     platform: &str,
@@ -124,20 +125,20 @@ async fn install_source(
         last_modified: entry.last_modified,
     });
     let archive = to.incoming().join(format!("{}-{platform}", source.name));
-    let Fetched::New { sha256, etag, last_modified, .. } =
+    let DownloadOutcome::New { sha256, etag, last_modified, .. } =
         to.fetch(source, known, &archive, on_progress).await?
     else {
         return Ok(false);
     };
     let validators = Validators { etag, last_modified };
     let kept = keep_from_archive(to, platform, source, &archive, sha256, validators).await;
-    // Whether it was accepted or refused, the download is not needed any more; the next one overwrites leftovers.
+    // The download is no longer needed, even if it was refused; the next one overwrites leftovers.
     let _ = fs::remove_file(&archive);
     let _ = fs::remove_dir_all(unpacked_folder(&archive));
     kept.map(|()| true)
 }
 
-/// Verifies a download and installs the library that it is or contains.
+/// Verifies a download, which is a library or an archive with one, and installs the library.
 async fn keep_from_archive(
     to: &DownloadFolder<'_>,
     platform: &str,
@@ -159,7 +160,7 @@ async fn keep_from_archive(
     keep(to, platform, FetchedLibrary { name, url, file, source_sha256, verified, validators }).await
 }
 
-/// Writes a library to its place in the folder and records it in the catalog.
+/// Copies a library into the folder and records it in the catalog.
 async fn keep(to: &DownloadFolder<'_>, platform: &str, library: FetchedLibrary) -> Result<(), Fault> {
     let (folder, platform) = (to.folder.clone(), platform.to_owned());
     let downloaded_at = contract::clock::iso_millis(to.clock.now());
@@ -201,7 +202,8 @@ fn unpacked_folder(archive: &Path) -> PathBuf {
     archive.with_extension("unpacked")
 }
 
-/// The library that `archive` is, or the only one that it contains; of several, the one called `name`.
+/// Returns `archive` if it is a library, else the only library in the archive; of several libraries, the one called
+/// `name`.
 fn find_library(archive: &Path, name: &str, suffix: &str, limits: ArchiveLimits) -> Result<PathBuf, Fault> {
     let archive_type = file_type(archive).map_err(io_fault)?;
     if archive_type == FileType::Library {

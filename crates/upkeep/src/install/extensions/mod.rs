@@ -1,7 +1,7 @@
-//! Shared libraries that a database loads: the SQLite extension for vectors, or an operator's own instead of it.
+//! SQLite extensions: the built-in one for vectors, and those that the operator installs.
 //!
-//! Each is `<platform>/<name>.so` in one folder, with `extensions.json` beside it. This program never loads one:
-//! [`probe_extension`] has another program do it, within a time limit.
+//! Each is a file `<platform>/<name>.so` in one folder with the catalog `extensions.json`. This process never loads
+//! one: [`probe_extension`] lets a child process load it, within a time limit.
 
 mod catalog;
 mod install;
@@ -16,7 +16,7 @@ use std::path::Path;
 use super::catalog::Catalog;
 use contract::{ErrorCode, Fault};
 
-/// The platform as the manifest names it, for example `linux-x86_64`; parts that are not given are this machine's.
+/// Returns the platform's name in the manifest, for example `linux-x86_64`. The defaults are those of this machine.
 ///
 /// # Errors
 /// `INVALID_REQUEST` for an unsupported system or architecture.
@@ -41,21 +41,21 @@ pub fn platform_name(system: Option<&str>, arch: Option<&str>) -> Result<String,
     Ok(format!("{system}-{arch}"))
 }
 
-/// The catalog's entry of the product's own library for `platform`.
+/// Returns the catalog's entry of the built-in library for `platform`.
 #[must_use]
 pub fn built_in_entry(folder: &Path, platform: &str) -> Option<ExtensionEntry> {
     Catalog::read(folder).find(BUILT_IN, platform).cloned()
 }
 
-/// Whether the product's own library for this machine is installed in `folder`, with the recorded bytes. Reads the file, which
-/// has less than a megabyte.
+/// Returns whether the built-in library for this machine is installed in `folder` with the recorded sha256. Reads the
+/// file, which has less than a megabyte.
 #[must_use]
 pub fn is_installed(folder: &Path) -> bool {
     let Ok(platform) = platform_name(None, None) else { return false };
     Catalog::<ExtensionEntry>::read(folder).find_intact(folder, BUILT_IN, &platform).is_some()
 }
 
-/// The file name extension of a platform's shared libraries.
+/// Returns the file name extension of a platform's shared libraries.
 #[must_use]
 pub fn library_suffix(platform: &str) -> &'static str {
     if platform.starts_with("macos") { "dylib" } else { "so" }

@@ -1,7 +1,7 @@
-//! Tests in another program whether SQLite can load a library and compare vectors with it.
+//! Tests in a child process whether SQLite can load a library and compare vectors with it.
 //!
-//! This program has no code that could load a library, which could crash or hang it. Python's `sqlite3` module is tried first,
-//! then the `sqlite3` program; each is ended after a time limit.
+//! A library could crash or hang the process that loads it. Python's `sqlite3` module is tried first, then the
+//! `sqlite3` program; each is killed after a time limit.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use contract::{ErrorCode, Fault};
 use platform::process::Program;
 
-/// Loads the library, then runs each statement and prints the first column of what it answers, a line a row.
+/// Loads the library, runs each statement, and prints the first column of the result, one row per line.
 const SCRIPT: &str = "import sqlite3, sys\n\
     c = sqlite3.connect(':memory:')\n\
     if not hasattr(c, 'enable_load_extension'): sys.exit(77)\n\
@@ -21,12 +21,12 @@ const SCRIPT: &str = "import sqlite3, sys\n\
     print('loaded')\n\
     for s in sys.argv[2:]:\n\
     \x20   for r in c.execute(s): print(r[0])\n";
-/// Exit status of the script where this Python cannot load libraries.
+/// Exit status of the script if this Python cannot load libraries.
 const EXIT_UNSUPPORTED: i32 = 77;
-/// What both programs print once the library is loaded.
+/// Printed by both programs once the library is loaded.
 const LOADED: &str = "loaded";
-/// Last lines of a program's stderr that a reason quotes.
-const WHY_LINES: usize = 3;
+/// The number of last lines of stderr that a reason quotes.
+const REASON_LINES: usize = 3;
 
 /// The library to test and the table to create with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +39,11 @@ pub struct ExtensionProbe {
     pub table: String,
     /// Name of its column.
     pub column: String,
-    /// int8 instead of float32.
+    /// Whether the column has int8 elements instead of float32.
     pub int8: bool,
-    /// distance_metric of the column.
+    /// The option `distance_metric` of the column.
     pub distance: Option<String>,
-    /// chunk_size of the table.
+    /// The option `chunk_size` of the table.
     pub chunk_size: Option<u32>,
 }
 
@@ -60,19 +60,19 @@ pub struct ProbeStep {
 }
 
 impl ProbeStep {
-    /// It worked.
+    /// A step that succeeded.
     #[must_use]
     pub fn succeeded() -> Self {
         Self { attempted: true, ok: true, reason: None }
     }
 
-    /// It was tried and failed.
+    /// A step that failed.
     #[must_use]
     pub fn failed(reason: impl Into<String>) -> Self {
         Self { attempted: true, ok: false, reason: Some(reason.into()) }
     }
 
-    /// It was not tried.
+    /// A step that was not attempted.
     #[must_use]
     pub fn skipped(reason: impl Into<String>) -> Self {
         Self { attempted: false, ok: false, reason: Some(reason.into()) }
@@ -82,11 +82,11 @@ impl ProbeStep {
 /// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// Loading the library.
+    /// Whether the library was loaded.
     pub load: ProbeStep,
-    /// Making a table, inserting, asking for the nearest, reading back.
+    /// Whether a table was created and filled, and a query found the nearest vector.
     pub smoke: ProbeStep,
-    /// What the vector reads like.
+    /// The inserted vector, as SQLite prints it.
     pub read_back: Option<String>,
 }
 
@@ -102,30 +102,32 @@ pub fn probe_extension(
 ) -> Result<ProbeReport, Fault> {
     let statements = probe.statements();
     let with_python = Program::new(python).args(["-I", "-c", SCRIPT]).arg(&probe.library).args(&statements);
-    let first = match run_program(with_python, limit, cancelled)? {
-        ProgramResult::Unsupported(why) => why,
-        ProgramResult::Answer { lines, why } => return Ok(probe.evaluate(&lines, &why)),
+    let python_reason = match run_program(with_python, limit, cancelled)? {
+        ProgramResult::Unsupported(reason) => reason,
+        ProgramResult::Output { lines, error } => return Ok(probe.evaluate(&lines, &error)),
     };
-    let Some(load) = load_command(&probe.library) else { return Ok(no_program(&first)) };
+    let Some(load) = load_command(&probe.library) else { return Ok(no_program(&python_reason)) };
     let with_sqlite = Program::new("sqlite3")
         .args(["-batch", "-bail", ":memory:", &load, &format!("SELECT '{LOADED}'")])
         .args(&statements);
     match run_program(with_sqlite, limit, cancelled)? {
-        ProgramResult::Unsupported(why) => Ok(no_program(&format!("{first}; {why}"))),
-        ProgramResult::Answer { lines, why } => Ok(probe.evaluate(&lines, &why)),
+        ProgramResult::Unsupported(reason) => Ok(no_program(&format!("{python_reason}; {reason}"))),
+        ProgramResult::Output { lines, error } => Ok(probe.evaluate(&lines, &error)),
     }
 }
 
-fn no_program(why: &str) -> ProbeReport {
-    let reason = format!("no program here can load a library into SQLite: {why}");
+fn no_program(reason: &str) -> ProbeReport {
+    let reason = format!("no program here can load a library into SQLite: {reason}");
     let smoke = ProbeStep::skipped("the library was not loaded");
     ProbeReport { load: ProbeStep::skipped(reason), smoke, read_back: None }
 }
 
-/// The output of a program, or why it cannot load libraries at all.
+/// The result of a child process.
 enum ProgramResult {
+    /// The program cannot load libraries, for this reason.
     Unsupported(String),
-    Answer { lines: Vec<String>, why: String },
+    /// The lines of stdout; the error is empty after success.
+    Output { lines: Vec<String>, error: String },
 }
 
 fn run_program(
@@ -141,25 +143,25 @@ fn run_program(
         Ok(output) => {
             let lines = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
             let ended = format!("`{name}` ended with {}", output.status);
-            let why = match output.stderr_tail(WHY_LINES) {
+            let error = match output.stderr_tail(REASON_LINES) {
                 _ if output.status.success() => String::new(),
                 tail if tail.trim().is_empty() => ended,
                 tail => tail,
             };
-            Ok(ProgramResult::Answer { lines, why })
+            Ok(ProgramResult::Output { lines, error })
         }
         Err(fault) if fault.code == ErrorCode::ToolchainMissing => {
             Ok(ProgramResult::Unsupported(format!("`{name}` is not installed")))
         }
-        Err(fault) if fault.code == ErrorCode::ToolTimeout => Ok(ProgramResult::Answer {
+        Err(fault) if fault.code == ErrorCode::ToolTimeout => Ok(ProgramResult::Output {
             lines: Vec::new(),
-            why: format!("`{name}` was ended after {limit:?}"),
+            error: format!("`{name}` was ended after {limit:?}"),
         }),
         Err(fault) => Err(fault),
     }
 }
 
-/// The command that loads a library; none for a path that the program would read differently.
+/// The command that loads a library; `None` for a path with characters that the `sqlite3` program would interpret.
 fn load_command(library: &Path) -> Option<String> {
     let path = library.to_str()?;
     (!path.contains(['"', '\\', '\n', '\r', '\''])).then(|| format!(".load \"{path}\""))
@@ -187,8 +189,8 @@ impl ExtensionProbe {
         ]
     }
 
-    fn evaluate(&self, lines: &[String], why: &str) -> ProbeReport {
-        let reason = || if why.is_empty() { "it answered something else".to_owned() } else { why.to_owned() };
+    fn evaluate(&self, lines: &[String], error: &str) -> ProbeReport {
+        let reason = || if error.is_empty() { "unexpected output".to_owned() } else { error.to_owned() };
         if lines.first().map(String::as_str) != Some(LOADED) {
             let smoke = ProbeStep::skipped("the library was not loaded");
             return ProbeReport { load: ProbeStep::failed(reason()), smoke, read_back: None };
@@ -222,7 +224,7 @@ mod tests {
         }
     }
 
-    /// A program in the place of Python.
+    /// Writes a shell script that replaces Python.
     fn program(folder: &Path, text: &str) -> String {
         let path = folder.join("python");
         std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_is_judged_honestly() {
+    fn the_output_of_a_program_decides_the_report() {
         let folder = tempfile::tempdir().unwrap();
         let library = folder.path().join("it's.so");
         for (text, load, smoke) in [
@@ -248,7 +250,7 @@ mod tests {
             assert_eq!((probed.load.ok, probed.smoke.ok), (load, smoke), "{text}: {probed:?}");
             assert!(probed.load.attempted && probed.load.ok == probed.load.reason.is_none());
         }
-        // Nobody can: Python was built without, and the other program would read the path differently.
+        // No program can: Python was built without extensions, and `sqlite3` would interpret the quote in the path.
         let python = program(folder.path(), "exit 77");
         let probed = probe_extension(&probe_of(&library), &python, LIMIT, &|| false).unwrap();
         assert!(!probed.load.attempted && probed.load.reason.unwrap().contains("built without"));
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_say_every_option() {
+    fn statements_contain_every_option() {
         let statements = probe_of(Path::new("x")).statements();
         assert_eq!(
             statements[0],

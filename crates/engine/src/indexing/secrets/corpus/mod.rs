@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use super::{redact_file, rules};
 
-/// Secrets as templates; the file says how they read.
+/// Templates of secrets, in the format that the file describes.
 const PLANTED: &str = include_str!("planted.txt");
-/// Lines without secrets, grouped by the path of their file.
+/// Lines without secrets, grouped by the path of the file in which they occur.
 const ORDINARY: &str = include_str!("ordinary.txt");
-/// How many secrets are made of each template.
+/// Number of texts that are generated from each template.
 const SEEDS: u64 = 5;
 
-/// Random letters, the same in each run.
-struct Letters(u64);
+/// Random characters, the same in each run.
+struct RandomChars(u64);
 
-impl Letters {
+impl RandomChars {
     fn next(&mut self) -> u64 {
         // splitmix64
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -24,15 +24,16 @@ impl Letters {
         bits ^ (bits >> 31)
     }
 
-    fn of(&mut self, letters: &str, count: usize) -> String {
-        let letters: Vec<char> = letters.chars().collect();
-        (0..count).map(|_| letters[usize::try_from(self.next() % letters.len() as u64).unwrap()]).collect()
+    fn pick(&mut self, alphabet: &str, count: usize) -> String {
+        let chars: Vec<char> = alphabet.chars().collect();
+        (0..count).map(|_| chars[usize::try_from(self.next() % chars.len() as u64).unwrap()]).collect()
     }
 
-    /// Upper, lower, digit and one of `odd`.
-    fn password(&mut self, odd: &str, count: usize) -> String {
-        let start = self.of(UPPER, 1) + &self.of(LOWER, 2) + &self.of(DIGITS, 1) + &self.of(odd, 1);
-        start + &self.of(&[UPPER, LOWER, DIGITS, odd].concat(), count - 6) + &self.of(LOWER, 1)
+    /// A password of letters, digits and `symbols`, with at least one of each.
+    fn password(&mut self, symbols: &str, count: usize) -> String {
+        let start =
+            self.pick(UPPER, 1) + &self.pick(LOWER, 2) + &self.pick(DIGITS, 1) + &self.pick(symbols, 1);
+        start + &self.pick(&[UPPER, LOWER, DIGITS, symbols].concat(), count - 6) + &self.pick(LOWER, 1)
     }
 }
 
@@ -40,29 +41,29 @@ const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS: &str = "0123456789";
 
-/// What `{name:count}` stands for.
-fn generated(name: &str, count: usize, letters: &mut Letters) -> String {
+/// The text for `{name:count}` in a template.
+fn generated(name: &str, count: usize, random: &mut RandomChars) -> String {
     let hex = "0123456789abcdef";
     let alnum = [UPPER, LOWER, DIGITS].concat();
     match name {
-        "hex" => letters.of(hex, count),
-        "HEX" => letters.of(&hex.to_uppercase(), count),
-        "alnum" => letters.of(&alnum, count),
-        "lower" => letters.of(&[LOWER, DIGITS].concat(), count),
-        "UPPER" => letters.of(&[UPPER, DIGITS].concat(), count),
-        "UPPERAGE" => letters.of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", count),
-        "base32" => letters.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", count),
-        "b64" => letters.of(&[&alnum, "+/"].concat(), count),
-        "b64u" => letters.of(&[&alnum, "_-"].concat(), count - 1) + &letters.of(&alnum, 1),
-        "digits" => letters.of("123456789", count),
-        "letters" => letters.of(&[UPPER, LOWER].concat(), count),
-        "word" => letters.of(LOWER, count),
-        "pw" => letters.password("!@#%^*_+-", count),
-        "pwu" => letters.password("!*_+-", count),
-        "uuid" => [8, 4, 4, 4, 12].map(|count| letters.of(hex, count)).join("-"),
-        "basic" => base64(&format!("svc:{}", letters.password("!#%", 12))),
-        "pem" => (0..12).map(|_| letters.of(&[&alnum, "+/"].concat(), 64)).collect::<Vec<_>>().join("\n"),
-        "pem1" => (0..12).map(|_| letters.of(&[&alnum, "+/"].concat(), 64)).collect::<Vec<_>>().join("\\n"),
+        "hex" => random.pick(hex, count),
+        "HEX" => random.pick(&hex.to_uppercase(), count),
+        "alnum" => random.pick(&alnum, count),
+        "lower" => random.pick(&[LOWER, DIGITS].concat(), count),
+        "UPPER" => random.pick(&[UPPER, DIGITS].concat(), count),
+        "UPPERAGE" => random.pick("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", count),
+        "base32" => random.pick("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", count),
+        "b64" => random.pick(&[&alnum, "+/"].concat(), count),
+        "b64u" => random.pick(&[&alnum, "_-"].concat(), count - 1) + &random.pick(&alnum, 1),
+        "digits" => random.pick("123456789", count),
+        "letters" => random.pick(&[UPPER, LOWER].concat(), count),
+        "word" => random.pick(LOWER, count),
+        "pw" => random.password("!@#%^*_+-", count),
+        "pwu" => random.password("!*_+-", count),
+        "uuid" => [8, 4, 4, 4, 12].map(|count| random.pick(hex, count)).join("-"),
+        "basic" => base64(&format!("svc:{}", random.password("!#%", 12))),
+        "pem" => (0..12).map(|_| random.pick(&[&alnum, "+/"].concat(), 64)).collect::<Vec<_>>().join("\n"),
+        "pem1" => (0..12).map(|_| random.pick(&[&alnum, "+/"].concat(), 64)).collect::<Vec<_>>().join("\\n"),
         _ => panic!("no {name}"),
     }
 }
@@ -79,47 +80,47 @@ fn base64(text: &str) -> String {
     out
 }
 
-/// The text of a template, and the secrets in it.
-fn made(template: &str, letters: &mut Letters) -> (String, Vec<String>) {
+/// Expands a template to a text; returns also the secrets in it.
+fn expand(template: &str, random: &mut RandomChars) -> (String, Vec<String>) {
     let mut text = String::new();
     let mut secrets = Vec::new();
     let mut rest = template;
-    while let Some(letter) = rest.chars().next() {
+    while let Some(c) = rest.chars().next() {
         let generator = rest.strip_prefix('{').and_then(|rest| {
             let (inner, after) = rest.split_once('}')?;
             let (name, count) = inner.split_once(':').unwrap_or((inner, "1"));
-            let known = name.chars().all(|letter| letter.is_ascii_alphanumeric()) && !name.is_empty();
+            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric()) && !name.is_empty();
             let count = count.parse().ok()?;
-            let named = matches!(name, "uuid" | "basic" | "pem" | "pem1") || inner.contains(':');
-            (known && named).then_some((name, count, after))
+            let is_generator = matches!(name, "uuid" | "basic" | "pem" | "pem1") || inner.contains(':');
+            (is_name && is_generator).then_some((name, count, after))
         });
         if let Some((name, count, after)) = generator {
-            text.push_str(&generated(name, count, letters));
+            text.push_str(&generated(name, count, random));
             rest = after;
             continue;
         }
-        match letter {
+        match c {
             '«' => secrets.push(text.len().to_string()),
             '»' => {
                 let start: usize = secrets.pop().unwrap().parse().unwrap();
                 secrets.push(text[start..].to_owned());
             }
             '⏎' => text.push('\n'),
-            letter => text.push(letter),
+            c => text.push(c),
         }
-        rest = &rest[letter.len_utf8()..];
+        rest = &rest[c.len_utf8()..];
     }
     (text, secrets)
 }
 
-/// When a kind was written.
+/// When a kind of planted secrets was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
-    /// The rules were tuned on it.
+    /// Before the rules, which were tuned on it.
     Tuned,
-    /// Before the rules were tuned, and kept apart.
-    Held,
-    /// After the rules were done.
+    /// Before the rules, which were not tuned on it.
+    HeldOut,
+    /// After the rules.
     Blind,
 }
 
@@ -134,11 +135,12 @@ struct Kind {
 fn kinds() -> Vec<Kind> {
     let mut kinds: Vec<Kind> = Vec::new();
     for line in PLANTED.lines() {
-        let head = |mark: &str| line.strip_prefix(mark).and_then(|head| head.split_once(' '));
-        let marks = [("@ ", Group::Tuned), ("@held ", Group::Held), ("@blind ", Group::Blind)];
-        let kind =
-            marks.into_iter().find_map(|(mark, group)| head(mark).map(|(name, path)| (name, path, group)));
-        match kind {
+        let header = |(prefix, group): (&str, Group)| {
+            let (name, path) = line.strip_prefix(prefix)?.split_once(' ')?;
+            Some((name, path, group))
+        };
+        let groups = [("@ ", Group::Tuned), ("@held ", Group::HeldOut), ("@blind ", Group::Blind)];
+        match groups.into_iter().find_map(header) {
             Some((name, path, group)) => kinds.push(Kind { name, group, path, templates: Vec::new() }),
             None => kinds
                 .iter_mut()
@@ -151,12 +153,15 @@ fn kinds() -> Vec<Kind> {
     kinds
 }
 
-/// Numbers of found and planted secrets, and the texts in which one was missed.
+/// How many planted secrets were found.
 #[derive(Default)]
 struct Recall {
+    /// Texts in which all secrets were found.
     found: u32,
+    /// All texts.
     planted: u32,
     kinds: usize,
+    /// For each kind, a text in which a secret was missed.
     missed: BTreeMap<&'static str, String>,
 }
 
@@ -173,17 +178,16 @@ fn recall(group: Group) -> Recall {
         for template in &kind.templates {
             for seed in 0..SEEDS {
                 let bytes = template.bytes().chain(kind.name.bytes());
-                let mut letters =
-                    Letters(bytes.fold(seed, |sum, byte| sum.wrapping_mul(131).wrapping_add(byte.into())));
-                let (text, secrets) = made(template, &mut letters);
+                let seed = bytes.fold(seed, |sum, byte| sum.wrapping_mul(131).wrapping_add(byte.into()));
+                let (text, secrets) = expand(template, &mut RandomChars(seed));
                 let redacted = redact_file(kind.path, &text);
                 assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{text}");
-                let gone = secrets.iter().all(|secret| {
+                let all_redacted = secrets.iter().all(|secret| {
                     secret.lines().map(str::trim).all(|line| line.len() < 4 || !redacted.text.contains(line))
                 });
                 recall.planted += 1;
-                recall.found += u32::from(gone);
-                if !gone {
+                recall.found += u32::from(all_redacted);
+                if !all_redacted {
                     recall.missed.insert(kind.name, format!("{}: {text} -> {}", kind.path, redacted.text));
                 }
             }
@@ -194,7 +198,7 @@ fn recall(group: Group) -> Recall {
 
 #[test]
 fn planted_secrets_are_found() {
-    for group in [Group::Tuned, Group::Held, Group::Blind] {
+    for group in [Group::Tuned, Group::HeldOut, Group::Blind] {
         let recall = recall(group);
         println!(
             "{group:?}, {} kinds: {} of {} found, {:.3}",
@@ -213,57 +217,57 @@ fn planted_secrets_are_found() {
 }
 
 #[test]
-fn ordinary_lines_stay() {
+fn ordinary_lines_are_not_changed() {
     let mut path = "";
     let mut lines = 0;
-    let mut wrong = Vec::new();
+    let mut changed = Vec::new();
     for block in ORDINARY.split("\n@ ").skip(1) {
-        let (head, text) = block.split_once('\n').unwrap();
-        path = if head.is_empty() { path } else { head };
+        let (header, text) = block.split_once('\n').unwrap();
+        path = if header.is_empty() { path } else { header };
         lines += text.lines().filter(|line| !line.trim().is_empty()).count();
         let redacted = redact_file(path, text);
         for (before, after) in
             text.lines().zip(redacted.text.lines()).filter(|(before, after)| before != after)
         {
-            wrong.push(format!("{path}: {before} -> {after}"));
+            changed.push(format!("{path}: {before} -> {after}"));
         }
     }
-    println!("{} of {lines} ordinary lines changed", wrong.len());
+    println!("{} of {lines} ordinary lines changed", changed.len());
     assert!(lines >= 400, "{lines}");
-    assert!(wrong.len() * 2_000 <= lines, "{wrong:#?}");
+    assert!(changed.len() * 2_000 <= lines, "{changed:#?}");
 }
 
 #[test]
-fn every_rule_is_valid_and_bounded() {
-    for rule in &rules::RULES.tokens {
-        assert!(rule.pattern().is_some(), "{}", rule.kind);
-        assert!(rule.kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", rule.kind);
+fn every_token_format_is_valid() {
+    for format in &rules::RULES.token_formats {
+        assert!(format.regex().is_some(), "{}", format.kind);
+        let is_valid_kind = format.kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        assert!(is_valid_kind, "{}", format.kind);
     }
 }
 
-/// A text may hold any character anywhere: in a name, in a value, where a word of a rule ends, and cut off in the middle.
+/// A multi-byte character may occur anywhere: in a name, in a value, after a keyword, at the end of a truncated text.
 #[test]
-fn characters_of_several_bytes_anywhere_are_no_harm() {
-    let mut letters = Letters(7);
+fn multi_byte_characters_anywhere_are_accepted() {
+    let mut random = RandomChars(7);
     let planted = kinds().into_iter().flat_map(|kind| {
         let paths = kind.templates.into_iter().map(move |template| (kind.path, template));
         paths.collect::<Vec<_>>()
     });
     let mut texts: Vec<(&str, String)> =
-        planted.map(|(path, template)| (path, made(template, &mut letters).0)).collect();
-    texts.extend(
-        ORDINARY.lines().filter(|line| !line.is_empty()).map(|line| ("config/app.yml", line.to_owned())),
-    );
+        planted.map(|(path, template)| (path, expand(template, &mut random).0)).collect();
+    let ordinary = ORDINARY.lines().filter(|line| !line.is_empty());
+    texts.extend(ordinary.map(|line| ("config/app.yml", line.to_owned())));
     for (number, (path, text)) in texts.iter().enumerate() {
         let boundaries: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         for part in 0..6 {
-            // Another place each time, so that all texts together see every one.
+            // The positions differ from text to text, so that all texts together cover every kind of position.
             let at = boundaries[(number * 7 + part * boundaries.len() / 6) % boundaries.len()];
-            let strange = ["…", "é", "\u{10ffff}", "\u{0}", "«", "ß\r"][(number + part) % 6];
+            let unusual = ["…", "é", "\u{10ffff}", "\u{0}", "«", "ß\r"][(number + part) % 6];
             for changed in [
-                format!("{}{strange}{}", &text[..at], &text[at..]),
-                format!("{}{strange}", &text[..at]),
-                format!("{strange}{}", &text[at..]),
+                format!("{}{unusual}{}", &text[..at], &text[at..]),
+                format!("{}{unusual}", &text[..at]),
+                format!("{unusual}{}", &text[at..]),
             ] {
                 let redacted = redact_file(path, &changed);
                 assert_eq!(redacted.text.matches('\n').count(), changed.matches('\n').count(), "{changed:?}");

@@ -42,7 +42,7 @@ const LICENCE_WORDS: &[&str] = &[
     "mozilla public",
 ];
 
-/// The text of a comment without dividers and commented-out code; none if nothing meaningful is left.
+/// Returns the text of a comment without dividers and commented-out code; `None` if nothing meaningful is left.
 pub(super) fn meaningful_text(comment: &Comment) -> Option<Cow<'_, str>> {
     // Code in doc comments is an example; elsewhere it is commented-out code.
     let drops = |line: &&str| is_divider(line) || (!comment.doc && is_code_line(line.trim()));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_something_is_kept() {
+    fn meaningful_comments_are_kept() {
         for text in [
             "retries twice",
             "Opens it.",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_licences_and_code_say_nothing() {
+    fn dividers_licences_and_code_are_skipped() {
         for text in [
             "----------",
             "==== private helpers ====",

@@ -7,7 +7,7 @@ use rusqlite::params;
 use super::reader::{LexicalBackend, Reader};
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{LexicalHit, LexicalQuery, LexicalSource, Within};
+use crate::{LexicalHit, LexicalQuery, LexicalSource, ChunkSelection};
 use contract::Fault;
 
 /// Most hits of FTS5 that are tested against a filter; queries seldom match more.
@@ -21,32 +21,32 @@ impl Reader {
 
     pub(crate) fn candidates(
         &self,
-        words: LexicalSource,
-        within: &Within,
+        source: LexicalSource,
+        selection: &ChunkSelection,
         query: &LexicalQuery,
         limit: i64,
     ) -> Result<Vec<LexicalHit>, Fault> {
-        let allowed: Option<HashSet<i64>> = match within {
-            Within::Everything => None,
-            Within::These(ids) => Some(ids.iter().copied().collect()),
-            Within::Where(filter) => {
-                return self.candidates(words, &self.within(filter)?, query, limit);
+        let allowed: Option<HashSet<i64>> = match selection {
+            ChunkSelection::All => None,
+            ChunkSelection::Listed(ids) => Some(ids.iter().copied().collect()),
+            ChunkSelection::Matching(filter) => {
+                return self.candidates(source, &self.select_chunks(filter)?, query, limit);
             }
         };
         let is_allowed = |id: &i64| allowed.as_ref().is_none_or(|allowed| allowed.contains(id));
         let mut hits: Vec<LexicalHit> = match self.lexical_backend {
             LexicalBackend::Fts => {
                 let tested = if allowed.is_some() { FTS_TESTED_MAX } else { limit };
-                let found = self.matching(words, query, tested)?;
+                let found = self.matching(source, query, tested)?;
                 found.into_iter().filter(|hit| is_allowed(&hit.chunk_id)).collect()
             }
             LexicalBackend::Postings => {
                 let mut chosen = HashSet::new();
                 for term in &query.keep {
-                    let ids = self.chunks_with_term(words, *term)?;
+                    let ids = self.chunks_with_term(source, *term)?;
                     chosen.extend(ids.into_iter().filter(is_allowed));
                 }
-                self.sums(words, query, &chosen)?
+                self.sums(source, query, &chosen)?
             }
         };
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.chunk_id.cmp(&b.chunk_id)));
@@ -56,12 +56,12 @@ impl Reader {
 
     pub(crate) fn scores(
         &self,
-        words: LexicalSource,
+        source: LexicalSource,
         query: &LexicalQuery,
         chunk_ids: &[i64],
     ) -> Result<Vec<LexicalHit>, Fault> {
         // A chunk without any term of the query scores 0; a chunk that does not have this source at all gets no score.
-        let table = match words {
+        let table = match source {
             LexicalSource::Chunks => "chunks",
             LexicalSource::Comments => "comments",
         };
@@ -69,7 +69,7 @@ impl Reader {
         let text = format!("SELECT {id} FROM {table} WHERE {id} IN (SELECT value FROM json_each(?1))");
         let existing: HashSet<i64> =
             self.rows(&text, [json(&chunk_ids)?], |row| row.get(0))?.into_iter().collect();
-        let scored = self.sums(words, query, &existing)?;
+        let scored = self.sums(source, query, &existing)?;
         let scored_ids: HashSet<i64> = scored.iter().map(|hit| hit.chunk_id).collect();
         let without_terms =
             existing.difference(&scored_ids).map(|id| LexicalHit { chunk_id: *id, file_id: 0, score: 0.0 });
@@ -77,21 +77,21 @@ impl Reader {
     }
 
     /// Chunks that contain a term.
-    pub(super) fn chunks_with_term(&self, words: LexicalSource, term: i32) -> Result<Vec<i64>, Fault> {
-        let text = format!("SELECT chunk_id FROM {} WHERE term = ?1", postings(words));
+    pub(super) fn chunks_with_term(&self, source: LexicalSource, term: i32) -> Result<Vec<i64>, Fault> {
+        let text = format!("SELECT chunk_id FROM {} WHERE term = ?1", postings(source));
         self.rows(&text, [term], |row| row.get(0))
     }
 
     /// BM25 scores of the `chosen` chunks: sums of f32 in the order of terms, as pgvector computes them.
     fn sums(
         &self,
-        words: LexicalSource,
+        source: LexicalSource,
         query: &LexicalQuery,
         chosen: &HashSet<i64>,
     ) -> Result<Vec<LexicalHit>, Fault> {
         let mut sums: HashMap<i64, f32> = HashMap::with_capacity(chosen.len());
         let few = chosen.len() <= FEW;
-        let table = postings(words);
+        let table = postings(source);
         let text = if few {
             format!(
                 "SELECT chunk_id, weight \
@@ -122,7 +122,7 @@ impl Reader {
     /// The best chunks by FTS5's own BM25.
     fn matching(
         &self,
-        words: LexicalSource,
+        source: LexicalSource,
         query: &LexicalQuery,
         limit: i64,
     ) -> Result<Vec<LexicalHit>, Fault> {
@@ -131,7 +131,7 @@ impl Reader {
         if quoted.is_empty() {
             return Ok(Vec::new());
         }
-        let text = match words {
+        let text = match source {
             // Columns path, name, signature and body: a match in the name of a chunk weighs most.
             LexicalSource::Chunks => {
                 "SELECT rowid, bm25(search, 2.0, 4.0, 2.0, 1.0) AS distance \
@@ -154,8 +154,8 @@ impl Reader {
 /// Up to this number of chunks each is looked up in the postings; for more, whole posting lists are read.
 const FEW: usize = 256;
 
-fn postings(words: LexicalSource) -> &'static str {
-    match words {
+fn postings(source: LexicalSource) -> &'static str {
+    match source {
         LexicalSource::Chunks => "postings",
         LexicalSource::Comments => "comment_postings",
     }

@@ -1,42 +1,41 @@
-//! Why a token is not believed: exactly for the log, briefly for its bearer.
+//! Reasons to reject a token: in detail for the log, in brief for its bearer.
 
 use std::fmt;
 
 use jsonwebtoken::errors::{Error, ErrorKind};
 
-/// Why a token is not believed.
+/// The reason to reject a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Denied {
-    /// Not a signed JWT, too long, or with an extension that must be understood.
+pub enum TokenError {
+    /// The token is not a signed JWT, is too long, or has a critical extension.
     Malformed,
-    /// Signed with nothing, a shared secret, or an algorithm that is not known.
+    /// It is unsigned, or signed with a shared secret or an unknown algorithm.
     Algorithm,
-    /// It says it is something else than an access token.
+    /// It is not an access token according to its `typ`.
     Type,
-    /// It names no key, or none that the issuer publishes.
+    /// It names no key, or a key that the issuer does not publish.
     UnknownKey,
-    /// The key it names is of another kind than its algorithm.
-    UnfitKey,
-    /// The signature is not the issuer's over this content.
+    /// The named key cannot be used with the algorithm of the token.
+    KeyMismatch,
+    /// The signature is invalid.
     Signature,
-    /// Of another issuer.
+    /// It is from another issuer.
     Issuer,
-    /// Meant for somebody else.
+    /// It is for another audience.
     Audience,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// Its time has not come.
+    /// It is not valid yet.
     NotYetValid,
-    /// A required claim is missing, or not of its type.
+    /// A required claim is missing or malformed.
     Claim(String),
-    /// The issuer's keys could not be fetched, so that nobody knows. The fault is not the bearer's, and the same
-    /// token may be good later.
+    /// The issuer's keys could not be fetched, so the token cannot be checked now.
     KeysUnavailable(String),
 }
 
-impl Denied {
-    /// What the bearer is told, as the `error_description` beside `error="invalid_token"` (RFC 6750 §3): a short
-    /// sentence without quotes or backslashes.
+impl TokenError {
+    /// The text for the bearer, sent as `error_description` beside `error="invalid_token"` (RFC 6750 §3): one sentence
+    /// without quotes or backslashes.
     #[must_use]
     pub fn description(&self) -> &'static str {
         match self {
@@ -44,7 +43,7 @@ impl Denied {
             Self::Algorithm => "The token is not signed with an accepted algorithm.",
             Self::Type => "The token is not an access token.",
             Self::UnknownKey => "The token is signed with an unknown key.",
-            Self::UnfitKey | Self::Signature => "The signature of the token is wrong.",
+            Self::KeyMismatch | Self::Signature => "The signature of the token is wrong.",
             Self::Issuer => "The token is of another issuer.",
             Self::Audience => "The token is not meant for this server.",
             Self::Expired => "The token has expired.",
@@ -54,9 +53,9 @@ impl Denied {
         }
     }
 
-    /// Reading the header failed. JSON that is no header of ours has an algorithm that is not ours, such as
-    /// `none`, more likely than anything else.
-    pub(super) fn in_header(error: Error) -> Self {
+    /// The error for a header that cannot be decoded. A header of valid JSON most likely has an unknown algorithm, such
+    /// as `none`.
+    pub(super) fn from_header_error(error: Error) -> Self {
         match error.into_kind() {
             ErrorKind::Json(error) if error.is_data() => Self::Algorithm,
             _ => Self::Malformed,
@@ -64,10 +63,10 @@ impl Denied {
     }
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnfitKey => f.write_str("the named key does not fit the algorithm"),
+            Self::KeyMismatch => f.write_str("the named key does not fit the algorithm"),
             Self::Claim(claim) => write!(f, "the claim `{claim}` is missing or unusable"),
             Self::KeysUnavailable(problem) => write!(f, "the issuer's keys are not available: {problem}"),
             other => f.write_str(other.description()),
@@ -75,9 +74,9 @@ impl fmt::Display for Denied {
     }
 }
 
-impl std::error::Error for Denied {}
+impl std::error::Error for TokenError {}
 
-impl From<Error> for Denied {
+impl From<Error> for TokenError {
     fn from(error: Error) -> Self {
         match error.into_kind() {
             ErrorKind::InvalidSignature => Self::Signature,
@@ -92,7 +91,7 @@ impl From<Error> for Denied {
             ErrorKind::InvalidKeyFormat
             | ErrorKind::InvalidRsaKey(_)
             | ErrorKind::InvalidEcdsaKey
-            | ErrorKind::InvalidEddsaKey => Self::UnfitKey,
+            | ErrorKind::InvalidEddsaKey => Self::KeyMismatch,
             _ => Self::Malformed,
         }
     }

@@ -1,8 +1,8 @@
-//! Files and directories below a root that somebody else filled, reached by descriptors only.
+//! Opens files and directories below an untrusted root without races: relative to the descriptor of the parent directory.
 //!
-//! A path that was checked can be another one when it is opened: a directory becomes a link, a file a pipe. So nothing
-//! below a root is opened by its path. Each directory is opened from the one above, never through a link; a file is
-//! opened without waiting, and read only when it is a regular one, within a limit.
+//! Between a check of a path and its use, a directory can be replaced by a link, and a file by a pipe. So nothing below a root
+//! is opened by its whole path. Each directory is opened from its parent without following links. Files are opened without
+//! blocking, and only regular ones are read, up to a limit.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,39 +14,39 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Never through a link.
-const SAFE: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Flags to open a file or directory for reading, without following a link.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// For a directory that is only passed, which need not be readable; never through a link.
+/// Flags to open a directory only to open an entry of it, without following a link. The directory need not be readable.
 #[cfg(target_os = "linux")]
-const PASSED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const TRAVERSE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const PASSED: OFlags = SAFE;
+const TRAVERSE: OFlags = READ;
 
 /// An open directory.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
-/// Why something was not opened or read.
+/// Why a file was not opened or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
-    /// There is nothing of that name.
-    Gone,
-    /// It, or a directory on the way to it, is a symbolic link.
+pub enum ReadError {
+    /// The path does not exist.
+    NotFound,
+    /// The file, or a directory on its path, is a symbolic link.
     Link,
-    /// It is a directory.
-    Folder,
-    /// It is a pipe, a socket or a device.
+    /// The path is a directory.
+    IsFolder,
+    /// The path is a pipe, a socket or a device.
     NotRegular,
-    /// It has more bytes than are read.
+    /// The file is larger than the limit.
     TooLarge,
-    /// It may not be read, or reading failed.
+    /// The process lacks permission, or reading failed.
     Unreadable,
 }
 
-/// What an entry of a directory is; links are not followed.
+/// The type of a directory entry; links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A directory.
     Folder,
     /// A regular file.
@@ -59,27 +59,27 @@ pub enum Kind {
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
-    /// Its name, which need not be UTF-8.
+pub struct DirectoryEntry {
+    /// The name, which need not be UTF-8.
     pub name: OsString,
-    /// What it is.
-    pub kind: Kind,
+    /// The type.
+    pub kind: EntryKind,
 }
 
-/// Size and time of a file.
+/// Size and modification time of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
-    /// Bytes.
+pub struct FileMetadata {
+    /// Size in bytes.
     pub bytes: u64,
     /// Last modification in nanoseconds since 1970.
     pub modified_ns: i64,
 }
 
-/// Opens a file by a path that the operator named, links included, without waiting for whoever writes into a pipe.
+/// Opens a regular file by a trusted path, such as one that the operator gave. Follows links; never blocks on a pipe.
 ///
 /// # Errors
-/// What the system says; `InvalidInput` when it is no regular file.
-pub fn open_named(path: &Path) -> io::Result<File> {
+/// The system's error; `InvalidInput` if the file is not a regular one.
+pub fn open_regular_file(path: &Path) -> io::Result<File> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
     match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
         FileType::RegularFile => Ok(file.into()),
@@ -88,14 +88,14 @@ pub fn open_named(path: &Path) -> io::Result<File> {
 }
 
 impl Folder {
-    /// Opens a root by its canonical path, which was found to be allowed. No link is followed on the way: whoever may
-    /// write to a directory above could have put one there since, and it would lead to what is not allowed.
+    /// Opens a root by its canonical path, which the caller has checked to be allowed. Follows no link: after the check, a user
+    /// who may write to a parent directory could have replaced a directory of the path by a link to a forbidden one.
     ///
     /// # Errors
-    /// What the system says; a link is `NotADirectory`.
+    /// The system's error; a link is `NotADirectory`.
     pub fn open(root: &Path) -> io::Result<Self> {
         let start = if root.is_absolute() { "/" } else { "." };
-        let mut at = rustix::fs::open(start, PASSED | OFlags::DIRECTORY, Mode::empty())?;
+        let mut opened = rustix::fs::open(start, TRAVERSE | OFlags::DIRECTORY, Mode::empty())?;
         let mut parts = root.components().peekable();
         while let Some(part) = parts.next() {
             let name = match part {
@@ -103,104 +103,108 @@ impl Folder {
                 Component::Normal(name) => name,
                 Component::ParentDir | Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
             };
-            let how = if parts.peek().is_some() { PASSED } else { SAFE };
-            at = rustix::fs::openat(&at, name, how | OFlags::DIRECTORY, Mode::empty())?;
+            let flags = if parts.peek().is_some() { TRAVERSE } else { READ };
+            opened = rustix::fs::openat(&opened, name, flags | OFlags::DIRECTORY, Mode::empty())?;
             if parts.peek().is_none() {
-                return Ok(Self(at));
+                return Ok(Self(opened));
             }
         }
-        Ok(Self(rustix::fs::open(start, SAFE | OFlags::DIRECTORY, Mode::empty())?))
+        Ok(Self(rustix::fs::open(start, READ | OFlags::DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens the directory `name` in this one.
+    /// Opens the subdirectory `name`.
     ///
     /// # Errors
-    /// What the system says; a link is `NotADirectory`.
-    pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
-        let name = one_name(name.as_ref())?;
-        Ok(Self(rustix::fs::openat(&self.0, name, SAFE | OFlags::DIRECTORY, Mode::empty())?))
+    /// The system's error; a link is `NotADirectory`.
+    pub fn open_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+        let name = entry_name(name.as_ref())?;
+        Ok(Self(rustix::fs::openat(&self.0, name, READ | OFlags::DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens the directory at `path`, names with `/` between them; none for this one's own.
+    /// Opens the directory at `path`, relative to this one and separated by `/`.
     ///
     /// # Errors
-    /// As [`Folder::folder`].
-    fn folder_at(&self, path: &str) -> io::Result<Option<Self>> {
-        let mut at: Option<Self> = None;
-        for name in path.split('/') {
-            at = Some(at.as_ref().unwrap_or(self).folder(name)?);
+    /// As [`Folder::open_folder`].
+    fn open_folder_at(&self, path: &str) -> io::Result<Self> {
+        let mut names = path.split('/');
+        let mut folder = self.open_folder(names.next().unwrap_or_default())?;
+        for name in names {
+            folder = folder.open_folder(name)?;
         }
-        Ok(at)
+        Ok(folder)
     }
 
-    /// Opens the regular file at `path`, names with `/` between them.
+    /// Opens the regular file at `path`, relative to this directory and separated by `/`.
     ///
     /// # Errors
-    /// Why not.
-    pub fn file(&self, path: &str) -> Result<File, Refused> {
+    /// [`ReadError`], except `TooLarge`.
+    pub fn open_file(&self, path: &str) -> Result<File, ReadError> {
+        let parent;
         let (folder, name) = match path.rsplit_once('/') {
-            Some((folders, name)) => (self.folder_at(folders)?, name),
-            None => (None, path),
+            Some((folders, name)) => {
+                parent = self.open_folder_at(folders)?;
+                (&parent, name)
+            }
+            None => (self, path),
         };
-        let folder = folder.as_ref().unwrap_or(self);
-        let name = one_name(name.as_ref())?;
-        let file = rustix::fs::openat(&folder.0, name, SAFE | OFlags::NONBLOCK, Mode::empty())?;
+        let name = entry_name(name.as_ref())?;
+        let file = rustix::fs::openat(&folder.0, name, READ | OFlags::NONBLOCK, Mode::empty())?;
         match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
             FileType::RegularFile => Ok(file.into()),
-            FileType::Directory => Err(Refused::Folder),
-            _ => Err(Refused::NotRegular),
+            FileType::Directory => Err(ReadError::IsFolder),
+            _ => Err(ReadError::NotRegular),
         }
     }
 
     /// Reads the regular file at `path`, if it has at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// Why not.
-    pub fn read(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, Refused> {
+    /// [`ReadError`].
+    pub fn read(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
-        // What its size says is a hint: a file can grow while it is read.
-        self.file(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > bytes_max { Err(Refused::TooLarge) } else { Ok(bytes) }
+        // The limit applies to the bytes read, not to the file's size: a file can grow while it is read.
+        self.open_file(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > bytes_max { Err(ReadError::TooLarge) } else { Ok(bytes) }
     }
 
-    /// What `name` is, if there is something of that name.
+    /// The type of the entry `name`, or `None` if there is none.
     #[must_use]
-    pub fn kind(&self, name: &str) -> Option<Kind> {
-        let name = one_name(name.as_ref()).ok()?;
+    pub fn entry_kind(&self, name: &str) -> Option<EntryKind> {
+        let name = entry_name(name.as_ref()).ok()?;
         let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(FileType::from_raw_mode(stat.st_mode).into())
     }
 
-    /// Size and time of what `name` is.
+    /// Size and modification time of the entry `name`.
     ///
     /// # Errors
-    /// What the system says.
-    pub fn facts(&self, name: &OsStr) -> io::Result<Facts> {
-        let stat = rustix::fs::statat(&self.0, one_name(name)?, AtFlags::SYMLINK_NOFOLLOW)?;
+    /// The system's error.
+    pub fn metadata(&self, name: &OsStr) -> io::Result<FileMetadata> {
+        let stat = rustix::fs::statat(&self.0, entry_name(name)?, AtFlags::SYMLINK_NOFOLLOW)?;
         #[expect(clippy::useless_conversion, reason = "the types differ by platform")]
         let modified_ns = i64::from(stat.st_mtime)
             .saturating_mul(1_000_000_000)
             .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0));
-        Ok(Facts { bytes: u64::try_from(stat.st_size).unwrap_or(0), modified_ns })
+        Ok(FileMetadata { bytes: u64::try_from(stat.st_size).unwrap_or(0), modified_ns })
     }
 
-    /// The entries, in no order: at most `most`, and whether these are all.
+    /// The entries, unsorted, up to `entries_max`, and whether these are all.
     ///
     /// # Errors
-    /// What the system says.
-    pub fn entries(&self, most: usize) -> io::Result<(Vec<Named>, bool)> {
-        let mut named = Vec::new();
+    /// The system's error.
+    pub fn entries(&self, entries_max: usize) -> io::Result<(Vec<DirectoryEntry>, bool)> {
+        let mut entries = Vec::new();
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name == "." || name == ".." {
                 continue;
             }
-            if named.len() >= most {
-                return Ok((named, false));
+            if entries.len() >= entries_max {
+                return Ok((entries, false));
             }
             let kind = match entry.file_type() {
-                // Some file systems do not tell.
+                // Some file systems do not store types in directories.
                 FileType::Unknown => match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode).into(),
                     Err(Errno::NOENT) => continue,
@@ -208,15 +212,15 @@ impl Folder {
                 },
                 kind => kind.into(),
             };
-            named.push(Named { name: OsString::from_vec(name.as_bytes().to_vec()), kind });
+            entries.push(DirectoryEntry { name: OsString::from_vec(name.as_bytes().to_vec()), kind });
         }
-        Ok((named, true))
+        Ok((entries, true))
     }
 
-    /// Whether this directory is the kernel's (`/proc`, `/sys`): its files have no size and no end.
+    /// Whether this directory is in procfs or sysfs, where sizes are not reported and some files never end.
     #[cfg(target_os = "linux")]
     #[must_use]
-    pub fn is_of_the_kernel(&self) -> bool {
+    pub fn is_kernel_file_system(&self) -> bool {
         const SYSFS_MAGIC: u64 = 0x6265_6572;
         rustix::fs::fstatfs(&self.0).is_ok_and(|fs| {
             #[expect(
@@ -235,10 +239,10 @@ impl Folder {
         })
     }
 
-    /// Whether this directory is the kernel's.
+    /// Whether this directory is in procfs or sysfs: never, because this system has neither.
     #[cfg(not(target_os = "linux"))]
     #[must_use]
-    pub fn is_of_the_kernel(&self) -> bool {
+    pub fn is_kernel_file_system(&self) -> bool {
         false
     }
 }
@@ -249,8 +253,8 @@ impl AsFd for Folder {
     }
 }
 
-/// A name that leads to an entry of the directory and nowhere else.
-fn one_name(name: &OsStr) -> Result<&OsStr, Errno> {
+/// Returns `name` if it names an entry of a directory: no path, no `.` or `..`.
+fn entry_name(name: &OsStr) -> Result<&OsStr, Errno> {
     let bytes = name.as_bytes();
     match bytes {
         b"" | b"." | b".." => Err(Errno::NOENT),
@@ -259,7 +263,7 @@ fn one_name(name: &OsStr) -> Result<&OsStr, Errno> {
     }
 }
 
-impl From<FileType> for Kind {
+impl From<FileType> for EntryKind {
     fn from(kind: FileType) -> Self {
         match kind {
             FileType::Directory => Self::Folder,
@@ -270,22 +274,22 @@ impl From<FileType> for Kind {
     }
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         let code = error.raw_os_error();
         match error.kind() {
-            io::ErrorKind::NotFound => Self::Gone,
-            // A directory that became a link says ENOTDIR, a file that did says ELOOP.
+            io::ErrorKind::NotFound => Self::NotFound,
+            // Opening a link fails with ENOTDIR where a directory is required, and else with ELOOP.
             io::ErrorKind::NotADirectory => Self::Link,
             _ if code == Some(Errno::LOOP.raw_os_error()) => Self::Link,
-            // A socket.
+            // Opening a socket.
             _ if code == Some(Errno::NXIO.raw_os_error()) => Self::NotRegular,
             _ => Self::Unreadable,
         }
     }
 }
 
-impl From<Errno> for Refused {
+impl From<Errno> for ReadError {
     fn from(error: Errno) -> Self {
         io::Error::from(error).into()
     }
@@ -300,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_below_are_read_and_nothing_waits() {
+    fn reads_only_regular_files_below_the_root_without_blocking() {
         let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let at = |name: &str| root.path().join(name);
         fs::create_dir_all(at("a/b")).unwrap();
@@ -314,38 +318,38 @@ mod tests {
         let folder = Folder::open(root.path()).unwrap();
         let read = |path: &str| folder.read(path, 4);
         assert_eq!(read("a/b/text").unwrap(), b"text");
-        assert_eq!(folder.read("a/b/text", 3), Err(Refused::TooLarge));
+        assert_eq!(folder.read("a/b/text", 3), Err(ReadError::TooLarge));
         let refused = [
-            ("link", Refused::Link),
-            ("out/secret", Refused::Link),
-            ("zero", Refused::Link),
-            ("pipe", Refused::NotRegular),
-            ("socket", Refused::NotRegular),
-            ("a/b", Refused::Folder),
-            ("a/c", Refused::Gone),
-            ("a/../a/b/text", Refused::Gone),
-            ("../secret", Refused::Gone),
-            ("/etc/passwd", Refused::Gone),
-            ("", Refused::Gone),
+            ("link", ReadError::Link),
+            ("out/secret", ReadError::Link),
+            ("zero", ReadError::Link),
+            ("pipe", ReadError::NotRegular),
+            ("socket", ReadError::NotRegular),
+            ("a/b", ReadError::IsFolder),
+            ("a/c", ReadError::NotFound),
+            ("a/../a/b/text", ReadError::NotFound),
+            ("../secret", ReadError::NotFound),
+            ("/etc/passwd", ReadError::NotFound),
+            ("", ReadError::NotFound),
         ];
-        for (path, why) in refused {
-            assert_eq!(read(path), Err(why), "{path}");
+        for (path, error) in refused {
+            assert_eq!(read(path), Err(error), "{path}");
         }
     }
 
     #[test]
-    fn no_link_is_followed_on_the_way_to_a_root() {
+    fn opening_a_root_follows_no_symbolic_link() {
         let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let base = root.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("a/b")).unwrap();
         fs::create_dir_all(outside.path().join("b")).unwrap();
-        let opens = || Folder::open(&base.join("a/b")).map(|folder| folder.entries(1).unwrap().1);
-        assert!(opens().unwrap());
+        let open = || Folder::open(&base.join("a/b")).map(|folder| folder.entries(1).unwrap().1);
+        assert!(open().unwrap());
         for replaced in ["a/b", "a"] {
             fs::rename(base.join(replaced), base.join("before")).unwrap();
             let to = if replaced == "a" { outside.path().to_owned() } else { outside.path().join("b") };
             symlink(to, base.join(replaced)).unwrap();
-            assert_eq!(opens().unwrap_err().kind(), io::ErrorKind::NotADirectory, "{replaced}");
+            assert_eq!(open().unwrap_err().kind(), io::ErrorKind::NotADirectory, "{replaced}");
             fs::remove_file(base.join(replaced)).unwrap();
             fs::rename(base.join("before"), base.join(replaced)).unwrap();
         }
@@ -353,11 +357,11 @@ mod tests {
         assert!(Folder::open(Path::new("/")).is_ok());
         let unreadable = base.join("a");
         fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o100)).unwrap();
-        assert!(opens().unwrap(), "a directory that is only passed need not be readable");
+        assert!(open().unwrap(), "the parent directories need not be readable");
     }
 
     #[test]
-    fn entries_say_what_they_are_and_are_bounded() {
+    fn entries_have_types_and_are_limited() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("folder")).unwrap();
         fs::write(root.path().join("file"), "four").unwrap();
@@ -365,13 +369,16 @@ mod tests {
         let folder = Folder::open(root.path()).unwrap();
         let (mut entries, all) = folder.entries(10).unwrap();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
-        let kinds: Vec<(&str, Kind)> =
+        let kinds: Vec<(&str, EntryKind)> =
             entries.iter().map(|entry| (entry.name.to_str().unwrap(), entry.kind)).collect();
-        assert_eq!(kinds, [("file", Kind::File), ("folder", Kind::Folder), ("link", Kind::Link)]);
+        assert_eq!(
+            kinds,
+            [("file", EntryKind::File), ("folder", EntryKind::Folder), ("link", EntryKind::Link)]
+        );
         assert!(all);
         let (few, all) = folder.entries(2).unwrap();
         assert_eq!((few.len(), all), (2, false));
-        assert_eq!(folder.facts(OsStr::new("file")).unwrap().bytes, 4);
-        assert_eq!((folder.kind("link"), folder.kind("nothing")), (Some(Kind::Link), None));
+        assert_eq!(folder.metadata(OsStr::new("file")).unwrap().bytes, 4);
+        assert_eq!((folder.entry_kind("link"), folder.entry_kind("nothing")), (Some(EntryKind::Link), None));
     }
 }
