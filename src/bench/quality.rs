@@ -47,7 +47,7 @@ pub struct QualityReport {
 pub struct VariantResult {
     /// Name of the variant.
     pub variant: String,
-    /// QueryFigures over all queries.
+    /// Figures over all queries.
     pub all: QueryFigures,
     /// Share of the targets within each token budget, by output: complete chunks, and the compact output of the tool.
     pub token_recall: BTreeMap<&'static str, BTreeMap<usize, f64>>,

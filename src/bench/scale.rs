@@ -55,7 +55,7 @@ pub struct ScaleReport {
     pub corpus_chunks: usize,
     /// Model that made their vectors.
     pub model: String,
-    /// PostgresSettings of the database.
+    /// Settings of the database.
     pub settings: PostgresSettings,
     /// Figures of one project by size.
     pub sizes: Vec<SizeFigures>,

@@ -87,6 +87,7 @@ fn tool_lists_stay_within_their_token_budgets() {
     );
     let is_selected =
         |tool: &&&ToolSpec| DEFAULT_TOOLSETS.split(',').any(|name| name == tool.toolset.as_str());
+    assert_eq!(DEFAULT_TOOLSETS, "search,index");
     // A narrowed list leaves out the deprecated name.
     let selected =
         LIST.iter().filter(is_selected).map(|tool| tool.name).filter(|name| *name != "index_build");
@@ -327,7 +328,7 @@ async fn follow(app: &std::sync::Arc<pairofcleats::app::App>, after: &str, envel
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_suggests_a_next_call_that_works() {
+async fn suggested_next_calls_work() {
     let (app, repository, project) = indexed("next").await;
     let root = repository.root();
     let in_project = |extra: Value| {
@@ -375,6 +376,7 @@ async fn every_answer_suggests_a_next_call_that_works() {
         ToolSubject { project: &project, root: &root, file: "src/story.py", word: "coins", finding };
     for tool in LIST.iter().map(|tool| tool.name).filter(|tool| !has_row(tool)) {
         let envelope = call(&app, tool, subject.arguments(tool)).await;
+        assert_eq!(envelope["ok"], true, "{tool}: {envelope:#}");
         if envelope["_meta"]["next"].is_object() {
             follow(&app, tool, &envelope).await;
         }

@@ -24,7 +24,10 @@ pub(crate) fn check(document: &str, part: &str, expected: &str) {
         fs::write(&path, format!("{before}{marker}{expected}<!-- end -->{after}")).unwrap();
         return;
     }
-    assert!(published == expected, "{document} is out of date: UPDATE_DOCS=1 cargo test documents");
+    assert!(
+        published == expected,
+        "{document} is out of date: UPDATE_DOCS=1 cargo test -- documents docs_contain"
+    );
 }
 
 fn kind(field: &FilterField) -> &'static str {

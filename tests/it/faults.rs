@@ -1,7 +1,7 @@
 //! Invalid input and failing environments: each gets an error code and a hint, and nothing is left incomplete.
 
 mod changing_trees;
-mod disk;
+pub(crate) mod disk;
 mod load;
 mod network;
 mod proxy;

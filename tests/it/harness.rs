@@ -117,9 +117,15 @@ pub(crate) fn app() -> Arc<App> {
 
 /// The same with changed settings.
 pub(crate) fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
-    let mut config = settings(home());
+    stub_app_in(home(), change)
+}
+
+/// An application over another home, with its database and the stub embedder. Servers of other tests do not share its queue, so a
+/// job runs with the settings of its own application.
+pub(crate) fn stub_app_in(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
+    let mut config = settings(home);
     change(&mut config);
-    Arc::new(bare_app(config, home()).with_embedder(Arc::new(StubEmbedder::default())))
+    Arc::new(bare_app(config, home).with_embedder(Arc::new(StubEmbedder::default())))
 }
 
 /// The same with another clock.

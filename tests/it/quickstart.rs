@@ -10,11 +10,15 @@ use serde_json::{Value, json};
 
 use crate::harness::{PROGRAM, Repository, app_with_model, http, new_home, project, result};
 
-/// A repository that takes the real model several seconds to embed on any machine.
+/// A repository whose files take the real model several seconds to embed.
 fn repository() -> Repository {
+    repository_of(40)
+}
+
+fn repository_of(files: usize) -> Repository {
     let repository =
         Repository::new(&[("README.md", "# Tasks\n\nThis program hands out many tasks to workers.\n")]);
-    for file in 0..40 {
+    for file in 0..files {
         let text: String = (0..12)
             .map(|n| {
                 format!(
@@ -162,7 +166,8 @@ async fn the_server_answers_while_vectors_are_computed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_run_prints_when_lexical_search_is_ready() {
-    let (repository, project) = (repository(), project("lines"));
+    // Long enough for two lines on a fast machine: lines are at least three seconds apart.
+    let (repository, project) = (repository_of(160), project("lines"));
     let home = crate::harness::home();
     let output = program(home).args(["index", &repository.root(), "--project", &project]).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -107,10 +107,55 @@ async fn a_file_is_confirmed_once_for_its_exact_content() {
     assert!(!index().0, "a changed file must be confirmed again");
     repository.write(".pairofcleats.json", &text);
     assert!(index().0);
-    assert!(run(&repository, &["trust", "--revoke"]).0);
+    // A revocation is for all texts of the file: putting an earlier text back does not restore the trust.
+    repository.write(".pairofcleats.json", &json!({ "project_id": second, "more": 2 }).to_string());
+    for revoked in [true, false] {
+        let (succeeded, answer) = run(&repository, &["trust", "--revoke"]);
+        assert!(succeeded && answer["result"]["revoked"] == revoked, "{answer:#}");
+        assert_eq!(answer["result"]["trusted"], false, "{answer:#}");
+    }
+    repository.write(".pairofcleats.json", &text);
     assert!(!index().0);
     assert!(
         run(&repository, &["index", ".", "--stub-embeddings", "--project", &first]).0,
         "a project named on the command line needs no confirmation"
     );
+}
+
+/// `trust --project` keeps what it cannot read completely, and leaves no temporary file.
+#[test]
+fn a_session_file_that_cannot_be_kept_is_refused() {
+    let settings_of = |bytes: usize| json!({ "search": "x".repeat(bytes) }).to_string();
+    let many_lines = json!({ "search": vec![1; 30_000] }).to_string();
+    for (text, why) in [
+        (None, "is not a regular file"),
+        (Some(settings_of(70_000)), "has more than 65536 bytes"),
+        (Some(many_lines), "would have more than 65536 bytes"),
+    ] {
+        let repository = Repository::new(&[]);
+        let file = repository.path().join(".pairofcleats.json");
+        match &text {
+            None => std::fs::create_dir(&file).unwrap(),
+            Some(text) => std::fs::write(&file, text).unwrap(),
+        }
+        let (succeeded, answer) = run(&repository, &["trust", "--project", "client-a"]);
+        let error = &answer["error"];
+        assert!(!succeeded && error["code"] == "INVALID_INPUT", "{why}: {answer:#}");
+        assert!(error["message"].as_str().unwrap().contains(why), "{answer:#}");
+        assert_eq!(error["hint"], "Correct or remove it.");
+        assert_eq!(std::fs::read_dir(repository.path()).unwrap().count(), 1, "{why}: a file was left");
+        if let Some(text) = text {
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "{why}");
+        }
+    }
+    // A symbolic link is replaced; the file that it names stays as it is.
+    let repository = Repository::new(&[("elsewhere.json", "{\"search\": 1}")]);
+    let file = repository.path().join(".pairofcleats.json");
+    std::os::unix::fs::symlink("elsewhere.json", &file).unwrap();
+    let (succeeded, answer) = run(&repository, &["trust", "--project", "client-a"]);
+    assert!(succeeded, "{answer:#}");
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(written, json!({ "project_id": "client-a" }));
+    assert!(!file.is_symlink());
+    assert_eq!(std::fs::read_to_string(repository.path().join("elsewhere.json")).unwrap(), "{\"search\": 1}");
 }

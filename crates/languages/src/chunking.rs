@@ -14,7 +14,7 @@ use super::tree_query::Nodes;
 use super::{merge, name, split, syntax};
 
 /// Increase when the same file yields other chunks. It is stored with an index, which is rebuilt when it changes.
-pub const CHUNKER_VERSION: i32 = 1;
+pub const CHUNKER_VERSION: i32 = 2;
 
 /// Bytes of thread stack for each byte of text. If a grammar is ambiguous, the parser releases its own stack recursively, in the
 /// worst case once per token. Frames of a hundred bytes were observed; this allows five times as much.
@@ -50,27 +50,27 @@ pub(super) fn chunk_until(
     stop: &Stop<'_>,
 ) -> Chunked {
     let lines = Lines::new(text);
-    let parsed = match language
-        .and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar)))
-    {
-        None => Err("no_grammar"),
-        Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
-        Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
-        Some((language, grammar)) => with_stack(text.len(), || {
-            let along = |outline: &Outline<'_>, nodes: &Nodes<'_>| {
-                let split = split::split(nodes.node(0), outline, &lines, limits, stop)?;
-                let pieces = merge::merge(split, outline, &lines, limits);
-                let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines, stop)?, ChunkingMethod::Syntax);
-                if limits.facts {
-                    chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, stop).err();
-                }
-                Ok(chunked)
-            };
-            let cut = syntax::with_outline(text, language.separator, grammar, stop, along)?;
-            cut.map_err(|Stopped| "parse_timeout")
-        })
-        .unwrap_or(Err("parse_failed")),
-    };
+    let parsed =
+        match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
+            None => Err("no_grammar"),
+            Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
+            Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
+            Some((language, grammar)) => with_stack(text.len(), || {
+                let along = |outline: &Outline<'_>, nodes: &Nodes<'_>| {
+                    let split = split::split(nodes.node(0), outline, &lines, limits, stop)?;
+                    let pieces = merge::merge(split, outline, &lines, limits);
+                    let mut chunked =
+                        Chunked::new(name::chunks(&pieces, outline, &lines, stop)?, ChunkingMethod::Syntax);
+                    if limits.facts {
+                        chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, stop).err();
+                    }
+                    Ok(chunked)
+                };
+                let cut = syntax::with_outline(text, language.separator, grammar, stop, along)?;
+                cut.map_err(|Stopped| "parse_timeout")
+            })
+            .unwrap_or(Err("parse_failed")),
+        };
     parsed.unwrap_or_else(|reason| cut_by_lines(&lines, limits, reason))
 }
 

@@ -163,7 +163,12 @@ fn steps_and_output_grow_linearly() {
         let (small, small_steps) = measured(&(hostile.text)(hostile.n), hostile.language);
         let (large, large_steps) = measured(&(hostile.text)(4 * hostile.n), hostile.language);
         for chunked in [&small, &large] {
-            assert_eq!((chunked.how, chunked.facts_missing), (ChunkingMethod::Syntax, None), "{}", hostile.name);
+            assert_eq!(
+                (chunked.how, chunked.facts_missing),
+                (ChunkingMethod::Syntax, None),
+                "{}",
+                hostile.name
+            );
         }
         let (small_size, large_size) = (size(&small), size(&large));
         if large_steps > 5 * small_steps || large_size > 5 * small_size {

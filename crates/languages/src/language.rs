@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::facts::{CountKind, Syntax};
+use super::facts::{CountKind, FactKind};
 use super::grammar::Grammar;
 
 /// Languages without a grammar that are not programming languages: documents, data, markup, configuration, templates.
@@ -75,15 +75,15 @@ impl Language {
 
     /// Whether this language's query can extract facts of this kind. Does not compile the query.
     #[must_use]
-    pub fn extracts(&self, syntax: Syntax) -> bool {
-        self.grammar.as_ref().is_some_and(|grammar| grammar.facts.features().supports(syntax))
+    pub fn extracts(&self, kind: FactKind) -> bool {
+        self.grammar.as_ref().is_some_and(|grammar| grammar.facts.features().supports(kind))
     }
 
     /// Whether it is a programming language: documents, data and markup have no calls and types.
     #[must_use]
     pub fn is_code(&self) -> bool {
         match &self.grammar {
-            Some(grammar) => grammar.facts.features().supports(Syntax::Counts(CountKind::Branches)),
+            Some(grammar) => grammar.facts.features().supports(FactKind::Counts(CountKind::Branches)),
             None => !NO_CODE.contains(&self.id),
         }
     }

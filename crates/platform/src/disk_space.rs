@@ -129,7 +129,7 @@ impl fmt::Display for TooLittleSpace {
 
 impl Error for TooLittleSpace {}
 
-/// Whether `fault` is of [`DiskSpace::check`].
+/// Whether [`DiskSpace::check`] returned this fault.
 #[must_use]
 pub fn is_disk_space_fault(fault: &Fault) -> bool {
     fault.source.as_ref().is_some_and(|source| source.is::<TooLittleSpace>())

@@ -45,7 +45,7 @@ pub async fn mark_deleting(store: &Store, id: &ProjectId, force: bool) -> Result
         let fault = Fault::new(ErrorCode::NoIndex, format!("There is no project `{id}`."));
         return Err(fault.with_hint("`pairofcleats projects` lists them."));
     };
-    let unfinished = jobs::live(&mut control, id).await?;
+    let unfinished = jobs::unfinished(&mut control, id).await?;
     // A repeated call does not need `force`, because the first one passed this check.
     if unfinished > 0 && !force && state != "deleting" {
         let fault =

@@ -34,7 +34,7 @@ pub use project::breakdown::{self, FactsMissing, LanguageCount};
 pub use project::chunks::{self, Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion};
 pub use project::definitions::{self, DefinitionRow};
 pub use project::files::{self, FileRow, ListedFile, Totals};
-pub use project::filter::{Counted, Filter, Test, ChunkSelection, listed, select_chunks};
+pub use project::filter::{ChunkSelection, Counted, Filter, Test, listed, select_chunks};
 pub use project::flows::{self, FlowWrite};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::index_state::{self, Fence, IndexState};

@@ -5,9 +5,9 @@ use super::project::{
     breakdown, chunks, definitions, filter, history, index_state, lexical, names, overview, vectors,
 };
 use super::{
-    Access, Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion, DefinitionRow, FileFacts, Filter,
-    IndexOverview, IndexState, LanguageCount, LexicalHit, LexicalQuery, LexicalSource, ModelFacts, Project,
-    ProjectTx, Store, VectorHit, ChunkSelection,
+    Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, Completion, DefinitionRow,
+    FileFacts, Filter, IndexOverview, IndexState, LanguageCount, LexicalHit, LexicalQuery, LexicalSource,
+    ModelFacts, Project, ProjectTx, Store, VectorHit,
 };
 use contract::Fault;
 
@@ -150,7 +150,9 @@ impl Reads {
         ef_search: u32,
     ) -> Result<Vec<VectorHit>, Fault> {
         match self {
-            Self::Postgres(tx) => vectors::candidates_hnsw(tx, selection, query_vector, limit, ef_search).await,
+            Self::Postgres(tx) => {
+                vectors::candidates_hnsw(tx, selection, query_vector, limit, ef_search).await
+            }
             Self::Portable(file) => file.candidates_exact(selection, query_vector, limit),
         }
     }

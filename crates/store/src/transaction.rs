@@ -64,7 +64,7 @@ impl Store {
         &self.db
     }
 
-    /// A store that reports activity of the database to `on_activity` ([`Database::on_activity`]).
+    /// A store that reports activity of the database to `on_activity` ([`Database::with_on_activity`]).
     #[must_use]
     pub fn with_on_activity(&self, on_activity: impl Fn() + Send + Sync + 'static) -> Self {
         Self { db: self.db.with_on_activity(on_activity), ..self.clone() }

@@ -1,4 +1,4 @@
-//! ProjectCountFigures small projects: the cost of one more project, and the effect of their number on all.
+//! Many small projects: the cost of one more project, and the effect of their number on all.
 
 use std::fs;
 use std::path::{Path, PathBuf};

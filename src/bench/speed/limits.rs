@@ -15,7 +15,7 @@ use crate::app::blocking;
 use crate::bench::Experiment;
 use contract::Fault;
 use engine::indexing::passage;
-use store::{Index, PendingText, Project, Reads, ChunkSelection};
+use store::{ChunkSelection, Index, PendingText, Project, Reads};
 
 /// Number of texts embedded without a database.
 const TEXTS: usize = 1_000;

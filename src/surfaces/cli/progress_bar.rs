@@ -31,6 +31,8 @@ pub(super) struct CallProgressBar {
 struct BarState {
     phase: String,
     unit: &'static str,
+    /// Whether the bar is shown with a total; `None`: its style was not chosen yet.
+    has_total: Option<bool>,
     words_ready: bool,
     /// When the call began.
     began: Instant,
@@ -132,8 +134,12 @@ impl CallProgressBar {
         let is_new = state.phase != phase || state.words_ready != words_ready;
         if state.phase != phase || state.unit != measure.unit {
             (state.phase, state.unit, state.since) = (phase.to_owned(), measure.unit, (now, measure.done));
-            self.bar.set_style(bar_style(measure.total.is_some()));
             self.bar.reset();
+            state.has_total = None;
+        }
+        if state.has_total != Some(measure.total.is_some()) {
+            state.has_total = Some(measure.total.is_some());
+            self.bar.set_style(bar_style(measure.total.is_some()));
         }
         state.words_ready = words_ready;
         let left = seconds_left(now - state.since.0, measure.done.saturating_sub(state.since.1), measure);
@@ -159,7 +165,8 @@ impl CallProgressBar {
         if rate < 0.5 || left.is_zero() {
             return String::new();
         }
-        format!(" · {rate:.0} {unit}/s · {} left", HumanDuration(left))
+        let rate = if unit.is_empty() { String::new() } else { format!(" · {rate:.0} {unit}/s") };
+        format!("{rate} · {} left", HumanDuration(left))
     }
 }
 
@@ -167,7 +174,7 @@ impl BarState {
     fn new() -> Self {
         let now = Instant::now();
         let (phase, line) = (String::new(), String::new());
-        Self { phase, unit: "", words_ready: false, began: now, since: (now, 0), line }
+        Self { phase, unit: "", has_total: None, words_ready: false, began: now, since: (now, 0), line }
     }
 
     /// The progress line, prefixed by the seconds since the call began.
@@ -268,7 +275,7 @@ impl Measure {
         reason = "counts; a float cast saturates"
     )]
     fn from_update(update: &ProgressUpdate) -> Self {
-        Self { unit: "steps", done: update.done as u64, total: update.total.map(|total| total as u64) }
+        Self { unit: "", done: update.done as u64, total: update.total.map(|total| total as u64) }
     }
 }
 

@@ -169,13 +169,12 @@ async fn import_project(
     roots: Vec<(String, PathBuf)>,
 ) -> CommandResult {
     let config = &session.app.config;
-    let allowed = match &id {
-        Some(id) => AllowedRoots::for_project(&config.indexing, id),
-        None => AllowedRoots::from_settings(&config.indexing),
+    let directories_for = |id: &ProjectId| {
+        let allowed = AllowedRoots::for_project(&config.indexing, id);
+        let check_root =
+            |(name, directory): (String, PathBuf)| Ok((name, allowed.check(&directory)?.as_str().to_owned()));
+        roots.into_iter().map(check_root).collect::<Result<BTreeMap<_, _>, Fault>>()
     };
-    let check_root =
-        |(name, directory): (String, PathBuf)| Ok((name, allowed.check(&directory)?.as_str().to_owned()));
-    let roots = roots.into_iter().map(check_root).collect::<Result<BTreeMap<_, _>, Fault>>()?;
     let settings = ImportSettings {
         bytes_max: config.upkeep.import_bytes_max,
         hnsw_rows_min: config.indexing.hnsw_rows_min,
@@ -183,7 +182,7 @@ async fn import_project(
     };
     let store = session.app.store().await?;
     let done = cancellable(session, async |cancel, on_table| {
-        archive::import_project(store, &file, id, &roots, settings, cancel, on_table).await
+        archive::import_project(store, &file, id, directories_for, settings, cancel, on_table).await
     })
     .await?;
     let mut text = format!(

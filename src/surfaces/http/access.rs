@@ -86,8 +86,8 @@ fn caller_from_headers(
 ) -> Result<Caller, Fault> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let operator = ToolVisibility::parse(&config.tools.toolsets.join(","), config.tools.read_only)?;
-    let requested =
-        ToolVisibility::parse(text(TOOLSETS).unwrap_or_default(), text(READ_ONLY).is_some_and(is_true))?;
+    let read_only = headers.get(READ_ONLY).map(read_only_value).transpose()?.unwrap_or(false);
+    let requested = ToolVisibility::parse(text(TOOLSETS).unwrap_or_default(), read_only)?;
     Ok(Caller {
         principal,
         surface: Surface::Http,
@@ -99,8 +99,14 @@ fn caller_from_headers(
     })
 }
 
-fn is_true(text: &str) -> bool {
-    matches!(text.trim().to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on")
+/// The value of `X-MCP-Readonly`. Anything unknown is an error: a misspelled `true` must not permit writing.
+fn read_only_value(value: &HeaderValue) -> Result<bool, Fault> {
+    match value.to_str().unwrap_or("?").trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" | "" => Ok(false),
+        _ => Err(Fault::new(ErrorCode::InvalidRequest, "`X-MCP-Readonly` is neither true nor false.")
+            .with_hint("Send true or false, or omit the header.")),
+    }
 }
 
 /// Why a request is rejected.
@@ -205,24 +211,28 @@ impl Access {
 
 /// The key or token that was sent. Rejects a request with two different ones.
 fn credential(headers: &HeaderMap) -> Result<Option<String>, AccessDenied> {
-    let unreadable = || AccessDenied::unauthorized("The credentials are malformed.", Some("invalid_request"));
+    const TWO_CREDENTIALS: &str =
+        "`Authorization` and `X-API-Key` have different credentials: send only one.";
+    let malformed = || AccessDenied::unauthorized("The credentials are malformed.", Some("invalid_request"));
     let bearer = match headers.get(header::AUTHORIZATION) {
         None => None,
         Some(value) => {
-            let text = value.to_str().map_err(|_| unreadable())?;
+            let text = value.to_str().map_err(|_| malformed())?;
             let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
             if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
-                return Err(unreadable());
+                return Err(malformed());
             }
             Some(token.trim())
         }
     };
     let key = match headers.get(API_KEY) {
         None => None,
-        Some(value) => Some(value.to_str().map_err(|_| unreadable())?.trim()),
+        Some(value) => Some(value.to_str().map_err(|_| malformed())?.trim()),
     };
     match (bearer, key) {
-        (Some(bearer), Some(key)) if bearer != key => Err(unreadable()),
+        (Some(bearer), Some(key)) if bearer != key => {
+            Err(AccessDenied::unauthorized(TWO_CREDENTIALS, Some("invalid_request")))
+        }
         (bearer, key) => Ok(bearer.or(key).map(str::to_owned)),
     }
 }

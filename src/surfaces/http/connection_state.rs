@@ -19,7 +19,7 @@ pub(super) struct ConnectionState(Arc<SharedState>);
 
 #[derive(Debug, Default)]
 struct SharedState {
-    /// ConnectionState requests, including those whose answer is still being sent.
+    /// Open requests, including those whose answer is still being sent.
     requests: AtomicUsize,
     /// The body of the last request was not read to its end.
     unread_body: AtomicBool,

@@ -146,10 +146,10 @@ fn to_resource(file: ListedResource, project: Option<&str>) -> Resource {
         .with_annotations(annotations)
 }
 
-/// The README of the repository first, then other documents, then code.
+/// READMEs in the root first, then other documents, then code.
 fn priority(file: &ListedResource) -> f32 {
     match file.document {
-        true if file.path.split('.').next().is_some_and(|stem| stem.eq_ignore_ascii_case("readme")) => 1.0,
+        true if !file.path.contains('/') && file.path.to_lowercase().starts_with("readme") => 1.0,
         true => 0.75,
         false => 0.25,
     }

@@ -1,4 +1,4 @@
-//! OwnedSessions of Streamable HTTP: each belongs to the principal that opened it and survives a restart.
+//! Sessions of Streamable HTTP: each belongs to the principal that opened it and survives a restart.
 //!
 //! rmcp's sessions can be used by anyone who knows the id. Here only the owner finds a session; for everyone else it does not exist.
 //! The permissions of a call always come from its own request, never from the session.

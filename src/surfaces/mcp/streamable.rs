@@ -31,7 +31,7 @@ pub struct StreamableMcp {
 }
 
 impl StreamableMcp {
-    /// OwnedSessions end with DELETE, after `server.session_idle_ms` without a request, or with `end`.
+    /// Sessions end with DELETE, after `server.session_idle_ms` without a request, or with `end`.
     ///
     /// Host, Origin and keys are not checked here: the HTTP surface does that for every route and stores the
     /// [`crate::tools::Caller`] in the request's extensions.

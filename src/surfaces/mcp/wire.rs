@@ -51,9 +51,8 @@ pub(super) fn refusal_error(refusal: &Refusal) -> ErrorData {
     let code = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
     let mut error = rpc_error(code, &refusal.to_fault());
     // The message already repeats what the caller sent; do not repeat it in the data.
-    let message = refusal.message_without_values();
-    if let Some(data) = error.data.as_mut().filter(|_| message.chars().nth(ECHO_CHARS_MAX).is_none()) {
-        data["message"] = Value::from(message);
+    if let Some(data) = &mut error.data {
+        data["message"] = Value::from(refusal.message_without_values());
     }
     error
 }
@@ -82,6 +81,8 @@ pub(super) fn invalid_params(method: &str) -> ErrorData {
         ErrorCode::InvalidRequest,
         format!("The parameters of `{method}` are missing or of the wrong type."),
     )
+    // Other errors about parameters list the violations here; what exactly is wrong is not known.
+    .with_details(json!([]))
     .with_hint("Send `params` as the protocol's schema defines them for this method.");
     rpc_error(RpcCode::INVALID_PARAMS, &fault)
 }
@@ -94,7 +95,8 @@ pub(super) fn unknown_method(method: &str) -> ErrorData {
     rpc_error(RpcCode::METHOD_NOT_FOUND, &fault)
 }
 
-/// A JSON-RPC error. `data` has the fields of an envelope's `error`, because clients display different parts.
+/// A JSON-RPC error. `data` has code, message, details and hint like an envelope's `error`, because clients display different
+/// parts.
 pub(super) fn rpc_error(code: RpcCode, fault: &Fault) -> ErrorData {
     let body = ErrorBody::from(fault);
     // The client gets the message anyway; in `data`, a long one is replaced by the meaning of its code.

@@ -139,7 +139,7 @@ fn connect_options(home: &Path) -> PgConnectOptions {
         .database("pairofcleats")
 }
 
-pub(super) async fn connect(home: &Path) -> PgConnection {
+pub(crate) async fn connect(home: &Path) -> PgConnection {
     PgConnection::connect_with(&connect_options(home)).await.unwrap()
 }
 

@@ -23,7 +23,7 @@ type IgnoreRules = fn() -> String;
 pub(crate) struct Tree {
     /// What is hostile about it.
     pub(crate) name: String,
-    /// Whether the tree is so large that it needs a project of its own.
+    /// Whether the tree is indexed into a project of its own; the others share one.
     pub(crate) own_project: bool,
     write: WriteTree,
 }

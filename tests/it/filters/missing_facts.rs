@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
 use super::shop::{IndexedProject, index, search_warnings, sorted_hit_files};
-use crate::harness::{self, PROGRAM, Repository, app, app_with, project, result};
+use crate::harness::{self, PROGRAM, Repository, app, new_home, project, result, stub_app_in};
 use crate::storage::database::{number, run};
 
 /// A file that takes any machine more than a millisecond to parse.
@@ -32,7 +32,8 @@ async fn status(indexed: &IndexedProject) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_timed_out_is_reported_and_completed_by_a_run_with_more_time() {
-    let hasty_app = app_with(|config| config.indexing.parse_timeout_ms = 1);
+    let home = new_home("hasty");
+    let hasty_app = stub_app_in(&home, |config| config.indexing.parse_timeout_ms = 1);
     let project = project("facts-missing");
     let repository = Repository::new(&[
         ("long.py", &long_file()),
@@ -40,7 +41,7 @@ async fn a_file_that_timed_out_is_reported_and_completed_by_a_run_with_more_time
     ]);
     index(&hasty_app, &repository, &project).await;
     // Enough time for any machine and a build without optimisation.
-    let unhurried_app = app_with(|config| config.indexing.parse_timeout_ms = 120_000);
+    let unhurried_app = stub_app_in(&home, |config| config.indexing.parse_timeout_ms = 120_000);
     let indexed = IndexedProject::new(unhurried_app, project, repository);
 
     let missing_facts = json!([{ "reason": "parse_timeout", "count": 1, "examples": ["long.py"] }]);
@@ -70,7 +71,7 @@ async fn a_file_that_timed_out_is_reported_and_completed_by_a_run_with_more_time
         assert_eq!(build(&hasty_app, &indexed).await["factsMissing"], missing_facts);
     }
     let schema = ProjectId::parse(&indexed.project).unwrap().schema_name();
-    let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
+    let mut raw = crate::faults::disk::connect(&home).await;
     let attempts = format!("SELECT max(facts_tried_ms) FROM {schema}.files");
     assert_eq!(number(&mut raw, &attempts).await, 3);
 

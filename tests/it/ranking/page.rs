@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-/// Scores that differ by less than this share of the best score count as tied: CPUs differ in the last bits of a vector, and
-/// quantisation can amplify that to a thousandth.
+/// Scores that differ by less than this share of the best score count as tied, because CPUs differ in the last bits of a vector.
 const TIE: f64 = 0.001;
 /// Answers round scores to four digits.
 const ROUNDING: f64 = 0.000_1;

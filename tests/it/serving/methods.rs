@@ -287,7 +287,7 @@ async fn the_default_tool_list_equals_the_committed_one() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == format!("{masked}\n"),
-        "tools/list differs; if the contract changed, run UPDATE_CONTRACTS=1 cargo test --test it the_default_tool_list"
+        "tools/list differs; if the contract changed, run UPDATE_CONTRACTS=1 cargo test --test it -- the_default_tool_list"
     );
     assert_eq!(
         serde_json::from_str::<Value>(&masked).unwrap()["result"]["tools"].as_array().unwrap().len(),

@@ -68,6 +68,15 @@ async fn headers_and_paths_narrow_the_listed_tools() {
     assert_eq!((unknown.0.as_u16(), unknown.1["error"]["code"].as_str()), (404, Some("INVALID_REQUEST")));
     let unknown = send_json(http().get(server.url_of("/tools")).header("X-MCP-Toolsets", "serch")).await;
     assert_eq!(unknown.0, 400);
+    for value in ["enabled", "y", "\u{e9}"] {
+        let request = http().get(server.url_of("/tools")).header("X-MCP-Readonly", value);
+        let (status, body) = send_json(request).await;
+        assert_eq!(
+            (status.as_u16(), &body["error"]["code"]),
+            (400, &json!("INVALID_REQUEST")),
+            "{value}: {body:#}"
+        );
+    }
     assert!(unknown.1["error"]["hint"].as_str().unwrap().contains("search, index"));
     server.stop().await;
 

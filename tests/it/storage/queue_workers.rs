@@ -66,7 +66,7 @@ async fn a_job_waits_for_a_process_that_sees_its_folder() {
             .await;
     assert_eq!((passed_on.state, passed_on.attempt), (JobState::Queued, 0), "{passed_on:#?}");
     let note = passed_on.note.unwrap();
-    assert!(note.contains("cannot see") && !note.contains('/'), "the note must not show a path: {note}");
+    assert!(note.contains("cannot find") && !note.contains('/'), "the note must not show a path: {note}");
 
     // Now the folder exists, so the next process sees it.
     std::fs::create_dir(root).unwrap();

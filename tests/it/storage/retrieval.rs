@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use store::{
-    self, Access, Counted, FileWrite, Filter, LexicalQuery, LexicalSource, Project, ProjectTx, Store, Test,
-    ChunkSelection,
+    self, Access, ChunkSelection, Counted, FileWrite, Filter, LexicalQuery, LexicalSource, Project,
+    ProjectTx, Store, Test,
 };
 
 use sqlx::PgConnection;
@@ -223,7 +223,10 @@ async fn filters_count_and_select_the_same_rows() {
             all.iter().filter(|(_, _, path, _)| rule(path)).map(|(id, ..)| *id).collect();
         if expected.len() > 1 && !filter.is_empty() {
             let unlisted = store::select_chunks(&mut tx, &filter, 1).await.unwrap();
-            assert!(matches!(unlisted, ChunkSelection::Matching(_)), "too many rows to be listed by id: {unlisted:?}");
+            assert!(
+                matches!(unlisted, ChunkSelection::Matching(_)),
+                "too many rows to be listed by id: {unlisted:?}"
+            );
         }
         let selection = store::select_chunks(&mut tx, &filter, 10_000).await.unwrap();
         let (listed, total) = store::listed(&mut tx, &selection, 10_000).await.unwrap();
@@ -245,7 +248,11 @@ async fn filters_count_and_select_the_same_rows() {
             let hits = store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &query, 10_000)
                 .await
                 .unwrap();
-            assert_eq!(hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(), expected, "{selection:?}");
+            assert_eq!(
+                hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(),
+                expected,
+                "{selection:?}"
+            );
         }
     }
     tx.commit().await.unwrap();

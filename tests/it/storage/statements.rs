@@ -14,10 +14,10 @@ use store::postgres::recorder::{self, Statement};
 use store::postgres::{Pool, TRIAGE, VectorProbe, sql};
 use store::triage::{RecordWrite, Related};
 use store::{
-    self, Access, AuditEntry, AuthorsWrite, Claim, CommentWrite, Completion, Counted, DecidedBy,
-    DefinitionWrite, FileWrite, Filter, FlowWrite, HistoryWrite, KeyRow, KnownNames, LexicalQuery,
-    LexicalSource, ModelFacts, NewJob, Outcome, ProjectPart, PassLimits, Project, ProjectTx, RepositoryState, Store,
-    Test, WRITER_LANE, ChunkSelection, WordsWrite,
+    self, Access, AuditEntry, AuthorsWrite, ChunkSelection, Claim, CommentWrite, Completion, Counted,
+    DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, HistoryWrite, KeyRow, KnownNames, LexicalQuery,
+    LexicalSource, ModelFacts, NewJob, Outcome, PassLimits, Project, ProjectPart, ProjectTx, RepositoryState,
+    Store, Test, WRITER_LANE, WordsWrite,
 };
 use tokio::sync::mpsc;
 

@@ -60,7 +60,7 @@ async fn import_with(
         (name, root.to_string_lossy().into_owned())
     };
     let roots = repositories.iter().map(root_of).collect();
-    import_project(store, file, Some(id), &roots, settings, &cancel, &|_| {}).await
+    import_project(store, file, Some(id), |_| Ok(roots), settings, &cancel, &|_| {}).await
 }
 
 /// What a project answers to some searches, without timings.
@@ -168,6 +168,34 @@ async fn the_command_line_exports_and_imports_projects() {
     assert_eq!((code, &absent["error"]["code"]), (Some(1), &json!("NO_INDEX")));
     assert_eq!(answers(&projects.app, &copy).await, answers(&projects.app, &projects.ours).await);
     delete(&projects.app, &copy).await;
+    projects.finish().await;
+}
+
+/// Without `--project`, the exported id decides which folders are allowed, as it does whenever the project is used.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_under_the_exported_id_follows_the_roots_of_that_project() {
+    let projects = TwoProjects::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.zip");
+    export(&projects.app, &projects.ours, &file).await.unwrap();
+    delete(&projects.app, &projects.ours).await;
+    let file = file.to_str().unwrap();
+    let [shop, bank] =
+        [&projects.shop, &projects.bank].map(|repository| repository.path().canonicalize().unwrap());
+    let general = format!("indexing.roots=[{bank:?}]");
+    let own = format!("indexing.project_roots={{{}=[{shop:?}]}}", projects.ours);
+    let import_linking = |root: &Path| {
+        let root = format!("{}={}", root.file_name().unwrap().to_str().unwrap(), root.to_str().unwrap());
+        run_json(home(), &["projects", "import", file, "--root", &root, "--set", &general, "--set", &own])
+    };
+    let (code, refused) = import_linking(&bank);
+    assert_eq!(refused["error"]["code"], "FORBIDDEN", "only `roots` allows it: {code} {refused:#}");
+    let left = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", schema(&projects.ours));
+    assert_eq!(query_number(&left).await, 0);
+    let (code, imported) = import_linking(&shop);
+    assert_eq!((code, &imported["result"]["project_id"]), (0, &json!(projects.ours)), "{imported:#}");
+    let without_folder = imported["result"]["repositoriesWithoutFolder"].as_array().unwrap();
+    assert_eq!(without_folder.len(), 1, "the other repository is linked: {imported:#}");
     projects.finish().await;
 }
 

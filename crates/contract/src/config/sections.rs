@@ -41,7 +41,7 @@ sections! {
         run_as: Option<String>, linger_ms: u64, start_timeout_ms: u64, shared_buffers_mb: u32,
         maintenance_work_mem_mb: u32, connections_max: u32,
     }
-    /// Runtime files: Python packages, ONNX Runtime, models.
+    /// Sources of runtime files: Postgres, ONNX Runtime, models.
     Assets {
         python: String, model: String, ort_dylib_path: Option<PathBuf>, model_dir: Option<PathBuf>, manifest: Option<PathBuf>,
         variant: Variant, download_ms: u64,

@@ -16,7 +16,9 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use contract::{ErrorCode, Fault};
-use languages::{self, ChunkLimits, Chunked, ChunkingMethod, Language, PARSED_BYTES_MAX, by_lines, chunk_while};
+use languages::{
+    self, ChunkLimits, Chunked, ChunkingMethod, Language, PARSED_BYTES_MAX, by_lines, chunk_while,
+};
 use platform::process::Program;
 use platform::process::sandbox::{self, MemoryLimit};
 use platform::process::worker::{Worker, WorkerError, serve_requests};

@@ -9,7 +9,7 @@ use contract::Fault;
 use languages::facts::DEFINED;
 use languages::terms::{PathWords, squash};
 use languages::{container, name_forms};
-use store::{DefinitionRow, Reads, ChunkSelection, fact_id};
+use store::{ChunkSelection, DefinitionRow, Reads, fact_id};
 
 /// Longest query that can be a name, in bytes.
 const NAME_BYTES_MAX: usize = 200;
@@ -235,7 +235,11 @@ impl QueriedName {
     }
 
     /// Reads the definitions with this name among the chunks of `selection`.
-    async fn definitions(&self, reads: &mut Reads, selection: &ChunkSelection) -> Result<Vec<DefinitionRow>, Fault> {
+    async fn definitions(
+        &self,
+        reads: &mut Reads,
+        selection: &ChunkSelection,
+    ) -> Result<Vec<DefinitionRow>, Fault> {
         let simple = squash(&self.name);
         if simple.is_empty() {
             return Ok(Vec::new());

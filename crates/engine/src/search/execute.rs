@@ -29,7 +29,7 @@ use contract::{ErrorCode, Fault, Warning, echo};
 use embedding::Embedder;
 use languages::Dictionary;
 use languages::terms::{QueryTerm, query_terms};
-use store::{Candidate, DefinitionRow, Index, LexicalSource, ModelFacts, Reads, ChunkSelection};
+use store::{Candidate, ChunkSelection, DefinitionRow, Index, LexicalSource, ModelFacts, Reads};
 
 /// Bytes of a chunk's text that become the query in a search for similar chunks; more would dilute the terms.
 const SIMILAR_TEXT_BYTES_MAX: usize = 4096;

@@ -1,7 +1,7 @@
 //! The filter table: every filter field with the type of its value, what it is compared with, and its description. The JSON
 //! schema, CLI flags, query language, documentation and SQL are derived from it.
 
-use languages::facts::{CountKind, Field, Flag, Syntax};
+use languages::facts::{CountKind, FactKind, Field, Flag};
 use store::Counted;
 
 /// One row of the table.
@@ -163,18 +163,18 @@ fields! {
 }
 
 impl FilterTarget {
-    /// Returns the syntax that a language must extract for this filter; `None` if it needs no syntax.
+    /// Returns the kind of fact that a language must extract for this filter; `None` if it needs none.
     #[must_use]
-    pub fn syntax(self) -> Option<Syntax> {
+    pub fn syntax(self) -> Option<FactKind> {
         Some(match self {
-            Self::Names(fields) | Self::PartsOfNames(fields) => Syntax::Fields(fields),
-            Self::Imports => Syntax::Fields(&[Field::Import]),
+            Self::Names(fields) | Self::PartsOfNames(fields) => FactKind::Fields(fields),
+            Self::Imports => FactKind::Fields(&[Field::Import]),
             // Risk rules match calls.
-            Self::Risk(_) => Syntax::Fields(&[Field::Call]),
-            Self::Count(counted) => Syntax::Counts(count_kind(counted)),
-            Self::Flag(flag) => Syntax::Flag(flag),
-            Self::AnyLint => Syntax::Flag(Flag::Lint),
-            Self::Visibility => Syntax::Fields(&[Field::Visibility]),
+            Self::Risk(_) => FactKind::Fields(&[Field::Call]),
+            Self::Count(counted) => FactKind::Counts(count_kind(counted)),
+            Self::Flag(flag) => FactKind::Flag(flag),
+            Self::AnyLint => FactKind::Flag(Flag::Lint),
+            Self::Visibility => FactKind::Fields(&[Field::Visibility]),
             _ => return None,
         })
     }

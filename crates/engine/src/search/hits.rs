@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::answer::{History, Hit, AllFacts};
+use super::answer::{AllFacts, History, Hit};
 use super::matched_definition::{ChunkContext, DefinitionChoice};
 use super::query_class::QueryClass;
 use super::rank::RankedChunk;

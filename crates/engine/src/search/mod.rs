@@ -47,7 +47,9 @@ mod snippet;
 mod surroundings;
 pub mod tokens;
 
-pub use answer::{Backend, Explain, ExplainedTerm, History, Hit, AllFacts, SearchAnswer, Timings, VectorsUsed};
+pub use answer::{
+    AllFacts, Backend, Explain, ExplainedTerm, History, Hit, SearchAnswer, Timings, VectorsUsed,
+};
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
 pub use execute::{SearchDeps, execute};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::{Backend, Explain, Hit, AllFacts, SearchAnswer, Timings, VectorsUsed};
+use super::answer::{AllFacts, Backend, Explain, Hit, SearchAnswer, Timings, VectorsUsed};
 use super::budget::{Budget, Fitted, Shrinks, fit};
 use super::confidence::Confidence;
 use super::rank::ScoreParts;

@@ -7,7 +7,9 @@ use super::fuse::Retrieved;
 use super::plan::{LexicalPlan, Plan, VectorPath};
 use super::ranking::Ranking;
 use contract::{Fault, config};
-use store::{Candidate, Completion, LexicalHit, LexicalQuery, LexicalSource, Reads, VectorHit, ChunkSelection};
+use store::{
+    Candidate, ChunkSelection, Completion, LexicalHit, LexicalQuery, LexicalSource, Reads, VectorHit,
+};
 
 /// Returns the best chunks by BM25 from each of `sources`, and the ids of those that are candidates of a first page
 /// (`search.candidates` of each source).

@@ -11,7 +11,8 @@ use contract::config;
 use contract::{ErrorCode, Fault, Warning};
 use languages::terms;
 use store::{
-    Filter, IndexOverview, IndexState, LexicalSource, Reads, RepositoryRow, RepositoryState, Test, ChunkSelection,
+    ChunkSelection, Filter, IndexOverview, IndexState, LexicalSource, Reads, RepositoryRow, RepositoryState,
+    Test,
 };
 
 /// The scope of a search, resolved to chunks or conditions.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::field::{Field, Flag};
 use super::gather::{Gathered, gather};
-use super::query::{Compiled, CountKind, QueryFeatures, Role, Syntax, items};
+use super::query::{Compiled, CountKind, FactKind, QueryFeatures, Role, items};
 use crate::stop::Stop;
 use crate::{Language, PARSED, syntax};
 
@@ -208,23 +208,23 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// Whether the query of a language can extract the facts of a column.
 fn supports(features: &QueryFeatures, fact: &str) -> bool {
-    let syntax = match fact {
-        "branches" => Syntax::Counts(CountKind::Branches),
-        "loops" => Syntax::Counts(CountKind::Loops),
-        "breaks" => Syntax::Counts(CountKind::Breaks),
-        "continues" => Syntax::Counts(CountKind::Continues),
-        "async" => Syntax::Flag(Flag::Async),
-        "generator" => Syntax::Flag(Flag::Generator),
-        "returns" => Syntax::Flag(Flag::Returns),
+    let kind = match fact {
+        "branches" => FactKind::Counts(CountKind::Branches),
+        "loops" => FactKind::Counts(CountKind::Loops),
+        "breaks" => FactKind::Counts(CountKind::Breaks),
+        "continues" => FactKind::Counts(CountKind::Continues),
+        "async" => FactKind::Flag(Flag::Async),
+        "generator" => FactKind::Flag(Flag::Generator),
+        "returns" => FactKind::Flag(Flag::Returns),
         "lint" => return features.has_role(Role::Lint),
         "doc" => return features.has_role(Role::Comment) || features.has_role(Role::Doc),
-        "uses" => Syntax::Fields(&[Field::Use]),
+        "uses" => FactKind::Fields(&[Field::Use]),
         name => {
             let at = Field::ALL.iter().position(|field| field.name() == name).unwrap();
-            Syntax::Fields(&Field::ALL[at..=at])
+            FactKind::Fields(&Field::ALL[at..=at])
         }
     };
-    features.supports(syntax)
+    features.supports(kind)
 }
 
 #[expect(clippy::disallowed_methods, reason = "UPDATE_DOCS=1 rewrites the matrix after a deliberate change")]

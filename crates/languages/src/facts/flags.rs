@@ -3,7 +3,7 @@
 
 use super::field::{Field, Flag};
 use super::gather::Gathering;
-use super::query::{Compiled, Item, Syntax};
+use super::query::{Compiled, FactKind, Item};
 use crate::stop::Stopped;
 
 /// Flags of the chunks of a file. A flag of a range of chunks is stored only at the ends of the range, so that nested functions
@@ -79,7 +79,7 @@ impl Gathering<'_> {
     /// # Errors
     /// [`Stopped`] if the time limit passed or the work was cancelled.
     pub(super) fn denials(&mut self, compiled: &Compiled) -> Result<(), Stopped> {
-        let detects = |flag: &&Flag| compiled.features.supports(Syntax::Flag(**flag));
+        let detects = |flag: &&Flag| compiled.features.supports(FactKind::Flag(**flag));
         let flags: Vec<Flag> = Flag::OF_FUNCTIONS.iter().filter(detects).copied().collect();
         let outline = self.outline;
         for number in 0..outline.definitions.len() + outline.handlers.len() {
@@ -96,7 +96,7 @@ impl Gathering<'_> {
             }
         }
         self.owner = None;
-        if compiled.features.supports(Syntax::Flag(Flag::Lint)) {
+        if compiled.features.supports(FactKind::Flag(Flag::Lint)) {
             for chunk in 0..self.chunks.len() {
                 if self.facts[chunk].lint.is_empty() {
                     self.add_to_chunk(chunk, Field::Flag, Flag::Lint.denied().to_owned());

@@ -310,7 +310,7 @@ impl<'g> Gathering<'g> {
 
     /// Adds the chain that is thrown, awaited or yielded; for a call, its callee.
     fn chained(&mut self, row: usize, field: Field, item: &Item<'_, '_>) {
-        let raw = self.text_of(item).trim().trim_start_matches("new ").trim_start();
+        let raw = self.text_of(item).trim();
         if let Some(chain) = values::chain(raw) {
             self.add(row, field, chain);
         } else if item.set.is_none() && raw.len() <= values::VALUE_BYTES_MAX && field == Field::Throw {

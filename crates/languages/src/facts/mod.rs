@@ -25,7 +25,7 @@ mod owned;
 mod cases;
 
 /// Increase when the same text yields other facts. It is stored with an index, which is rebuilt when it changes.
-pub const FACTS_VERSION: i32 = 3;
+pub const FACTS_VERSION: i32 = 4;
 
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};
@@ -33,6 +33,6 @@ pub use field::{Counts, DEFINED, Facts, Field, Flag, Lint};
 pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
 pub(super) use query::{Compiled, FactQuery, items};
-pub use query::{CountKind, Syntax};
+pub use query::{CountKind, FactKind};
 pub use spellings::{decorator_pieces, marked_decorator, spellings, whole_visibility};
 pub use visibility::WORDS as VISIBILITIES;

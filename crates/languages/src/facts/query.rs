@@ -8,7 +8,7 @@ use super::field::{Field, Flag};
 use crate::stop::{Stop, Stopped};
 use crate::tree_query::{Captured, Matcher, Nodes, Query, capture_names};
 
-/// Most matches in one file; a generated table could have any number.
+/// Most captures in one file; a generated table could have any number.
 const ITEMS_MAX: usize = 500_000;
 
 macro_rules! roles {
@@ -36,7 +36,7 @@ roles! {
     Type "type" "The declared type of a parameter, a field or a variable.";
     Inferred "inferred" "The type of a value, as the value gives it away.";
     ReturnType "return_type" "The declared type of what is returned.";
-    Returns "returns" "A place that gives a value back.";
+    Returns "returns" "A place that returns a value: marks the function with the flag `returns`.";
     Decorator "decorator" "A decorator, annotation or attribute, with or without its mark.";
     Modifier "modifier" "A modifier.";
     Visibility "visibility" "A visibility, by keyword or by `#set!`.";
@@ -55,11 +55,11 @@ roles! {
     Value "value" "What is assigned in the same match.";
     Identifier "identifier" "An identifier in an expression: read, unless another capture claims it.";
     Use "use" "An identifier elsewhere: a type's name, a label.";
-    Branch "branch" "A branch.";
-    Loop "loop" "A loop.";
-    Break "break" "A break.";
-    Continue "continue" "A continue.";
-    Return "return" "A return.";
+    Branch "branch" "A branch statement, counted.";
+    Loop "loop" "A loop statement, counted.";
+    Break "break" "A break statement, counted.";
+    Continue "continue" "A continue statement, counted.";
+    Return "return" "A return statement, counted.";
     Comment "comment" "A comment.";
     Doc "doc" "A documentation string that is no comment.";
     Lint "lint" "A broken rule; `(#set! value \"rule-name\")` names it.";
@@ -195,7 +195,7 @@ impl QueryFeatures {
 
 /// A kind of fact that queries can extract from the syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Syntax {
+pub enum FactKind {
     /// Values of one of these fields.
     Fields(&'static [Field]),
     /// Numbers of control flow statements of this kind.
@@ -219,22 +219,22 @@ pub enum CountKind {
 
 impl QueryFeatures {
     /// Whether the query can extract facts of this kind.
-    pub(crate) fn supports(&self, syntax: Syntax) -> bool {
+    pub(crate) fn supports(&self, kind: FactKind) -> bool {
         let any = |roles: &[Role]| roles.iter().any(|role| self.has_role(*role));
-        match syntax {
-            Syntax::Fields(fields) => {
+        match kind {
+            FactKind::Fields(fields) => {
                 let has = |field: &&Field| !self.excludes(field.name());
                 fields.iter().filter(has).any(|field| any(roles_of(*field)))
             }
-            Syntax::Counts(CountKind::Branches) => any(&[Role::Branch]),
-            Syntax::Counts(CountKind::Loops) => any(&[Role::Loop]),
-            Syntax::Counts(CountKind::Breaks) => any(&[Role::Break]),
-            Syntax::Counts(CountKind::Continues) => any(&[Role::Continue]),
-            Syntax::Flag(flag) if self.excludes(flag.as_str()) => false,
-            Syntax::Flag(Flag::Async) => any(&[Role::Async]),
-            Syntax::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
-            Syntax::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),
-            Syntax::Flag(Flag::Lint) => any(&[Role::Lint]),
+            FactKind::Counts(CountKind::Branches) => any(&[Role::Branch]),
+            FactKind::Counts(CountKind::Loops) => any(&[Role::Loop]),
+            FactKind::Counts(CountKind::Breaks) => any(&[Role::Break]),
+            FactKind::Counts(CountKind::Continues) => any(&[Role::Continue]),
+            FactKind::Flag(flag) if self.excludes(flag.as_str()) => false,
+            FactKind::Flag(Flag::Async) => any(&[Role::Async]),
+            FactKind::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
+            FactKind::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),
+            FactKind::Flag(Flag::Lint) => any(&[Role::Lint]),
         }
     }
 }

@@ -46,6 +46,8 @@ pub(super) fn name(raw: &str) -> Option<String> {
 
 /// Separators between the parts of a dotted name.
 const SEPARATORS: &[&str] = &["?.", "!.", "::", "->", ".", "\\", ":"];
+/// What may follow a separator in C++.
+const TEMPLATE: &str = "template ";
 
 /// A chain of names, joined with `.` and without the contents of brackets: `self.a[0].b(c)->d` becomes `self.a.b.d`.
 /// `None` if it is not a chain, such as a call of a lambda.
@@ -72,13 +74,34 @@ pub(super) fn last_name_start(raw: &str) -> Option<usize> {
     parts(raw)?.last().map(|(start, _)| *start)
 }
 
+/// Keywords before a chain: `new a.B`, `&mut self.x`.
+const LEADING_WORDS: &[&str] = &["new", "mut", "ref", "await", "co_await", "try", "try?", "try!", "typename"];
+
+/// Where a chain starts behind keywords. A keyword without a chain behind it is a name.
+fn chain_start(raw: &str) -> usize {
+    let mut chain = raw;
+    loop {
+        let bare = chain.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '&' | '*'));
+        let Some((word, rest)) = bare.split_once(char::is_whitespace) else { break };
+        let rest = rest.trim_start();
+        if !LEADING_WORDS.contains(&word) || rest.is_empty() || SEPARATORS.iter().any(|s| rest.starts_with(s))
+        {
+            break;
+        }
+        chain = rest;
+    }
+    raw.len() - chain.len()
+}
+
 /// The names of a chain with the bytes where they start.
 fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
     let mut parts: Vec<(usize, String)> = Vec::new();
     // The closing characters of the open brackets, the innermost last.
     let mut open: Vec<char> = Vec::new();
     let mut new_part = true;
-    let mut at = 0;
+    // Whether the last name has ended, so that only a separator can continue the chain.
+    let mut ended = false;
+    let mut at = chain_start(raw);
     // Bytes searched in vain for the ends of strings; a regular expression can contain many quotes.
     let mut unended = 0;
     while let Some(c) = raw[at..].chars().next() {
@@ -89,6 +112,8 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
         {
             new_part = true;
             at += separator.len();
+            // C++: `a.template b<T>`.
+            at += if raw[at..].starts_with(TEMPLATE) { TEMPLATE.len() } else { 0 };
             continue;
         }
         at += c.len_utf8();
@@ -99,7 +124,10 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
             '{' => open.push('}'),
             // Elsewhere `<` is a comparison.
             '<' if in_types => open.push('>'),
-            _ if open.last() == Some(&c) => _ = open.pop(),
+            _ if open.last() == Some(&c) => {
+                open.pop();
+                ended = true;
+            }
             // A string in brackets may contain brackets. Among types, a quote begins a lifetime.
             '"' | '`' | '\'' if !in_types && unended <= UNENDED_TIMES_MAX * raw.len() => {
                 match string_end(&raw[at..], c) {
@@ -107,12 +135,18 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
                     Err(looked) => unended += looked,
                 }
             }
-            _ if !open.is_empty() || c.is_whitespace() || matches!(c, '!' | '?' | '$' | '@' | '&' | '*') => {}
+            _ if !open.is_empty() => {}
+            c if c.is_whitespace() || matches!(c, '&' | '*') => ended = true,
+            '!' | '?' | '$' | '@' => {}
+            '#' if (ended && !new_part) || raw[at..].starts_with(char::is_whitespace) => {
+                at += raw[at..].find('\n').unwrap_or(raw.len() - at);
+            }
             c if c.is_alphanumeric() || matches!(c, '_' | '#' | '~' | '\'') => match parts.last_mut() {
+                Some(_) if !new_part && ended => return None,
                 Some((_, name)) if !new_part => name.push(c),
                 _ => {
                     parts.push((at - c.len_utf8(), c.to_string()));
-                    new_part = false;
+                    (new_part, ended) = (false, false);
                 }
             },
             _ => return None,
@@ -163,14 +197,26 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
     // Brackets of a pattern group targets; those of an index follow a name and belong to it.
     // Whether the last character, apart from whitespace, can end a name.
     let mut ends_name = false;
+    // The end of a string in an index, which may contain brackets; and the bytes searched in vain for such ends.
+    let (mut string_to, mut unended) = (0, 0);
     for (at, c) in raw.char_indices().chain([(raw.len(), ',')]) {
+        if at < string_to {
+            continue;
+        }
         let follows_name = ends_name;
         if !c.is_whitespace() {
             ends_name = c.is_alphanumeric() || matches!(c, '_' | ']' | ')');
         }
         match c {
-            '[' | '(' if follows_name && c == '[' => depth += 1,
+            '[' if follows_name || depth > 0 => depth += 1,
             ']' if depth > 0 => depth -= 1,
+            '"' | '`' | '\'' if depth > 0 && unended <= UNENDED_TIMES_MAX * raw.len() => {
+                let after_quote = at + c.len_utf8();
+                match string_end(&raw[after_quote..], c) {
+                    Ok(length) => string_to = after_quote + length,
+                    Err(looked) => unended += looked,
+                }
+            }
             _ if depth > 0 => {}
             // The name of a constructor is not a target.
             '(' | '{' if raw[..at].ends_with(is_name_char) => from = at + c.len_utf8(),
@@ -179,9 +225,6 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
                 from = at + c.len_utf8();
             }
             _ => {}
-        }
-        if at == raw.len() {
-            break;
         }
     }
     if depth > 0 {
@@ -200,7 +243,7 @@ fn target(raw: &str) -> Option<Target> {
     // `x: T` binds `x`; `a::b` is a path.
     let outside = raw.find('[').unwrap_or(raw.len());
     let raw = match raw[..outside].find(':') {
-        Some(at) if !raw[at..].starts_with("::") && !raw[..at].ends_with(':') => &raw[..at],
+        Some(at) if !raw[at..].starts_with("::") => &raw[..at],
         _ => raw,
     };
     let words = raw.split_whitespace().filter(|word| !PATTERN_WORDS.contains(word));
@@ -242,9 +285,10 @@ const LITERALS: &[&str] = &[
 
 /// Whether a value is only a chain of names, so that its target is an alias.
 pub(super) fn is_plain_chain(raw: &str) -> bool {
+    let bare = raw.trim_start_matches(['$', '@', '&', '*']);
     !LITERALS.contains(&raw)
-        && raw.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '@' | '&' | '*'))
-        && !raw.contains(['(', '[', '{', '"', '\'', ' ', '\n', '<', '+', '?', ','])
+        && bare.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && !bare.contains(['(', '[', '{', '"', '\'', ' ', '\n', '<', '+', '?', ',', '@', '&', '*'])
 }
 
 /// Extensions of files that are imported by name, without quotes.
@@ -317,9 +361,6 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
             }
             _ => {}
         }
-        if at >= raw.len() {
-            break;
-        }
     }
 }
 
@@ -386,6 +427,26 @@ mod tests {
             ("xs.filter { $0 > 3 }.map", Some("xs.filter.map")),
             ("parse::<Vec<u8>>", Some("parse")),
             ("foldl'", Some("foldl'")),
+            ("new Foo().bar", Some("Foo.bar")),
+            ("await new Foo<T>()\n    .bar", Some("Foo.bar")),
+            ("&mut self.x", Some("self.x")),
+            ("try? load().rows", Some("load.rows")),
+            ("node.template get<T>", Some("node.get")),
+            ("a\n    . b", Some("a.b")),
+            ("new", Some("new")),
+            ("new ", Some("new")),
+            ("newest.mutable", Some("newest.mutable")),
+            ("obj.*member", Some("obj.member")),
+            ("rows&.first", Some("rows.first")),
+            ("not x", None),
+            ("a * b", None),
+            ("a*b", None),
+            ("a&b", None),
+            ("f(x) y", None),
+            ("a.b()\n    # It's said.\n    .c", Some("a.b.c")),
+            ("a.\n  # said\n  b", Some("a.b")),
+            ("this.#secret", Some("this.#secret")),
+            ("new (make())(x)", None),
             ("(|x| x)", None),
             ("\"a\".join", None),
             ("1", None),
@@ -405,8 +466,30 @@ mod tests {
         assert_eq!(target_list("let mut total: u64"), ["total"]);
         assert_eq!(target_list("*source"), ["source"]);
         assert_eq!(target_list("h[:k]"), ["part h[]"]);
+        assert_eq!(target_list("a[[0, 1], x]"), ["part a[]"]);
+        assert_eq!(target_list("df.loc[[i], col], rest"), ["part df.loc[]", "rest"]);
+        assert_eq!(target_list("a[b[0]], c[f[1][2]]"), ["part a[]", "part c[]"]);
+        assert_eq!(target_list("a[\"[\"], b['x]'], c"), ["part a[]", "part b[]", "c"]);
+        assert_eq!(target_list("[a, [b, c]]"), ["a", "b", "c"]);
         assert_eq!(target_list("_"), Vec::<String>::new());
         assert_eq!(target_list("$this->name"), ["part this.name"]);
+    }
+
+    #[test]
+    fn names_start_after_leading_keywords() {
+        assert_eq!(last_name_start("&mut self.x"), Some(10));
+        assert_eq!(last_name_start("new Foo"), Some(4));
+        assert_eq!(last_name_start("a.template b"), Some(11));
+    }
+
+    #[test]
+    fn only_chains_of_names_are_plain() {
+        for raw in ["a", "a.b", "self.a", "$this->db", "@rows", "@@all", "&a.b", "**a", "a::B"] {
+            assert!(is_plain_chain(raw), "{raw}");
+        }
+        for raw in ["a*b", "a&b", "a&&b", "a**b", "&a*b", "a@b", "a&.b", "*", "a b", "f()", "None", "1"] {
+            assert!(!is_plain_chain(raw), "{raw}");
+        }
     }
 
     #[test]

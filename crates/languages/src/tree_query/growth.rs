@@ -169,12 +169,24 @@ fn write_matching_key(slots: &[Slot], kinds: &mut Vec<u16>, key: &mut String) {
         let (is_captured, first_suffices) = (slot.is_captured, slot.first_suffices);
         write!(key, "({},{},{is_captured},{first_suffices}", slot.optional, slot.many).unwrap();
         for node in &slot.nodes {
-            let kind = if let Kind::Is(kind) = node.kind { kind } else { 0 };
-            let number = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
-                kinds.push(kind);
-                kinds.len() - 1
-            });
-            write!(key, "[{number},{},{},{}", node.captures.len(), node.anchored, node.last).unwrap();
+            let mut number = |kind: u16| {
+                kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+                    kinds.push(kind);
+                    kinds.len() - 1
+                })
+            };
+            match &node.kind {
+                Kind::Any => key.push_str("[any"),
+                Kind::Named => key.push_str("[named"),
+                Kind::Is(kind) => write!(key, "[is {}", number(*kind)).unwrap(),
+                Kind::Of(kinds) => {
+                    let numbers: Vec<usize> = kinds.iter().map(|kind| number(*kind)).collect();
+                    write!(key, "[of {numbers:?}").unwrap();
+                }
+            }
+            let (field, without) = (node.field, &node.without);
+            let (captures, anchored, last) = (node.captures.len(), node.anchored, node.last);
+            write!(key, ",{field},{without:?},{captures},{anchored},{last}").unwrap();
             write_matching_key(&node.children, kinds, key);
             key.push(']');
         }

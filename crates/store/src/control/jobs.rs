@@ -35,7 +35,8 @@ pub enum Heartbeat {
     Held,
     /// The lease was extended, but the job was asked to stop.
     CancelRequested,
-    /// The job belongs to another worker, or has ended: the caller must stop and can write nothing more.
+    /// Another worker has the job, it has ended, or its lease expired and another job of its lane runs: the caller must stop and
+    /// can write nothing more.
     LeaseLost,
 }
 
@@ -125,6 +126,7 @@ pub async fn heartbeat(
     lease_ms: u64,
     progress: &Value,
 ) -> Result<Heartbeat, Fault> {
+    // The subquery names both live states because the partial indexes require it, as in `try_claim`.
     let query = sql("UPDATE pairofcleats.jobs SET \
            heartbeat_at = clock_timestamp(), \
            progress = $4::text::jsonb, \
@@ -173,8 +175,8 @@ pub async fn finish(
     Ok(control.tx.execute(query).await? == 1)
 }
 
-/// Gives an unfinished job back to the queue, with a `note` on what it waits for; the next claim continues it. This
-/// claim does not count as an attempt. Returns false if the claim is no longer valid.
+/// Gives an unfinished job back to the queue, with a `note` on what it waits for; the next claim continues it, and this claim does
+/// not count as an attempt. A job that was asked to stop becomes `cancelled` instead. Returns false if the claim is no longer valid.
 ///
 /// # Errors
 /// Storage faults.
@@ -241,8 +243,8 @@ pub async fn list(
     rows.iter().map(decode).collect()
 }
 
-/// The number of jobs of a project that are queued, or running with a valid lease.
-pub(crate) async fn live(control: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
+/// The number of jobs of a project that are queued, or running with a valid lease; a job whose lease expired does not count.
+pub(crate) async fn unfinished(control: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
     let query = sql("SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1 \
          AND (state = 'queued' OR (state = 'running' AND lease_until >= clock_timestamp()))");
     control.tx.scalar(query.bind(project_id.as_str())).await

@@ -1,4 +1,4 @@
-//! `pairofcleats.project_modules`: the optional modules of each project, whose tables its schema has besides those of search.
+//! `pairofcleats.project_modules`: which optional modules, such as triage, a project has. Each adds tables to the project's schema.
 
 use crate::postgres::sql;
 use crate::transaction::ControlTx;

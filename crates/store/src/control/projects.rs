@@ -107,7 +107,7 @@ pub async fn state(control: &mut ControlTx, id: &ProjectId) -> Result<Option<Str
     row.map(|row| row.try_get("state")).transpose()
 }
 
-/// Marks a workspace as being deleted, which hides it from all lookups.
+/// Marks a workspace as being deleted, which hides it from [`find`] and the lists; [`state`] and [`role`] still find it.
 pub(crate) async fn mark_deleting(control: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
     let query = sql("UPDATE pairofcleats.projects \
          SET state = 'deleting', updated_at = now() \

@@ -7,7 +7,7 @@ use rusqlite::{Row, params};
 use super::reader::Reader;
 use super::writer::{Writer, json};
 use crate::postgres::OrFault;
-use crate::{DefinitionRow, ChunkSelection};
+use crate::{ChunkSelection, DefinitionRow};
 use contract::Fault;
 
 const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \

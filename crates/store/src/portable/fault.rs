@@ -29,14 +29,19 @@ pub(super) fn fault(error: rusqlite::Error) -> Fault {
             | Sqlite::CannotOpen
             | Sqlite::DatabaseBusy
             | Sqlite::DatabaseLocked,
-        ) => Fault::new(ErrorCode::StorageUnavailable, "The portable file cannot be read or written.")
-            .with_hint("Check its folder, its permissions and the disk."),
+        ) => inaccessible(),
         Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase | Sqlite::TooBig | Sqlite::SchemaChanged) => {
             unusable("its pages are damaged")
         }
         _ => unusable("its content is malformed"),
     };
     fault.with_source(error)
+}
+
+/// The fault for a file that the system does not let this process use.
+pub(super) fn inaccessible() -> Fault {
+    Fault::new(ErrorCode::StorageUnavailable, "The portable file cannot be read or written.")
+        .with_hint("Check its folder, its permissions and the disk.")
 }
 
 /// The fault for an unusable portable index; `why` completes the sentence of its message.

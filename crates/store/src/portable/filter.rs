@@ -10,7 +10,7 @@ use rusqlite::params;
 use super::reader::Reader;
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{Filter, LexicalSource, Test, ChunkSelection};
+use crate::{ChunkSelection, Filter, LexicalSource, Test};
 use contract::{ErrorCode, Fault};
 
 pub(super) type ChunkIds = HashSet<i64>;
@@ -228,7 +228,7 @@ fn reads_texts(filter: &Filter) -> bool {
     }
 }
 
-/// Compiles a regular expression written for Postgres. Only its escapes for word boundaries differ here.
+/// Compiles a regular expression written for Postgres, where word boundaries have other escapes and a dot also matches a line break.
 fn compile_regex(pattern: &str) -> Result<Regex, Fault> {
     let mut translated = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();
@@ -244,7 +244,6 @@ fn compile_regex(pattern: &str) -> Result<Regex, Fault> {
             }
         }
     }
-    // In Postgres a dot also matches a line break.
     let built =
         regex::RegexBuilder::new(&translated).dot_matches_new_line(true).size_limit(REGEX_BYTES_MAX).build();
     built.map_err(|error| {

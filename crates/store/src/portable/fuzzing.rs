@@ -10,8 +10,8 @@ use super::reader::{LexicalBackend, Reader};
 use super::rows::{ChunkOut, CommentOut, FileOut, Page, RewrittenRows};
 use super::writer::Writer;
 use crate::{
-    DefinitionRow, FileFacts, Filter, LexicalQuery, LexicalSource, ModelFacts, RepositoryRow,
-    RepositoryState, Test, Versions, ChunkSelection,
+    ChunkSelection, DefinitionRow, FileFacts, Filter, LexicalQuery, LexicalSource, ModelFacts, RepositoryRow,
+    RepositoryState, Test, Versions,
 };
 use contract::Fault;
 
@@ -156,7 +156,11 @@ fn run_all_reads(reader: &Reader) {
         reader.overview(&[5, 6]),
         reader.comments(&IDS),
     ));
-    drop((reader.names_of_chunks(&IDS), reader.chunks_with_facts(&[(11, 1), (-1, 0)], 10), reader.of_files(&IDS)));
+    drop((
+        reader.names_of_chunks(&IDS),
+        reader.chunks_with_facts(&[(11, 1), (-1, 0)], 10),
+        reader.of_files(&IDS),
+    ));
     drop((
         reader.chunks_with(&[11, 12], true),
         reader.definitions(&IDS),

@@ -7,7 +7,7 @@ use rusqlite::params;
 use super::reader::{LexicalBackend, Reader};
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{LexicalHit, LexicalQuery, LexicalSource, ChunkSelection};
+use crate::{ChunkSelection, LexicalHit, LexicalQuery, LexicalSource};
 use contract::Fault;
 
 /// Most hits of FTS5 that are tested against a filter; queries seldom match more.

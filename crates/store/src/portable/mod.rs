@@ -21,7 +21,6 @@ mod names;
 mod reader;
 mod vectors;
 
-
 pub use open::{Limits, Meta, is_portable};
 pub use reader::{LexicalBackend, Reader};
 pub use rows::{RewrittenRows, VectorOut};

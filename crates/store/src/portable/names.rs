@@ -88,7 +88,11 @@ impl Reader {
         self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
     }
 
-    pub(crate) fn chunks_with_facts(&self, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<ChunkWithFact>, Fault> {
+    pub(crate) fn chunks_with_facts(
+        &self,
+        wanted: &[(i64, i64)],
+        limit: i64,
+    ) -> Result<Vec<ChunkWithFact>, Fault> {
         let text = "SELECT c.id, c.name, f.path, c.detail \
              FROM chunk_facts k JOIN chunks c ON c.id = k.chunk_id \
              JOIN files f ON f.id = c.file_id \

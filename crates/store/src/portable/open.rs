@@ -10,7 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use tokio_util::sync::CancellationToken;
 
-use super::fault::unusable;
+use super::fault::{inaccessible, unusable};
 use super::schema::{self, APPLICATION_ID, FORMAT};
 use crate::postgres::OrFault;
 use crate::workspace::ModelFacts;
@@ -151,14 +151,14 @@ fn check_header(path: &Path, limits: Limits) -> Result<u64, Fault> {
         std::io::ErrorKind::NotFound => Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
             .with_hint("Make one with `build_sqlite_index`.")
             .with_source(error),
-        _ => unusable(&format!("it cannot be read: {error}")),
+        _ => inaccessible().with_source(error),
     })?;
     if !metadata.is_file() {
         return Err(unusable("it is not a file"));
     }
     if metadata.len() > limits.file_bytes_max {
-        return Err(unusable(&format!("it has {} bytes, more than portable.file_bytes_max", metadata.len()))
-            .with_hint("Raise the setting if you trust the file."));
+        return Err(unusable(&format!("it has {} bytes, more than allowed", metadata.len()))
+            .with_hint("Raise portable.file_bytes_max if you trust the file."));
     }
     let header = header(path)?;
     if !header.starts_with(MAGIC) || number_at(&header, APPLICATION_ID_OFFSET) != APPLICATION_ID {

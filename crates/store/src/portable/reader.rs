@@ -11,8 +11,8 @@ use super::writer::json;
 use crate::postgres::OrFault;
 use crate::workspace::ModelFacts;
 use crate::{
-    Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion, Filter, IndexOverview, IndexState,
-    LanguageCount, RepositoryRow, RepositoryState, Versions, ChunkSelection,
+    Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, Completion, Filter, IndexOverview,
+    IndexState, LanguageCount, RepositoryRow, RepositoryState, Versions,
 };
 use contract::Fault;
 

@@ -8,7 +8,7 @@ use super::reader::Reader;
 use super::rows::VectorOut;
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{VectorHit, ChunkSelection};
+use crate::{ChunkSelection, VectorHit};
 use contract::Fault;
 
 /// Largest deviation from 1 of the length of a unit vector after rounding to half precision.

@@ -119,7 +119,8 @@ impl Writer {
                     .execute(params![comment.chunk_id, comment.content])
                     .or_fault()?;
             }
-            comments.extend(comment.term_weights.iter().map(|(term, weight)| (*term, comment.chunk_id, *weight)));
+            comments
+                .extend(comment.term_weights.iter().map(|(term, weight)| (*term, comment.chunk_id, *weight)));
         }
         self.put_postings("INSERT INTO postings (term, chunk_id, weight) VALUES (?1, ?2, ?3)", postings)?;
         self.put_postings(

@@ -252,7 +252,11 @@ pub enum ChunkSelection {
 }
 
 /// Evaluates a filter: lists its matches if there are at most `rows_max`.
-pub async fn select_chunks(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<ChunkSelection, Fault> {
+pub async fn select_chunks(
+    tx: &mut ProjectTx,
+    filter: &Filter,
+    rows_max: usize,
+) -> Result<ChunkSelection, Fault> {
     if filter.is_empty() {
         return Ok(ChunkSelection::All);
     }
@@ -334,7 +338,11 @@ async fn estimated_matches(tx: &mut ProjectTx, filter: &Filter) -> Result<usize,
 }
 
 /// The first chunks of a scope, ordered by repository, path and line, and their total number.
-pub async fn listed(tx: &mut ProjectTx, selection: &ChunkSelection, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
+pub async fn listed(
+    tx: &mut ProjectTx,
+    selection: &ChunkSelection,
+    limit: i64,
+) -> Result<(Vec<i64>, i64), Fault> {
     let these;
     let filter = match selection {
         ChunkSelection::All => &Filter::EVERYTHING,

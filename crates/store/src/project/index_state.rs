@@ -149,7 +149,10 @@ pub async fn publish(tx: &mut ProjectTx, fence: Fence) -> Result<IndexState, Fau
 }
 
 /// Invalidates every fence token issued so far.
-pub(crate) async fn invalidate_fence_tokens(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+pub(crate) async fn invalidate_fence_tokens(
+    control: &mut ControlTx,
+    schema: &SchemaName,
+) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET fence = nextval('pairofcleats.fences') WHERE id = 1",
         schema.table("index_state")

@@ -227,7 +227,11 @@ pub struct ChunkWithFact {
 
 /// For each pair of a fact and a repository, the chunks of the repository that have the fact; sorted by fact and path, at most
 /// `limit` for each pair.
-pub async fn chunks_with_facts(tx: &mut ProjectTx, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<ChunkWithFact>, Fault> {
+pub async fn chunks_with_facts(
+    tx: &mut ProjectTx,
+    wanted: &[(i64, i64)],
+    limit: i64,
+) -> Result<Vec<ChunkWithFact>, Fault> {
     let text = format!(
         "SELECT w.id, w.repository_id, c.id AS chunk_id, c.name, f.path, c.detail \
          FROM unnest($1::int8[], $2::int8[]) AS w (id, repository_id) \

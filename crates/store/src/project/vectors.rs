@@ -4,7 +4,7 @@ use crate::postgres::Row;
 use pgvector::HalfVector;
 
 use super::condition::Condition;
-use super::filter::{Filter, ChunkSelection, chunks_with_facts};
+use super::filter::{ChunkSelection, Filter, chunks_with_facts};
 use super::index_state::{self, Fence};
 use super::sizes::{self, RowUsage};
 use crate::postgres::sql;

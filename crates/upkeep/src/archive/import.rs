@@ -60,19 +60,20 @@ pub struct ImportSettings {
 
 pub(super) type Archive = ZipArchive<File>;
 
-/// Creates the project `id`, by default with the id of the exported project, from the archive `file`. `directories`
-/// maps repository roots of the exporting machine to directories of this one. A failed import leaves nothing behind.
+/// Creates the project `id`, by default with the id of the exported project, from the archive `file`.
+/// `directories_for` is called with that id before anything is written; it maps names of exported repositories to
+/// directories of this machine that the project may read. A failed import leaves nothing behind.
 ///
 /// # Errors
 /// `NOT_FOUND` if the file does not exist; `DOWNLOAD_VERIFY_FAILED` if the archive is damaged; `ARCHIVE_UNSAFE` and
 /// `ARCHIVE_TOO_LARGE` if no export can have written it; `ILLEGAL_STATE` if the project exists or another version of
-/// the program wrote the archive; `STORAGE_UNAVAILABLE` if the rows do not fit on the disk; `CANCELLED`; storage
-/// faults.
+/// the program wrote the archive; `STORAGE_UNAVAILABLE` if the rows do not fit on the disk; `CANCELLED`; the faults of
+/// `directories_for`; storage faults.
 pub async fn import_project(
     store: &Store,
     file: &Path,
     id: Option<ProjectId>,
-    directories: &BTreeMap<String, String>,
+    directories_for: impl FnOnce(&ProjectId) -> Result<BTreeMap<String, String>, Fault>,
     settings: ImportSettings,
     cancel: &CancellationToken,
     on_table: &(dyn Fn(&str) + Sync),
@@ -86,6 +87,7 @@ pub async fn import_project(
         Some(id) => id,
         None => ProjectId::parse(&manifest.project_id).map_err(|error| damaged(error.constraint))?,
     };
+    let directories = directories_for(&id)?;
     let mut import = Import::begin(store, &id, &manifest.model.facts()?, manifest.modules()?).await?;
     let mut rows = 0;
     for (table, name) in manifest.tables.iter().zip(table_names(&manifest.modules()?)) {
@@ -111,7 +113,7 @@ pub async fn import_project(
         failpoints::reach("import.table_taken");
         rows += received;
     }
-    let (project, repositories_without_folder) = import.publish(directories).await?;
+    let (project, repositories_without_folder) = import.publish(&directories).await?;
     failpoints::reach("import.settled");
     // The import succeeds without these indexes: searches work, and the next index run builds them.
     let memory = settings.maintenance_work_mem_mb;

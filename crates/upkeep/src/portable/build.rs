@@ -11,7 +11,7 @@ use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::disk_space::DiskSpace;
 use platform::task::blocking;
-use store::portable::{Limits, Meta, RewrittenRows, RowCounts, FileStamp, Writer, is_portable};
+use store::portable::{FileStamp, Limits, Meta, RewrittenRows, RowCounts, Writer, is_portable};
 use store::{
     self, Access, IndexState, Project, ProjectTx, RepositoryRow, Store, index_state, pages, repositories,
 };
@@ -452,7 +452,8 @@ mod tests {
     #[test]
     fn batches_contain_all_files_within_the_limit() {
         let stamp = |file_id, chunks| FileStamp { file_id, first_chunk: 1, chunks };
-        let sizes = |stamps: Vec<FileStamp>| -> Vec<usize> { batches(stamps, 10).iter().map(Vec::len).collect() };
+        let sizes =
+            |stamps: Vec<FileStamp>| -> Vec<usize> { batches(stamps, 10).iter().map(Vec::len).collect() };
         assert_eq!(
             sizes(vec![stamp(1, 4), stamp(2, 6), stamp(3, 1), stamp(4, 50), stamp(5, 0)]),
             [2, 1, 1, 1]

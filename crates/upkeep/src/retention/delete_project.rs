@@ -44,10 +44,10 @@ pub struct DeletedProject {
 }
 
 /// Deletes a project. After an interruption the project stays hidden, and the next call continues. `force` cancels
-/// running jobs.
+/// unfinished jobs.
 ///
 /// # Errors
-/// `NO_INDEX` if the project does not exist; `ILLEGAL_STATE` if jobs are running, or a cancelled one does not stop in
+/// `NO_INDEX` if the project does not exist; `ILLEGAL_STATE` if it has unfinished jobs, or a cancelled one does not stop in
 /// time; `PERMISSION_DENIED` if its files cannot be removed; storage faults.
 pub async fn delete_project(
     store: &Store,

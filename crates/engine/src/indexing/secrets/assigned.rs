@@ -24,7 +24,7 @@ pub(super) enum Operator {
     Equals { tight: bool },
     /// `:`
     Colon,
-    /// `(`, and `,` after a quoted name.
+    /// `(`; after a quoted name also `,` and `or`.
     Argument,
     /// `>` of an XML element.
     Element,
@@ -105,7 +105,8 @@ pub(super) fn secret<'t>(
     let found = value(&name, operator, at, class);
     if let Some((range, _)) = &found
         && range.len() > RESCANNED_BYTES_MAX
-        && !matches!(name.text.as_bytes()[range.start - 1], b'"' | b'\'' | b'`')
+        // The range excludes spaces at the beginning of a quoted value.
+        && !name.text[..range.start].trim_end().ends_with(['"', '\'', '`'])
     {
         *examined_end = range.end;
     }

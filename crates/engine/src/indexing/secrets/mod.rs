@@ -26,7 +26,7 @@ use values::ValueContext;
 
 /// Version of the rules. Files stored under another version are read again, because they may contain secrets that the
 /// current rules redact.
-pub const REDACTION_VERSION: u32 = 3;
+pub const REDACTION_VERSION: u32 = 4;
 
 /// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]

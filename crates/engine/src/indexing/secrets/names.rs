@@ -90,19 +90,21 @@ fn split_words(name: &str) -> Vec<String> {
             words.push(std::mem::take(&mut word));
         }
         if words.len() == WORDS_MAX {
-            return words;
+            break;
         }
         if c.is_alphanumeric() {
             word.extend(c.to_lowercase());
         }
     }
-    if !word.is_empty() {
+    if !word.is_empty() && words.len() < WORDS_MAX {
         words.push(word);
     }
-    // `password2` becomes `password`; `oauth2` stays.
+    // `password2` becomes `password` and `key2` becomes `key`; other short words keep their digits: `md5`.
+    let rules = &RULES.name_words;
     for word in &mut words {
         let stem = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        if stem.len() < word.len() && stem.len() > 3 {
+        let is_keyword = stem == "key" || rules.password.contains(stem) || rules.secret.contains(stem);
+        if stem.len() < word.len() && (stem.len() > 3 || is_keyword) {
             *word = stem.to_owned();
         }
     }
@@ -121,6 +123,10 @@ mod tests {
             ("spring.datasource.password", Some(SecretClass::Password)),
             ("dbPass", Some(SecretClass::Password)),
             ("password2", Some(SecretClass::Password)),
+            ("pwd1", Some(SecretClass::Password)),
+            ("apiKey2", Some(SecretClass::Token)),
+            ("a_b_c_d_e_f_g_h_i_j_k_l_m_n_o_password2_q", Some(SecretClass::Password)),
+            ("md5", None),
             ("clientSecret", Some(SecretClass::Token)),
             ("STRIPE_KEY", Some(SecretClass::Token)),
             ("x-api-key", Some(SecretClass::Token)),
