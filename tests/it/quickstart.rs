@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{PROGRAM, Repository, app_with_model, http, new_home, project, result};
 
-/// A repository whose files take the real model several seconds to embed.
+/// A repository whose files take the real model a few seconds to embed.
 fn repository() -> Repository {
     repository_of(40)
 }
