@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench facts` uses the beginnings of source files of the build's own dependencies and prints:
 //! - lexical: the time of lexical indexing (walk, chunk, rows) with facts and risk, compared with the time without them,
-//! - whole: the time of a whole run with vectors, with facts, and with facts and git history of 1,000 commits,
+//! - whole: the time of a whole run with vectors: without facts, with facts, and with facts and a git history of 1,000 commits,
 //! - filters: the latency of searches in 100,000 chunks with each kind of filter, compared with a search without one.
 //!
 //! `-- lexical`, `-- whole` or `-- filters` runs one part.
@@ -136,7 +136,7 @@ fn create_history(repository: &Path) {
     for commit in 0..COMMITS {
         let author = format!("Author {} <a@b> {} +0000", commit % 7, 1_700_000_000 + commit * 3_600);
         let mut text = format!("commit refs/heads/main\nauthor {author}\ncommitter {author}\ndata 1\nx\n");
-        // Most commits change how much of a file there is; the last ones write each file completely.
+        // Most commits write a file up to a varying line; the last ones write each file completely.
         for at in 0..5 {
             let which = (commit * 5 + at) % paths.len();
             let path = paths[which].strip_prefix(repository).unwrap().to_str().unwrap();
@@ -165,7 +165,7 @@ fn git(repository: &Path, arguments: &[&str]) {
     assert!(command.status().unwrap().success());
 }
 
-/// Filters of different kinds and selectivity.
+/// Filters of different kinds and selectivity. The first filters nothing: its ratio shows the noise.
 fn filter_cases() -> Vec<(&'static str, Value)> {
     vec![
         ("none again", json!({})),

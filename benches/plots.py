@@ -10,9 +10,9 @@ An entry names its file and either its bars or its lines. Values are taken from 
      "series": {"p50": "scale.json:steps/*/[chunks,p50_ms]", "limit": [[1000, 60], [1000000, 60]]}}
 
 `*` takes every element of a list, or every value of an object under its name: `quality.json:languages/*/ndcg` is a
-group of bars. `[a,b]` at the end takes those paths as a pair. What is no such string is taken as it stands. A file or
-step that is missing stops everything with its name; nothing is left out in silence. The same results give the same
-bytes.
+group of bars. `[a,b]` at the end takes those paths as a pair. Every other value is used as it is. If a file or a step
+of a path is missing, the program names it and stops; it never leaves a value out silently. The same results produce
+the same bytes.
 """
 
 import json
@@ -28,12 +28,12 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
-#: Told apart with any colour vision, in this order.
+#: Distinguishable with any colour vision; used in this order.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444"]
 MARKERS = "osD^vP*"
 STYLE = {
     "svg.hashsalt": "pairofcleats",
-    # Shapes and not letters, so that the plot looks the same where the font is missing.
+    # Draws letters as shapes, so that the plot looks the same where the font is missing.
     "svg.fonttype": "path",
     "font.family": "DejaVu Sans",
     "font.size": 12,
@@ -58,7 +58,7 @@ def read(path):
 
 
 def descend(value, path):
-    """What a path leads to below `value`; KeyError names the step that is not there."""
+    """The value at `path` below `value`; a KeyError names the missing step."""
     if not path:
         return value
     if path.startswith("["):
@@ -75,7 +75,7 @@ def descend(value, path):
 
 
 def resolve(spec, folder):
-    """The specification with every `FILE:PATH` replaced by what it leads to."""
+    """The specification with every `FILE:PATH` replaced by its value."""
     if isinstance(spec, dict):
         return {name: resolve(value, folder) for name, value in spec.items()}
     if isinstance(spec, list):
@@ -85,7 +85,7 @@ def resolve(spec, folder):
 
 
 def short(value, _=None):
-    """A number as a person writes it: 1M, 2.6k, 350, 12.5, 0.872."""
+    """A number in a short form: 1M, 2.6k, 350, 12.5, 0.872."""
     size, letter = next(((size, letter) for size, letter in ((1e6, "M"), (1e3, "k")) if abs(value) >= size), (1, ""))
     value /= size
     return (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}") + letter
@@ -104,7 +104,7 @@ def frame(spec):
 def bars(spec):
     """Grouped bars from {title, unit, groups: {group: {name: value}}}, or one group from {groups: {name: value}}.
 
-    A value of null leaves its place empty. Every bar carries its number.
+    A null value leaves a gap. Every bar is labelled with its value.
     """
     groups = spec["groups"]
     if not any(isinstance(values, dict) for values in groups.values()):

@@ -1,7 +1,7 @@
 //! The application state that all surfaces share.
 //!
-//! Creating an [`App`] opens nothing: the database and the model are opened on first use. So a server is available to clients at
-//! once, a failure is the answer of the call that needed the missing part, and the next call tries again.
+//! Creating an [`App`] opens nothing: the database and the model are opened on first use. So a server accepts clients at once.
+//! If a part cannot be opened, only the call that needs it fails, and the next call tries again.
 
 mod admission;
 mod audit;
@@ -155,7 +155,7 @@ impl App {
         self.record_sources
     }
 
-    /// The record source of that root.
+    /// The record source with this root.
     #[must_use]
     pub fn record_source(&self, root: &str) -> Option<&'static RecordSource> {
         self.record_sources.iter().copied().find(|source| source.root == root)
@@ -174,7 +174,7 @@ impl App {
     /// The configured embedding model for new projects, loaded on first use. For an existing project use [`App::embedder_for`].
     ///
     /// # Errors
-    /// `CAPABILITY_MISSING` if the model or the runtime is not installed or damaged.
+    /// `CAPABILITY_MISSING` if the model or the runtime is missing or damaged.
     pub async fn embedder(&self) -> Result<&Arc<dyn Embedder>, Fault> {
         self.embedder
             .get_or_try_init(|| async {
@@ -244,6 +244,7 @@ impl App {
                 // Leave time to send the last answer.
                 tokio::time::sleep(DRAIN_POLL).await;
             };
+            // Shorter than the drain limit of the connections, so that the streams end before their connections are killed.
             let limit = Duration::from_millis(app.config.server.drain_ms).saturating_sub(DRAIN_POLL * 2);
             // On a timeout the streams end as well.
             let _ = tokio::time::timeout(limit, quiet).await;

@@ -1,15 +1,15 @@
 //! `PairOfCleats`: semantic code search that a team runs on its own machines.
 //!
-//! The package that clients reach. What it stands on are the packages below `crates/`; `ARCHITECTURE.md` has the map, and walks
-//! through a call, an index run and a provisioning.
+//! Clients reach this package; it builds on the packages in `crates/`. `ARCHITECTURE.md` has a map of them and walks through a
+//! call, an index run and a provisioning.
 //!
-//! | module | what it answers |
+//! | module | contents |
 //! |---|---|
-//! | `fuzzing` | of tests: what a fuzzer drives, each as one function over bytes |
-//! | [`surfaces`] | how clients reach us: CLI, MCP, HTTP. Decode, call, encode |
-//! | [`mod@bench`] | how well and how fast: questions with known answers, and the clock |
-//! | [`tools`] | what clients can do: one list, one entry and one file an operation |
-//! | [`app`] | what is built once, and its start and stop |
+//! | `fuzzing` | only for tests: the fuzz targets, each a function over bytes |
+//! | [`surfaces`] | how clients reach the tools: CLI, MCP, HTTP. Decode, call, encode |
+//! | [`mod@bench`] | measurements of quality (questions with known answers) and speed |
+//! | [`tools`] | what clients can do: one list, with one entry and one file per operation |
+//! | [`app`] | the state that all surfaces share; start and stop of the server |
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

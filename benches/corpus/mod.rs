@@ -26,8 +26,8 @@ fn head(text: &str, bytes_max: usize) -> String {
     head
 }
 
-/// Copies the first `bytes_max` bytes of `count` source files of the build's dependencies, evenly selected, below `into`;
-/// their texts.
+/// Copies the first lines, at most `bytes_max` bytes, of up to `count` evenly selected source files of the build's dependencies
+/// below `into`. Returns the copied texts.
 pub(crate) fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String> {
     let registry = directories::BaseDirs::new().unwrap().home_dir().join(".cargo/registry/src");
     let mut found = Vec::new();

@@ -1,11 +1,11 @@
-"""What every peer is given: the files of a folder, their chunks, and the questions asked of them."""
+"""The input of every peer: the files of a folder, their chunks, and the questions about them."""
 
 import json
 import os
 import re
 from pathlib import Path
 
-#: Folders that hold what others wrote or what a build made; hidden folders are left out as well.
+#: Folders of third-party code and build output; hidden folders are left out as well.
 OTHERS = {"node_modules", "__pycache__", "venv", "dist", "build", "target", "_build", "deps"}
 FILE_BYTES_MAX = 1_000_000
 
@@ -47,7 +47,7 @@ def chunks(text, target):
 def questions(folder, count):
     """`count` distinct questions from the files' own words, always the same ones for the same files.
 
-    Every other one is a single name, the rest are four names of one place: what people type into a code search.
+    Every other one is a single name, the rest are four neighbouring names: what people type into a code search.
     """
     texts = [text for _, text in walk(folder)]
     found = {}

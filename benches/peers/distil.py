@@ -1,9 +1,9 @@
 """Distils the shipped model into a table of token vectors: `distil.py OUT FILE.sqlite...`
 
-The teacher's vectors are those that an index holds: FILE is a portable index (`pairofcleats index --sqlite`), so nothing
-is embedded here. The table is fitted so that the normalised sum of a text's token rows is near the text's vector, which
-is more than averaging what the model says of each token alone. OUT becomes a folder that
-`pairofcleats bench quality --vectors static:OUT` reads. Fit on repositories that are not asked about.
+The teacher's vectors come from an index: FILE is a portable index (`pairofcleats index --sqlite`), so nothing is
+embedded here. The table is fitted so that the normalised sum of a text's token rows is near the text's vector, instead
+of averaging the model's vectors of single tokens. OUT becomes a folder that
+`pairofcleats bench quality --vectors static:OUT` reads. Fit on repositories that the benchmark does not query.
 """
 
 import sqlite3
@@ -24,7 +24,7 @@ BATCH = 256
 
 
 def texts(file):
-    """What the model read of each chunk, and its vector."""
+    """The text of each chunk as the model read it, and its vector."""
     rows = sqlite3.connect(f"file:{file}?mode=ro", uri=True).execute(
         "SELECT f.path, c.name, c.signature, c.content, v.embedding FROM chunks c JOIN files f ON f.id = c.file_id"
         " JOIN vectors v ON v.hash = c.content_hash GROUP BY c.content_hash"
@@ -35,12 +35,12 @@ def texts(file):
 
 
 def numbers(vector):
-    """How a file keeps vectors: as 16 or 32 bits."""
+    """The number type of a stored vector: 16 or 32 bits."""
     return np.float16 if len(vector) == 2 * DIMENSIONS else np.float32
 
 
 def start(tokenizer):
-    """The model's own token embeddings, weighted by rank as a guess at how rare a token is."""
+    """The model's own token embeddings, weighted by rank, which estimates how rare a token is."""
     from safetensors.numpy import load_file
 
     table = load_file(weights() / "model.safetensors")["embeddings.word_embeddings.weight"].astype(np.float32)
@@ -49,7 +49,7 @@ def start(tokenizer):
 
 
 def fit(bags, vectors, table):
-    """Rows whose sums point where the teacher's vectors do."""
+    """Fits rows whose sums have the directions of the teacher's vectors."""
     torch.manual_seed(7)
     rows = torch.nn.EmbeddingBag(*table.shape, mode="mean", sparse=True, _weight=table.clone())
     optimizer = torch.optim.SparseAdam(rows.parameters(), lr=0.003)

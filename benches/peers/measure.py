@@ -16,7 +16,7 @@ WARM_UP = 10
 def arguments(about):
     """The options that all peers share; a peer adds its own."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="what is indexed")
+    parser.add_argument("folder", help="folder to index")
     parser.add_argument("--out", help="JSON file to write; standard output without it")
     parser.add_argument("--cache", required=True, help="folder for the models, made once")
     parser.add_argument("--threads", type=int, default=2)
@@ -26,14 +26,14 @@ def arguments(about):
 
 
 def bound(threads):
-    """Bounds every thread pool and keeps off the hubs; before any library that reads these is imported."""
+    """Limits every thread pool and disables hubs. Call it before importing a library that reads these variables."""
     for name in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"]:
         os.environ[name] = str(threads)
     os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="true" if threads > 1 else "false")
 
 
 def latency(questions, ask):
-    """Asks every question once, after the first ten as a warm-up, and gives p50, p95 and p99 in milliseconds."""
+    """Asks every question once, after the first ten as a warm-up; returns p50, p95 and p99 in milliseconds."""
     for question in questions[:WARM_UP]:
         ask(question)
     times = []
@@ -47,13 +47,13 @@ def latency(questions, ask):
 
 
 def peak_megabytes():
-    """Most memory that this process had at once, without its children (resident, MB)."""
+    """Peak resident memory of this process in MB, without its children."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
 
 
 def environment(*packages):
-    """What the figures were made with."""
+    """The machine and the versions that produced the figures."""
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),

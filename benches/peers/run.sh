@@ -2,10 +2,10 @@
 # run.sh FOLDER OUT.json: indexes FOLDER with every peer, one after another, and writes their figures into one file.
 # The programs and models are kept below the user's cache folder, so that only the first run fetches anything.
 #   PEERS      which: any of semble semble-workers fastembed sentence-transformers (default: all)
-#   THREADS    threads of each (default 2)
+#   THREADS    threads per peer (default 2)
 #   QUERIES    JSON list of questions (default: from the files' own words)
 #   DATABASE   URL of a Postgres with pgvector (default: one is started)
-#   PYTHON     which Python makes the environment (default python3)
+#   PYTHON     Python that creates the environment (default python3)
 set -eu
 [ $# -eq 2 ] || { sed -n '2,8s/^# *//p' "$0" >&2; exit 2; }
 folder=$1 out=$2
@@ -15,7 +15,7 @@ python=$cache/venv/bin/python
 threads=${THREADS:-2}
 export PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1
 
-# Made once; made anew when a pin has changed.
+# Created once, and again when a pinned version has changed.
 if ! cmp -s "$here/requirements.txt" "$cache/venv/requirements.txt"; then
     rm -rf "$cache/venv"
     "${PYTHON:-python3}" -m venv "$cache/venv"

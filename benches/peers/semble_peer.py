@@ -1,10 +1,10 @@
 """semble as published, over a local model.
 
-`SembleIndex.from_path` takes the folder of any model2vec model, so nothing of semble is changed. Its own model
-(potion-code-16M-v2, 62,500 tokens by 256 numbers) comes from a hub only. In its place stands a table of the same width
-over the 30,522 tokens of all-MiniLM-L6-v2, distilled in the plainest way (models.py). The work for a chunk is the
-same (tokenise, mean of 256 numbers a token), so the times compare; the answers do not: semble ranks better with its
-own model, and no quality is measured here.
+`SembleIndex.from_path` takes the folder of any model2vec model, so semble itself is unchanged. Its own model
+(potion-code-16M-v2, 62,500 tokens by 256 numbers) is only available from a hub. It is replaced by a table of the same
+width over the 30,522 tokens of all-MiniLM-L6-v2, distilled in the plainest way (models.py). The work for a chunk is the
+same (tokenise, mean of 256 numbers per token), so the times are comparable. The answers are not: semble ranks better
+with its own model, and no quality is measured here.
 """
 
 import os
@@ -69,7 +69,7 @@ def main():
 
 
 def timed(work):
-    """What `work` gives, and its seconds."""
+    """The result of `work`, and its duration in seconds."""
     started = time.perf_counter()
     given = work()
     return given, time.perf_counter() - started

@@ -41,7 +41,8 @@ impl Default for Audit {
 }
 
 impl Audit {
-    /// Queues an entry; false if the queue is full.
+    /// Queues an entry; false if it was lost, for example because the queue is full. Drops it and returns true if entries are
+    /// not written at all.
     #[must_use]
     pub fn record(&self, entry: AuditEntry) -> bool {
         !self.writing.load(Ordering::Acquire) || self.sender.try_send(entry).is_ok()

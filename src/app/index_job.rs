@@ -18,8 +18,8 @@ use engine::jobs::{
     self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Progress, RunControl, RunningJob,
     WRITER_LANE,
 };
-use store::{self, DecidedBy, Project, Store};
-use tenancy::{self, AllowedRoots, RepositoryRoot};
+use store::{self, Project, Store};
+use tenancy::{self, AllowedRoots, Principal, RepositoryRoot};
 use upkeep::portable::{BuildRequest, IndexPart, build_portable, portable_file_name};
 
 /// The job kind that writes a project's index.
@@ -29,7 +29,7 @@ pub static KIND: JobKind = JobKind {
     execute: Some(|app, running| Box::pin(execute(app, running))),
 };
 
-/// In the status of a job that waits for another process.
+/// Shown in the status of a job that waits for another process.
 const DIRECTORY_NOT_FOUND_HERE: &str = "The process that took the job cannot find the repository's directory. The job waits for a process that \
     can; servers that share a database must have repositories under the same paths.";
 
@@ -79,7 +79,7 @@ impl JobTarget {
 
 /// The subject of a job that embeds a whole project. It is distinct from every root, because a root is an absolute path.
 const WHOLE_PROJECT: &str = "";
-/// How many runs a call attaches to that do less than it requested.
+/// Most runs that a call attaches to in a row if they do less than it requested; it then returns the report of the last one.
 const ATTACHED_RUNS_MAX: usize = 3;
 
 /// The job that indexes `root` into `project`.
@@ -114,7 +114,7 @@ pub struct RequestingCall<'a> {
 }
 
 impl<'a> RequestingCall<'a> {
-    /// A requester that needs no slot, such as a command.
+    /// A call that needs no slot, such as a command.
     #[must_use]
     pub fn without_slot(app: &'a Arc<App>, cancel: &'a CancellationToken) -> Self {
         static NONE: LazyLock<CallSlot> = LazyLock::new(CallSlot::default);
@@ -208,32 +208,35 @@ async fn run_until_covered(
     }
 }
 
-/// Requests a run and returns at once; the run continues in this process until that shuts down.
+/// Requests a run for a principal and returns at once; the run continues in this process until that shuts down. It starts when
+/// the principal gets a slot.
 ///
 /// # Errors
-/// Storage faults.
+/// `QUEUE_OVERLOADED` if the principal has too many waiting runs; storage faults.
 pub async fn start_in_background(
     app: &Arc<App>,
+    principal: &Principal,
     project: &Project,
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
     let store = app.store().await?;
     store.require_disk_space().await?;
+    let slot = app.queues.admit_background_run(principal).map_err(|refusal| refusal.to_fault())?;
     let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (task_app, job) = (Arc::clone(app), enqueued.clone());
     app.background.spawn(async move {
         // Runs this job, not the oldest in the queue: there may be no other process that would run it.
-        if let Err(fault) = run_to_completion(&task_app, job).await {
+        if let Err(fault) = run_in_slot(&task_app, job, slot).await {
             tracing::info!("a background index job failed: {fault}");
         }
     });
     Ok(enqueued)
 }
 
-/// With at most this many texts to embed, a call that waits for lexical search waits for the vectors as well …
+/// A call that waits for lexical search also waits for the vectors if at most this many texts have to be embedded.
 const FEW_TEXTS: u64 = 32;
-/// … but no longer than this.
+/// The longest such wait for vectors.
 const FEW_TEXTS_WAIT: Duration = Duration::from_secs(3);
 
 /// The state of a run whose chunks can be searched by terms.
@@ -271,11 +274,11 @@ pub async fn start_and_wait_for_lexical(
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = CancellationToken::new();
     let (task_app, job, stop_job) = (Arc::clone(app), enqueued.clone(), stop.clone());
-    let slot = slot.clone();
+    let run_slot = slot.clone();
     let mut task = app.background.spawn(async move {
         let settings = LeaseSettings::from(&task_app.config.indexing);
-        let execute = |running| execute_in_slot(Arc::clone(&task_app), slot.clone(), running);
-        let park = || slot.park();
+        let execute = |running| execute_in_slot(Arc::clone(&task_app), run_slot.clone(), running);
+        let park = || run_slot.park();
         // Cancelling this call does not cancel a job that another call requested.
         let on_cancel = if job.attached { OnCancel::ReturnToQueue } else { OnCancel::Cancel };
         let control = RunControl {
@@ -308,6 +311,7 @@ pub async fn start_and_wait_for_lexical(
                 on_progress(&now);
                 let few = now.vectors_total.is_some_and(|texts| texts <= FEW_TEXTS);
                 if now.words_ready && !few {
+                    slot.outlive_call();
                     return Ok(continues(&enqueued, now));
                 }
                 if now.words_ready && deadline.is_none() {
@@ -315,6 +319,7 @@ pub async fn start_and_wait_for_lexical(
                 }
             }
             () = wait_until(deadline) => {
+                slot.outlive_call();
                 return Ok(continues(&enqueued, progress.borrow().clone()));
             }
             () = cancel.cancelled() => {
@@ -382,6 +387,21 @@ pub async fn run_to_completion(app: &Arc<App>, enqueued: Enqueued) -> Result<Fin
         .await
 }
 
+/// As [`run_to_completion`], for a run that waits for a slot.
+async fn run_in_slot(app: &Arc<App>, enqueued: Enqueued, slot: CallSlot) -> Result<FinishedJob, Fault> {
+    let settings = LeaseSettings::from(&app.config.indexing);
+    let park = || slot.park();
+    let control = RunControl {
+        cancel: &app.shutdown,
+        on_cancel: OnCancel::ReturnToQueue,
+        shutdown: None,
+        on_wait: Some(&park),
+    };
+    let execute = |running| execute_in_slot(Arc::clone(app), slot.clone(), running);
+    jobs::run_to_completion(app.store().await?, enqueued, &app.worker, settings, control, |_| (), execute)
+        .await
+}
+
 /// Interval of renewing the activity of a claimed job whose call waits for a slot.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -409,7 +429,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let target = JobTarget::from_request(&request, &id, &app)?;
     let progress = running.progress.clone();
     let store = &app.store().await?.with_on_activity(move || progress.touch());
-    let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
+    let project = tenancy::require(store, &id).await?;
     let embedder = match app.embedder_for(project.model()).await {
         Ok(embedder) => Some(embedder),
         Err(fault) if fault.code == ErrorCode::CapabilityMissing => {

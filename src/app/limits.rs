@@ -1,7 +1,7 @@
 //! Rate limits: a principal may make at most its limit of calls in any 60 seconds (429, `RATE_LIMITED`).
 //!
 //! Admitted calls are counted in time slots. The calls of a slot count until all of them are older than 60 seconds, so the limit is
-//! exact, and a caller waits at most one slot longer than necessary.
+//! never exceeded, and a caller waits at most one slot longer than necessary.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -178,8 +178,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the schedule: no window has more calls than the limit, who is refused is let through after the time that it
-        /// was told, and who calls at an even pace below the limit is never refused.
+        /// Whatever the schedule: no window has more calls than the limit, and a refused caller is admitted after the wait that
+        /// it was told.
         #[test]
         fn no_window_has_more_than_the_limit(
             limit in 1_u32..80,

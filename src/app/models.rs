@@ -82,7 +82,7 @@ impl App {
     #[must_use]
     pub fn stub(&self) -> Arc<dyn Embedder> {
         match self.embedder.get() {
-            // Tests replace it by their own.
+            // Tests replace it with their own.
             Some(configured) if configured.model().id == StubEmbedder::ID => Arc::clone(configured),
             _ => Arc::new(StubEmbedder::default()),
         }

@@ -17,13 +17,14 @@ pub(super) struct Checkout<'a> {
     /// `owner/name`.
     pub(super) repository: &'a str,
     pub(super) commit: &'a str,
+    /// The only folder to copy; `None`: all.
     pub(super) root: Option<&'a str>,
 }
 
 /// Copies the checkout below `copies` and returns the copy's folder; none if `corpus` does not contain it.
 ///
-/// `corpus` may contain it as `NAME`, `owner/name`, `owner__name`, `owner+name` or `name`, each as a work tree, as a bare
-/// repository (also in a subfolder `repo`), or as plain files of that commit.
+/// `corpus` may contain it in a folder `NAME` (its name in the benchmark), `owner/name`, `owner__name`, `owner+name` or `name`,
+/// also with the suffix `.git` or in a subfolder `repo`: as a work tree, a bare repository, or plain files of that commit.
 ///
 /// # Errors
 /// File system errors.
@@ -33,7 +34,7 @@ pub(super) fn copy_checkout(
     copies: &Path,
 ) -> Result<Option<PathBuf>, Fault> {
     let into = copies.join(wanted.name);
-    // An index names a repository as its folder.
+    // The folder has the repository's name, because an index names a repository after its folder.
     let (files, stamp) =
         (into.join(wanted.repository.rsplit('/').next().unwrap_or_default()), into.join(STAMP_FILE));
     let state = format!("{} {}", wanted.commit, wanted.root.unwrap_or("."));

@@ -16,7 +16,7 @@ use contract::{ErrorCode, Fault, ProjectId};
 use embedding::Embedder;
 use engine::indexing::RunReport;
 use engine::search::{self, SearchAnswer, SearchDeps, SearchRequest};
-use store::{DecidedBy, Index, Project};
+use store::{Index, Project};
 
 /// Folders of the installation that the experiment links to and only reads.
 const SHARED_FOLDERS: [&str; 3] = ["runtime", "models", "dictionaries"];
@@ -29,8 +29,8 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Opens an experiment below the installation's home. It uses the installation's models and settings, but always an embedded
-    /// database of its own.
+    /// Opens an experiment below the installation's home. It uses the installation's models and settings, but always an
+    /// embedded database of its own.
     ///
     /// # Errors
     /// File system errors.
@@ -113,8 +113,7 @@ impl Experiment {
     /// `NO_INDEX` if it was never indexed; storage faults.
     pub async fn project(&self, id: &str) -> Result<Project, Fault> {
         let id = ProjectId::parse(id)?;
-        let found = tenancy::open(self.app.store().await?, &id, DecidedBy::Argument).await?;
-        found.ok_or_else(tenancy::no_index)
+        tenancy::require(self.app.store().await?, &id).await
     }
 
     /// Searches a project with a variant of the ranking.
@@ -183,7 +182,7 @@ impl Experiment {
         Ok(format!("{kind}-{}-{}", words.join("-"), &hash[..6]))
     }
 
-    /// Closes the connections to the database, which stops once nobody uses it.
+    /// Closes the connections to the database, which stops once no process uses it.
     pub async fn close(&self) {
         if let Some(store) = self.app.opened_store() {
             store.database().close().await;

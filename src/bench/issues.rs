@@ -1,4 +1,4 @@
-//! Long, noisy queries: which files does the fix of an issue change? Acc@k counts issues with all of these files among the first k.
+//! Long, noisy queries: which files does an issue's fix change? Acc@k counts issues with all of these files among the first k.
 
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ pub async fn measure(
         model: experiment.model().await?,
         variants: Vec::new(),
     };
-    let mut asked: Vec<Vec<IssueResult>> = vec![Vec::new(); options.variants.len()];
+    let mut results: Vec<Vec<IssueResult>> = vec![Vec::new(); options.variants.len()];
     for issue in queries::read_issues(&options.questions, &options.only)? {
         let Some((project, chunks)) = index_checkout(experiment, options, &issue).await? else {
             report.missing.push(issue.id);
@@ -87,13 +87,13 @@ pub async fn measure(
         on_progress(&format!("{}: {chunks} chunks", issue.id));
         report.issues += 1;
         report.chunks += chunks;
-        for (variant, asked) in options.variants.iter().zip(&mut asked) {
-            asked.push(run_query(experiment, &project, &issue, variant).await?);
+        for (variant, results) in options.variants.iter().zip(&mut results) {
+            results.push(run_query(experiment, &project, &issue, variant).await?);
         }
     }
-    let measured = options.variants.iter().zip(asked);
+    let measured = options.variants.iter().zip(results);
     report.variants = measured
-        .map(|(variant, asked)| IssuesFigures::from_results(variant, asked, options.details))
+        .map(|(variant, results)| IssuesFigures::from_results(variant, results, options.details))
         .collect();
     Ok(report)
 }
@@ -135,21 +135,21 @@ async fn run_query(
 }
 
 impl IssuesFigures {
-    fn from_results(variant: &Variant, mut asked: Vec<IssueResult>, details: bool) -> Self {
+    fn from_results(variant: &Variant, mut results: Vec<IssueResult>, details: bool) -> Self {
         let acc = |k: usize| {
-            let met = |asked: &IssueResult| {
-                let ranks: Vec<_> = asked.targets.iter().map(|(_, rank)| *rank).collect();
+            let met = |result: &IssueResult| {
+                let ranks: Vec<_> = result.targets.iter().map(|(_, rank)| *rank).collect();
                 f64::from(u8::from(all_within(&ranks, k)))
             };
-            rounded(mean(asked.iter().map(met))) * 100.0
+            rounded(mean(results.iter().map(met))) * 100.0
         };
         let (acc1, acc5, acc10) = (acc(1), acc(5), acc(10));
-        let mut times: Vec<f64> = asked.iter().map(|asked| asked.ms).collect();
+        let mut times: Vec<f64> = results.iter().map(|result| result.ms).collect();
         times.sort_by(f64::total_cmp);
         let p50_ms = times.get(times.len() / 2).copied().unwrap_or(0.0);
         if !details {
-            asked.clear();
+            results.clear();
         }
-        Self { variant: variant.name.clone(), acc1, acc5, acc10, p50_ms, issues: asked }
+        Self { variant: variant.name.clone(), acc1, acc5, acc10, p50_ms, issues: results }
     }
 }

@@ -256,15 +256,15 @@ fn within_budgets(ranks: &[Option<usize>], costs: &[usize]) -> [f64; BUDGETS.len
 
 impl VariantResult {
     fn from_results(variant: &Variant, all: Vec<QueryResult>, details: bool) -> Self {
-        let results: Vec<&QueryResult> = all.iter().filter(|results| !results.absent).collect();
+        let results: Vec<&QueryResult> = all.iter().filter(|result| !result.absent).collect();
         let groups = |key: fn(&QueryResult) -> &String| {
             let mut groups: BTreeMap<String, Vec<&QueryResult>> = BTreeMap::new();
-            results.iter().for_each(|results| groups.entry(key(results).clone()).or_default().push(*results));
+            results.iter().for_each(|result| groups.entry(key(result).clone()).or_default().push(*result));
             groups.into_iter().map(|(name, results)| (name, QueryFigures::from_results(&results))).collect()
         };
         let recall = |name: &'static str| -> BTreeMap<usize, f64> {
             let at = |place: usize| {
-                mean(results.iter().filter_map(|results| Some(results.within.get(name)?[place])))
+                mean(results.iter().filter_map(|result| Some(result.within.get(name)?[place])))
             };
             BUDGETS.into_iter().enumerate().map(|(place, budget)| (budget, rounded(at(place)))).collect()
         };
@@ -273,9 +273,9 @@ impl VariantResult {
             all: QueryFigures::from_results(&results),
             token_recall: ["chunks", "compact"].into_iter().map(|name| (name, recall(name))).collect(),
             confidence: ConfidenceCounts::from_results(&all),
-            categories: groups(|results| &results.category),
-            languages: groups(|results| &results.language),
-            by_repository: groups(|results| &results.repository),
+            categories: groups(|result| &result.category),
+            languages: groups(|result| &result.language),
+            by_repository: groups(|result| &result.repository),
             questions: if details { all } else { Vec::new() },
         }
     }
@@ -285,8 +285,8 @@ impl QueryFigures {
     fn from_results(results: &[&QueryResult]) -> Self {
         Self {
             questions: results.len(),
-            ndcg10: rounded(mean(results.iter().map(|results| results.ndcg10))),
-            ndcg10_files: rounded(mean(results.iter().map(|results| results.ndcg10_files))),
+            ndcg10: rounded(mean(results.iter().map(|result| result.ndcg10))),
+            ndcg10_files: rounded(mean(results.iter().map(|result| result.ndcg10_files))),
             right_first: share_right(results, 1),
             right_among_three: share_right(results, 3),
         }
@@ -296,10 +296,10 @@ impl QueryFigures {
 impl ConfidenceCounts {
     fn from_results(results: &[QueryResult]) -> Self {
         let mut counts = Self::default();
-        for results in results {
-            let Some(confidence) = results.confidence else { continue };
-            let group = match results.unsuppressed {
-                _ if results.absent => &mut counts.absent,
+        for result in results {
+            let Some(confidence) = result.confidence else { continue };
+            let group = match result.unsuppressed {
+                _ if result.absent => &mut counts.absent,
                 Some(rank) if rank <= K => &mut counts.right,
                 _ => &mut counts.wrong,
             };
@@ -311,8 +311,7 @@ impl ConfidenceCounts {
 
 /// The share of queries with a relevant hit among the first `k`.
 fn share_right(results: &[&QueryResult], k: usize) -> f64 {
-    let is_right =
-        |results: &&QueryResult| if results.right.is_some_and(|rank| rank <= k) { 1.0 } else { 0.0 };
+    let is_right = |result: &&QueryResult| if result.right.is_some_and(|rank| rank <= k) { 1.0 } else { 0.0 };
     rounded(mean(results.iter().map(is_right)))
 }
 

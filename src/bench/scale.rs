@@ -91,7 +91,7 @@ pub struct SizeFigures {
     pub program_mb: u64,
 }
 
-/// Adjusts the configuration: every query is embedded, and exact searches, which serve only as the reference, get a long timeout.
+/// Adjusts the configuration: every query is embedded, and exact searches, which are only the reference, get a long timeout.
 pub fn configure(config: &mut Config) {
     config.embedding.query_cache_entries = 0;
     config.database.search_statement_timeout_ms = 120_000;

@@ -1,7 +1,7 @@
 //! Speed and memory of one project: the first index run, an unchanged run, edits of single files, and searches.
 //!
-//! Every phase is profiled (cores, bytes read and written). Vector search and embedding are also compared with the limits of the
-//! hardware, measured in the same run. The results are valid only on an otherwise idle machine.
+//! Every phase is profiled (cores, bytes read and written). Vector search and embedding are also compared with the limits of
+//! the hardware, measured in the same run. The results are valid only on an otherwise idle machine.
 
 mod corpus;
 mod indexing;

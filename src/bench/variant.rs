@@ -72,7 +72,7 @@ impl Variant {
         Ok(Self { name: name.to_owned(), ranking, vectors })
     }
 
-    /// One variant without each signal, and variants with the retrieval scores only.
+    /// A variant without each signal in turn, two with the retrieval scores only, and one without lexical scores.
     ///
     /// # Errors
     /// Only if `DISABLED_SIGNALS` names a field that the ranking no longer has.

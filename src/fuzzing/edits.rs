@@ -3,8 +3,8 @@
 /// Length of an edit's header: three bytes of offset and one byte of length.
 const EDIT_HEADER_BYTES: usize = 4;
 
-/// Applies the edits in `data` to `base`. Each edit is an offset (three bytes, big-endian, modulo the length), a count, and that
-/// many replacement bytes. A count of zero truncates the file at the offset.
+/// Applies the edits in `data` to `base`. Each edit is an offset (three bytes, big-endian, modulo the length), a count, and
+/// that many replacement bytes. A count of zero truncates the file at the offset.
 pub(super) fn apply_edits(base: &[u8], mut data: &[u8]) -> Vec<u8> {
     let mut file = base.to_vec();
     while let [a, b, c, count, rest @ ..] = data {

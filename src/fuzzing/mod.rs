@@ -1,8 +1,8 @@
 //! The fuzz targets: every reader of untrusted input, each as a function over bytes.
 //!
-//! Compiled only for tests and for the fuzzer in `fuzz/`. A target fails by panicking; it also checks cheap properties, such as that
-//! printed output parses again. `cargo test` runs every target on its seeds, on the committed corpus, which contains every input
-//! that ever made a target fail, and on a thousand mutations of both.
+//! Compiled only for tests and for the fuzzer in `fuzz/`. A target fails by panicking; it also checks cheap properties, such as
+//! that printed output parses again. `cargo test` runs every target on its seeds, on the committed corpus, which contains every
+//! input that ever made a target fail, and on a thousand mutations of both.
 
 mod edits;
 mod scratch;

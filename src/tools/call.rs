@@ -100,7 +100,7 @@ impl Toolbox {
         let ended = tokio::spawn(async move {
             let _running = running;
             let long_texts = LongTexts::collect(&arguments);
-            let mut outcome = match wait_in_queue(spec, &task_call, deadline).await {
+            let mut outcome = match wait_in_queue(spec, &arguments, &task_call, deadline).await {
                 QueueOutcome::Admitted(admission) => {
                     task_call.slot = CallSlot::new(admission);
                     let tool = (spec.run)(task_call.clone(), arguments);
@@ -125,12 +125,11 @@ impl Toolbox {
             if let Err(fault) = &mut outcome {
                 fault.escape_invisible();
                 long_texts.shorten(fault);
-                // The message already quotes a long one.
+                // The message already quotes a long path.
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
             record.record_result(&app, spec, outcome.as_ref().err(), &meta);
-            let next =
-                answered.next(&app.config, outcome.as_ref(), &meta, task_call.callers_query().as_deref());
+            let next = answered.next(&app.config, outcome.as_ref(), &meta, &task_call.suggestion());
             let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),
@@ -244,7 +243,13 @@ enum QueueOutcome {
 }
 
 /// Waits for a slot in the queue until the call is cancelled or times out.
-async fn wait_in_queue(spec: &ToolSpec, call: &Call, deadline: CallDeadline) -> QueueOutcome {
+async fn wait_in_queue(
+    spec: &ToolSpec,
+    arguments: &Value,
+    call: &Call,
+    deadline: CallDeadline,
+) -> QueueOutcome {
+    let bulkhead = spec.bulkhead_for(arguments);
     let on_wait = |others: usize| {
         call.progress.report(ProgressUpdate {
             phase: "queued",
@@ -257,7 +262,7 @@ async fn wait_in_queue(spec: &ToolSpec, call: &Call, deadline: CallDeadline) -> 
     tokio::select! {
         biased;
         () = call.cancel.cancelled() => QueueOutcome::Stopped(cancelled_fault()),
-        admitted = call.app.queues.admit_with_notice(spec.bulkhead, &call.caller.principal, on_wait) => match admitted {
+        admitted = call.app.queues.admit_with_notice(bulkhead, &call.caller.principal, on_wait) => match admitted {
             Ok(admission) => QueueOutcome::Admitted(admission),
             Err(refusal) => QueueOutcome::Refused(refusal),
         },
@@ -339,7 +344,7 @@ impl CallRecord {
         self.audit(app, code.as_str(), None);
     }
 
-    /// Records a call that ran.
+    /// Records a call that ran or was stopped in the queue.
     fn record_result(&self, app: &App, spec: &ToolSpec, fault: Option<&Fault>, meta: &Meta) {
         let took = app.clock.instant().duration_since(self.started);
         log_result(spec, took.as_millis(), fault);

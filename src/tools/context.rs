@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, CallSlot, blocking};
+use crate::tools::next::Suggestion;
 use crate::tools::visibility::ToolVisibility;
 use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
 use embedding::ModelName;
@@ -172,7 +173,7 @@ struct AnswerNotes {
     project: Option<(Option<String>, &'static str)>,
     scope: Option<SearchScope>,
     warnings: Vec<Warning>,
-    callers_of: Option<String>,
+    suggestion: Suggestion,
     run_id: Option<String>,
 }
 
@@ -209,14 +210,14 @@ impl Call {
         self.with_notes(|notes| notes.warnings.push(warning));
     }
 
-    /// Sets a query for the callers of the shown definition, which `_meta.next` may propose.
-    pub(super) fn set_callers_query(&self, query: Option<String>) {
-        self.with_notes(|notes| notes.callers_of = query);
+    /// Sets what `_meta.next` may propose.
+    pub(super) fn suggest(&self, suggestion: Suggestion) {
+        self.with_notes(|notes| notes.suggestion = suggestion);
     }
 
-    /// The query from [`Call::set_callers_query`].
-    pub(super) fn callers_query(&self) -> Option<String> {
-        self.with_notes(|notes| notes.callers_of.clone())
+    /// The suggestion from [`Call::suggest`].
+    pub(super) fn suggestion(&self) -> Suggestion {
+        self.with_notes(|notes| notes.suggestion.clone())
     }
 
     /// Sets the `run_id` of the envelope, also if the call fails afterwards.
@@ -343,8 +344,17 @@ impl Call {
     pub async fn project(&self, project_id: Option<&str>) -> Result<Project, Fault> {
         match self.project_if_any(project_id).await? {
             Some(project) => Ok(project),
-            None => Err(tenancy::no_index().with_hint(self.caller.principal.project_hint())),
+            None => Err(self.no_index(project_id).await?),
         }
+    }
+
+    /// The fault of a project whose workspace does not exist.
+    ///
+    /// # Errors
+    /// As [`Call::project_if_any`].
+    pub(super) async fn no_index(&self, project_id: Option<&str>) -> Result<Fault, Fault> {
+        let id = self.target(project_id).await?.id;
+        Ok(tenancy::no_index(&id).with_hint(self.caller.principal.project_hint()))
     }
 
     /// Opens the project of the call, and creates it on first use.

@@ -16,11 +16,20 @@ use languages::terms::squash;
 
 /// The query of a proposed search if nothing is known about the repository.
 const FIRST_QUERY: &str = "where does the program start";
-/// Longer arguments are not copied to the next call; bytes.
+/// Arguments of more bytes are not copied to the next call.
 const ARGUMENT_BYTES_MAX: usize = 1024;
 
 /// Arguments that change the format of an answer, not its content.
 const FORMAT_ARGUMENTS: &[&str] = &["maxTokens", "output", "explain", "context", "top", "limit"];
+
+/// What `show_file` proposes for the next call, beside its result.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Suggestion {
+    /// A query for the callers of the shown definition.
+    pub(super) query: Option<String>,
+    /// First and last of the requested lines that a limit cut: those after the shown ones, else those before.
+    pub(super) unshown_lines: Option<(usize, usize)>,
+}
 
 /// A call that was answered, as far as the proposal depends on it.
 pub(super) struct AnsweredCall {
@@ -28,7 +37,7 @@ pub(super) struct AnsweredCall {
     /// Arguments that are copied to the next call.
     project: Option<String>,
     repository: Option<String>,
-    extension: Option<String>,
+    provider: Option<String>,
     /// All arguments, to detect a proposal that would repeat the call.
     arguments: Map<String, Value>,
     max_tokens: Option<usize>,
@@ -46,21 +55,20 @@ impl AnsweredCall {
             tool: spec.name,
             project: text(&["project_id"]),
             repository: text(&["repoPath", "repo_path", "repo"]),
-            extension: text(&["provider"]),
+            provider: text(&["provider"]),
             arguments: arguments.as_object().cloned().unwrap_or_default(),
             max_tokens: most.and_then(|most| usize::try_from(most).ok()),
             caller: caller.clone(),
         }
     }
 
-    /// The most helpful call that the caller may make and that would not repeat this one. `suggested` is the query that the
-    /// tool itself proposes.
+    /// The most helpful call that the caller may make and that would not repeat this one.
     pub(super) fn next(
         &self,
         config: &Config,
         outcome: Result<&Value, &Fault>,
         meta: &Meta,
-        suggested: Option<&str>,
+        suggested: &Suggestion,
     ) -> Option<Next> {
         let calls = match outcome {
             Ok(result) => self
@@ -159,7 +167,7 @@ impl AnsweredCall {
         })
     }
 
-    fn after(&self, result: &Value, meta: &Meta, suggested: Option<&str>) -> Vec<Next> {
+    fn after(&self, result: &Value, meta: &Meta, suggested: &Suggestion) -> Vec<Next> {
         let at = |pointer: &str| result.pointer(pointer).filter(|value| !value.is_null());
         let number = |pointer: &str| at(pointer).and_then(Value::as_u64).unwrap_or(0);
         let some = |next: Option<Next>| next.into_iter().collect::<Vec<_>>();
@@ -168,12 +176,8 @@ impl AnsweredCall {
             "search" if at("/didYouMean/0").is_some() && !is_filtered_out(meta) => {
                 vec![self.call_here("search", json!({ "query": result["didYouMean"][0] }))]
             }
-            "search" => match at("/hits/0") {
-                // `show_file` knows only the ids of Postgres, not those of a portable file.
-                Some(hit) if result["backend"] != "postgres" => vec![self.show_lines(hit)],
-                Some(hit) => vec![self.call("show_file", json!({ "id": hit["id"] }))],
-                None => self.after_nothing(result, meta),
-            },
+            "search" if at("/hits/0").is_none() => self.after_nothing(result, meta),
+            "search" => some(self.first_hit(result)),
             "search_code" if at("/did_you_mean/0").is_some() && !is_filtered_out(meta) => {
                 let mut arguments = json!({ "query": result["did_you_mean"][0] });
                 if let Some(repository) = &self.repository {
@@ -194,7 +198,10 @@ impl AnsweredCall {
             "index_status" if has_live_job(result) => vec![self.call_here("index_status", json!({}))],
             "index_status" if at("/repositories/0").is_none() => some(self.index()),
             "index_status" => vec![self.call_here("search", json!({ "query": FIRST_QUERY }))],
-            "check_status" if result["healthy"] == false => vec![self.call("config_status", json!({}))],
+            // Without the project, which may be what does not exist.
+            "check_status" if result["healthy"] == false => {
+                vec![Next { tool: "config_status".to_owned(), arguments: Map::new() }]
+            }
             "check_status" => vec![list_workspaces()],
             "workspace_status" => some(self.first_search(result)),
             "triage_ingest" => {
@@ -205,8 +212,9 @@ impl AnsweredCall {
                 vec![self.call("show_file", arguments)]
             }
             "triage_context_pack" => some(self.first_evidence(result)),
-            "build_sqlite_index" | "compact_sqlite_index" => {
-                vec![self.call("search", json!({ "query": FIRST_QUERY, "backend": "sqlite" }))]
+            // The backend `sqlite` searches only files of the default names.
+            "build_sqlite_index" | "compact_sqlite_index" if !self.names_a_file() => {
+                vec![self.call_here("search", json!({ "query": FIRST_QUERY, "backend": "sqlite" }))]
             }
             "report_artifacts" if number("/vectorsOrphaned") > 0 => {
                 vec![self.call("cache_gc", json!({ "dryRun": true })), self.call("index_status", json!({}))]
@@ -217,7 +225,7 @@ impl AnsweredCall {
             "download_extensions" => {
                 let mut next = Next { tool: "verify_extensions".to_owned(), arguments: Map::new() };
                 let provider =
-                    self.extension.as_deref().map(|name| ("provider".to_owned(), Value::from(name)));
+                    self.provider.as_deref().map(|name| ("provider".to_owned(), Value::from(name)));
                 next.arguments.extend(provider);
                 vec![next]
             }
@@ -226,6 +234,28 @@ impl AnsweredCall {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Shows the first hit; after a search for the callers of a definition, the first that is not the definition itself.
+    fn first_hit(&self, result: &Value) -> Option<Next> {
+        let query = self.arguments.get("query").and_then(Value::as_str).unwrap_or_default();
+        let definition = ["calls:", "uses:"].iter().find_map(|field| query.strip_prefix(field));
+        let name = |hit: &Value| hit["name"].as_str().map(str::to_owned).unwrap_or_default();
+        let is_definition = |hit: &Value| {
+            definition.is_some_and(|sought| name(hit).rsplit(['.', ':']).next() == Some(sought))
+        };
+        let hit = result["hits"].as_array()?.iter().find(|hit| !is_definition(hit))?;
+        // `show_file` knows only the ids of Postgres, not those of a portable file.
+        if result["backend"] != "postgres" {
+            return Some(self.show_lines(hit));
+        }
+        // The line tells which of the chunk's definitions was found.
+        Some(self.call("show_file", json!({ "hit": { "id": hit["id"], "line": hit["line"] } })))
+    }
+
+    /// Whether the arguments choose another portable file than that of the project or of a repository.
+    fn names_a_file(&self) -> bool {
+        ["out", "path", "mode", "codeDir", "proseDir"].iter().any(|name| self.arguments.contains_key(*name))
     }
 
     /// Shows the file of a hit by path and lines.
@@ -255,24 +285,19 @@ impl AnsweredCall {
     }
 
     /// The rest of a truncated file, else the callers of what is shown.
-    fn after_file(&self, result: &Value, suggested: Option<&str>) -> Vec<Next> {
+    fn after_file(&self, result: &Value, suggested: &Suggestion) -> Vec<Next> {
         let repo = &result["repo"];
         if result.pointer("/omitted/lines").and_then(Value::as_u64).is_some_and(|lines| lines > 0) {
-            let line = |field: &str| result[field].as_u64().unwrap_or(0);
-            let mut arguments = json!({ "file": result["path"], "repoPath": repo });
-            // The end of the file was shown, so the missing lines are before it.
-            if line("endLine") < line("totalLines") {
-                arguments["startLine"] = Value::from(line("endLine") + 1);
-            } else if line("startLine") > 1 {
-                arguments["endLine"] = Value::from(line("startLine") - 1);
-            }
+            let (start, end) = suggested.unshown_lines.unzip();
+            let arguments =
+                json!({ "file": result["path"], "repoPath": repo, "startLine": start, "endLine": end });
             return vec![self.call("show_file", arguments)];
         }
         if result["changedSinceIndexed"] == true {
             return vec![self.call("index_status", json!({ "repoPath": repo }))];
         }
         let callers = |query: &str| self.call("search", json!({ "query": query, "repoPath": repo }));
-        suggested.map(callers).into_iter().collect()
+        suggested.query.as_deref().map(callers).into_iter().collect()
     }
 
     /// A search in the first project that has a repository.
@@ -299,6 +324,11 @@ impl AnsweredCall {
 
     fn after_failure(&self, fault: &Fault) -> Vec<Next> {
         match fault.code {
+            ErrorCode::NoIndex if is_missing_file(fault) => {
+                let mode = self.arguments.get("mode");
+                let out = self.arguments.get("path");
+                vec![self.call_here("build_sqlite_index", json!({ "mode": mode, "out": out }))]
+            }
             ErrorCode::NoIndex => self.index().into_iter().chain([list_workspaces()]).collect(),
             ErrorCode::NotFound if self.tool == "show_file" => {
                 let detail =
@@ -321,6 +351,11 @@ impl AnsweredCall {
 /// Whether no chunk passes the filters, so that another query would not help.
 fn is_filtered_out(meta: &Meta) -> bool {
     meta.warnings.iter().any(|warning| warning.code == "filter_matches_nothing")
+}
+
+/// Whether a portable file is missing, rather than a project or repository.
+fn is_missing_file(fault: &Fault) -> bool {
+    fault.details.as_ref().is_some_and(|details| details["file"].is_string())
 }
 
 /// Lists the repositories of all projects.

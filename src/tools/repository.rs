@@ -16,11 +16,23 @@ pub(super) async fn list_repositories(call: &Call, project: &Project) -> Result<
     Ok(rows)
 }
 
-/// The root of an indexed repository, by path or by name. Sets `_meta.repo` of the answer.
+/// The root of [`indexed_repository`].
+///
+/// # Errors
+/// As [`indexed_repository`].
+pub(super) async fn repository_root(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
+    Ok(indexed_repository(call, project, named).await?.root)
+}
+
+/// The row of an indexed repository, by path or by name. Sets `_meta.repo` of the answer.
 ///
 /// # Errors
 /// `NO_INDEX` with the names of the indexed repositories; the faults of [`AllowedRoots::check`]; storage faults.
-pub(super) async fn repository_root(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
+pub(super) async fn indexed_repository(
+    call: &Call,
+    project: &Project,
+    named: &str,
+) -> Result<RepositoryRow, Fault> {
     call.set_repository(named);
     let rows = list_repositories(call, project).await?;
     let path = PathBuf::from(named);
@@ -35,11 +47,14 @@ pub(super) async fn repository_root(call: &Call, project: &Project, named: &str)
     };
     let matching = rows.iter().find(|row| row.root == root || row.name == named);
     match matching {
-        Some(row) => Ok(row.root.clone()),
+        Some(row) => Ok(row.clone()),
         None => Err(Fault::new(ErrorCode::NoIndex, format!("The project has no index of `{named}`."))
             .with_details(
                 serde_json::json!({ "repositories": rows.iter().map(|row| &row.name).collect::<Vec<_>>() }),
             )
-            .with_hint("Index it with `build_index` (CLI: `pairofcleats index PATH`), or omit repoPath.")),
+            .with_hint(
+                "Index it with `build_index` (CLI: `pairofcleats index PATH`), or name a repository that \
+                 `index_status` shows.",
+            )),
     }
 }

@@ -181,8 +181,8 @@ pub fn envelope_schema(result: Map<String, Value>) -> Map<String, Value> {
 /// Keywords that lists omit: they cost the model tokens, and calls are validated against the full schema in any case.
 const LENGTH_RULES: [&str; 5] = ["minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
-/// Shortens an input schema for lists: keeps every field with its type and description, removes length limits and patterns.
-/// Clients send the whole list to a model, where each word costs tokens.
+/// Shortens an input schema for lists: keeps every field with its type and description, removes length limits, patterns and
+/// bounds that exclude nearly nothing. Clients send the whole list to a model, where each word costs tokens.
 #[must_use]
 pub fn without_length_rules(mut schema: Map<String, Value>) -> Map<String, Value> {
     fn strip(field: &mut Value) {
@@ -207,8 +207,8 @@ pub fn without_length_rules(mut schema: Map<String, Value>) -> Map<String, Value
 /// Depth of nested fields in a listed output schema: those of the envelope, of the result and of the elements of its lists.
 const LISTED_DEPTH_MAX: usize = 2;
 
-/// Shortens an output schema for lists: removes descriptions and deeper fields, since the names of the fields explain
-/// themselves. `contracts/` and `GET /tools` have the full schema.
+/// Shortens an output schema for lists: removes deeper fields, descriptions, `required`, `minimum` and `enum`, since the names
+/// of the fields explain themselves. `contracts/` and `GET /tools` have the full schema.
 #[must_use]
 pub fn without_descriptions(mut schema: Map<String, Value>) -> Map<String, Value> {
     fn strip(value: &mut Value, depth: usize) {

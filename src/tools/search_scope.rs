@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::blocking;
 use crate::tools::Call;
-use crate::tools::repository::{list_repositories, repository_root};
+use crate::tools::repository::{indexed_repository, list_repositories};
 use crate::tools::unindexed_directory::{self, is_indexed};
 use contract::Fault;
 use store::{Project, RepositoryRow};
@@ -18,7 +18,7 @@ pub(super) const ALL_REPOSITORIES: &str = "*";
 
 /// The arguments of a call that choose its repositories.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ScopeArguments<'a> {
+pub(super) struct RepositoryArguments<'a> {
     /// A repository by path or name, or [`ALL_REPOSITORIES`].
     pub(super) repository: Option<&'a str>,
     /// The argument `project_id`.
@@ -33,7 +33,7 @@ pub(super) struct ScopeArguments<'a> {
 pub(super) async fn repository_roots(
     call: &Call,
     project: &Project,
-    arguments: ScopeArguments<'_>,
+    arguments: RepositoryArguments<'_>,
 ) -> Result<Vec<String>, Fault> {
     let search_all = |decided_by| {
         call.set_search_scope(vec![ALL_REPOSITORIES.to_owned()], decided_by);
@@ -42,10 +42,9 @@ pub(super) async fn repository_roots(
     match arguments.repository {
         Some(ALL_REPOSITORIES) => search_all("argument"),
         Some(name) => {
-            let root = repository_root(call, project, name).await?;
-            let row = list_repositories(call, project).await?.into_iter().find(|row| row.root == root);
-            call.set_search_scope(row.map(|row| row.name).into_iter().collect(), "argument");
-            Ok(vec![root])
+            let row = indexed_repository(call, project, name).await?;
+            call.set_search_scope(vec![row.name], "argument");
+            Ok(vec![row.root])
         }
         None if arguments.project.is_none() => {
             let Some((rows, decided_by)) = working_repositories(call, project).await? else {

@@ -29,7 +29,8 @@ pub struct ToolSpec {
     pub bulkhead: Bulkhead,
     /// The time limit of `[timeouts]` that applies.
     pub timeout: TimeoutClass,
-    /// A JSON-RPC method that also calls it and returns the result without an envelope: its name with `/` for one or more `_`.
+    /// A JSON-RPC method that also calls it and returns the result without an envelope: the tool's name with `/` instead of one
+    /// or more `_`.
     pub method: Option<&'static str>,
     /// Deprecated names. They can be called, with the warning `deprecated_alias`, and are never listed.
     pub aliases: &'static [&'static str],
@@ -39,6 +40,17 @@ pub struct ToolSpec {
     pub output: fn() -> Map<String, Value>,
     /// Runs the tool on arguments that are valid for `input`.
     pub run: fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>,
+}
+
+impl ToolSpec {
+    /// The queue in which a call with these arguments waits. A call that only requests an index run waits in none; the run
+    /// itself does.
+    pub(super) fn bulkhead_for(&self, arguments: &Value) -> Bulkhead {
+        match self.bulkhead {
+            Bulkhead::Index if arguments["wait"] == false => Bulkhead::None,
+            bulkhead => bulkhead,
+        }
+    }
 }
 
 /// A family of tools.

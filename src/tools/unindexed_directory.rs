@@ -24,8 +24,8 @@ const PROJECTS_MAX: usize = 32;
 /// Most repositories that a warning names.
 const NAMES_MAX: usize = 3;
 
-/// Adds a warning for the first of `directories` (canonical paths on this machine) that is in a repository, or below a
-/// configured root, that the project has not indexed. Call it only for callers on this machine.
+/// Adds a warning for the first of `directories` (canonical paths) that is in a git repository or below a configured root. Call
+/// it only for callers on this machine, and only if the project has indexed none of the directories.
 ///
 /// # Errors
 /// Storage faults.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::schema::nearest_name;
 use contract::{Violation, echo, echo_within};
 
-/// Messages quote names of fields up to this many characters; of longer ones they only say the length.
+/// Messages quote names of fields up to this many characters; they truncate a longer one or say only its length.
 const NAME_CHARS_MAX: usize = 64;
 /// Most allowed values that a violation lists.
 const ALLOWED_MAX: usize = 50;

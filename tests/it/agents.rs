@@ -1,4 +1,4 @@
-//! What agents get beside hits: callers, the repository, the matching lines, and messages about invalid calls.
+//! What agents get besides hits: callers, the repository, the matching lines, and messages about invalid calls.
 
 use serde_json::{Value, json};
 
@@ -163,13 +163,28 @@ async fn texts_with_nul_are_refused_and_the_field_is_named() {
         assert_eq!(refused["code"], "INVALID_REQUEST", "{tool} {field}: {refused:#}");
         assert!(refused.to_string().contains(&field), "{tool} {field}: {refused:#}");
     }
-    // Triage arguments come from scanners: NUL is removed instead of refused.
-    for (tool, arguments) in [
+}
+
+/// Texts of findings come from scanners, so NUL is removed from them; in an id it is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn nul_is_removed_from_findings_and_decisions() {
+    let (app, project) = (app(), project("nul-triage"));
+    let report = json!([{ "stableKey": "nul", "title": "over\0flow" }]);
+    let arguments = json!({ "source": "manual", "payload": report, "project_id": project });
+    let finding = result(&app, "triage_ingest", arguments).await["recordIds"][0].take();
+    let decision =
+        json!({ "finding": finding, "status": "fix", "justification": "patch\0ed", "project_id": project });
+    result(&app, "triage_decision", decision).await;
+    let arguments = json!({ "recordId": finding, "project_id": project });
+    let pack = result(&app, "triage_context_pack", arguments).await["pack"].take();
+    assert_eq!(pack["finding"]["vuln"]["title"], "overflow", "{pack:#}");
+    assert_eq!(pack["history"][0]["decision"]["justification"], "patched", "{pack:#}");
+    for (tool, mut arguments) in [
         ("triage_context_pack", json!({ "recordId": "a\0b" })),
         ("triage_decision", json!({ "finding": "a\0b", "status": "fix" })),
     ] {
-        let answer = call(&shop.app, tool, in_project(arguments)).await;
-        assert_ne!(answer["error"]["code"], "INTERNAL", "{tool}: {answer:#}");
+        arguments["project_id"] = json!(project);
+        assert_eq!(error(&app, tool, arguments).await["code"], "INVALID_REQUEST", "{tool}");
     }
 }
 
@@ -257,8 +272,9 @@ async fn unknown_visibilities_are_refused_and_decorators_with_their_marker_match
     }
     let kind = json!({ "query": "total", "type": "functoin", "project_id": shop.project });
     let refused = error(&shop.app, "search", kind).await;
-    assert!(refused["hint"].as_str().unwrap().contains("impl"), "{refused:#}");
-    assert!(refused["hint"].as_str().unwrap().contains("block"), "{refused:#}");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("impl") && message.contains("block"), "{refused:#}");
+    assert_eq!(refused["hint"], "Did you mean `function`?", "{refused:#}");
 }
 
 const COOKIES: &[(&str, &str)] = &[

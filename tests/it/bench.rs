@@ -24,7 +24,7 @@ fn bench(home: &Path, arguments: &[&str]) -> Value {
     answer["result"].clone()
 }
 
-/// A folder of benchmark questions and one of checkouts; the checkout of the second repository is missing.
+/// Writes benchmark questions and checkouts; the checkout of the second repository is missing. Returns the two folders.
 fn corpus(folder: &Path) -> (String, String) {
     let (questions, checkouts) = (folder.join("questions"), folder.join("checkouts"));
     for (path, text) in [("lib/store.py", STORE), ("lib/press.py", PRESS), ("other/store.py", STORE)] {

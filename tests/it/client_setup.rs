@@ -284,8 +284,8 @@ fn repository_file(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
 }
 
-/// The rules of the registry that `server` violates: schema 2025-12-11, as far as our fields go, and what the registry
-/// documents in addition to the schema (no version ranges).
+/// The rules of the registry that `server` violates: those of schema 2025-12-11 for the fields that we use, and a documented
+/// rule that the schema lacks: no version ranges.
 fn violations(server: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut rule = |holds: bool, label: &str| {
@@ -314,10 +314,10 @@ fn violations(server: &Value) -> Vec<String> {
     found
 }
 
-/// `server.json` names no package and no remote, which are optional: the crate is not published, there is no image, and everyone
-/// runs their own server, so any entry would point at nothing. Once one exists, a `cargo` entry also needs the visible line
-/// `mcp-name: …` in the README, and these rules need the entry's fields. `name` is the namespace of the original's GitHub
-/// account; the registry accepts it only from whoever signs in to that account.
+/// `server.json` names no package and no remote, which are optional: the crate is not published, there is no image, and each
+/// team runs its own server, so any entry would point at nothing. Once one exists, a `cargo` entry also needs the visible line
+/// `mcp-name: …` in the README, and these rules need the entry's fields. `name` is in the namespace of a GitHub account;
+/// the registry accepts it only from whoever signs in to that account.
 #[test]
 fn server_json_follows_the_registrys_rules_and_our_version() {
     let server: Value = serde_json::from_str(&repository_file("server.json")).unwrap();

@@ -108,5 +108,5 @@ fn every_tool_has_a_complete_description() {
 fn the_readme_lists_the_tools() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let table: String = LIST.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.title)).collect();
-    assert!(readme.contains(&table), "README.md must hold this table:\n{table}");
+    assert!(readme.contains(&table), "README.md must contain this table:\n{table}");
 }

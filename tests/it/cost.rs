@@ -158,8 +158,9 @@ fn every_client_setup_requests_the_default_toolsets_and_short_texts() {
                 "{}: {printed}",
                 client.id
             );
-            let all = ClientSetup { transport, project: None, toolsets: None, read_only: false };
-            assert!(!client.block(&all).contains(DEFAULT_TOOLSETS));
+            let with_every_toolset =
+                ClientSetup { transport, project: None, toolsets: None, read_only: false };
+            assert!(!client.block(&with_every_toolset).contains(DEFAULT_TOOLSETS));
         }
     }
 }
@@ -325,6 +326,27 @@ async fn follow(app: &std::sync::Arc<pairofcleats::app::App>, after: &str, envel
     let answer = call(app, tool, next["arguments"].clone()).await;
     assert_eq!(answer["ok"], true, "{after} -> {next}: {answer:#}");
     answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_before_a_shown_end_are_proposed() {
+    let (app, _repository, project) = indexed("lines-before").await;
+    let whole = call(&app, "show_file", json!({ "file": "src/story.py", "project_id": project })).await;
+    let end = whole["result"]["totalLines"].as_u64().unwrap() - 5;
+    let arguments = json!({ "file": "src/story.py", "project_id": project, "startLine": 1, "endLine": end,
+        "line": end, "maxTokens": 600 });
+    let envelope = call(&app, "show_file", arguments).await;
+    let result = &envelope["result"];
+    assert_eq!(result["endLine"], end, "{envelope:#}");
+    let start = result["startLine"].as_u64().unwrap();
+    assert!(start > 1, "{envelope:#}");
+    let proposed = &envelope["_meta"]["next"]["arguments"];
+    assert_eq!(
+        (&proposed["startLine"], &proposed["endLine"]),
+        (&json!(1), &json!(start - 1)),
+        "{envelope:#}"
+    );
+    follow(&app, "show_file", &envelope).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

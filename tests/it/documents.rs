@@ -13,7 +13,7 @@ fn updating() -> bool {
     std::env::var_os("UPDATE_DOCS").is_some()
 }
 
-/// Checks the part of a document between `<!-- generated: part -->` and `<!-- end -->`.
+/// Checks the part of a document between `<!-- generated: part -->` and `<!-- end -->`, or rewrites it with `UPDATE_DOCS=1`.
 pub(crate) fn check(document: &str, part: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     let text = fs::read_to_string(&path).unwrap();
@@ -36,7 +36,7 @@ fn kind(field: &FilterField) -> &'static str {
         ValueKind::Alternatives => "text, commas between alternatives",
         ValueKind::TextOrList => "text or list",
         ValueKind::Number => "number",
-        ValueKind::Flag => "true or false",
+        ValueKind::Boolean => "true or false",
         ValueKind::Pairs => "object, list or text",
         ValueKind::Json => "object, or text that is JSON",
     }
@@ -49,7 +49,7 @@ fn the_docs_list_every_filter() {
         table.push_str(&format!(
             "| `{}` | `--{}` | {} | {} |\n",
             field.name,
-            field.flag,
+            field.cli_flag,
             kind(field),
             field.help
         ));

@@ -197,12 +197,10 @@ async fn redirects_are_limited_and_stay_on_permitted_addresses() {
     let before = server.request_heads().len();
     assert_eq!(error_code_of(&target, &request(&circle)).await, ErrorCode::CapabilityMissing);
     assert_eq!(server.request_heads().len() - before, 4, "one request and three redirects");
-    for bad in ["http://example.org/x", "file:///etc/passwd", "ftp://127.0.0.1/x", "http://[", ""] {
+    for bad in ["http://example.org/x", "file:///etc/passwd", "ftp://127.0.0.1/x", "http://["] {
         let url = server.put("/bad", ServedFile::redirect(bad));
-        if !bad.is_empty() {
-            let fault = download_to(&target, &request(&url)).await.unwrap_err();
-            assert!(fault.message.contains("that is not allowed"), "{bad}: {fault}");
-        }
+        let fault = download_to(&target, &request(&url)).await.unwrap_err();
+        assert!(fault.message.contains("that is not allowed"), "{bad}: {fault}");
     }
 }
 
@@ -223,7 +221,7 @@ async fn silence_unexpected_answers_and_unreachable_servers_have_different_error
         assert!(fault.retryable && fault.message.contains(why), "{fault}");
         assert!(!format!("{fault:?}").contains("secret"), "{fault:?}");
     }
-    // A server that answers 304 or 206 to a plain request.
+    // A server that fails, or that answers 304 or 206 to a plain request.
     for status in [304, 206, 500] {
         let web = FakeServer::start(move |_| Reply::Plain(status, String::new())).await;
         assert_eq!(error_code_of(&target, &request(&web.url)).await, ErrorCode::CapabilityMissing);

@@ -115,20 +115,20 @@ pub(crate) fn app() -> Arc<App> {
     app_with(|_| {})
 }
 
-/// The same with changed settings.
+/// As [`app`], with changed settings.
 pub(crate) fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
     stub_app_in(home(), change)
 }
 
-/// An application over another home, with its database and the stub embedder. Servers of other tests do not share its queue, so a
-/// job runs with the settings of its own application.
+/// An application over another home, with its database and the stub embedder. Servers of other tests do not share its queue, so
+/// a job runs with the settings of its own application.
 pub(crate) fn stub_app_in(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
     let mut config = settings(home);
     change(&mut config);
     Arc::new(bare_app(config, home).with_embedder(Arc::new(StubEmbedder::default())))
 }
 
-/// The same with another clock.
+/// As [`app`], with another clock.
 pub(crate) fn app_at(clock: Arc<dyn Clock>) -> Arc<App> {
     let app = App::new(settings(home()), Layout::new(home().to_owned()), clock, PathBuf::from(PROGRAM));
     Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))

@@ -48,8 +48,8 @@ fn repository(author: &str, commits: usize, packed: bool) -> Repository {
             text.len()
         ));
     }
-    let least = if packed { "fastimport.unpackLimit=0" } else { "fastimport.unpackLimit=1000000" };
-    git(repository.path(), &["-c", least, "fast-import", "--quiet"], &input);
+    let unpack_limit = if packed { "fastimport.unpackLimit=0" } else { "fastimport.unpackLimit=1000000" };
+    git(repository.path(), &["-c", unpack_limit, "fast-import", "--quiet"], &input);
     git(repository.path(), &["reset", "-q", "--hard", "main"], "");
     if packed {
         git(repository.path(), &["repack", "-q", "-a", "-d"], "");
@@ -67,7 +67,7 @@ fn start_run(repository: &Repository, id: &str) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Waits for a run, which must succeed; what it prints.
+/// Waits for a run, which must succeed. Returns the JSON that it prints.
 fn wait_for_output(mut run: Child) -> Value {
     let mut polls = 0;
     while run.try_wait().unwrap().is_none() {
@@ -224,7 +224,7 @@ fn objects_replaced_by_a_link_add_no_authors_of_another_repository() {
     succeed(&["projects", "delete", &id, "--yes"]);
 }
 
-/// Stops the process that reads the history for a run as soon as it is confined; its id.
+/// Stops the process that reads the history for a run as soon as it is confined. Returns its id.
 fn stopped_historian(run: &mut Child) -> Pid {
     let read = |path: String| fs::read_to_string(path).unwrap_or_default();
     for _ in 0..POLLS_MAX {

@@ -201,6 +201,21 @@ impl Embedder for BlockedEmbedder {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_inside_an_indexed_repository_is_indexed_with_a_warning() {
+    let (app, project, repository) = (app(), project("overlap"), two_files());
+    build(&app, &repository, &project).await;
+    let inner = json!({ "repoPath": format!("{}/src", repository.root()), "project_id": project });
+    let warnings = call(&app, "build_index", inner).await["_meta"]["warnings"].take();
+    assert_eq!(warnings[0]["code"], "repositories_overlap", "{warnings:#}");
+    let message = warnings[0]["message"].as_str().unwrap();
+    assert!(message.starts_with("This directory lies in the indexed repository"), "{message}");
+    let outer = json!({ "repoPath": repository.root(), "project_id": project });
+    let warnings = call(&app, "build_index", outer).await["_meta"]["warnings"].take();
+    let message = warnings[0]["message"].as_str().unwrap();
+    assert!(message.starts_with("This directory contains the indexed repository `src`"), "{message}");
+}
+
 async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !reached().await {
@@ -246,17 +261,21 @@ async fn words_are_searchable_while_vectors_are_pending_and_a_warning_says_so() 
 async fn progress_only_grows_and_ends_complete() {
     use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
     let (app, repository, project) = (app(), two_files(), project("progress"));
-    let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
+    /// How much is done, and the total if it is known.
+    type Step = (f64, Option<f64>);
+    let seen: Arc<Mutex<Vec<Step>>> = Arc::default();
     let sink = Arc::clone(&seen);
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
     let request = Request {
         progress: Progress::to(move |update| {
-            sink.lock().unwrap_or_else(PoisonError::into_inner).push(update.done)
+            sink.lock().unwrap_or_else(PoisonError::into_inner).push((update.done, update.total))
         }),
         ..Request::new("build_index", arguments, Caller::local(Surface::Cli))
     };
     assert!(tools::call(&app, request).await.unwrap().ok);
     let seen = seen.lock().unwrap();
-    assert!(seen.is_sorted(), "{seen:?}");
-    assert!(seen.last().is_some_and(|last| *last > 0.0), "{seen:?}");
+    assert!(seen.is_sorted_by_key(|(done, _)| *done), "{seen:?}");
+    let (done, total) = *seen.last().unwrap();
+    assert!(done > 0.0, "{seen:?}");
+    assert_eq!(Some(done), total, "{seen:?}");
 }

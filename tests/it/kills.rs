@@ -1,5 +1,5 @@
-//! A process that dies at any failpoint leaves nothing that the same command does not repair: afterwards the rows equal those of
-//! an uninterrupted process, nothing was embedded twice, and no job is left.
+//! When a process dies at a failpoint, the same command repairs what it left: afterwards the rows equal those of an
+//! uninterrupted process, nothing was embedded twice, and no job is left.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -8,6 +8,7 @@ use platform::failpoints;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 
+use crate::embedded::cluster::wait_for;
 use crate::harness::{PROGRAM, Repository, home, project};
 use crate::upkeep::{execute_sql, query_number, raw, schema};
 
@@ -40,8 +41,8 @@ fn die(arguments: &[&str], failpoint: &str) {
     );
 }
 
-/// The stored rows of a project, by table, without what differs between runs: ids, which are replaced by paths and positions, and
-/// times.
+/// The stored rows of a project, by table, without what differs between runs: times, and ids, which are replaced by paths and
+/// positions.
 pub(crate) async fn digest(project: &str) -> Vec<(String, String)> {
     digest_over(&mut raw().await, project).await
 }
@@ -225,7 +226,7 @@ async fn vector_count(id: &str) -> i64 {
     query_number(&format!("SELECT count(*) FROM {}.vectors", schema(id))).await
 }
 
-/// Every n-th failpoint of a prefix, so that several tests share them.
+/// Every `parts`-th failpoint of a prefix, starting at number `part`, so that several tests share them.
 fn every_nth(prefix: &str, part: usize, parts: usize) -> Vec<String> {
     failpoints_of(prefix)
         .into_iter()
@@ -263,7 +264,7 @@ async fn records_of_an_interrupted_ingest_are_stored_once() {
         index(&repository.root(), &id, None);
         die(&["call", "triage_ingest", "--args", &ingest(&id)], failpoint);
         succeed(&["call", "triage_ingest", "--args", &ingest(&id)]);
-        // Records contain their time and never are equal, so that only the number of rows is compared.
+        // Records contain their time and so are never equal: only the numbers of rows are compared.
         let row_counts = async |id: &str| -> Vec<(String, usize)> {
             digest(id).await.into_iter().map(|(table, text)| (table, text.lines().count())).collect()
         };
@@ -287,12 +288,8 @@ async fn an_interrupted_cleaning_is_completed_by_the_same_call() {
         index(&repository.root(), &id, None);
         die(&["call", "clean_artifacts", "--args", &clean(&id)], failpoint);
         // The dead process holds the project until its lease expires; until then the call fails.
-        let again = || run_program(&["call", "clean_artifacts", "--args", &clean(&id)], None);
-        assert!(
-            (0..60).any(|_| again().status.success()),
-            "{failpoint}: {}",
-            String::from_utf8_lossy(&again().stdout)
-        );
+        let call_again = || run_program(&["call", "clean_artifacts", "--args", &clean(&id)], None);
+        wait_for(&format!("{failpoint}: the cleaning"), || call_again().status.success());
         index(&repository.root(), &id, None);
         succeed(&["call", "cache_gc", "--args", &json!({ "project_id": id }).to_string()]);
         assert_same_rows(failpoint, &id, &uninterrupted).await;
@@ -374,7 +371,7 @@ async fn an_interrupted_model_change_is_completed_by_the_same_command() {
         ))
         .await;
         let model =
-            number_text(&format!("SELECT model_id FROM pairofcleats.projects WHERE id = '{uninterrupted}'"))
+            query_text(&format!("SELECT model_id FROM pairofcleats.projects WHERE id = '{uninterrupted}'"))
                 .await;
         let change = ["projects", "model", &id, &model, "--yes"];
         die(&change, failpoint);
@@ -384,7 +381,7 @@ async fn an_interrupted_model_change_is_completed_by_the_same_command() {
     }
 }
 
-async fn number_text(text: &str) -> String {
+async fn query_text(text: &str) -> String {
     sqlx::query(AssertSqlSafe(text)).fetch_one(&mut raw().await).await.unwrap().get(0)
 }
 

@@ -51,8 +51,8 @@ async fn missing_assets_are_reported_with_their_path_to_local_callers_only() {
     served.stop().await;
 }
 
-/// Quickstart uses a server of the same data directory that has the port already. If another program has it, quickstart fails
-/// before it does any work.
+/// Quickstart uses a server of the same data directory that already listens on the port. If another program does, quickstart
+/// fails before it does any work.
 #[tokio::test(flavor = "multi_thread")]
 async fn quickstart_uses_its_own_server_and_refuses_the_port_of_another_program() {
     let (repository, project) = (Repository::new(&[("a.py", "def a():\n    pass\n")]), project("taken"));
@@ -84,13 +84,15 @@ async fn quickstart_uses_its_own_server_and_refuses_the_port_of_another_program(
         .unwrap();
     let (code, stdout, stderr) = quickstart(&port);
     let (_, checked, _) = run(home(), &["doctor", "--set", &format!("server.port={port}")]);
-    let (_, other, _) = run(home(), &["serve", "--port", &port]);
+    let (second_code, second_stdout, second_stderr) = run(home(), &["serve", "--port", &port]);
     server.kill().unwrap();
     server.wait().unwrap();
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(stdout.contains(&format!("Already serving at http://127.0.0.1:{port}")), "{stdout}{stderr}");
     assert!(checked.contains("✓ server address") && checked.contains("for this data directory"), "{checked}");
-    assert!(!checked.contains("Stop the program that uses it"), "{checked} {other}");
+    assert!(!checked.contains("Stop the program that uses it"), "{checked}");
+    let second = format!("{second_stdout}{second_stderr}");
+    assert!(second_code == 1 && second.contains("is in use"), "a second server: {second_code} {second}");
 }
 
 /// A mistake in the settings is reported with the key, its file and the nearest key, but without internals of the loader.
@@ -110,7 +112,8 @@ fn a_misspelt_setting_is_reported_with_its_file_and_the_nearest_one() {
     );
     std::fs::write(&file, "").unwrap();
     let (_, _, output) = run(folder.path(), &["tools", "--set", "search.top_default=\"many\""]);
-    assert!(output.contains("`search.top_default`: invalid type") && output.contains("--set"), "{output}");
+    assert!(output.contains("`search.top_default`: \"many\" is not a whole number"), "{output}");
+    assert!(output.contains("--set"), "{output}");
     assert!(!output.contains("load.rs") && !output.contains("figment"), "{output}");
 }
 
@@ -128,7 +131,7 @@ async fn corrected_arguments_and_rejected_items_are_reported() {
     let again = result(&app, "build_index", json!({ "repoPath": name, "project_id": project })).await;
     assert_eq!(
         again["report"]["filesUnchanged"], 1,
-        "a repository may be named instead of its path: {again:#}"
+        "a repository may be given by name instead of by path: {again:#}"
     );
 
     let items = repository.path().join("items.jsonl");
@@ -273,7 +276,6 @@ async fn explain_prints_query_filters_terms_and_weights() {
     for part in
         ["query drawer coins", "lang = python", "mode = code", "\"coins\"", "terms ", "lexical ", "weights "]
     {
-        assert!(explained.contains(part) && !plain.contains(&format!(" {part} ")), "{part}: {explained}");
+        assert!(explained.contains(part) && !plain.contains(part), "{part}: {explained}\n{plain}");
     }
-    assert!(!plain.contains("lexical"), "{plain}");
 }

@@ -1,4 +1,4 @@
-//! Access tokens: valid ones make a principal, each flaw is denied for its own reason, and nobody can make the server
+//! Access tokens: valid ones make a principal, each flaw is denied for its own reason, and no client can make the server
 //! overload the issuer with requests.
 
 use std::collections::{BTreeMap, BTreeSet};

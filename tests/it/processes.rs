@@ -184,6 +184,9 @@ fn keys_are_created_listed_and_revoked_on_the_command_line() {
     ] {
         assert_eq!(code(wrong), Some(2), "{wrong:?}");
     }
+    let refusal = run(&["keys", "create", "--name", "x"]).stderr;
+    let refusal = String::from_utf8_lossy(&refusal);
+    assert!(refusal.contains("--project") && refusal.contains("--all-projects"), "{refusal}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ async fn output_top_and_context_are_honoured() {
     assert_eq!(hit["contextAfter"].as_array().unwrap().len(), 2, "{found:#}");
 }
 
-/// A file of functions of which the hundredth is called `needle_in_the_file`.
+/// A file of functions; number 100, counted from 0, is `needle_in_the_file`.
 fn many_functions(count: usize) -> String {
     (0..count)
         .map(|n| match n {

@@ -122,6 +122,47 @@ async fn a_file_is_confirmed_once_for_its_exact_content() {
     );
 }
 
+/// Only the place of a file counts for its revocation, not what is there now.
+#[test]
+fn trust_is_revoked_whatever_became_of_the_file() {
+    let trusted = json!({ "project_id": "client-a" }).to_string();
+    let too_long = format!("{trusted}{}", " ".repeat(70_000));
+    for now in [None, Some("{"), Some(r#"{"project_id": "No Id"}"#), Some("{}"), Some(too_long.as_str())] {
+        let repository = Repository::new(&[(".pairofcleats.json", &trusted)]);
+        let (succeeded, answer) = run(&repository, &["trust"]);
+        assert!(succeeded && answer["result"]["trusted"] == true, "{answer:#}");
+        match now {
+            Some(text) => repository.write(".pairofcleats.json", text),
+            None => repository.remove(".pairofcleats.json"),
+        }
+        let (succeeded, answer) = run(&repository, &["trust", "--revoke"]);
+        assert!(succeeded && answer["result"]["revoked"] == true, "{now:?}: {answer:#}");
+        assert_eq!(answer["result"]["trusted"], false, "{answer:#}");
+        repository.write(".pairofcleats.json", &trusted);
+        let (succeeded, answer) = run(&repository, &["trust", "--revoke"]);
+        assert!(succeeded && answer["result"]["revoked"] == false, "{now:?}: {answer:#}");
+    }
+    let (succeeded, answer) = run(&Repository::new(&[]), &["trust", "--revoke"]);
+    assert!(!succeeded && answer["error"]["code"] == "NOT_FOUND", "{answer:#}");
+}
+
+/// What is behind the part that is read could change without notice.
+#[test]
+fn a_session_file_that_is_too_long_is_refused() {
+    let named = json!({ "project_id": "client-a" }).to_string();
+    let padded = |bytes: usize| format!("{named}{}", " ".repeat(bytes - named.len()));
+    let repository = Repository::new(&[(".pairofcleats.json", &padded(65_537))]);
+    for arguments in [&["trust"][..], &["search", "coins"][..], &["index", ".", "--stub-embeddings"][..]] {
+        let (succeeded, answer) = run(&repository, arguments);
+        let error = &answer["error"];
+        assert!(!succeeded && error["code"] == "VALIDATION_ERROR", "{arguments:?}: {answer:#}");
+        assert!(error["message"].as_str().unwrap().ends_with("has more than 65536 bytes."), "{answer:#}");
+        assert_eq!(error["hint"], "Correct or remove it.");
+    }
+    repository.write(".pairofcleats.json", &padded(65_536));
+    assert!(run(&repository, &["trust"]).0);
+}
+
 /// `trust --project` keeps what it cannot read completely, and leaves no temporary file.
 #[test]
 fn a_session_file_that_cannot_be_kept_is_refused() {

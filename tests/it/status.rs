@@ -44,7 +44,7 @@ async fn the_status_of_one_repository_counts_only_that_repository() {
     let (app, project, (large, small)) = (app(), project("own-status"), two_repositories());
     build(&app, &large, &project).await;
     let run = build(&app, &small, &project).await;
-    // Index the other repository so often that the newest runs are all of that one.
+    // Index the other repository so often that all of the newest runs are its runs.
     for _ in 0..11 {
         build(&app, &large, &project).await;
     }
@@ -257,7 +257,7 @@ async fn a_caller_that_stops_waiting_for_a_joined_run_is_told_that_it_continues(
 }
 
 /// Starts a call of `build_index` in a task of its own, which records its progress.
-fn start_build(app: &Arc<App>, arguments: Value) -> BuildCall {
+pub(crate) fn start_build(app: &Arc<App>, arguments: Value) -> BuildCall {
     let mut request = Request::new("build_index", arguments, Caller::local(Surface::Cli));
     let (sender, steps) = tokio::sync::mpsc::unbounded_channel();
     request.progress = Progress::to(move |update| drop(sender.send((update.phase, update.message))));
@@ -266,15 +266,16 @@ fn start_build(app: &Arc<App>, arguments: Value) -> BuildCall {
     BuildCall { steps, cancel, answer }
 }
 
-struct BuildCall {
+/// A running call of `build_index`.
+pub(crate) struct BuildCall {
     steps: tokio::sync::mpsc::UnboundedReceiver<(&'static str, String)>,
     cancel: CancellationToken,
-    answer: tokio::task::JoinHandle<contract::Envelope>,
+    pub(crate) answer: tokio::task::JoinHandle<contract::Envelope>,
 }
 
 impl BuildCall {
     /// Waits for a progress step in `phase` whose message contains `text`.
-    async fn wait_for_step(&mut self, phase: &str, text: &str) {
+    pub(crate) async fn wait_for_step(&mut self, phase: &str, text: &str) {
         loop {
             let step = tokio::time::timeout(Duration::from_secs(60), self.steps.recv()).await;
             let (in_phase, message) = step.expect("a step in time").expect("the call goes on");
@@ -303,6 +304,7 @@ async fn a_queued_run_names_the_run_ahead_and_what_a_cancel_leaves() {
     let other_process = app_with_embedder(toy.clone());
     let mut ahead = start_build(&app, arguments(&first, json!(true)));
     ahead.wait_for_step("embed", "").await;
+    // Without the first letter, which is upper case in some messages.
     let behind = format!("ueued behind the embedding of {}", name(&first));
 
     let status = async || {
@@ -382,7 +384,6 @@ async fn files_outside_the_allowed_roots_are_not_read_under_any_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_beyond_the_end_of_a_file_is_an_error() {
     let (app, project, (repository, _)) = (app(), project("beyond"), two_repositories());
-    repository.write("empty.md", "\n");
     build(&app, &repository, &project).await;
     let arguments = |line: u32| json!({ "path": "one.py", "startLine": line, "project_id": project });
     let refused = error(&app, "show_file", arguments(99_999)).await;

@@ -275,13 +275,13 @@ fn documents_name_only_modules_that_exist() {
 #[test]
 fn every_dependency_has_a_comment() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let mut relative = false;
+    let mut in_dependencies = false;
     let mut violations = Vec::new();
     for line in manifest.lines() {
         if line.starts_with('[') {
             // Other packages refer to the workspace's entries.
-            relative = line == "[workspace.dependencies]";
-        } else if relative
+            in_dependencies = line == "[workspace.dependencies]";
+        } else if in_dependencies
             && line.contains('=')
             && !line.starts_with('#')
             && !line.contains("path = \"crates/")

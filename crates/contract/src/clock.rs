@@ -26,7 +26,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock for tests: its time changes only when a test advances it.
+/// A clock for tests: its time changes only when a test advances it. Its [`Clock::instant`] remains the real one.
 #[derive(Debug)]
 pub struct FixedClock {
     millis: AtomicI64,

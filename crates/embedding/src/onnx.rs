@@ -31,8 +31,8 @@ fn inside() -> RwLockReadGuard<'static, ()> {
     INSIDE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for at most `timeout` until no thread is inside the library, and keeps threads out from then on. Called before the process
-/// exits, because its exit handlers free what a thread inside would still use. False when the timeout passed.
+/// Waits for at most `timeout` until no thread is inside the library, and keeps threads out from then on. Called before the
+/// process exits, because its exit handlers free what a thread inside would still use. False when the timeout passed.
 pub fn close(timeout: Duration) -> bool {
     let started = Instant::now();
     loop {
@@ -119,7 +119,7 @@ impl Model {
             inputs.push(((*name).into(), tensor(values.as_slice())?.into()));
         }
         let outputs = self.session.run(inputs).map_err(|e| e.to_string())?;
-        let vector = outputs.values().next().ok_or("the graph answers nothing")?;
+        let vector = outputs.values().next().ok_or("the graph has no output")?;
         let (shape, values) = vector.try_extract_tensor::<f32>().map_err(|e| e.to_string())?;
         match (self.pooling, &**shape) {
             (Pooling::Inside, [1, _]) if !values.is_empty() => Ok(values.to_vec()),
@@ -127,14 +127,14 @@ impl Model {
                 let tokens = usize::try_from(*tokens).unwrap_or(1).max(1);
                 Ok(pooled(self.pooling, values, tokens))
             }
-            (pooling, other) => {
-                Err(format!("the graph answers {other:?}, which pooling {pooling:?} does not fit"))
-            }
+            (pooling, other) => Err(format!(
+                "the graph's output has the shape {other:?}, which does not fit pooling {pooling:?}"
+            )),
         }
     }
 }
 
-/// One vector out of one a token, which stand one after the other.
+/// Pools the vectors of the tokens, which are stored one after the other, into one.
 fn pooled(pooling: Pooling, values: &[f32], tokens: usize) -> Vec<f32> {
     let width = values.len() / tokens;
     if pooling == Pooling::Cls {

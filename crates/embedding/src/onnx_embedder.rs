@@ -221,7 +221,7 @@ fn failed(cause: String) -> Fault {
 mod tests {
     use super::*;
 
-    // The real library and model are used in tests/: a process loads one library for its life, and here none.
+    // The tests in tests/ use the real library and model: a process can load only one library, and this one loads none.
     #[test]
     fn a_missing_or_foreign_library_is_a_missing_capability_with_a_remedy() {
         let dir = tempfile::tempdir().unwrap();

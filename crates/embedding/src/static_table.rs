@@ -10,7 +10,7 @@ use super::tokenize::Tokenizer;
 use contract::ModelIdentity;
 use contract::{ErrorCode, Fault};
 
-/// Tokens of a text that are read.
+/// Most tokens of a text that are read.
 const TOKENS_MAX: usize = 512;
 
 /// A table of token vectors, as model2vec writes it; the vectors are already weighted.
@@ -43,7 +43,7 @@ impl StaticTable {
             return Err(unusable("the tensor is not a matrix".to_owned()));
         };
         if table.dtype() != Dtype::F32 || dimensions == 0 {
-            return Err(unusable(format!("the tensor is {:?}", table.dtype())));
+            return Err(unusable(format!("the tensor is {:?} with {dimensions} columns", table.dtype())));
         }
         let read = |four: &[u8]| four.try_into().map(f32::from_le_bytes).unwrap_or_default();
         let values = table.data().chunks_exact(4).map(read).collect();

@@ -15,8 +15,8 @@ pub(super) struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Reads a `tokenizer.json` of either format version. Its padding and truncation are overridden, because published files set
-    /// both for another use.
+    /// Reads a `tokenizer.json` of either format version. Its padding and truncation are overridden, because published files
+    /// set both for another use.
     pub(super) fn open(path: &Path, tokens_max: usize) -> Result<Self, String> {
         let json = tokenizers::canonicalize_file(path).map_err(|e| e.to_string())?;
         let pipeline = tokenizers::from_json(&json).map_err(|e| e.to_string())?;

@@ -20,7 +20,7 @@ pub struct Chunk {
     pub kind: Word,
     /// Qualified name of the main definition: `Outer.inner`, or with the language's own separator.
     pub name: Option<String>,
-    /// Line of that name, 1-based. It is in another chunk if this is a part of a long definition, or its documentation.
+    /// Line of that name, 1-based. In another chunk if this one is only a part of a long definition, or its documentation.
     pub line: Option<u32>,
     /// Simple names that this chunk defines, in order, without duplicates, at most 64. Lexical search gives them more weight.
     pub defines: Vec<String>,
@@ -55,8 +55,8 @@ pub struct Chunked {
     pub facts_missing: Option<Word>,
 }
 
-/// Reasons for missing facts that may not occur again: a timeout while the file was parsed and chunked (`parse_timeout`) or while
-/// its facts were extracted (`facts_timeout`). Other reasons depend only on the text, such as `too_many_facts` and
+/// Reasons for missing facts that may not occur again: a timeout while the file was parsed and chunked (`parse_timeout`) or
+/// while its facts were extracted (`facts_timeout`). Other reasons depend only on the text, such as `too_many_facts` and
 /// `parse_failed`.
 pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout"];
 
@@ -70,8 +70,8 @@ pub enum ChunkingMethod {
 }
 
 impl Chunked {
-    /// Sets the texts of chunks that were received without them. `None` if the chunks are not lines of `text`, in order and without
-    /// overlap.
+    /// Sets the texts of chunks that were received without them. `None` if the chunks are not lines of `text`, in order and
+    /// without overlap.
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Option<Self> {
         let lines = Lines::new(text);

@@ -16,8 +16,8 @@ use super::{merge, name, split, syntax};
 /// Increase when the same file yields other chunks. It is stored with an index, which is rebuilt when it changes.
 pub const CHUNKER_VERSION: i32 = 2;
 
-/// Bytes of thread stack for each byte of text. If a grammar is ambiguous, the parser releases its own stack recursively, in the
-/// worst case once per token. Frames of a hundred bytes were observed; this allows five times as much.
+/// Bytes of thread stack for each byte of text. If a grammar is ambiguous, the parser releases its own stack recursively, in
+/// the worst case once per token. Frames of a hundred bytes were observed; this allows five times as much.
 const STACK_BYTES_PER_BYTE: usize = 512;
 /// Texts up to this length in bytes are parsed on the current thread. Longer ones get a thread with a stack that they cannot
 /// exhaust; it only reserves address space, because untouched pages cost nothing.
@@ -31,8 +31,8 @@ pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimi
     chunk_while(text, language, limits, &|| false)
 }
 
-/// As [`chunk()`], but stops parsing as soon as `cancelled` returns true, and then splits by lines as after a timeout. `cancelled`
-/// is called some hundred times a second, by one thread at a time.
+/// As [`chunk()`], but stops parsing as soon as `cancelled` returns true, and then splits by lines as after a timeout.
+/// `cancelled` is called by one thread at a time, every hundred steps of the parser, so it must be cheap.
 #[must_use]
 pub fn chunk_while(
     text: &str,
@@ -54,7 +54,7 @@ pub(super) fn chunk_until(
         match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
             None => Err("no_grammar"),
             Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
-            Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
+            Some((_, grammar)) if grammar.crash_check.is_some_and(|crashes| crashes(text)) => Err("hazard"),
             Some((language, grammar)) => with_stack(text.len(), || {
                 let along = |outline: &Outline<'_>, nodes: &Nodes<'_>| {
                     let split = split::split(nodes.node(0), outline, &lines, limits, stop)?;

@@ -14,7 +14,7 @@ pub(super) struct Grammar {
     /// The query of `facts.scm`.
     pub(super) facts: FactQuery,
     /// Recognises texts that would crash the grammar's scanner.
-    pub(super) hazard: Option<fn(&str) -> bool>,
+    pub(super) crash_check: Option<fn(&str) -> bool>,
     /// The query of definitions, parsed on first use. An error is a defect of the query file, which the tests find.
     compiled: OnceLock<Result<Compiled, String>>,
 }
@@ -26,18 +26,24 @@ impl Grammar {
         definitions: &'static str,
         facts: &'static str,
     ) -> Self {
-        Self { language, definitions, facts: FactQuery::new(facts), hazard: None, compiled: OnceLock::new() }
+        Self {
+            language,
+            definitions,
+            facts: FactQuery::new(facts),
+            crash_check: None,
+            compiled: OnceLock::new(),
+        }
     }
 
-    /// A grammar whose scanner crashes on some texts, which `hazard` recognises.
-    pub(super) const fn with_hazard(
+    /// A grammar whose scanner crashes on some texts, which `crash_check` recognises.
+    pub(super) const fn with_crash_check(
         language: fn() -> tree_sitter::Language,
         definitions: &'static str,
         facts: &'static str,
-        hazard: fn(&str) -> bool,
+        crash_check: fn(&str) -> bool,
     ) -> Self {
         let facts = FactQuery::new(facts);
-        Self { language, definitions, facts, hazard: Some(hazard), compiled: OnceLock::new() }
+        Self { language, definitions, facts, crash_check: Some(crash_check), compiled: OnceLock::new() }
     }
 }
 

@@ -183,7 +183,7 @@ fn steps_and_output_grow_linearly() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Wherever it is cancelled, chunking ends without further checks, and no line of the text is lost.
+/// Wherever it is cancelled, chunking ends after at most one further check, and no line of the text is lost.
 #[test]
 fn chunking_stops_as_soon_as_it_is_cancelled() {
     for hostile in HOSTILE {
@@ -201,7 +201,7 @@ fn chunking_stops_as_soon_as_it_is_cancelled() {
             assert!(after <= until + 2, "{}: {after} checks after {until}", hostile.name);
             assert!(
                 matches!(chunked.facts_missing, Some("parse_timeout" | "facts_timeout")),
-                "{}: cancelled at look {until}: {:?}",
+                "{}: cancelled at check {until}: {:?}",
                 hostile.name,
                 chunked.facts_missing
             );

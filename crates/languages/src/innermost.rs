@@ -7,8 +7,8 @@ use std::ops::Range;
 pub(super) struct Innermost(Vec<(usize, Option<usize>)>);
 
 impl Innermost {
-    /// Builds the index. `ranges` are sorted by start; each has the number of its enclosing range, which precedes it. Takes linear
-    /// time if ranges are nested or disjoint.
+    /// Builds the index. `ranges` are sorted by start; each has the number of its enclosing range, which precedes it. Takes
+    /// linear time if ranges are nested or disjoint.
     pub(super) fn new(ranges: &[(Range<usize>, Option<usize>)]) -> Self {
         let mut boundaries = Vec::with_capacity(ranges.len());
         for (number, (range, _)) in ranges.iter().enumerate() {

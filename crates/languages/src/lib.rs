@@ -1,7 +1,7 @@
 //! Reading of source files: detects the language, cuts the text into chunks along the syntax, extracts terms, facts and risks.
 //!
-//! Each language has a folder with its entry and its tree-sitter queries. To add a language, add that folder and its name in the
-//! list below.
+//! Each language has a folder with its entry and its tree-sitter queries. To add a language, add that folder and its name in
+//! the list below.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -15,7 +15,7 @@ mod registry;
 pub mod facts;
 pub mod risk;
 
-mod hazard;
+mod crash_check;
 mod innermost;
 mod lines;
 mod query;

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 pub struct ChunkLimits {
     /// Size up to which small neighbours are merged.
     pub chars_target: usize,
-    /// Size up to which a definition stays whole.
+    /// Size up to which a definition stays whole; one with members is split if it exceeds `chars_target`.
     pub chars_max: usize,
-    /// Most chunks of a file; beyond, neighbours are joined.
+    /// Most chunks of a file; if there are more, neighbours are joined.
     pub chunks_max: usize,
-    /// Time limit for one file's syntax and facts, without parsing the queries of its language, which happens once per process.
+    /// Time limit for parsing one file and extracting its facts. Does not include compiling the queries of its language, which
+    /// happens once per process.
     pub parse_timeout: Duration,
     /// Whether facts are extracted.
     pub facts: bool,

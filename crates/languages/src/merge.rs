@@ -4,8 +4,8 @@ use super::limits::ChunkLimits;
 use super::lines::{Lines, Piece};
 use super::syntax::Outline;
 
-/// Pieces smaller than this fraction of the target size, an eighth, are too small to be a chunk.
-const TINY_FRACTION: usize = 8;
+/// Pieces smaller than the target size divided by this are too small to be a chunk.
+const TINY_DIVISOR: usize = 8;
 /// Most characters of a closing piece (brackets or `end`), which belongs to the piece that it closes.
 const CLOSER_CHARS_MAX: usize = 6;
 
@@ -40,7 +40,7 @@ pub(super) fn merge(
 /// Merges a tiny piece with the next one, else with the previous one, if both have the same parent, or one is inside a sibling
 /// of the other.
 fn merge_tiny(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<Piece> {
-    let tiny = |piece: &Piece| piece.chars * TINY_FRACTION < limits.chars_target;
+    let tiny = |piece: &Piece| piece.chars * TINY_DIVISOR < limits.chars_target;
     let inside = |inner: &Piece, outer: &Piece| {
         inner.parent == outer.parent
             || inner.parent.is_some_and(|parent| outline.definitions[parent].parent == outer.parent)

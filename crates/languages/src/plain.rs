@@ -4,7 +4,7 @@ use super::language::Language;
 
 macro_rules! plain {
     ($($id:literal $title:literal aliases $aliases:tt extensions $extensions:tt files $files:tt run $run:tt;)*) => {
-        /// Every language without a grammar here, by id.
+        /// Every language without a grammar, sorted by id.
         pub(super) static PLAIN: &[Language] = &[$(Language {
             id: $id,
             title: $title,

@@ -95,7 +95,7 @@ fn role(capture: &str) -> Result<Role, String> {
 }
 
 /// Finds definitions. Matches the query only at nodes where a pattern can start, and skips the descendants of nodes on one
-/// line, unless these are types, modules or wrapped: most of a tree are expressions, which define nothing.
+/// line, unless these are types, modules or wrapped: most nodes are expressions, which define nothing.
 pub(super) fn find<'t>(
     text: &str,
     compiled: &Compiled,

@@ -46,7 +46,7 @@ fn by_extension(name: &str, first_bytes: &[u8]) -> Option<&'static Language> {
 fn disputed(language: &'static Language, extension: &str, first_bytes: &[u8]) -> &'static Language {
     let other = match extension {
         "h" if looks_like_cpp(first_bytes) => "cpp",
-        // Translations of Qt.
+        // Translation files of Qt are XML.
         "ts" if first_bytes.trim_ascii_start().starts_with(b"<?xml") => "xml",
         _ => return language,
     };
@@ -132,7 +132,7 @@ mod tests {
         let mut ids = std::collections::HashSet::new();
         let mut taken = std::collections::HashMap::new();
         for language in all() {
-            assert!(ids.insert(language.id), "{} stands twice", language.id);
+            assert!(ids.insert(language.id), "{} is listed twice", language.id);
             if let Some(grammar) = &language.grammar {
                 assert_eq!(grammar.definitions().err(), None, "definitions.scm of {}", language.id);
             }

@@ -121,7 +121,8 @@ fn stays_whole(
 }
 
 /// The parts of a task, in reverse order for the stack: the groups of its node's children. If all children share their
-/// rows, the groups of the largest child, recursively; if there is no such child, a task that splits by lines.
+/// rows, the groups of the largest child, recursively; if there is no such child, a task that splits by lines. A lead that is
+/// larger than the rest becomes a task of its own.
 fn descend<'t>(
     task: Task<'t>,
     outline: &Outline<'_>,

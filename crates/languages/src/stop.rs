@@ -12,8 +12,8 @@ const STEPS_PER_CHECK: u64 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stopped;
 
-/// The time limit and cancellation of one file. Every loop over the content of a file counts its steps here, by which tests also
-/// measure how the work grows with the file.
+/// The time limit and cancellation of one file. Every loop over the content of a file counts its steps here, by which tests
+/// also measure how the work grows with the file.
 pub(super) struct Stop<'c> {
     timeout: Duration,
     deadline: OnceLock<Instant>,
@@ -91,8 +91,8 @@ mod tests {
         let stop = Stop::new(hour, &|| false);
         assert_eq!((stop.step(1), stop.step(1_000_000), stop.steps()), (Ok(()), Ok(()), 1_000_001));
         assert_eq!(Stop::new(Duration::ZERO, &|| false).check(), Err(Stopped));
-        let looks = AtomicU64::new(0);
-        let third = || looks.fetch_add(1, Ordering::Relaxed) == 2;
+        let checks = AtomicU64::new(0);
+        let third = || checks.fetch_add(1, Ordering::Relaxed) == 2;
         let stop = Stop::new(hour, &third);
         let done = (0..).take_while(|_| stop.step(1).is_ok()).count() as u64;
         assert_eq!(done, 3 * STEPS_PER_CHECK - 1, "it is checked at intervals");

@@ -1,4 +1,4 @@
-//! Parses a file, and matches its outline of definitions with the language's query.
+//! Parses a file, and finds its outline, the definitions, with the language's query.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -40,12 +40,12 @@ pub(super) struct Definition {
     pub(super) qualified: String,
     /// Number of the enclosing definition.
     pub(super) parent: Option<usize>,
-    /// Whether it contains other definitions than fields and constants.
+    /// Whether it contains definitions other than fields and constants.
     pub(super) has_inner: bool,
 }
 
 impl Definition {
-    /// Whether it has members that are definitions themselves.
+    /// Whether it is of a kind whose members are definitions: a class or a similar type, an `impl`, a module, a section.
     pub(super) fn is_container(&self) -> bool {
         !matches!(self.kind, "function" | "method" | "variable" | "type")
     }
@@ -113,8 +113,8 @@ impl Outline<'_> {
 
     /// The number of the innermost definition around a byte, where attributes count as part of a definition.
     pub(super) fn around(&self, at: usize) -> Option<usize> {
-        let behind = self.definitions.partition_point(|d| d.start <= at);
-        let next = self.definitions.get(behind).filter(|next| next.begin.1 <= at).map(|_| behind);
+        let after = self.definitions.partition_point(|d| d.start <= at);
+        let next = self.definitions.get(after).filter(|next| next.begin.1 <= at).map(|_| after);
         let found = next.or_else(|| self.inner.at(at));
         let count = self.definitions.len();
         match (found, self.inner_handlers.at(at)) {
@@ -146,8 +146,8 @@ thread_local! {
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
-/// Parses `text` and calls `then` with the outline and the nodes of the tree. The time limit starts after the language's queries
-/// were compiled. The error is the reason why there is no tree.
+/// Parses `text` and calls `then` with the outline and the nodes of the tree. The time limit starts after the language's
+/// queries were compiled. The error is the reason why there is no tree.
 pub(super) fn with_outline<R>(
     text: &str,
     separator: &'static str,
@@ -335,7 +335,7 @@ fn definition(
     })
 }
 
-/// Matches each definition's parent and completes qualified names and methods.
+/// Finds each definition's parent, completes qualified names, and turns functions inside types into methods.
 fn nest(
     mut definitions: Vec<Definition>,
     separator: &str,

@@ -120,8 +120,8 @@ pub fn document(document: &Document<'_>, dictionary: Option<&Dictionary>) -> Lex
 
 /// The terms of a query, the most frequent first, at most 256.
 ///
-/// Stop words (`how`, `the`) are dropped unless the query has no others. A word that looks like an identifier, or is the only one,
-/// is also searched as a definition (`def:`); one that looks like a path, also as a file (`file:`).
+/// Stop words (`how`, `the`) are dropped unless the query has no other words. A word that looks like an identifier, or is the
+/// only one, is also searched as a definition (`def:`); one that looks like a path, also as a file (`file:`).
 #[must_use]
 pub fn query_terms(text: &str, dictionary: Option<&Dictionary>) -> Vec<QueryTerm> {
     let text = &text[..floor_char_boundary(text, QUERY_BYTES_MAX)];
@@ -211,7 +211,7 @@ pub fn squash(name: &str) -> String {
     name.chars().filter(|c| is_word_char(*c) && *c != '_').flat_map(char::to_lowercase).collect()
 }
 
-/// The term of a whole word, which every chunk that contains the word has; `None` when the text is not one word.
+/// The id of the term of a whole word, which every chunk that contains the word has; `None` if the text is not one word.
 #[must_use]
 pub fn whole_word(word: &str) -> Option<i32> {
     let whole = parts(word).concat();

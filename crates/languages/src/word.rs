@@ -1,5 +1,5 @@
-//! Serialises `&'static str` values of a closed set (kinds of definitions, and reasons) between processes: as text, of which only
-//! known values are accepted.
+//! Serialises `&'static str` values of a closed set (kinds of definitions, and reasons) between processes: as text, of which
+//! only known values are accepted.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
@@ -39,7 +39,7 @@ const OTHERS: &[&str] = &[
 
 fn known<E: Error>(word: &str) -> Result<&'static str, E> {
     let found = KINDS.iter().chain(OTHERS).find(|known| **known == word);
-    found.copied().ok_or_else(|| E::custom("a word that is not known here"))
+    found.copied().ok_or_else(|| E::custom("an unknown word"))
 }
 
 pub(super) fn serialize<S: Serializer>(word: &&'static str, to: S) -> Result<S::Ok, S::Error> {

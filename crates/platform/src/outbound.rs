@@ -6,6 +6,7 @@
 mod download;
 
 use std::fmt;
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,9 @@ pub struct HttpClient {
 pub enum HttpError {
     /// The URL is malformed or its scheme is not allowed.
     InvalidUrl(String),
-    /// The connection failed or timed out.
+    /// No program listens at the address.
+    Refused,
+    /// The connection failed in another way or timed out.
     Unreachable(String),
     /// The status is not 200; redirects are not followed.
     Status(u16),
@@ -46,6 +49,7 @@ impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidUrl(reason) => write!(f, "the URL is invalid: {reason}"),
+            Self::Refused => f.write_str("no answer: the connection was refused"),
             Self::Unreachable(reason) => write!(f, "no answer: {reason}"),
             Self::Status(status) => write!(f, "the response has status {status}"),
             Self::TooLarge(bytes_max) => write!(f, "the response is longer than {bytes_max} bytes"),
@@ -63,6 +67,10 @@ impl From<reqwest::Error> for HttpError {
         let mut text = error.to_string();
         let mut cause = std::error::Error::source(&error);
         while let Some(inner) = cause {
+            let kind = inner.downcast_ref::<io::Error>().map(io::Error::kind);
+            if kind == Some(io::ErrorKind::ConnectionRefused) {
+                return Self::Refused;
+            }
             text = format!("{text}: {inner}");
             cause = inner.source();
         }

@@ -27,7 +27,7 @@ pub async fn change_model(store: &Store, project: &Project, model: &ModelFacts) 
     }
     let schema = SchemaName::new(id);
     end_runs(&mut control, id, &schema).await?;
-    index_state::forget_vectors(&mut control, &schema).await?;
+    index_state::record_no_vectors(&mut control, &schema).await?;
     let vectors = schema.table("vectors");
     for text in [
         format!("DROP INDEX IF EXISTS {}", schema.table("vectors_hnsw")),

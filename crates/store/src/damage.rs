@@ -77,7 +77,7 @@ async fn check_schema(store: &Store, schema: &str) -> Result<Vec<DamagedTable>, 
 
 async fn read_all(store: &Store, table: &str) -> Result<(), Fault> {
     let mut tx = store.database().begin(Pool::Ddl).await?;
-    tx.limit_statements(std::time::Duration::ZERO).await?;
+    tx.lift_timeout().await?;
     // An index-only scan would count the rows without reading the table.
     for scan in ["indexscan", "indexonlyscan", "bitmapscan"] {
         tx.execute(sql(format!("SET LOCAL enable_{scan} = off"))).await?;
@@ -105,7 +105,7 @@ pub async fn clear_index(store: &Store, project: &Project) -> Result<(), Fault> 
     }
     let schema = SchemaName::new(id);
     end_runs(&mut control, id, &schema).await?;
-    index_state::forget_vectors(&mut control, &schema).await?;
+    index_state::record_no_vectors(&mut control, &schema).await?;
     let tables: Vec<String> = derived_tables().into_iter().map(|table| schema.table(table)).collect();
     for text in [
         format!("DROP INDEX IF EXISTS {}", schema.table("vectors_hnsw")),

@@ -1,5 +1,5 @@
-//! Deletes a project in two steps: marks it as being deleted, which hides it and stops its jobs; then, once no job runs, removes
-//! it in one transaction.
+//! Deletes a project in two steps: marks it as being deleted, which hides it and stops its jobs; then, once no job runs,
+//! removes it in one transaction.
 
 use super::control::locks::AdvisoryLock;
 use super::control::{api_keys, jobs, projects};
@@ -35,7 +35,7 @@ pub struct Removed {
     pub jobs: u64,
 }
 
-/// The first step: hides the project and asks its jobs to stop. It may be repeated. Returns the number of jobs that were cancelled.
+/// The first step: hides the project and asks its jobs to stop. It may be repeated. Returns the number of cancelled jobs.
 ///
 /// # Errors
 /// `NO_INDEX` if there is no such project; `ILLEGAL_STATE` if it has unfinished jobs and `force` is false; storage faults.
@@ -67,8 +67,8 @@ pub async fn running_jobs(store: &Store, id: &ProjectId) -> Result<i64, Fault> {
     Ok(running)
 }
 
-/// The second step, once [`running_jobs`] is 0: removes the schema, the role, the jobs and all shared rows of the project in one
-/// transaction.
+/// The second step, once [`running_jobs`] is 0: removes the schema, the role, the jobs and all shared rows of the project in
+/// one transaction.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` if the project was not marked; `STORAGE_UNAVAILABLE` while another transaction reads it; storage faults.

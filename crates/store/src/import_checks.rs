@@ -1,35 +1,65 @@
 //! Validates the rows of an archive before they become a project, and sets the local roots of its repositories.
 //!
-//! Archives are untrusted. The database checks columns and types; this module checks the invariants that the rest of the program
-//! relies on because it writes such rows itself.
+//! Archives are untrusted. The database checks columns and types; this module checks the invariants that the rest of the
+//! program relies on because it writes such rows itself.
 
 use std::collections::BTreeMap;
 
-use super::project::repositories::IMPORTED;
+use super::project::repositories::IMPORTED_PREFIX;
 use super::transaction::ControlTx;
-use crate::postgres::{MODULES, SchemaName, sql};
+use crate::postgres::{INDEXED_TEXT_BYTES_MAX, MODULES, SchemaName, sql};
 use contract::{ErrorCode, Fault};
 
+/// Largest id, generation or count: a trillion. Later runs count on from these numbers and add them up, and stay far below the
+/// end of an `int8`.
+const NUMBER_MAX: i64 = 1 << 40;
+/// Largest number in an `int4`; the sum of two is still an `int4`.
+const SMALL_NUMBER_MAX: i64 = (1 << 30) - 1;
+/// Largest time in milliseconds: the end of the year 9999.
+const MILLIS_MAX: i64 = 253_402_300_799_999;
+
+/// Columns of numbers: their table, their names, and the smallest and largest number that a row may have. [`INVALID_ROWS`]
+/// bounds the sizes of files; the others are hashes, versions and times of files, with which nothing is calculated.
+const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
+    ("repositories", &["id"], 1, NUMBER_MAX),
+    ("repositories", &["generation", "files", "chunks"], 0, NUMBER_MAX),
+    ("files", &["id"], 1, NUMBER_MAX),
+    ("files", &["facts_tried_ms"], 0, NUMBER_MAX),
+    ("files", &["lines", "chunks", "churn_added", "churn_deleted", "churn_commits"], 0, SMALL_NUMBER_MAX),
+    ("chunks", &["id"], 1, NUMBER_MAX),
+    ("chunks", &["ordinal"], 0, SMALL_NUMBER_MAX),
+    ("chunks", &["start_line", "end_line", "name_line"], 1, SMALL_NUMBER_MAX),
+    ("comments", &["start_line", "end_line"], 1, SMALL_NUMBER_MAX),
+    ("definitions", &["ordinal", "name_column"], 0, SMALL_NUMBER_MAX),
+    ("definitions", &["line", "start_line", "end_line"], 1, SMALL_NUMBER_MAX),
+    ("terms", &["chunks"], 1, SMALL_NUMBER_MAX),
+    ("index_state", &["id"], 1, 1),
+    ("index_state", &["next_id"], 1, NUMBER_MAX),
+    ("index_state", &["generation", "chunks", "files"], 0, NUMBER_MAX),
+    ("index_state", &["statistics_chunks", "changed_since_statistics"], 0, NUMBER_MAX),
+    ("triage_records", &["created_ms", "updated_ms", "expires_ms"], 0, MILLIS_MAX),
+];
+
 /// Invalid rows: their table, a description for the error message, and the SQL condition over the row `t` that detects them.
-/// Names of other tables are in braces.
+/// Names of other tables and of bounds are in braces.
 const INVALID_ROWS: &[(&str, &str, &str)] = &[
     (
         "repositories",
         "a repository without a proper name",
         r"t.name = '' OR octet_length(t.name) > 255 OR t.name ~ '[/[:cntrl:]]'",
     ),
-    // Roots are paths, limited to 4,096 bytes; commit ids have at most 64 hexadecimal digits.
+    // Commit ids have at most 64 hexadecimal digits.
     (
         "repositories",
         "a repository with a text that is too long",
-        "octet_length(t.root) > 4096 OR octet_length(t.branch) > 4096 OR octet_length(t.commit_id) > 64",
+        "octet_length(t.root) > {indexed} OR octet_length(t.branch) > 4096 OR octet_length(t.commit_id) > 64",
     ),
-    ("repositories", "a repository with negative counts", "t.files < 0 OR t.chunks < 0 OR t.generation < 0"),
+    ("repositories", "a repository with an impossible time", "t.indexed_at NOT BETWEEN {times}"),
     // Rejects empty components, `.` and `..`, and a slash at the beginning or end, because they may lead out of the root.
     (
         "files",
         "a file with a path that leads elsewhere",
-        r"octet_length(t.path) NOT BETWEEN 1 AND 4096 OR t.path ~ '(^|/)\.{0,2}(/|$)'",
+        r"octet_length(t.path) NOT BETWEEN 1 AND {indexed} OR t.path ~ '(^|/)\.{0,2}(/|$)'",
     ),
     // Languages, modes and reasons are identifiers of this program; an extension is a part of a file name.
     (
@@ -39,82 +69,66 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
            OR octet_length(t.mode) > 64 OR octet_length(t.extension) > 255 \
            OR octet_length(t.last_commit) > 64",
     ),
-    ("files", "a file with negative counts", "t.bytes < 0 OR t.lines < 0 OR t.chunks < 0"),
-    ("files", "a file with a hash of another kind", "octet_length(t.content_hash) NOT IN (0, 32)"),
+    // Only the sizes of searchable files are added up.
+    ("files", "a file of an impossible size", "t.bytes < 0 OR (t.skipped IS NULL AND t.bytes > {number})"),
+    ("files", "a file with a hash of the wrong length", "octet_length(t.content_hash) NOT IN (0, 32)"),
+    ("chunks", "a chunk with impossible lines", "t.end_line < t.start_line"),
     (
         "chunks",
-        "a chunk with impossible lines",
-        "t.start_line < 1 OR t.end_line < t.start_line OR t.ordinal < 0",
+        "a chunk with a name that is too long",
+        "EXISTS (SELECT 1 FROM unnest(t.defines) AS d (name) WHERE octet_length(d.name) > {indexed})",
     ),
-    ("chunks", "a chunk with a hash of another kind", "octet_length(t.content_hash) <> 32"),
+    ("chunks", "a chunk with a hash of the wrong length", "octet_length(t.content_hash) <> 32"),
     (
         "chunks",
         "a chunk of another file",
         "NOT EXISTS (SELECT 1 FROM {files} f WHERE f.id = t.file_id AND f.repository_id = t.repository_id)",
     ),
-    (
-        "lexical",
-        "words of no chunk",
-        "NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.id = t.chunk_id AND c.file_id = t.file_id)",
-    ),
-    (
-        "facts",
-        "facts of no chunk",
-        "NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.id = t.chunk_id AND c.file_id = t.file_id)",
-    ),
-    (
-        "comments",
-        "comments of no chunk",
-        "NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.id = t.chunk_id AND c.file_id = t.file_id)",
-    ),
-    ("comments", "comments with impossible lines", "t.start_line < 1 OR t.end_line < t.start_line"),
-    (
-        "authors",
-        "authors of no chunk",
-        "NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.id = t.chunk_id AND c.file_id = t.file_id)",
-    ),
-    (
-        "flows",
-        "flows of no chunk",
-        "NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.id = t.chunk_id AND c.file_id = t.file_id)",
-    ),
-    (
-        "definitions",
-        "definitions of no chunk",
-        "NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.id = t.chunk_id AND c.file_id = t.file_id)",
-    ),
-    (
-        "definitions",
-        "definitions with impossible lines",
-        "t.line < 1 OR t.start_line < 1 OR t.end_line < t.start_line OR t.name_column < 0",
-    ),
-    ("terms", "words in no chunk", "t.chunks < 1"),
-    ("vectors", "a vector of no text", "octet_length(t.hash) <> 32"),
+    ("names", "a name that is too long", "octet_length(t.folded) > {indexed}"),
+    ("lexical", "words of no chunk", OF_NO_CHUNK),
+    ("facts", "facts of no chunk", OF_NO_CHUNK),
+    ("comments", "comments of no chunk", OF_NO_CHUNK),
+    ("comments", "comments with impossible lines", "t.end_line < t.start_line"),
+    ("authors", "authors of no chunk", OF_NO_CHUNK),
+    ("flows", "flows of no chunk", OF_NO_CHUNK),
+    ("definitions", "definitions of no chunk", OF_NO_CHUNK),
+    ("definitions", "definitions with impossible lines", "t.end_line < t.start_line"),
+    ("vectors", "a vector with a hash of the wrong length", "octet_length(t.hash) <> 32"),
+    ("index_state", "an impossible time", "t.updated_at NOT BETWEEN {times}"),
     (
         "index_state",
-        "counts that cannot be",
-        "t.id <> 1 OR t.chunks < 0 OR t.files < 0 OR t.statistics_chunks < 0 OR t.changed_since_statistics < 0 OR t.generation < 0 OR t.embedded_to < 0",
-    ),
-    (
-        "index_state",
-        "ids that are taken twice",
+        "a next id that is in use already",
         "t.next_id <= greatest((SELECT max(id) FROM {repositories}), (SELECT max(id) FROM {files}), \
            (SELECT max(id) FROM {chunks}), 0)",
     ),
+    // Ids are parts of paths.
+    (
+        "triage_records",
+        "a record with a malformed id",
+        "t.id !~ '^[0-9a-f]{40}$' OR t.finding_id !~ '^[0-9a-f]{40}$'",
+    ),
 ];
 
-/// Checks all imported rows.
+/// Detects rows that belong to a chunk but not to its file, or to no chunk.
+const OF_NO_CHUNK: &str =
+    "NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.id = t.chunk_id AND c.file_id = t.file_id)";
+
+/// Checks all imported rows of `tables`.
 ///
 /// # Errors
 /// `ARCHIVE_UNSAFE` describes the first invalid kind of row; storage faults.
-pub(super) async fn check(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
-    for (table, what, condition) in INVALID_ROWS {
-        let condition = with_table_names(condition, schema);
+pub(super) async fn check(
+    control: &mut ControlTx,
+    schema: &SchemaName,
+    tables: &[&str],
+) -> Result<(), Fault> {
+    for (table, what, condition) in checks(tables) {
+        let condition = with_names(&condition, schema);
         let text = format!("SELECT EXISTS (SELECT 1 FROM {} t WHERE {condition})", schema.table(table));
         if control.tx.scalar(sql(text)).await? {
             return Err(Fault::new(
                 ErrorCode::ArchiveUnsafe,
-                format!("The archive holds {what}; nothing was kept of it."),
+                format!("The archive holds {what}; nothing was imported."),
             )
             .with_hint("Use a file that `pairofcleats projects export` wrote."));
         }
@@ -122,11 +136,29 @@ pub(super) async fn check(control: &mut ControlTx, schema: &SchemaName) -> Resul
     Ok(())
 }
 
-/// Replaces table names in braces by the qualified names of the schema's tables.
-fn with_table_names(condition: &str, schema: &SchemaName) -> String {
-    ["repositories", "files", "chunks"]
+/// The checks of `tables`: the table, the description of an invalid row, and the condition that detects it.
+fn checks(tables: &[&str]) -> Vec<(&'static str, String, String)> {
+    let numbers = NUMBERS.iter().map(|(table, columns, least, most)| {
+        let is_outside = |column: &&str| format!("t.{column} NOT BETWEEN {least} AND {most}");
+        let condition = columns.iter().map(is_outside).collect::<Vec<_>>().join(" OR ");
+        (*table, format!("an impossible number in {table} ({})", columns.join(", ")), condition)
+    });
+    let others = INVALID_ROWS
         .iter()
-        .fold(condition.to_owned(), |text, table| text.replace(&format!("{{{table}}}"), &schema.table(table)))
+        .map(|(table, what, condition)| (*table, (*what).to_owned(), (*condition).to_owned()));
+    numbers.chain(others).filter(|(table, ..)| tables.contains(table)).collect()
+}
+
+/// Replaces the names in braces: tables by their qualified names in the schema, bounds by their values.
+fn with_names(condition: &str, schema: &SchemaName) -> String {
+    let tables = ["repositories", "files", "chunks"].map(|table| (table, schema.table(table)));
+    let bounds = [
+        ("indexed", INDEXED_TEXT_BYTES_MAX.to_string()),
+        ("number", NUMBER_MAX.to_string()),
+        ("times", "'1970-01-01 00:00:00Z' AND '9999-12-31 23:59:59Z'".to_owned()),
+    ];
+    let names = tables.into_iter().chain(bounds);
+    names.fold(condition.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), &value))
 }
 
 /// Sets the root of each repository: the path that `roots` has for its name, else a placeholder that is not a path, so that
@@ -157,10 +189,10 @@ pub(super) async fn assign_roots(
     }
     // First replace all roots by placeholders, so that two repositories that swap roots do not violate uniqueness.
     let reset = format!("UPDATE {table} SET root = $1 || name WHERE split_part(root, ':', 1) <> ALL ($2)");
-    control.tx.execute(sql(reset).bind(IMPORTED).bind(&records)).await?;
+    control.tx.execute(sql(reset).bind(IMPORTED_PREFIX).bind(&records)).await?;
     for (name, root) in roots {
         let text = format!("UPDATE {table} SET root = $2 WHERE name = $1 AND root = $3 || $1");
-        control.tx.execute(sql(text).bind(name).bind(root).bind(IMPORTED)).await?;
+        control.tx.execute(sql(text).bind(name).bind(root).bind(IMPORTED_PREFIX)).await?;
     }
     Ok(names.into_iter().filter(|name| !roots.contains_key(name)).collect())
 }

@@ -20,7 +20,7 @@ mod transaction;
 pub mod transfer;
 mod workspace;
 
-pub use crate::postgres::{is_full, is_transient, no_answer};
+pub use crate::postgres::{INDEXED_TEXT_BYTES_MAX, is_full, is_transient, no_answer};
 pub use change_model::change_model;
 pub use control::api_keys::{self, KeyRow};
 pub use control::audit::{self, AuditEntry};

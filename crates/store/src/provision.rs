@@ -233,8 +233,8 @@ pub(super) async fn make_schema(
     Ok(())
 }
 
-/// Creates the role that project transactions run as, if it does not exist, and grants it access to the schema. `None` if a role
-/// of that name belongs to another login.
+/// Creates the role that project transactions run as, if it does not exist, and grants it access to the schema. `None` if a
+/// role of that name belongs to another login.
 pub(super) async fn make_role(
     control: &mut ControlTx,
     database: &str,
@@ -264,8 +264,8 @@ pub(super) async fn make_role(
     Ok(Some(name))
 }
 
-/// The role's name, `poc_<tag>_<id>`. All databases of a cluster share their roles, so the tag is a hash of the database's name.
-/// At most 63 bytes, the limit of Postgres, because an id has at most 50.
+/// The role's name, `poc_<tag>_<id>`. All databases of a cluster share their roles, so the tag is a hash of the database's
+/// name. At most 63 bytes, the limit of Postgres, because an id has at most 50.
 fn role_name(database: &str, id: &ProjectId) -> String {
     let tag = blake3::hash(database.as_bytes()).to_hex();
     format!("poc_{}_{id}", &tag.as_str()[..8])

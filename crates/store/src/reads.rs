@@ -85,18 +85,18 @@ reads! {
     languages(filter: &Filter) -> Vec<LanguageCount>: breakdown::languages, languages;
 
     /// Ids of names that contain one of `texts`.
-    find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::find, find_names;
+    find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::containing, find_names;
     /// Names of some fields whose length in characters is in a range.
     names_of_length(fields: &[i16], length: (i32, i32), limit: i64) -> Vec<String>: names::of_length, names_of_length;
     /// Those of some values that occur in chunks of some repositories.
     used_in_repositories(ids: &[i64], repositories: &[i64]) -> Vec<i64>: names::used_in_repositories, used_in_repositories;
     /// Ids of the values of a field that equal a text, or begin with the text and a separator, ignoring case.
     names_with_prefix(field: i16, text: &str, separators: &[&str]) -> Vec<i64>: names::with_prefix, with_prefix;
-    /// Ids of the values of a field that end with a text (lower-case), or contain the text and a separator after it.
+    /// Ids of the values of a field that end with a text, or contain the text and a separator after it, ignoring case.
     names_with_suffix(field: i16, text: &str, separators: &[&str]) -> Vec<i64>: names::with_suffix, with_suffix;
     /// Chunks that have one of these facts.
     chunks_with(ids: &[i64], flows: bool) -> Vec<i64>: names::chunks_with, chunks_with;
-    /// The first chunks of a scope, by path, and their total number.
+    /// The first of the selected chunks, by path, and the number of all selected chunks.
     listed(selection: &ChunkSelection, limit: i64) -> (Vec<i64>, i64): filter::listed, listed;
 
     /// The document frequencies of terms: the number of chunks that contain each.
@@ -118,7 +118,7 @@ reads! {
     contents(ids: &[i64]) -> Vec<(i64, String)>: chunks::contents, contents;
     /// The definitions in chunks.
     definitions(ids: &[i64]) -> Vec<DefinitionRow>: definitions::of_chunks, definitions;
-    /// The definitions in those chunks of a scope that have one of these facts.
+    /// The definitions in the selected chunks that have one of these facts.
     named(ids: &[i64], selection: &ChunkSelection, limit: i64) -> Vec<DefinitionRow>: definitions::named, named;
     /// Comments of chunks.
     comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;

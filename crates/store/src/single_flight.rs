@@ -24,8 +24,10 @@ impl SingleFlight {
         let lock = Arc::clone(
             self.locks.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default(),
         );
-        let guard = lock.lock_owned().await;
-        Flight { flights: Arc::clone(self), key: key.to_owned(), guard: Some(guard) }
+        // Created before waiting, so that a cancelled wait removes the entry as well.
+        let mut flight = Flight { flights: Arc::clone(self), key: key.to_owned(), guard: None };
+        flight.guard = Some(lock.lock_owned().await);
+        flight
     }
 }
 
@@ -61,6 +63,20 @@ mod tests {
         for task in tasks.collect::<Vec<_>>() {
             task.await.unwrap();
         }
+        assert!(flights.locks.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_wait_leaves_no_lock() {
+        let flights = Arc::new(SingleFlight::default());
+        let held = flights.enter("a").await;
+        let waiting = Arc::clone(&flights);
+        let waiter = tokio::spawn(async move { waiting.enter("a").await });
+        tokio::task::yield_now().await;
+        // The waiter is cancelled after the lock was passed on to it, before it runs again.
+        drop(held);
+        waiter.abort();
+        assert!(waiter.await.is_err());
         assert!(flights.locks.lock().unwrap().is_empty());
     }
 }

@@ -120,7 +120,7 @@ impl ProjectTx {
     /// Begins the transaction and applies its settings, which end with it, in one message.
     ///
     /// # Errors
-    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time; `ILLEGAL_STATE` for writes to tables of a newer program.
     pub async fn begin(store: &Store, project: &Project, access: Access) -> Result<Self, Fault> {
         let role = project.role().map(|role| format!("SET LOCAL ROLE {}", quoted_role(role)));
         let role = role.as_deref().unwrap_or_default();
@@ -143,7 +143,7 @@ impl ProjectTx {
     /// project's role has.
     ///
     /// # Errors
-    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time; `ILLEGAL_STATE` if a newer program created the tables.
     pub(super) async fn begin_owner(store: &Store, project: &Project) -> Result<Self, Fault> {
         project.require_writable()?;
         Ok(Self { tx: store.db.begin(Pool::Ddl).await?, project: project.clone() })

@@ -177,12 +177,12 @@ impl Import {
         self.control.tx.copy_in(&text, from).await
     }
 
-    /// Validates the imported rows, sets the repositories' `roots` (by name), analyses the tables, and publishes the project. The
-    /// first index run builds its indexes. Also returns the names of the repositories without a root.
+    /// Validates the imported rows, sets the repositories' `roots` (by name), analyses the tables, and publishes the project.
+    /// The first index run builds its indexes. Also returns the names of the repositories without a root.
     ///
     /// # Errors
-    /// `ARCHIVE_UNSAFE` for rows that an index run would not write; `INVALID_REQUEST` for a root of a repository that the archive
-    /// does not have; storage faults.
+    /// `ARCHIVE_UNSAFE` for rows that an index run would not write; `INVALID_REQUEST` for a root of a repository that the
+    /// archive does not have; storage faults.
     pub async fn publish(
         mut self,
         roots: &BTreeMap<String, String>,
@@ -196,9 +196,10 @@ impl Import {
         if self.control.tx.execute(sql(text)).await? != 1 {
             return Err(Fault::new(ErrorCode::DownloadVerifyFailed, "The archive holds no index state."));
         }
-        import_checks::check(&mut self.control, &self.schema).await?;
+        let tables: Vec<&str> = self.modules.iter().flat_map(Module::tables).collect();
+        import_checks::check(&mut self.control, &self.schema, &tables).await?;
         let without_root = import_checks::assign_roots(&mut self.control, &self.schema, roots).await?;
-        for table in self.modules.iter().flat_map(Module::tables) {
+        for table in tables {
             self.control.tx.execute(sql(format!("ANALYZE {}", self.schema.table(table)))).await?;
         }
         let role = match self.may_create_roles {

@@ -21,7 +21,10 @@ pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>
         format!("you, on this machine: {}", AllowedRoots::from_settings(&config.indexing));
     for id in config.indexing.project_roots.keys().take(PROJECTS_MAX) {
         let roots = AllowedRoots::for_project(&config.indexing, &ProjectId::parse(id)?);
-        operator_line.push_str(&format!("; into {id} only from {roots}"));
+        operator_line.push_str(&match roots.is_nothing() {
+            true => format!("; no directory into {id}"),
+            false => format!("; into {id} only from {roots}"),
+        });
     }
     let mut lines = vec![operator_line];
     let mut control = store.control_read().await?;
@@ -43,7 +46,8 @@ pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>
             Projects::All => projects.iter().map(|project| project.id.clone()).collect(),
         };
         let describe = |id: &ProjectId| {
-            format!("{id} from {}", AllowedRoots::for_caller_among(config, id, &key, projects_named))
+            let roots = AllowedRoots::for_caller_among(config, id, &key, projects_named);
+            if roots.is_nothing() { format!("no directory into {id}") } else { format!("{id} from {roots}") }
         };
         let mut descriptions: Vec<String> = ids.iter().take(PROJECTS_MAX).map(describe).collect();
         if ids.len() > PROJECTS_MAX {

@@ -25,11 +25,12 @@ pub use keys::{IssuedKey, Keyring, NewKey, issue_key, list_keys, revoke_key};
 pub use oauth::{ResourceMetadata, TokenError, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{
-    ChosenProject, SESSION_FILE, SESSION_FILE_BYTES_MAX, Session, SessionFile, resolve, session_file,
+    ChosenProject, SESSION_FILE, SESSION_FILE_BYTES_MAX, Session, SessionFile, read_session_file, resolve,
+    session_file,
 };
 pub use roots::{AllowedRoots, RepositoryRoot, check_root_settings};
 pub use store::{DecidedBy, Project};
-pub use trust::Trust;
+pub use trust::{Revocation, Trust};
 pub use workflow::Workflow;
 
 /// Opens a project if its workspace exists; never creates one. Migrates tables that an older version wrote.
@@ -76,9 +77,21 @@ pub async fn provision(
     store::provision(store, id, decided_by, model).await
 }
 
-/// The fault of a project without an index.
+/// Opens a project that the caller named.
+///
+/// # Errors
+/// `NO_INDEX` if its workspace does not exist; otherwise as [`open`].
+pub async fn require(store: &Store, id: &ProjectId) -> Result<Project, Fault> {
+    open(store, id, DecidedBy::Argument).await?.ok_or_else(|| no_index(id))
+}
+
+/// The fault of a project without an index. A project that the caller may not use gets the same one.
 #[must_use]
-pub fn no_index() -> Fault {
-    Fault::new(ErrorCode::NoIndex, "Nothing has been indexed in this project yet.")
+pub fn no_index(id: &ProjectId) -> Fault {
+    let message = match id.public() {
+        None => "Nothing has been indexed yet.".to_owned(),
+        Some(id) => format!("There is no project `{id}`, or nothing has been indexed in it yet."),
+    };
+    Fault::new(ErrorCode::NoIndex, message)
         .with_hint("Index a repository first: the tool `build_index`, or `pairofcleats index PATH`.")
 }

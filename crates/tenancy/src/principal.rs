@@ -126,7 +126,7 @@ impl Principal {
 
     /// A caller without a key, on routes that need none. Has no scopes and no projects.
     #[must_use]
-    pub fn nobody() -> Self {
+    pub fn unauthenticated() -> Self {
         let projects = Projects::Only(BTreeSet::new());
         Self {
             id: "nobody".to_owned(),
@@ -167,7 +167,9 @@ impl Principal {
     pub fn project_hint(&self) -> String {
         match &self.projects {
             Projects::All => {
-                "Index a repository first: the tool `build_index`, or `pairofcleats index PATH`.".to_owned()
+                "`workspace_status` (`pairofcleats projects`) lists the projects; `build_index` (`pairofcleats index PATH`) \
+                 indexes a repository."
+                    .to_owned()
             }
             Projects::Only(ids) if ids.is_empty() => {
                 "Your key has no project; ask the operator for one.".to_owned()
@@ -200,7 +202,7 @@ mod tests {
     fn principals_without_a_key_have_the_listed_scopes() {
         let listed = BTreeSet::from([Scope::Search, Scope::Index, Scope::Triage, Scope::Admin]);
         assert_eq!((Principal::local().scopes, Principal::anonymous().scopes), (listed.clone(), listed));
-        assert_eq!(Principal::nobody().scopes, BTreeSet::new());
+        assert_eq!(Principal::unauthenticated().scopes, BTreeSet::new());
     }
 
     #[test]

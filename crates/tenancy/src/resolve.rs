@@ -1,6 +1,7 @@
 //! Chooses the project of a call.
 
-use std::io::Read;
+use std::error::Error;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -94,31 +95,52 @@ fn choose(argument: Option<&str>, session: Session<'_>) -> Result<ChosenProject,
 /// are skipped.
 ///
 /// # Errors
-/// `VALIDATION_ERROR` for a file that cannot be read.
+/// `VALIDATION_ERROR` for a file that cannot be read or is too long: falling back to another project would be worse.
 pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
-    for level in directory.ancestors().take(LEVELS_MAX) {
-        let path = level.join(SESSION_FILE);
-        let opened = safe_open::open_regular_file(&path);
-        if opened.is_err() && !path.is_file() {
-            continue;
-        }
-        let mut text = String::new();
-        let read = opened.and_then(|file| file.take(SESSION_FILE_BYTES_MAX).read_to_string(&mut text));
-        let unusable = |source: Box<dyn std::error::Error + Send + Sync>| {
-            Fault::new(
-                ErrorCode::ValidationError,
-                format!("The session configuration {SESSION_FILE} cannot be read."),
-            )
-            .with_hint("Write a JSON object such as {\"project_id\": \"client-a\"}, or remove the file.")
-            .with_source(source)
-        };
-        read.map_err(|e| unusable(e.into()))?;
-        if let Some(project_id) = project_in(&text).map_err(|e| unusable(e.into()))? {
-            let level = level.canonicalize().unwrap_or_else(|_| level.to_owned());
-            return Ok(Some(SessionFile { path: level.join(SESSION_FILE), project_id, text }));
-        }
+    levels(directory).find_map(|level| session_file_in(level).transpose()).transpose()
+}
+
+/// The directories in which a session configuration for `directory` may be, the nearest first.
+pub(super) fn levels(directory: &Path) -> impl Iterator<Item = &Path> {
+    directory.ancestors().take(LEVELS_MAX)
+}
+
+/// Reads the session configuration in one directory; `None` if there is none, or if it names no project.
+pub(super) fn session_file_in(directory: &Path) -> Result<Option<SessionFile>, Fault> {
+    let path = directory.join(SESSION_FILE);
+    let read = read_session_file(&path);
+    if read.is_err() && !path.is_file() {
+        return Ok(None);
     }
-    Ok(None)
+    let bytes = read.map_err(unreadable)?.ok_or_else(too_long)?;
+    let text = String::from_utf8(bytes).map_err(unreadable)?;
+    let Some(project_id) = project_in(&text).map_err(unreadable)? else { return Ok(None) };
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    Ok(Some(SessionFile { path: directory.join(SESSION_FILE), project_id, text }))
+}
+
+/// The bytes of a session configuration; `None` if there are more than [`SESSION_FILE_BYTES_MAX`]. A part of a file must not
+/// stand for the whole, because a user confirms what was read ([`super::Trust`]).
+///
+/// # Errors
+/// The file cannot be read, or is not a regular file.
+pub fn read_session_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    safe_open::open_regular_file(path)?.take(SESSION_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= SESSION_FILE_BYTES_MAX).then_some(bytes))
+}
+
+fn unreadable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
+    let message = format!("The session configuration {SESSION_FILE} cannot be read.");
+    Fault::new(ErrorCode::ValidationError, message)
+        .with_hint("Write a JSON object such as {\"project_id\": \"client-a\"}, or remove the file.")
+        .with_source(source)
+}
+
+fn too_long() -> Fault {
+    let message =
+        format!("The session configuration {SESSION_FILE} has more than {SESSION_FILE_BYTES_MAX} bytes.");
+    Fault::new(ErrorCode::ValidationError, message).with_hint("Correct or remove it.")
 }
 
 /// The project id in the text of a session configuration.
@@ -150,6 +172,24 @@ mod tests {
         let chosen = resolve(None, named).unwrap();
         assert_eq!(chosen.id.as_str(), "client-b", "the client's configuration precedes the file");
         assert_eq!(chosen.file, None);
+    }
+
+    /// The beginning of a file that is too long may be valid and name another project than the whole.
+    #[test]
+    fn a_file_that_is_too_long_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"{"project_id": "client-a"}"#;
+        let bytes_max = usize::try_from(SESSION_FILE_BYTES_MAX).unwrap();
+        let write = |bytes: usize| {
+            let padded = format!("{text}{}", " ".repeat(bytes - text.len()));
+            std::fs::write(dir.path().join(SESSION_FILE), padded).unwrap();
+        };
+        write(bytes_max);
+        assert_eq!(session_file(dir.path()).unwrap().unwrap().project_id, "client-a");
+        write(bytes_max + 1);
+        let fault = resolve(None, Session { project: None, directory: Some(dir.path()) }).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::ValidationError);
+        assert!(fault.message.ends_with("has more than 65536 bytes.") && fault.hint.is_some(), "{fault}");
     }
 
     #[test]

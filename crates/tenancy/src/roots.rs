@@ -7,12 +7,13 @@ use std::path::{Component, Path, PathBuf};
 use super::principal::{Principal, Projects};
 use contract::config;
 use contract::{ErrorCode, Fault, ProjectId};
-use store::{Store, api_keys};
+use store::{INDEXED_TEXT_BYTES_MAX, Store, api_keys};
 
 /// Pseudo file systems of the kernel, which are never indexed.
 const KERNEL_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The root of a repository, checked by [`AllowedRoots::check`]: absolute, canonical, a directory, allowed.
+/// The root of a repository, checked by [`AllowedRoots::check`]: absolute, canonical, a directory, allowed, and short enough
+/// for the indexes that it is stored in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryRoot {
     path: PathBuf,
@@ -127,6 +128,11 @@ impl AllowedRoots {
         allowed
     }
 
+    /// Whether a list is empty, so that no directory is allowed.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.0.iter().any(Vec::is_empty)
+    }
+
     /// Whether a canonical path lies within the lists.
     #[must_use]
     pub fn contains(&self, path: &Path) -> bool {
@@ -164,8 +170,8 @@ impl AllowedRoots {
     /// a path that leads outside through a link.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` if the path is not absolute or not UTF-8, `NOT_FOUND` if the directory does not exist,
-    /// `FORBIDDEN` if it may not be indexed.
+    /// `INVALID_REQUEST` if the path is not absolute, not UTF-8 or longer than 2,000 bytes, `NOT_FOUND` if the directory
+    /// does not exist, `FORBIDDEN` if it may not be indexed.
     pub fn check(&self, path: &Path) -> Result<RepositoryRoot, Fault> {
         if !path.is_absolute() {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path must be absolute.")
@@ -195,9 +201,12 @@ impl AllowedRoots {
         if !canonical.is_dir() {
             return Err(not_a_directory(path));
         }
-        if canonical.to_str().is_none() {
+        let Some(text) = canonical.to_str() else {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path is not UTF-8.")
                 .with_hint("Rename the directory."));
+        };
+        if text.len() > INDEXED_TEXT_BYTES_MAX {
+            return Err(too_long(text.len()));
         }
         Ok(RepositoryRoot { path: canonical, allowed: self.clone() })
     }
@@ -207,7 +216,7 @@ impl fmt::Display for AllowedRoots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |list: &Vec<PathBuf>| {
             let paths: Vec<String> = list.iter().map(|path| path.display().to_string()).collect();
-            if paths.is_empty() { "nowhere".to_owned() } else { paths.join(", ") }
+            if paths.is_empty() { "no directory".to_owned() } else { paths.join(", ") }
         };
         let lists: Vec<String> = self.0.iter().map(shown).collect();
         match lists.is_empty() {
@@ -264,6 +273,12 @@ fn not_a_directory(path: &Path) -> Fault {
         .with_hint("Name the directory of the repository.")
 }
 
+fn too_long(bytes: usize) -> Fault {
+    let message =
+        format!("The full path of the directory has {bytes} bytes, more than {INDEXED_TEXT_BYTES_MAX}.");
+    Fault::new(ErrorCode::InvalidRequest, message).with_hint("Move the directory to a shorter path.")
+}
+
 fn missing_root(path: &Path, root: &Path) -> Fault {
     let message = format!(
         "There is no directory {}: the allowed directory {} does not exist on the server.",
@@ -297,6 +312,26 @@ mod tests {
         for path in ["/", "/proc", "/proc/self", "/dev", "/../"] {
             assert_eq!(code(path, &any), ErrorCode::Forbidden, "{path}");
         }
+    }
+
+    /// A root is stored in indexes, which do not hold texts of any length.
+    #[test]
+    fn a_path_that_is_too_long_is_refused() {
+        let (above, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let deep = (0..12).fold(above.path().to_path_buf(), |path, _| path.join("x".repeat(200)));
+        std::fs::create_dir_all(&deep).unwrap();
+        let link = other.path().join("link");
+        std::os::unix::fs::symlink(&deep, &link).unwrap();
+        let any = AllowedRoots::any();
+        for path in [&deep, &link] {
+            let fault = any.check(path).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::InvalidRequest, "{fault}");
+            assert!(fault.message.ends_with(" bytes, more than 2000.") && fault.hint.is_some(), "{fault}");
+        }
+        let short = deep.ancestors().find(|path| path.as_os_str().len() <= INDEXED_TEXT_BYTES_MAX).unwrap();
+        assert_eq!(any.check(short).unwrap().path(), short.canonicalize().unwrap());
+        let elsewhere = AllowedRoots::within(vec![other.path().to_path_buf()]);
+        assert_eq!(code(&deep, &elsewhere), ErrorCode::Forbidden, "its length is not revealed");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::resolve::SessionFile;
+use super::resolve::{SESSION_FILE, SessionFile, levels, session_file_in};
 use contract::config::Layout;
 use contract::{ErrorCode, Fault};
 
@@ -21,6 +21,17 @@ use contract::{ErrorCode, Fault};
 struct Record {
     /// The path of the confirmed file.
     path: String,
+}
+
+/// The file that [`Trust::revoke_nearest`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revocation {
+    /// Its path. The file need not exist any more.
+    pub file: PathBuf,
+    /// The project that it names, if it can be read and names one.
+    pub project_id: Option<String>,
+    /// Whether it was confirmed.
+    pub was_confirmed: bool,
 }
 
 /// The confirmations of one installation: one small file each, named after a hash of path and text.
@@ -54,12 +65,30 @@ impl Trust {
             .map_err(|error| self.not_writable(error))
     }
 
-    /// Revokes all confirmations of the file, also those of its earlier texts; false if there were none.
+    /// Revokes all confirmations, also those of earlier texts, of the nearest file in `directory` or above it that was
+    /// confirmed, or that would decide the project of calls from there. Only its place matters: the file may be invalid,
+    /// unreadable or gone. `None` if there is no such file.
     ///
     /// # Errors
     /// `INTERNAL` when the data directory cannot be read or written.
-    pub fn revoke(&self, file: &SessionFile) -> Result<bool, Fault> {
-        self.remove_records(&file.path).map_err(|error| self.not_writable(error))
+    pub fn revoke_nearest(&self, directory: &Path) -> Result<Option<Revocation>, Fault> {
+        let directory = resolved(directory);
+        for level in levels(&directory) {
+            let file = level.join(SESSION_FILE);
+            let was_confirmed = self.revoke(&file)?;
+            let found = session_file_in(level);
+            // With a file that cannot be used, calls fail instead of using one further up.
+            if was_confirmed || !matches!(found, Ok(None)) {
+                let project_id = found.ok().flatten().map(|found| found.project_id);
+                return Ok(Some(Revocation { file, project_id, was_confirmed }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Revokes all confirmations of the file at `path`; false if there were none.
+    fn revoke(&self, path: &Path) -> Result<bool, Fault> {
+        self.remove_records(path).map_err(|error| self.not_writable(error))
     }
 
     /// Removes the records of a path; false if there were none.
@@ -125,6 +154,15 @@ impl Trust {
     }
 }
 
+/// The path with links resolved. Its last parts need not exist.
+fn resolved(path: &Path) -> PathBuf {
+    let resolve_existing = |existing: &Path| {
+        let rest = path.strip_prefix(existing).ok()?;
+        existing.canonicalize().ok().map(|real| real.join(rest))
+    };
+    path.ancestors().find_map(resolve_existing).unwrap_or_else(|| path.to_owned())
+}
+
 /// Whether the content of a record is valid and names this path.
 fn is_record_of(record: &[u8], path: &Path) -> bool {
     serde_json::from_slice::<Record>(record).is_ok_and(|record| record.path == path.to_string_lossy())
@@ -155,7 +193,12 @@ mod tests {
         assert!(!trust.is_confirmed(&write("a", r#"{"project_id": "client-b"}"#)), "another text");
         assert!(trust.is_confirmed(&write("a", r#"{"project_id": "client-a"}"#)), "the confirmed one again");
         assert!(!trust.is_confirmed(&write("b", r#"{"project_id": "client-a"}"#)), "another path");
-        assert!(trust.revoke(&file).unwrap() && !trust.revoke(&file).unwrap());
+        let directory = root.path().join("a");
+        for was_confirmed in [true, false] {
+            let revocation = trust.revoke_nearest(&directory).unwrap().unwrap();
+            let (file, project_id) = (file.path.clone(), Some(file.project_id.clone()));
+            assert_eq!(revocation, Revocation { file, project_id, was_confirmed });
+        }
         assert!(!trust.is_confirmed(&file));
     }
 
@@ -169,15 +212,54 @@ mod tests {
             text: text.into(),
         };
         let (old, new, other) = (file("/a", "old"), file("/a", "new"), file("/b", "old"));
-        assert!(!trust.revoke(&old).unwrap(), "no directory yet");
+        assert!(!trust.revoke(&old.path).unwrap(), "no directory yet");
         for confirmed in [&old, &new, &other] {
             trust.confirm(confirmed).unwrap();
         }
         fs::write(trust.directory.join("damaged.json"), "{").unwrap();
-        assert!(trust.revoke(&file("/a", "newest")).unwrap());
+        assert!(trust.revoke(Path::new("/a")).unwrap());
         assert!(!trust.is_confirmed(&old) && !trust.is_confirmed(&new));
         assert!(trust.is_confirmed(&other), "another path");
-        assert!(!trust.revoke(&old).unwrap());
+        assert!(!trust.revoke(&old.path).unwrap());
+    }
+
+    #[test]
+    fn a_revocation_needs_no_readable_file() {
+        let home = tempfile::tempdir().unwrap();
+        let trust = Trust::new(&Layout::new(home.path().to_owned()));
+        let root = tempfile::tempdir().unwrap();
+        let (outer, inner) = (root.path().join("outer"), root.path().join("outer/inner"));
+        let valid = r#"{"project_id": "client-a"}"#;
+        let too_long = " ".repeat(70_000);
+        let confirm = |directory: &Path| {
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join(SESSION_FILE), valid).unwrap();
+            trust.confirm(&session_file(directory).unwrap().unwrap()).unwrap();
+        };
+        let revoke = |directory: &Path| {
+            let revoked = trust.revoke_nearest(directory).unwrap()?;
+            let level = revoked.file.parent().unwrap().strip_prefix(root.path().canonicalize().unwrap());
+            Some((level.unwrap().to_string_lossy().into_owned(), revoked.was_confirmed))
+        };
+        let found = |level: &str, was_confirmed| Some((level.to_owned(), was_confirmed));
+        for text in [None, Some("{"), Some(r#"{"project_id": 1}"#), Some("{}"), Some(too_long.as_str())] {
+            confirm(&outer);
+            confirm(&inner);
+            match text {
+                Some(text) => fs::write(inner.join(SESSION_FILE), text).unwrap(),
+                None => fs::remove_file(inner.join(SESSION_FILE)).unwrap(),
+            }
+            assert_eq!(revoke(&inner), found("outer/inner", true), "{text:?}");
+            // Now the file further up counts, unless one that cannot be used is before it.
+            let names_none = matches!(text, None | Some("{}"));
+            let next = if names_none { found("outer", true) } else { found("outer/inner", false) };
+            assert_eq!(revoke(&inner), next, "{text:?}");
+            assert_eq!(revoke(&outer), found("outer", !names_none), "{text:?}");
+        }
+        confirm(&inner);
+        fs::remove_dir_all(&outer).unwrap();
+        assert_eq!(revoke(&inner), found("outer/inner", true), "the directory is gone");
+        assert_eq!(revoke(&inner), None);
     }
 
     #[test]

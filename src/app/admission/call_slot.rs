@@ -1,5 +1,6 @@
 //! The slot of a running call. While the call only waits for the run of another call, others can use its slot.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Admission, Queue, Slot};
@@ -7,7 +8,14 @@ use crate::app::admission::fair_queue::Requester;
 
 /// The slot of a call. Cheap to clone; all clones belong to one call.
 #[derive(Clone, Default)]
-pub struct CallSlot(Arc<Mutex<SlotState>>);
+pub struct CallSlot(Arc<SharedSlot>);
+
+#[derive(Default)]
+struct SharedSlot {
+    state: Mutex<SlotState>,
+    /// Whether the call's work keeps the slot when the call is answered.
+    outlives_call: AtomicBool,
+}
 
 #[derive(Default)]
 enum SlotState {
@@ -38,7 +46,24 @@ impl CallSlot {
     /// The slot that a call was admitted to.
     #[must_use]
     pub fn new(Admission(slot): Admission) -> Self {
-        Self(Arc::new(Mutex::new(slot.map_or(SlotState::None, SlotState::Held))))
+        Self::with(slot.map_or(SlotState::None, SlotState::Held))
+    }
+
+    /// The slot of work that was admitted without one and waits for it.
+    pub(super) fn parked(queue: Arc<Queue>, requester: Requester) -> Self {
+        Self::with(SlotState::Parked(ParkedCall { queue, requester, resumed: false }))
+    }
+
+    /// Lets the call's work keep the slot when the call is answered before the work ends: until the last clone is dropped.
+    ///
+    /// Work of the local operator, who may use all slots, gives it back with the call, so that the next call can begin.
+    pub fn outlive_call(&self) {
+        let is_local = self.with_state(|state| match state {
+            SlotState::None => true,
+            SlotState::Held(slot) => slot.requester.is_local,
+            SlotState::Parked(call) => call.requester.is_local,
+        });
+        self.0.outlives_call.store(!is_local, Ordering::Release);
     }
 
     /// Releases the slot while the call waits for work that is done elsewhere.
@@ -80,13 +105,19 @@ impl CallSlot {
         }
     }
 
-    /// Releases the slot for good: the call has been answered, even if a part of its work goes on.
+    /// Releases the slot because the call has been answered, unless it [outlives](Self::outlive_call) the call.
     pub fn release(&self) {
-        drop(self.with_state(std::mem::take));
+        if !self.0.outlives_call.load(Ordering::Acquire) {
+            drop(self.with_state(std::mem::take));
+        }
     }
 
     fn with_state<T>(&self, act: impl FnOnce(&mut SlotState) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with(state: SlotState) -> Self {
+        Self(Arc::new(SharedSlot { state: Mutex::new(state), outlives_call: AtomicBool::new(false) }))
     }
 }
 

@@ -87,7 +87,8 @@ impl FairQueue {
         self.principals.values().map(|calls| calls.waiting.len()).sum()
     }
 
-    /// The most slots of one principal: one slot is left for others, so that their first call never waits for a long run.
+    /// The most slots of one principal: all but one if there are several, so that the first call of another principal never
+    /// waits for a long run. The local operator may use all.
     fn slots_per_principal(&self, is_local: bool) -> usize {
         if is_local { self.slots } else { self.slots.saturating_sub(1).max(1) }
     }
@@ -125,6 +126,18 @@ impl FairQueue {
         };
         self.remove_if_empty(&requester.id);
         arrival
+    }
+
+    /// Counts work that starts later as parked; false if its principal may not have more waiting calls.
+    pub(super) fn arrive_parked(&mut self, requester: &Requester) -> bool {
+        let waiting_max = self.waiting_per_principal(requester.is_local);
+        let calls = self.calls_of(requester);
+        let may_wait = calls.waiting.len() + calls.parked < waiting_max.max(1);
+        if may_wait {
+            calls.parked += 1;
+        }
+        self.remove_if_empty(&requester.id);
+        may_wait
     }
 
     /// Starts a parked call or lets it wait. It is never refused, because it was admitted before.
@@ -299,6 +312,19 @@ mod tests {
         queue.finish(&key(1));
         assert_eq!(queue.arrive(&key(1)), Arrival::Refused, "its parked calls count as waiting");
         assert_eq!(queue.arrive(&key(2)), Arrival::Started);
+    }
+
+    #[test]
+    fn work_that_starts_later_counts_towards_the_share_of_its_principal() {
+        let mut queue = FairQueue::new(2, 4);
+        assert!((0..3).all(|_| queue.arrive_parked(&key(1))));
+        assert!(!queue.arrive_parked(&key(1)), "three quarters of the queue");
+        assert!(queue.arrive_parked(&key(2)));
+        assert_eq!(
+            (0..3).map(|_| queue.resume_parked(&key(1))).filter(|next| *next == Arrival::Started).count(),
+            1
+        );
+        assert_eq!(queue.resume_parked(&key(2)), Arrival::Started);
     }
 
     proptest! {

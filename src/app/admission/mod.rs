@@ -105,7 +105,7 @@ impl Drop for WaitingCall {
 }
 
 impl Queues {
-    /// Queues of the configured sizes.
+    /// Queues of the configured sizes; `queue.search_running = 0` means two slots for each core.
     #[must_use]
     pub fn new(settings: &config::Queue) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
@@ -150,6 +150,22 @@ impl Queues {
         let requester = Requester::from(principal);
         let slot = queue.acquire(&requester, |calls| calls.arrive(&requester), on_wait).await?;
         Ok(Admission(Some(slot)))
+    }
+}
+
+impl Queues {
+    /// Admits an index run that no call waits for. It counts as waiting for its principal until it gets a slot with
+    /// [`CallSlot::resume`].
+    ///
+    /// # Errors
+    /// [`Refusal::QueueOverloaded`] if the principal has too many waiting calls.
+    pub fn admit_background_run(&self, principal: &Principal) -> Result<CallSlot, Refusal> {
+        let (queue, requester) = (&self.index, Requester::from(principal));
+        queue.with_state(|state| match state.calls.arrive_parked(&requester) {
+            true => Ok(()),
+            false => Err(queue.overloaded(&state.calls)),
+        })?;
+        Ok(CallSlot::parked(Arc::clone(queue), requester))
     }
 }
 

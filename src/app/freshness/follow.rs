@@ -13,8 +13,8 @@ use contract::{ErrorCode, Fault};
 use engine::indexing::{Changes, RepositoryWatch, TreeScan};
 use tenancy::RepositoryRoot;
 
-/// Scanning may take at most one part in this many of the time.
-const SCAN_SHARE: u32 = 10;
+/// After a change, the pause before the next scan is at least this many times as long as the last scan took.
+const SCAN_PAUSE_FACTOR: u32 = 10;
 /// Consecutive failures after which the back-off no longer grows.
 const FAILURES_MAX: u32 = 10;
 
@@ -198,7 +198,7 @@ impl FollowTiming {
     }
 
     fn quiet_after(&self, took: Duration) -> Duration {
-        self.quiet.max(took * SCAN_SHARE)
+        self.quiet.max(took * SCAN_PAUSE_FACTOR)
     }
 
     fn back_off(&self, failures: u32) -> Duration {

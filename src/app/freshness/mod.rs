@@ -133,7 +133,7 @@ async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> 
         return Ok(project);
     }
     let (root, settings) = (root.clone(), app.config.indexing.clone());
-    blocking(move || indexing::require_files(root.path(), &settings)).await?;
+    blocking(move || indexing::require_files(&root, &settings)).await?;
     let model = ModelFacts::from(app.embedder().await?.model());
     tenancy::provision(store, id, DecidedBy::Argument, &model).await
 }
@@ -156,7 +156,7 @@ async fn run_job(
                 index_job::enqueue(app, &project, &root).await?
             }
         };
-        // Only jobs that this process runs take turns; waiting for the run of another process costs nothing.
+        // A job that another call requested does not take a turn: waiting for a run elsewhere must not delay other refreshes.
         let running = if enqueued.attached { None } else { Some(app.freshness.running.lock().await) };
         let finished = index_job::run_to_completion(app, enqueued).await;
         drop(running);

@@ -49,7 +49,7 @@ async fn refresh_if_due(app: &Arc<App>, repository_key: &RepositoryKey, every_ms
     let Ok(root) = repository_key.checked_root(app) else { return Ok(()) };
     let after_ms = every_ms.saturating_add(jitter_ms(repository_key, every_ms));
     match index_job::enqueue_if_due(app, &repository_key.project, &root, after_ms).await? {
-        Some(asked) => run_job(app, repository_key, Some(asked), "schedule").await.map(drop),
+        Some(enqueued) => run_job(app, repository_key, Some(enqueued), "schedule").await.map(drop),
         None => Ok(()),
     }
 }

@@ -41,14 +41,14 @@ async fn repositories_to_watch(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
         WatchedRepositories::All(_) => return indexed_repositories(app).await,
         WatchedRepositories::Listed(list) => list,
     };
-    let repository_key = list.iter().map(|one| {
+    let keys = list.iter().map(|one| {
         let project =
             one.project.as_deref().map_or_else(|| Ok(ProjectId::default_workspace()), ProjectId::parse)?;
         // The index stores canonical paths.
         let root = one.path.canonicalize().unwrap_or_else(|_| one.path.clone());
         Ok(RepositoryKey { project, root })
     });
-    repository_key.collect()
+    keys.collect()
 }
 
 /// The repositories that are watched now.

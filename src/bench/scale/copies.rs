@@ -1,5 +1,5 @@
-//! Generates copies of real files whose words and vectors differ slightly from the original. Everything is a pure function of the
-//! original and the copy's number.
+//! Generates copies of real files whose words and vectors differ slightly from the original. Everything is a pure function of
+//! the original and the copy's number.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use store::{ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, NamedFact, Wor
 
 /// Minimum length of a word to replace; shorter words are rarely specific to one project.
 const WORD_CHARS_MIN: usize = 5;
-/// Words in more than one of this many chunks are not replaced: they are common to all projects.
+/// Words that occur in more than one in this many chunks are not replaced: they are common to all projects.
 const COMMON_WORD_RATIO: usize = 100;
 /// One of this many specific words is replaced in a copy.
 const REPLACED_ONE_OF: u8 = 4;
@@ -51,7 +51,7 @@ fn is_replaceable(word: &str) -> bool {
     word.len() >= WORD_CHARS_MIN && word.chars().any(char::is_alphabetic) && !is_stop_word(word)
 }
 
-/// A copy of the corpus; the copy with number 0 equals the original.
+/// A copy of the corpus; the copy with number 0 has the texts and vectors of the original.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CorpusCopy<'v> {
     pub(super) number: u32,
@@ -210,8 +210,8 @@ pub(super) struct FileCopy {
 /// Number of repositories in a generated project, each with the same share of the chunks.
 pub(super) const REPOSITORIES: usize = 100;
 
-/// Copies of all files until there are about `wanted` chunks; the last copy is a sample of the files. `files` holds the path and
-/// the number of chunks of each file.
+/// Copies of all files until there are about `wanted` chunks; the last copy is a sample of the files. `files` holds the path
+/// and the number of chunks of each file.
 pub(super) fn file_copies(files: &[(&str, usize)], wanted: usize) -> Vec<FileCopy> {
     let whole: usize = files.iter().map(|(_, chunks)| chunks).sum();
     let (mut places, mut chunks) = (Vec::new(), 0);
@@ -235,7 +235,7 @@ pub(super) fn file_copies(files: &[(&str, usize)], wanted: usize) -> Vec<FileCop
     places
 }
 
-/// Whether a file belongs to a sample of `share` of `of`, decided by its path.
+/// Whether a file belongs to a sample of `share` out of `of` chunks, decided by its path.
 fn is_sampled(path: &str, share: usize, of: usize) -> bool {
     let random = random_bytes(0, path.as_bytes());
     let position = usize::from(u16::from_le_bytes([random[0], random[1]]));

@@ -70,7 +70,7 @@ impl Corpus {
         Ok(Self { vocabulary, files, vectors, first, fingerprint })
     }
 
-    /// Chunks of all files.
+    /// Number of chunks in all files.
     pub(super) fn chunks(&self) -> usize {
         self.vectors.len()
     }

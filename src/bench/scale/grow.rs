@@ -80,6 +80,7 @@ pub(super) async fn grow(
 ) -> Result<(Project, GrowthFigures), Fault> {
     let id = format!("scale-{wanted}");
     let record = experiment.home().join(format!("{id}.json"));
+    // 2 is the version of the generator; increase it when the generated rows change.
     let made_of = format!("{} 2", corpus.fingerprint);
     let text = std::fs::read_to_string(&record).unwrap_or_default();
     if let Ok(grown) = serde_json::from_str::<GrowthFigures>(&text)
@@ -103,7 +104,7 @@ async fn provision_empty(experiment: &Experiment, id: &str) -> Result<Project, F
     if experiment.project(id).await.is_ok() {
         return Err(Fault::new(
             ErrorCode::IllegalState,
-            format!("The benchmark project `{id}` was generated from another corpus."),
+            format!("The benchmark project `{id}` is incomplete or was generated from another corpus."),
         )
         .with_hint("Remove the folder `bench` in the data directory."));
     }

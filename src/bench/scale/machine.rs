@@ -12,7 +12,7 @@ use store::sizes;
 /// Interval of memory samples.
 const MEMORY_POLL: Duration = Duration::from_millis(250);
 
-/// The value after `key` in a file of `/proc`, converted from proc_bytes to bytes; 0 if missing.
+/// The value after `key` in a file of `/proc`, converted from kibibytes to bytes; 0 if missing.
 fn proc_bytes(file: &str, key: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(key));
@@ -59,9 +59,9 @@ pub(super) async fn with_peak_memory<T>(
     experiment: &Experiment,
     work: impl Future<Output = Result<T, Fault>>,
 ) -> Result<(T, u64), Fault> {
-    let (peak, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-    let look = async {
-        while !over.load(Ordering::Relaxed) {
+    let (peak, finished) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let sampling = async {
+        while !finished.load(Ordering::Relaxed) {
             if let Ok(bytes) = server_bytes(experiment).await {
                 peak.fetch_max(bytes, Ordering::Relaxed);
             }
@@ -70,10 +70,10 @@ pub(super) async fn with_peak_memory<T>(
     };
     let work = async {
         let done = work.await;
-        over.store(true, Ordering::Relaxed);
+        finished.store(true, Ordering::Relaxed);
         done
     };
-    let (done, ()) = tokio::join!(work, look);
+    let (done, ()) = tokio::join!(work, sampling);
     Ok((done?, peak.load(Ordering::Relaxed)))
 }
 

@@ -175,7 +175,7 @@ struct ProjectCountBenchmark<'a> {
 impl ProjectCountBenchmark<'_> {
     async fn measure(&self, number: usize) -> Result<ProjectCountFigures, Fault> {
         let latest = &self.created[number.saturating_sub(SAMPLE)..];
-        // The latest projects have not been searched yet, so the first round is cold.
+        // Most of the latest projects have not been searched yet, so the first round is cold.
         let first = self.search_each(latest).await?;
         let warm = self.search_each(latest).await?;
         self.search_each(self.created).await?;

@@ -51,8 +51,8 @@ pub(super) struct BenchmarkFilter {
     pub(super) share: f64,
 }
 
-/// No filter; one folder with about 1/1000 of the chunks; one repository with 1/100; a folder name that occurs in every copy, with
-/// about 1/100; and a language with about 1/10.
+/// No filter; one folder with about 1/1000 of the chunks; one repository with 1/100; a folder name that occurs in every copy,
+/// with about 1/100; and a language with about 1/10.
 ///
 /// # Errors
 /// Only if the filter table no longer has these fields.

@@ -1,4 +1,4 @@
-//! Hardware limits: embedding without a database, memory bandwidth without a search, and exact against approximate vector search.
+//! Hardware limits: embedding without a database, memory bandwidth without a search, exact against approximate vector search.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -72,7 +72,7 @@ pub(super) async fn measure(
     let model = model_vectors_per_second(experiment, project).await?;
     let texts: Vec<String> = corpus.files.iter().map(|file| corpus.text(file)).collect();
     let (exact, hnsw) = vector_search(experiment, project, &sample_queries(&texts, QUERIES)).await?;
-    #[expect(clippy::cast_precision_loss, reason = "bytes of vectors, two a number")]
+    #[expect(clippy::cast_precision_loss, reason = "bytes of vectors, two per number")]
     let gigabytes = (indexed.vectors as f64) * count(project.model().dimensions) * 2.0 / 1e9;
     let limits = Limits {
         model_vectors_per_second: rounded(model),

@@ -1,4 +1,5 @@
-//! Resource use of a phase as counted by the kernel: CPU time, disk I/O and memory. Linux only; elsewhere all figures but the duration are 0.
+//! Resource use of a phase as counted by the kernel: CPU time, disk I/O and memory. Linux only; elsewhere all figures but the
+//! duration are 0.
 
 use std::fs;
 use std::path::Path;
@@ -44,15 +45,15 @@ pub struct PeakMemory {
     pub postgres_mb: f64,
 }
 
-/// The process id of the postmaster, whose children are the other Postgres processes. `None` if Postgres runs on another machine
-/// or in another container: then its figures are 0.
+/// The process id of the postmaster, whose children are the other Postgres processes. `None` if Postgres runs on another
+/// machine or in another container: then its figures are 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PostgresServer(Option<u32>);
 
 impl PostgresServer {
     pub(super) async fn find(experiment: &Experiment) -> Result<Self, Fault> {
         let mut tx = experiment.app.store().await?.control_read().await?;
-        let backend = sizes::backend(&mut tx).await?;
+        let backend = sizes::backend_pid(&mut tx).await?;
         tx.commit().await?;
         // In another container the process with this id is a different one, or none.
         let backend = ProcessStat::read(backend).filter(|stat| stat.is_postgres);

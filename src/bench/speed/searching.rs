@@ -1,4 +1,4 @@
-//! Search latency by kind of query, one query at a time: in process, over HTTP, arguments filters, and lexical only.
+//! Search latency by kind of query, one query at a time: in process, over HTTP, with filters, and lexical only.
 
 use std::time::{Duration, Instant};
 

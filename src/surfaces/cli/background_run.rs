@@ -120,7 +120,7 @@ impl<'a> BackgroundRun<'a> {
             tracing::warn!("could not start a background process for the run: {}", fault.message);
             return self.report_until_done().await;
         }
-        self.session.output.note(message);
+        self.session.output.print_note(message);
         self.session.app.shutdown.cancel();
         self.session.app.wait_stopped().await;
     }
@@ -135,14 +135,14 @@ impl<'a> BackgroundRun<'a> {
             }
             match self.job().await {
                 Some(job) if job.is_unfinished() => {
-                    output.note(&format!("lexical search is ready; {}", vector_progress(&job.progress)))
+                    output.print_note(&format!("lexical search is ready; {}", vector_progress(&job.progress)))
                 }
                 Some(JobStatus { error: Some(error), .. }) => {
                     let line =
                         format!("{} {}", styled(NOTE, "embedding stopped:"), escaped_line(&error.message));
-                    return output.note(&line);
+                    return output.print_note(&line);
                 }
-                _ => return output.note(&format!("{} semantic search is ready", styled(GOOD, "✓"))),
+                _ => return output.print_note(&format!("{} semantic search is ready", styled(GOOD, "✓"))),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `bench`: measures quality and speed, in a temporary home.
+//! `bench`: measures quality and speed, in a home of its own below the data directory.
 
 use std::path::PathBuf;
 
@@ -58,5 +58,5 @@ fn current_program() -> Result<PathBuf, Fault> {
 }
 
 fn note(session: &Session, line: &str) {
-    session.output.note(&escaped_line(line));
+    session.output.print_note(&escaped_line(line));
 }

@@ -40,7 +40,11 @@ pub(super) async fn call_tool(session: &Session, args: &CallArgs) -> CommandResu
     bar.finish();
     let envelope = answer::json(&called.envelope);
     // JSON output escapes control characters but not other invisible ones; the reader has to handle those.
-    session.output.line(&if session.output.json { envelope.to_string() } else { format!("{envelope:#}") });
+    session.output.print_line(&if session.output.json {
+        envelope.to_string()
+    } else {
+        format!("{envelope:#}")
+    });
     if args.tool == "build_index" {
         // A server would finish the run after the answer; this process exits, so another one has to.
         let path = arguments["repoPath"].as_str().unwrap_or(".");

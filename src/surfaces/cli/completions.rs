@@ -19,6 +19,6 @@ pub(super) fn print_completions(args: &CompletionsArgs, grammar: Command) -> Exi
     // We parse without the program's name, but in a shell the name is part of the command line.
     let mut grammar = grammar.no_binary_name(false);
     clap_complete::generate(args.shell, &mut grammar, "pairofcleats", &mut script);
-    Output { json: false, quiet: false }.text(&String::from_utf8_lossy(&script));
+    Output { json: false, quiet: false }.print_text(&String::from_utf8_lossy(&script));
     Exit::Ok
 }

@@ -184,7 +184,7 @@ fn check_data_directory(app: &App) -> DoctorCheck {
     }
 }
 
-/// Checks the server's address. An address that is in use passes: another program may use it on purpose, and the message says so.
+/// Checks the server's address. An address in use passes: another program may use it on purpose, and the message says so.
 async fn check_server_address(app: &App) -> DoctorCheck {
     let bound = http::listen(app).await;
     if let (Err(_), Some(address)) = (&bound, http::running_server_url(app)) {

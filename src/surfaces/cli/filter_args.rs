@@ -1,10 +1,18 @@
 //! The filter flags of `search`, generated from the filter table.
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::builder::BoolishValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use engine::search::fields::{FIELDS, FilterField, ValueKind};
+
+/// What the parser takes for a flag of type true or false that has no value. It means true, and nobody writes it.
+const WITHOUT_VALUE: &str = "y";
+
+/// Name of the argument with the words of the query.
+const QUERY: &str = "query";
 
 /// The filter flags that were given, as arguments of the tool.
 #[derive(Debug, Default, Clone, Serialize)]
@@ -12,21 +20,24 @@ use engine::search::fields::{FIELDS, FilterField, ValueKind};
 pub(super) struct FilterArgs(Map<String, Value>);
 
 fn filter_flag(field: &'static FilterField) -> Arg {
-    let arg =
-        Arg::new(field.name).long(field.flag).help(field.help.trim_end_matches('.')).help_heading("Filters");
+    let arg = Arg::new(field.name)
+        .long(field.cli_flag)
+        .help(field.help.trim_end_matches('.'))
+        .help_heading("Filters");
     match field.kind {
         ValueKind::Text | ValueKind::Alternatives | ValueKind::Json => arg.value_name("TEXT"),
         ValueKind::TextOrList => arg.value_name("TEXT").action(ArgAction::Append),
         ValueKind::Pairs => arg.value_name("KEY[=VALUE]").action(ArgAction::Append),
         ValueKind::Number => {
-            arg.value_name("N").value_parser(value_parser!(f64)).allow_negative_numbers(true)
+            let number = |text: &str| text.parse::<f64>().map_err(|_| "it is not a number".to_owned());
+            arg.value_name("N").value_parser(number).allow_negative_numbers(true)
         }
-        ValueKind::Flag => arg
+        ValueKind::Boolean => arg
             .value_name("true|false")
             .num_args(0..=1)
             .require_equals(true)
-            .default_missing_value("true")
-            .value_parser(value_parser!(bool)),
+            .default_missing_value(WITHOUT_VALUE)
+            .value_parser(BoolishValueParser::new()),
     }
 }
 
@@ -40,8 +51,21 @@ fn flag_value(field: &FilterField, matches: &ArgMatches) -> Option<Value> {
             Some(Value::Array(values.cloned().map(Value::String).collect()))
         }
         ValueKind::Number => matches.get_one::<f64>(field.name).map(|number| Value::from(*number)),
-        ValueKind::Flag => matches.get_one::<bool>(field.name).map(|holds| Value::Bool(*holds)),
+        ValueKind::Boolean => matches.get_one::<bool>(field.name).map(|holds| Value::Bool(*holds)),
     }
+}
+
+/// A query word `true` or `false` right after a flag without a value: `--async false` means `--async=false` to most people, but
+/// would search for the word in asynchronous chunks.
+fn detached_value(field: &FilterField, matches: &ArgMatches) -> Option<String> {
+    let last_value = matches.get_raw(field.name)?.next_back()?;
+    if last_value != WITHOUT_VALUE {
+        return None;
+    }
+    let flag = matches.indices_of(field.name)?.next_back()?;
+    let words = matches.get_many::<String>(QUERY)?.zip(matches.indices_of(QUERY)?);
+    let mut after = words.filter(|(word, at)| *at == flag + 1 && ["true", "false"].contains(&word.as_str()));
+    after.next().map(|(word, _)| word.clone())
 }
 
 impl clap::Args for FilterArgs {
@@ -56,6 +80,14 @@ impl clap::Args for FilterArgs {
 
 impl clap::FromArgMatches for FilterArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        for field in FIELDS.iter().filter(|field| field.kind == ValueKind::Boolean) {
+            if let Some(value) = detached_value(field, matches) {
+                let flag = field.cli_flag;
+                let message =
+                    format!("write `--{flag}={value}`; after a space, `{value}` is a word of the query\n");
+                return Err(clap::Error::raw(ErrorKind::InvalidValue, message));
+            }
+        }
         let given =
             FIELDS.iter().filter_map(|field| Some((field.name.to_owned(), flag_value(field, matches)?)));
         Ok(Self(given.collect()))

@@ -1,5 +1,7 @@
 //! Flags that every command accepts, and parsers of arguments that several commands accept.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
@@ -52,9 +54,40 @@ pub(super) fn repository(text: &str) -> Result<String, String> {
     if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
 }
 
+/// Parses a whole number; the messages of the standard library are for programmers.
+pub(super) fn whole_number<N: TryFrom<i128>>(text: &str) -> Result<N, String> {
+    let number: i128 = text.parse().map_err(|_| "it is not a whole number".to_owned())?;
+    N::try_from(number).map_err(|_| "it is too small or too large".to_owned())
+}
+
+/// Parses a whole number in `range`.
+pub(super) fn whole_number_in<N>(text: &str, range: &RangeInclusive<N>) -> Result<N, String>
+where
+    N: TryFrom<i128> + PartialOrd + Display,
+{
+    whole_number::<N>(text)
+        .ok()
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| format!("it is not a whole number from {} to {}", range.start(), range.end()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_refused_in_plain_words() {
+        assert_eq!(whole_number::<i64>("-1"), Ok(-1));
+        assert_eq!(whole_number_in("65535", &(0..=u16::MAX)), Ok(65_535));
+        for text in ["abc", "", "1.5"] {
+            assert_eq!(whole_number::<u32>(text).unwrap_err(), "it is not a whole number");
+        }
+        assert_eq!(whole_number::<u32>("-1").unwrap_err(), "it is too small or too large");
+        for text in ["abc", "-1", "65536"] {
+            let refusal = whole_number_in(text, &(0..=u16::MAX)).unwrap_err();
+            assert_eq!(refusal, "it is not a whole number from 0 to 65535");
+        }
+    }
 
     #[test]
     fn relative_paths_become_absolute() {

@@ -45,9 +45,9 @@ pub(super) async fn check_health(session: &Session, args: HealthArgs) -> Command
     get_health(&url).await.map_err(|problem| unhealthy(&base, &problem))?;
     if session.output.json {
         let result = serde_json::to_value(HealthResult { url }).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
+        session.output.print_line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
     } else if !session.output.quiet {
-        session.output.line(&format!("{} {}", styled(GOOD, "✓"), styled(PATH, &url)));
+        session.output.print_line(&format!("{} {}", styled(GOOD, "✓"), styled(PATH, &url)));
     }
     Ok(Exit::Ok)
 }
@@ -75,6 +75,11 @@ fn unhealthy(server: &str, problem: &HttpError) -> Fault {
                 "`GET /health/ready` on the server lists the failed checks; the server's log has the cause.",
             )
         }
+        HttpError::Refused => {
+            Fault::new(ErrorCode::StorageUnavailable, format!("No server answers at {server}.")).with_hint(
+                "Start it with `pairofcleats serve`, or name the address of another one with --url.",
+            )
+        }
         _ => Fault::new(ErrorCode::StorageUnavailable, format!("{server}: {problem}.")).with_hint(
             "Check that `pairofcleats serve` is running at this address, or name another one with --url.",
         ),
@@ -84,6 +89,17 @@ fn unhealthy(server: &str, problem: &HttpError) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_does_not_run_is_reported_in_plain_words() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let problem = get_health(&format!("{server}/health")).await.unwrap_err();
+        let fault = unhealthy(&server, &problem);
+        assert_eq!(fault.code, ErrorCode::StorageUnavailable);
+        assert_eq!(fault.message, format!("No server answers at {server}."));
+    }
 
     #[test]
     fn the_default_url_is_reachable_from_this_machine() {

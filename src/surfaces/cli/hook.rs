@@ -56,7 +56,7 @@ pub(super) async fn print_or_install_hooks(session: &Session, args: HookArgs) ->
         .map_err(|error| Fault::internal("The path of the running program is unknown.", error))?;
     let script = script(&program, session, args.project.as_deref());
     let Some(path) = args.install else {
-        session.output.text(&script);
+        session.output.print_text(&script);
         return Ok(Exit::Ok);
     };
     let hooks = blocking(move || install(Path::new(&path), &script, args.force)).await?;
@@ -99,7 +99,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Writes all hooks, or none of them if one exists that this program did not write.
+/// Writes all hooks, or none if one exists that this program did not write; with `force`, renames such hooks to backups first.
 fn install(repository: &Path, script: &str, force: bool) -> Result<Vec<PathBuf>, Fault> {
     let folder = hooks_folder(repository)?;
     let unwritable =

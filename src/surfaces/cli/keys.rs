@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{ArgGroup, Subcommand};
 use serde::Serialize;
 
+use super::flags::whole_number_in;
 use super::output::{BOLD, DIM, styled};
 use super::projects::parse_project_id;
 use super::session::{CommandError, CommandResult, Session};
@@ -37,12 +38,13 @@ enum Action {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("projects").args(["project", "all_projects"]).required(true))]
 struct Create {
     /// Name of the key, for example who uses it and from where
     #[arg(long)]
     name: String,
     /// Project that the key may use; repeatable. `default` is the workspace for calls that name none
-    #[arg(long, value_name = "ID", required_unless_present = "all_projects", conflicts_with = "all_projects", value_parser = parse_project_id)]
+    #[arg(long, value_name = "ID", value_parser = parse_project_id)]
     project: Vec<ProjectId>,
     /// Allow every project, including future ones
     #[arg(long)]
@@ -54,7 +56,7 @@ struct Create {
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
     expires: Lifetime,
     /// Rate limit in calls per minute [default: access.calls_per_minute]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
     calls_per_minute: Option<u32>,
     /// Directory that the key may index, with everything below it; repeatable [default: the project's directories, indexing.project_roots]
     #[arg(long, value_name = "DIR", value_parser = parse_directory)]
@@ -177,11 +179,12 @@ async fn create_key(session: &Session, create: Create) -> CommandResult {
         }
     }
     let issued = tenancy::issue_key(session.app.store().await?, new, now_ms).await?;
-    session
-        .output
-        .note(&styled(DIM, "The key is shown only this once; store it where your client keeps secrets."));
+    session.output.print_note(&styled(
+        DIM,
+        "The key is shown only this once; store it where your client keeps secrets.",
+    ));
     if !projects_absent.is_empty() {
-        session.output.note(&styled(
+        session.output.print_note(&styled(
             DIM,
             &format!(
                 "Not yet created: {}. The first index run into a project creates it.",
@@ -226,6 +229,10 @@ async fn revoke_key(session: &Session, id: String) -> CommandResult {
     let seconds = session.app.config.access.key_cache_ms.div_ceil(1000);
     let text = format!("Revoked. Running servers stop accepting it within {seconds} s.\n");
     Ok(session.print_result(&RevokedKey { id }, &text))
+}
+
+fn parse_rate(text: &str) -> Result<u32, String> {
+    whole_number_in(text, &(1..=1_000_000))
 }
 
 fn parse_scope(text: &str) -> Result<Scope, String> {

@@ -54,8 +54,8 @@ struct ConfigBlock<'a> {
     text: String,
 }
 
-/// Entry point of `mcp-config`. Prints only the block on stdout, so that it can be redirected into a file; the instructions go to
-/// stderr.
+/// Entry point of `mcp-config`. Prints only the block on stdout, so that it can be redirected into a file; the instructions go
+/// to stderr.
 pub(super) fn print_mcp_config(session: &Session, args: &McpConfigArgs) -> CommandResult {
     // The argument parser accepts only the table's clients and `agents`.
     let Some(client) = Client::find(&args.client) else {
@@ -92,7 +92,7 @@ fn print_agent_instructions(session: &Session, args: &McpConfigArgs) -> CommandR
     }
     let file = "AGENTS.md or CLAUDE.md in the repository".to_owned();
     if !session.output.json {
-        session.output.note(&format!("{} {file}", styled(BOLD, "Add to")));
+        session.output.print_note(&format!("{} {file}", styled(BOLD, "Add to")));
     }
     let text = AGENT_INSTRUCTIONS.trim_end().to_owned();
     let block = ConfigBlock { client: AGENTS_ARGUMENT, transport: None, file, text };
@@ -106,24 +106,24 @@ fn print_instructions(output: Output, client: &Client, setup: &ClientSetup<'_>) 
         Format::Json => "Merge into",
         Format::Toml => "Append to",
     };
-    output.note(&styled(BOLD, &format!("{}. {verb}", client.name)));
+    output.print_note(&styled(BOLD, &format!("{}. {verb}", client.name)));
     for (scope, file) in client.places {
-        output.note(&format!("  {scope}: {file}"));
+        output.print_note(&format!("  {scope}: {file}"));
     }
     if let Some(most) = client.tools_max {
-        output.note(&format!(
+        output.print_note(&format!(
             "It shows at most {most} tools of all servers together; limit ours with --toolsets."
         ));
     }
     if let Transport::Http { key, .. } = setup.transport {
         if let HttpSupport::Bridge(why) = client.http_support {
-            output.note(why);
+            output.print_note(why);
         }
         if key {
-            output.note(client.key_note);
+            output.print_note(client.key_note);
         }
     } else {
-        output.note(ENVIRONMENT_NOTE);
+        output.print_note(ENVIRONMENT_NOTE);
     }
 }
 

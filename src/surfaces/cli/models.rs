@@ -116,7 +116,7 @@ async fn list_models(session: &Session) -> CommandResult {
     let mut pinned = match pinned_projects(session).await {
         Ok(pinned) => pinned,
         Err(fault) => {
-            session.output.note(&format!(
+            session.output.print_note(&format!(
                 "{} the projects could not be read: {}",
                 styled(NOTE, "note:"),
                 fault.message

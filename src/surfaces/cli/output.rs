@@ -49,11 +49,11 @@ impl Output {
     pub(super) fn answer(self, answer: &ToolAnswer, render: impl FnOnce(&Value) -> String) -> Exit {
         let envelope = &answer.envelope;
         if self.json {
-            self.line(&envelope_json(envelope).to_string());
+            self.print_line(&envelope_json(envelope).to_string());
         } else if let Some(result) = &envelope.result {
-            self.text(&render(result));
+            self.print_text(&render(result));
             for warning in &envelope.meta.warnings {
-                self.note(&format!("{} {}", styled(NOTE, "warning:"), escaped_line(&warning.message)));
+                self.print_note(&format!("{} {}", styled(NOTE, "warning:"), escaped_line(&warning.message)));
             }
         } else {
             self.failure(envelope);
@@ -64,11 +64,12 @@ impl Output {
     /// Prints a fault that did not come from a tool call.
     pub(super) fn fault(self, fault: &Fault, exit: Exit) -> Exit {
         let mut envelope = Envelope::failure(fault, Meta::new(iso_millis(SystemClock.now())));
+        // Whoever reads this is on this machine, so the hint may contain its paths.
         if let (Some(error), Some(hint)) = (&mut envelope.error, &fault.local_hint) {
             error.hint = Some(hint.clone());
         }
         if self.json {
-            self.line(&envelope_json(&envelope).to_string());
+            self.print_line(&envelope_json(&envelope).to_string());
         } else {
             self.failure(&envelope);
         }
@@ -91,17 +92,17 @@ impl Output {
     }
 
     /// Prints text on stdout.
-    pub(super) fn text(self, text: &str) {
+    pub(super) fn print_text(self, text: &str) {
         write_all(&mut anstream::stdout().lock(), text);
     }
 
     /// Prints one line on stdout.
-    pub(super) fn line(self, line: &str) {
-        self.text(&format!("{line}\n"));
+    pub(super) fn print_line(self, line: &str) {
+        self.print_text(&format!("{line}\n"));
     }
 
     /// Prints one line on stderr, unless `--quiet` is set.
-    pub(super) fn note(self, line: &str) {
+    pub(super) fn print_note(self, line: &str) {
         if !self.quiet {
             write_all(&mut anstream::stderr().lock(), &format!("{line}\n"));
         }

@@ -31,7 +31,7 @@ pub(super) struct CallProgressBar {
 struct BarState {
     phase: String,
     unit: &'static str,
-    /// Whether the bar is shown with a total; `None`: its style was not chosen yet.
+    /// Whether the bar is shown with a total; `None`: its style has not been chosen yet.
     has_total: Option<bool>,
     words_ready: bool,
     /// When the call began.
@@ -104,9 +104,9 @@ impl CallProgressBar {
     /// Prints a permanent line above the bar.
     pub(super) fn line(&self, line: &str) {
         if self.terminal {
-            self.bar.suspend(|| self.output.note(line));
+            self.bar.suspend(|| self.output.print_note(line));
         } else {
-            self.output.note(line);
+            self.output.print_note(line);
         }
     }
 
@@ -146,7 +146,7 @@ impl CallProgressBar {
         state.line =
             line(left.map(|seconds| format!(", about {} left", format_seconds(seconds))).unwrap_or_default());
         if is_new && !self.terminal {
-            self.output.note(&state.timed_line());
+            self.output.print_note(&state.timed_line());
         }
         if let Some(total) = measure.total {
             self.bar.set_length(total);
@@ -183,8 +183,8 @@ impl BarState {
     }
 }
 
-/// Prints the current line every few seconds until the sender is dropped. It repeats an unchanged line, so that a log shows that
-/// the call is still running.
+/// Prints the current line every few seconds until the sender is dropped. It repeats an unchanged line, so that a log shows
+/// that the call is still running.
 fn spawn_line_printer(output: Output, state: Arc<Mutex<BarState>>) -> Sender<()> {
     let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || {
@@ -195,7 +195,7 @@ fn spawn_line_printer(output: Output, state: Arc<Mutex<BarState>>) -> Sender<()>
         {
             let state = state.lock().unwrap_or_else(PoisonError::into_inner);
             if !state.line.is_empty() {
-                output.note(&state.timed_line());
+                output.print_note(&state.timed_line());
             }
         }
     });

@@ -13,7 +13,6 @@ use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use embedding::ModelName;
 use engine::indexing::RunReport;
 use engine::jobs::Progress as Counts;
-use store::DecidedBy;
 
 /// Arguments of `projects model`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +43,7 @@ struct ModelChange {
     vectors_pending: u64,
 }
 
-/// Entry point of `projects model`. Changes the model, then embeds everything; after an interruption, running it again continues.
+/// Entry point of `projects model`. Changes the model, then embeds everything; after an interruption, another call continues.
 pub(super) async fn change_project_model(session: &Session, args: &ProjectModelArgs) -> CommandResult {
     let id = ProjectId::parse(&args.project).map_err(|error| CommandError::not_run(error.into()))?;
     let name = [Some(args.model.as_str()), args.variant.as_deref()].into_iter().flatten().collect::<Vec<_>>();
@@ -54,10 +53,9 @@ pub(super) async fn change_project_model(session: &Session, args: &ProjectModelA
     })?;
     let app = &session.app;
     let store = app.store().await?;
-    let open = || tenancy::open(store, &id, DecidedBy::Argument);
-    let project = open().await?.ok_or_else(tenancy::no_index)?;
+    let project = tenancy::require(store, &id).await?;
     let changed = app.change_model(&project, &name, args.yes).await?;
-    let project = open().await?.ok_or_else(tenancy::no_index)?;
+    let project = tenancy::require(store, &id).await?;
     let (bar, cancel) = (CallProgressBar::new(session.output), CancellationToken::new());
     let progress = bar.progress();
     let on_progress = |counts: &Counts| {

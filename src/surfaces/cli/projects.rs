@@ -18,7 +18,6 @@ use super::session::{CommandError, CommandResult, Session, StopSignal};
 use crate::tools::Progress;
 use contract::clock::iso_millis;
 use contract::{ErrorCode, Fault, ProjectId, escaped_line};
-use store::DecidedBy;
 use tenancy::{self, AllowedRoots};
 use upkeep::archive::{self, ImportSettings};
 use upkeep::retention::{self, DeletedProject};
@@ -137,7 +136,7 @@ fn render_deletion(deleted: &DeletedProject) -> String {
 async fn export_project(session: &Session, id: &ProjectId, file: PathBuf) -> CommandResult {
     let app = &session.app;
     let store = app.store().await?;
-    let project = tenancy::open(store, id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
+    let project = tenancy::require(store, id).await?;
     let now = iso_millis(app.clock.now());
     let done = cancellable(session, async |cancel, on_table| {
         archive::export_project(store, &project, &file, now, cancel, on_table).await

@@ -134,7 +134,7 @@ async fn show_example(session: &Session, args: &QuickstartArgs, background: Opti
         Some(sentence) => sentence,
         None => any_definition(session, args).await.unwrap_or_else(|| FALLBACK_QUERY.to_owned()),
     };
-    session.output.line(&format!(
+    session.output.print_line(&format!(
         "\n{} {}",
         styled(BOLD, "Example:"),
         styled(DIM, &format!("search \"{query}\""))
@@ -238,9 +238,9 @@ fn as_query(sentence: &str) -> Option<String> {
     let words = plain.trim().trim_end_matches('.').trim();
     let lower = words.to_lowercase();
     let is_news = words.ends_with('!') || ANNOUNCEMENT_WORDS.iter().any(|word| lower.contains(word));
-    let many = words.split_whitespace().count() >= 4;
+    let is_long_enough = words.split_whitespace().count() >= 4;
     let is_link = sentence.trim().starts_with('[') && sentence.trim().ends_with(')');
-    if !many || is_news || is_link || lower.contains("://") || lower.contains("www.") {
+    if !is_long_enough || is_news || is_link || lower.contains("://") || lower.contains("www.") {
         return None;
     }
     let cut = words.char_indices().nth(QUERY_CHARS_MAX).map_or(words, |(end, _)| &words[..end]);

@@ -13,7 +13,7 @@ use crate::app::index_job::{self, RequestingCall};
 
 use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use engine::indexing::Options;
-use store::{Access, DecidedBy, Project, ProjectTx, damage, repositories};
+use store::{Access, Project, ProjectTx, damage, repositories};
 use tokio_util::sync::CancellationToken;
 
 /// Arguments of `projects rebuild`.
@@ -61,7 +61,7 @@ pub(super) async fn rebuild_index(
 ) -> Result<RebuildResult, CommandError> {
     let app = &session.app;
     let store = app.store().await?;
-    let project = tenancy::open(store, id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
+    let project = tenancy::require(store, id).await?;
     let roots = repository_roots(session, &project).await?;
     // An imported repository has no folder; its root is not an absolute path.
     let exists = |root: &String| Path::new(root).is_absolute() && Path::new(root).is_dir();

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::filter_args::FilterArgs;
-use super::flags::{absolute, repository};
+use super::flags::{absolute, repository, whole_number};
 use super::hits;
 use super::output::{DIM, styled};
 use super::session::{CommandResult, Session, ToolAnswer};
@@ -16,6 +16,11 @@ use contract::escaped_line;
 #[derive(Debug, Default, clap::Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SearchArgs {
+    /// One flag for each field of the filter table. The first field, because it is parsed with a look at the words of the query,
+    /// and parsing a field removes its words.
+    #[command(flatten)]
+    #[serde(flatten)]
+    filters: FilterArgs,
     /// Query: a question, names or "a phrase"; write `--` before a query with -excluded words
     #[arg(required = true, num_args = 1.., value_name = "QUERY")]
     #[serde(serialize_with = "joined_words")]
@@ -33,7 +38,7 @@ pub(super) struct SearchArgs {
     #[serde(skip)]
     all: bool,
     /// Number of hits
-    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = whole_number::<i64>, allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) top: Option<i64>,
     /// What to search: code, prose, extracted-prose, records, both or all
@@ -41,7 +46,7 @@ pub(super) struct SearchArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<String>,
     /// Lines of context around each hit
-    #[arg(long, value_name = "LINES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LINES", value_parser = whole_number::<i64>, allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<i64>,
     /// Detail of each hit: compact, full or json
@@ -53,11 +58,11 @@ pub(super) struct SearchArgs {
     #[serde(skip)]
     compact: bool,
     /// Skip the first N hits
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u32>,
     /// Limit the answer to N tokens, counted with the cl100k tokenizer
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<usize>,
     /// Show how the query was parsed and how each score is composed
@@ -92,10 +97,6 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     case_tokens: bool,
-    /// One flag for each field of the filter table.
-    #[command(flatten)]
-    #[serde(flatten)]
-    filters: FilterArgs,
 }
 
 impl SearchArgs {
@@ -138,10 +139,13 @@ pub(super) async fn call_search(session: &Session, args: &SearchArgs) -> ToolAns
 fn note_scope(session: &Session, answer: &ToolAnswer) {
     let scope = answer.envelope.meta.scope.as_ref().filter(|scope| scope.decided_by == "directory");
     if let Some(scope) = scope
+        && answer.envelope.ok
         && !session.output.json
     {
         let names = escaped_line(&scope.repositories.join(", "));
-        session.output.note(&styled(DIM, &format!("searched {names}; --all searches all repositories")));
+        session
+            .output
+            .print_note(&styled(DIM, &format!("searched {names}; --all searches all repositories")));
     }
 }
 
@@ -219,5 +223,21 @@ mod tests {
             })
         );
         assert_eq!(arguments(&["search", "--top", "-1", "--", "-excluded", "x"])["query"], "-excluded x");
+        let returns = arguments(&["search", "false", "--returns", "positives"]);
+        assert_eq!(returns, json!({ "query": "false positives", "returns": true }));
+    }
+
+    #[test]
+    fn a_value_after_a_space_is_refused() {
+        let error = |line: &[&str]| Cli::try_parse_from(line).err().map(|error| error.to_string());
+        let refused = error(&["search", "cart", "--async", "false"]).unwrap();
+        assert!(refused.contains("write `--async=false`"), "{refused}");
+        let refused = error(&["search", "--lint", "true", "cart"]).unwrap();
+        assert!(refused.contains("write `--lint=true`"), "{refused}");
+        for clear in [["search", "--async=true", "false"], ["search", "--lint=false", "true"]] {
+            assert_eq!(error(&clear), None, "{clear:?}");
+        }
+        let refused = error(&["search", "x", "--branches", "many"]).unwrap();
+        assert!(refused.contains("it is not a number"), "{refused}");
     }
 }

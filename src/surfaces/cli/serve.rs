@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::flags::whole_number_in;
 use super::output::{BOLD, PATH, styled};
 use super::session::{CommandResult, Exit, Session, StopSignal};
 use crate::surfaces::http;
@@ -13,7 +14,7 @@ use crate::tools::Surface;
 #[group(skip)]
 pub(super) struct ServeArgs {
     /// Port to listen on; 0 selects a free port [default: server.port, 7171]
-    #[arg(long)]
+    #[arg(long, value_parser = parse_port)]
     pub(super) port: Option<u16>,
     /// Address to listen on; beyond loopback, clients need an API key [default: server.bind, 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
@@ -34,6 +35,10 @@ impl ServeArgs {
         let insecure = self.insecure.then(|| ("access.insecure".to_owned(), "true".to_owned()));
         port.into_iter().chain(bind).chain(insecure).chain(self.tool_flags.settings()).collect()
     }
+}
+
+fn parse_port(text: &str) -> Result<u16, String> {
+    whole_number_in(text, &(0..=u16::MAX))
 }
 
 /// Flags that limit the tools that clients see.
@@ -102,7 +107,7 @@ pub(super) async fn serve_until_signal(
     greeting: impl FnOnce(&ServerUrls) -> String,
 ) -> CommandResult {
     let app = &session.app;
-    // Before the address is printed: from then on somebody may send a signal.
+    // Before the address is printed, because a signal may arrive from then on.
     let mut stop = StopSignal::install();
     let listening = http::listen(app).await?;
     // Fail now on an unknown toolset, rather than on every request.

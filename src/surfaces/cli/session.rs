@@ -147,9 +147,9 @@ impl Session {
     pub(super) fn print_result(&self, result: &impl Serialize, text: &str) -> Exit {
         if self.output.json {
             let result = serde_json::to_value(result).unwrap_or_default();
-            self.output.line(&answer::json(&answer::succeeded(&self.app, result, None)).to_string());
+            self.output.print_line(&answer::json(&answer::succeeded(&self.app, result, None)).to_string());
         } else {
-            self.output.text(text);
+            self.output.print_text(text);
         }
         Exit::Ok
     }

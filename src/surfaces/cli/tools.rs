@@ -16,7 +16,7 @@ pub(super) fn list_tools(session: &Session) -> CommandResult {
     let (config, caller) = (&session.app.config, session.caller(Surface::Cli)?);
     if session.output.json {
         let list = serde_json::to_value(listing::visible_tools(config, &caller)).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, list, None)).to_string());
+        session.output.print_line(&answer::json(&answer::succeeded(&session.app, list, None)).to_string());
         return Ok(Exit::Ok);
     }
     let listed: Vec<_> = Toolbox::standard().listed(config, &caller).collect();
@@ -32,7 +32,7 @@ pub(super) fn list_tools(session: &Session) -> CommandResult {
             styled(DIM, effects_label(tool.effects))
         );
     }
-    session.output.text(&table);
+    session.output.print_text(&table);
     Ok(Exit::Ok)
 }
 

@@ -1,5 +1,7 @@
 //! `triage`: ingests security reports, records decisions and gathers context from the command line.
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -138,21 +140,31 @@ fn is_false(flag: &bool) -> bool {
 /// Entry point of `triage`.
 pub(super) async fn run_triage(session: &Session, args: &TriageArgs) -> CommandResult {
     let bar = CallProgressBar::new(session.output);
-    let (called, render): (ToolAnswer, fn(&Value) -> String) = match &args.step {
-        Step::Ingest(args) => (session.call("triage_ingest", args, bar.progress()).await, render_ingest),
-        Step::Decide(args) => (session.call("triage_decision", args, bar.progress()).await, render_decision),
-        Step::Pack(args) => (session.call("triage_context_pack", args, bar.progress()).await, render_pack),
+    let called = match &args.step {
+        Step::Ingest(args) => session.call("triage_ingest", args, bar.progress()).await,
+        Step::Decide(args) => session.call("triage_decision", args, bar.progress()).await,
+        Step::Pack(args) => session.call("triage_context_pack", args, bar.progress()).await,
     };
     bar.finish();
     let has_errors =
         called.envelope.result.as_ref().is_some_and(|result| result["errors"].as_u64() > Some(0));
-    let exit = session.output.answer(&called, render);
+    let exit = session.output.answer(&called, |result| match &args.step {
+        Step::Ingest(_) => render_ingest(result),
+        Step::Decide(_) => render_decision(result),
+        Step::Pack(_) => render_pack(result, &project_folder(session, &called)),
+    });
     // Valid items are stored, but a script has to notice that others were rejected.
     Ok(if exit == Exit::Ok && has_errors && matches!(args.step, Step::Ingest(_)) {
         Exit::Failed
     } else {
         exit
     })
+}
+
+/// The folder of the project that the call was about; tools name files relative to it.
+fn project_folder(session: &Session, called: &ToolAnswer) -> PathBuf {
+    let id = called.envelope.meta.project_id.as_ref().and_then(Value::as_str);
+    session.app.layout.project(id.unwrap_or("default"))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -180,20 +192,24 @@ const PRINTED_MAX: usize = 10;
 
 fn render_ingest(result: &Value) -> String {
     let done = IngestResult::deserialize(result).unwrap_or_default();
+    let findings = done.total - done.errors.min(done.total);
     let mut lines = vec![format!(
-        "{} {} findings: {} new, {} updated, {} unchanged",
+        "{} {} {}: {} new, {} updated, {} unchanged",
         styled(GOOD, "✓"),
-        styled(BOLD, &(done.total - done.errors.min(done.total)).to_string()),
+        styled(BOLD, &findings.to_string()),
+        noun(findings, "finding", "findings"),
         done.written,
         done.updated,
         done.unchanged
     )];
     if done.secrets_redacted > 0 {
-        let redacted = format!("{} secrets were redacted before storage", done.secrets_redacted);
+        let secrets = noun(done.secrets_redacted, "secret was", "secrets were");
+        let redacted = format!("{} {secrets} redacted before storage", done.secrets_redacted);
         lines.push(format!("  {}", styled(NOTE, &redacted)));
     }
     if done.errors > 0 {
-        lines.push(format!("{} {} items were rejected", styled(BAD, "✗"), done.errors));
+        let items = noun(done.errors, "item was", "items were");
+        lines.push(format!("{} {} {items} rejected", styled(BAD, "✗"), done.errors));
         for ItemError { index, message } in done.error_details.iter().take(PRINTED_MAX) {
             lines.push(format!("  item {index}: {}", escaped_line(message)));
         }
@@ -203,6 +219,11 @@ fn render_ingest(result: &Value) -> String {
         lines.push(styled(DIM, &format!("  … and {} more", done.record_ids.len() - PRINTED_MAX)));
     }
     lines.join("\n") + "\n"
+}
+
+/// The form of a noun that fits the number before it.
+fn noun(count: u64, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
 }
 
 fn text_field<'v>(result: &'v Value, field: &str) -> &'v str {
@@ -219,15 +240,18 @@ fn render_decision(result: &Value) -> String {
     )
 }
 
-fn render_pack(result: &Value) -> String {
-    let count = |field: &str| result.get(field).and_then(Value::as_u64).unwrap_or_default();
+fn render_pack(result: &Value, folder: &Path) -> String {
+    let counted = |field: &str, one: &'static str, many: &'static str| {
+        let count = result.get(field).and_then(Value::as_u64).unwrap_or_default();
+        format!("{count} {}", noun(count, one, many))
+    };
     format!(
-        "{} {}\n  {} earlier decisions, {} evidence queries, {} warnings\n",
+        "{} {}\n  {}, {}, {}\n",
         styled(GOOD, "✓"),
-        escaped_line(text_field(result, "outPath")),
-        count("historyCount"),
-        count("evidenceQueries"),
-        count("warnings")
+        escaped_line(&folder.join(text_field(result, "outPath")).to_string_lossy()),
+        counted("historyCount", "earlier decision", "earlier decisions"),
+        counted("evidenceQueries", "evidence query", "evidence queries"),
+        counted("warnings", "warning", "warnings")
     )
 }
 
@@ -305,11 +329,35 @@ mod tests {
             "recordIds": ["a", "b"], "errorDetails": [{ "index": 1, "message": "bad\u{1b}" }] })));
         assert_eq!(
             shown,
-            "✓ 2 findings: 1 new, 1 updated, 0 unchanged\n✗ 1 items were rejected\n  item 1: bad\\u{1b}\n  a\n  b\n"
+            "✓ 2 findings: 1 new, 1 updated, 0 unchanged\n✗ 1 item was rejected\n  item 1: bad\\u{1b}\n  a\n  b\n"
+        );
+        let shown = plain(render_ingest(
+            &serde_json::json!({ "total": 3, "written": 1, "errors": 2, "secretsRedacted": 1 }),
+        ));
+        assert_eq!(
+            shown,
+            "✓ 1 finding: 1 new, 0 updated, 0 unchanged\n  1 secret was redacted before storage\n✗ 2 items were rejected\n"
         );
         assert!(
             plain(render_decision(&serde_json::json!({ "findingId": "f", "status": "fix" })))
                 .starts_with("✓ Decision recorded for f: fix")
+        );
+    }
+
+    #[test]
+    fn a_context_pack_is_shown_with_a_path_that_can_be_opened() {
+        let pack = |path: &str, count: u64| {
+            let result = serde_json::json!({ "outPath": path, "historyCount": count, "evidenceQueries": count,
+                "warnings": count });
+            anstream::adapter::strip_str(&render_pack(&result, Path::new("/home/a"))).to_string()
+        };
+        assert_eq!(
+            pack("context-packs/f.json", 1),
+            "✓ /home/a/context-packs/f.json\n  1 earlier decision, 1 evidence query, 1 warning\n"
+        );
+        assert_eq!(
+            pack("/tmp/f.json", 0),
+            "✓ /tmp/f.json\n  0 earlier decisions, 0 evidence queries, 0 warnings\n"
         );
     }
 }

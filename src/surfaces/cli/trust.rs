@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -14,8 +14,7 @@ use super::projects::parse_project_id;
 use super::session::{CommandResult, Session};
 use crate::surfaces::answer::unguessable_id;
 use contract::{ErrorCode, Fault, ProjectId};
-use platform::safe_open;
-use tenancy::{SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, session_file};
+use tenancy::{Revocation, SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, read_session_file, session_file};
 
 /// Arguments of `trust`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +25,7 @@ pub(super) struct TrustArgs {
     /// First write this project to the folder's .pairofcleats.json
     #[arg(long, value_name = "ID", value_parser = parse_project_id, conflicts_with = "revoke")]
     project: Option<ProjectId>,
-    /// Revoke the trust
+    /// Revoke the trust, also if the file is gone or cannot be read
     #[arg(long)]
     revoke: bool,
 }
@@ -35,7 +34,9 @@ pub(super) struct TrustArgs {
 #[derive(Debug, Serialize)]
 struct TrustResult {
     file: PathBuf,
-    project_id: String,
+    /// Absent if the trust is revoked and the file names no project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project_id: Option<String>,
     trusted: bool,
     /// Whether this call withdrew trust that existed.
     revoked: bool,
@@ -45,39 +46,46 @@ struct TrustResult {
 pub(super) async fn trust_session_file(session: &Session, args: TrustArgs) -> CommandResult {
     let path = PathBuf::from(&args.path);
     let folder = if path.ends_with(SESSION_FILE) { path.parent().unwrap_or(&path) } else { &path };
-    if let Some(id) = &args.project {
+    let trust = Trust::new(&session.app.layout);
+    let done = match args.revoke {
+        true => revoke(&trust, folder)?,
+        false => confirm(&trust, folder, args.project.as_ref())?,
+    };
+    Ok(session.print_result(&done, &render(&done)))
+}
+
+fn confirm(trust: &Trust, folder: &Path, project: Option<&ProjectId>) -> Result<TrustResult, Fault> {
+    if let Some(id) = project {
         write_project(folder, id)?;
     }
     let file = session_file(folder)?.ok_or_else(|| no_session_file(folder))?;
     // Every later call would refuse a file with an invalid project ID.
     ProjectId::parse(&file.project_id).map_err(Fault::from)?;
-    let trust = Trust::new(&session.app.layout);
-    let revoked = args.revoke && trust.revoke(&file)?;
-    if !args.revoke {
-        trust.confirm(&file)?;
-    }
-    let trusted =
-        TrustResult { file: file.path, project_id: file.project_id, trusted: !args.revoke, revoked };
-    Ok(session.print_result(&trusted, &render(&trusted)))
+    trust.confirm(&file)?;
+    Ok(TrustResult { file: file.path, project_id: Some(file.project_id), trusted: true, revoked: false })
 }
 
-fn render(trusted: &TrustResult) -> String {
-    let TrustResult { file, project_id, trusted, revoked } = trusted;
+fn revoke(trust: &Trust, folder: &Path) -> Result<TrustResult, Fault> {
+    let revocation = trust.revoke_nearest(folder)?.ok_or_else(|| nothing_to_revoke(folder))?;
+    let Revocation { file, project_id, was_confirmed } = revocation;
+    Ok(TrustResult { file, project_id, trusted: false, revoked: was_confirmed })
+}
+
+fn render(result: &TrustResult) -> String {
+    let TrustResult { file, project_id, trusted, revoked } = result;
     let file = styled(PATH, &file.display().to_string());
-    let project = styled(BOLD, project_id);
+    let project = styled(BOLD, project_id.as_deref().unwrap_or_default());
+    let selects = match project_id {
+        Some(_) => format!("; it selects the project {project} for reads only"),
+        None => String::new(),
+    };
     match (trusted, revoked) {
         (true, _) => format!(
             "{} {file}: trusted; calls from this folder write to the project {project}. A changed file must be trusted again.\n",
             styled(GOOD, "✓")
         ),
-        (false, true) => format!(
-            "{} {file}: no longer trusted; it selects the project {project} for reads only.\n",
-            styled(GOOD, "✓")
-        ),
-        (false, false) => format!(
-            "{} {file}: was not trusted; it selects the project {project} for reads only.\n",
-            styled(NOTE, "!")
-        ),
+        (false, true) => format!("{} {file}: no longer trusted{selects}.\n", styled(GOOD, "✓")),
+        (false, false) => format!("{} {file}: was not trusted{selects}.\n", styled(NOTE, "!")),
     }
 }
 
@@ -129,13 +137,6 @@ fn replace_session_file(folder: &Path, text: &str) -> io::Result<()> {
     replaced
 }
 
-/// The file's bytes; `None` if there are more than sessions read.
-fn read_session_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    safe_open::open_regular_file(path)?.take(SESSION_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= SESSION_FILE_BYTES_MAX).then_some(bytes))
-}
-
 fn no_session_file(folder: &Path) -> Fault {
     let message = format!(
         "Neither {} nor a folder above it contains a {SESSION_FILE} with a project.",
@@ -144,20 +145,30 @@ fn no_session_file(folder: &Path) -> Fault {
     Fault::new(ErrorCode::NotFound, message).with_hint("`pairofcleats trust --project ID` writes one.")
 }
 
+fn nothing_to_revoke(folder: &Path) -> Fault {
+    let message = format!(
+        "Neither {} nor a folder above it contains a {SESSION_FILE} with a project or one that was trusted.",
+        folder.display()
+    );
+    Fault::new(ErrorCode::NotFound, message).with_hint("Name the folder of the file.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_revocation_without_trust_reads_differently() {
-        let shown = |trusted, revoked| {
-            let (file, project_id) = (PathBuf::from("/a"), "client-a".to_owned());
+        let shown = |project_id: Option<&str>, trusted, revoked| {
+            let (file, project_id) = (PathBuf::from("/a"), project_id.map(str::to_owned));
             let shown = render(&TrustResult { file, project_id, trusted, revoked });
             anstream::adapter::strip_str(&shown).to_string()
         };
-        assert!(shown(true, false).starts_with("✓ /a: trusted;"));
-        assert!(shown(false, true).starts_with("✓ /a: no longer trusted;"));
-        assert!(shown(false, false).starts_with("! /a: was not trusted;"));
+        let project = Some("client-a");
+        assert!(shown(project, true, false).starts_with("✓ /a: trusted;"));
+        assert!(shown(project, false, true).starts_with("✓ /a: no longer trusted; it selects"));
+        assert!(shown(project, false, false).starts_with("! /a: was not trusted;"));
+        assert_eq!(shown(None, false, true), "✓ /a: no longer trusted.\n");
     }
 
     #[test]

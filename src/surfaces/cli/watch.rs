@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use super::flags::absolute;
+use super::flags::{absolute, whole_number};
 use super::index::{self, BuildIndex};
 use super::output::{BOLD, DIM, NOTE, PATH, styled};
 use super::session::{CommandResult, Exit, Session, StopSignal, ToolAnswer};
@@ -22,7 +22,7 @@ pub(super) struct WatchArgs {
     #[arg(long, value_name = "ID")]
     project: Option<String>,
     /// Wait until no file has changed for this long before a run, in milliseconds [default: freshness.debounce_ms, 1000]
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = whole_number::<u64>)]
     debounce: Option<u64>,
 }
 
@@ -111,9 +111,9 @@ impl WatchRuns<'_> {
     fn print(&self, called: &ToolAnswer) {
         let output = self.session.output;
         if output.json {
-            output.line(&answer::json(&called.envelope).to_string());
+            output.print_line(&answer::json(&called.envelope).to_string());
         } else if let Some(result) = &called.envelope.result {
-            output.note(index::render(result).trim_end());
+            output.print_note(index::render(result).trim_end());
         } else {
             output.failure(&called.envelope);
         }
@@ -140,5 +140,5 @@ fn print_event(session: &Session, event: &WatchEvent) {
         ),
         WatchEvent::Back => styled(PATH, "The repository is readable again."),
     };
-    session.output.note(&line);
+    session.output.print_note(&line);
 }

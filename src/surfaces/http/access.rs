@@ -13,7 +13,9 @@ use axum::response::Response;
 use super::address::bind_address;
 use super::answer;
 use super::oauth;
-use super::request_parts::{API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS};
+use super::request_parts::{
+    API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS, header_text,
+};
 use crate::app::App;
 use crate::tools::{Caller, Surface, ToolVisibility};
 use contract::config::{Config, Required, Server};
@@ -56,7 +58,7 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     let is_public = (access.is_public)(path);
     let is_local = is_local(&request);
     let principal = match is_public {
-        true => Arc::new(Principal::nobody()),
+        true => Arc::new(Principal::unauthenticated()),
         false => match access.principal(credential(request.headers()), is_local).await {
             Err(denied) => return access.refuse(&denied, &id.0),
             Ok(principal) => principal,
@@ -84,26 +86,45 @@ fn caller_from_headers(
     principal: Arc<Principal>,
     request_id: String,
 ) -> Result<Caller, Fault> {
-    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let operator = ToolVisibility::parse(&config.tools.toolsets.join(","), config.tools.read_only)?;
-    let read_only = headers.get(READ_ONLY).map(read_only_value).transpose()?.unwrap_or(false);
-    let requested = ToolVisibility::parse(text(TOOLSETS).unwrap_or_default(), read_only)?;
+    let read_only = header_text(headers, &READ_ONLY)?.map(read_only_value).transpose()?.unwrap_or(false);
+    let requested = requested_tools(header_text(headers, &TOOLSETS)?, read_only)?;
+    let project = header_text(headers, &PROJECT)?.map(project_value).transpose()?;
     Ok(Caller {
         principal,
         surface: Surface::Http,
         directory: None,
         roots: Vec::new(),
-        project: text(PROJECT).filter(|project| !project.is_empty()).map(str::to_owned),
+        project,
         request_id: Some(request_id),
         visibility: operator.intersect(&requested),
     })
 }
 
+/// The tools that a request selects; without a list, all. A list that names nothing is refused, because its sender does not
+/// want all tools.
+pub(super) fn requested_tools(toolsets: Option<&str>, read_only: bool) -> Result<ToolVisibility, Fault> {
+    if toolsets.is_some_and(|list| list.split(',').all(|name| name.trim().is_empty())) {
+        return Err(Fault::new(ErrorCode::InvalidRequest, "The list of toolsets names none.")
+            .with_hint("Name at least one toolset, or omit the list; `all` stands for every toolset."));
+    }
+    ToolVisibility::parse(toolsets.unwrap_or_default(), read_only)
+}
+
+/// The value of `X-PairOfCleats-Project`. An empty one is refused: it would select the default workspace.
+fn project_value(value: &str) -> Result<String, Fault> {
+    if value.is_empty() {
+        return Err(Fault::new(ErrorCode::InvalidRequest, "`X-PairOfCleats-Project` is empty.")
+            .with_hint("Send the id of a project, or omit the header."));
+    }
+    Ok(value.to_owned())
+}
+
 /// The value of `X-MCP-Readonly`. Anything unknown is an error: a misspelled `true` must not permit writing.
-fn read_only_value(value: &HeaderValue) -> Result<bool, Fault> {
-    match value.to_str().unwrap_or("?").trim().to_ascii_lowercase().as_str() {
+fn read_only_value(value: &str) -> Result<bool, Fault> {
+    match value.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Ok(true),
-        "false" | "0" | "no" | "off" | "" => Ok(false),
+        "false" | "0" | "no" | "off" => Ok(false),
         _ => Err(Fault::new(ErrorCode::InvalidRequest, "`X-MCP-Readonly` is neither true nor false.")
             .with_hint("Send true or false, or omit the header.")),
     }
@@ -123,6 +144,11 @@ impl AccessDenied {
             "Send `Authorization: Bearer KEY` or `X-API-Key: KEY`; the operator creates keys with `pairofcleats keys create`.",
         );
         Self { status: StatusCode::UNAUTHORIZED, fault, error }
+    }
+
+    /// For a header of credentials whose value is not text.
+    fn unreadable(fault: Fault) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, fault, error: None }
     }
 
     fn from_token(denied: &tenancy::TokenError) -> Self {
@@ -214,10 +240,9 @@ fn credential(headers: &HeaderMap) -> Result<Option<String>, AccessDenied> {
     const TWO_CREDENTIALS: &str =
         "`Authorization` and `X-API-Key` have different credentials: send only one.";
     let malformed = || AccessDenied::unauthorized("The credentials are malformed.", Some("invalid_request"));
-    let bearer = match headers.get(header::AUTHORIZATION) {
+    let bearer = match header_text(headers, &header::AUTHORIZATION).map_err(AccessDenied::unreadable)? {
         None => None,
-        Some(value) => {
-            let text = value.to_str().map_err(|_| malformed())?;
+        Some(text) => {
             let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
             if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
                 return Err(malformed());
@@ -225,10 +250,7 @@ fn credential(headers: &HeaderMap) -> Result<Option<String>, AccessDenied> {
             Some(token.trim())
         }
     };
-    let key = match headers.get(API_KEY) {
-        None => None,
-        Some(value) => Some(value.to_str().map_err(|_| malformed())?.trim()),
-    };
+    let key = header_text(headers, &API_KEY).map_err(AccessDenied::unreadable)?.map(str::trim);
     match (bearer, key) {
         (Some(bearer), Some(key)) if bearer != key => {
             Err(AccessDenied::unauthorized(TWO_CREDENTIALS, Some("invalid_request")))
@@ -261,5 +283,21 @@ mod tests {
         }
         let two = [(header::AUTHORIZATION, "Bearer k"), (API_KEY, "other")];
         assert_eq!(sent(&two), Err(StatusCode::UNAUTHORIZED));
+        for name in [header::AUTHORIZATION, API_KEY] {
+            assert_eq!(sent(&[(name, "Bearer \u{e4}")]), Err(StatusCode::BAD_REQUEST));
+        }
+    }
+
+    #[test]
+    fn a_limit_that_says_nothing_is_refused() {
+        assert_eq!(requested_tools(None, false).unwrap(), ToolVisibility::default());
+        let search = ToolVisibility::parse("search", false).unwrap();
+        assert_eq!(requested_tools(Some(" search,"), false).unwrap(), search);
+        for nothing in ["", " ", ",", " , ,", "\u{a0}"] {
+            assert!(requested_tools(Some(nothing), false).is_err(), "{nothing:?}");
+        }
+        assert!(project_value("").is_err() && project_value("p").is_ok());
+        assert!(read_only_value("").is_err() && read_only_value("tru").is_err());
+        assert!(read_only_value(" True").unwrap() && !read_only_value("false").unwrap());
     }
 }

@@ -1,5 +1,5 @@
-//! A lock file for the address of a running server. Other processes of the same data directory recognise by it that the address is
-//! in use by their own server.
+//! A lock file for the address of a running server. It tells other processes with the same data directory that their own
+//! server uses the address.
 
 use std::fs::{self, File, TryLockError};
 use std::net::{SocketAddr, TcpListener};

@@ -7,6 +7,7 @@ use http_body::Body as _;
 use serde_json::{Map, Value};
 
 use super::timed_body::TooSlow;
+use crate::surfaces::unique_json::{self, JsonRejection};
 use contract::{ErrorCode, Fault};
 
 /// Why a body is rejected: the HTTP status and the fault.
@@ -18,12 +19,17 @@ pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Valu
     if bytes.is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    serde_json::from_slice(&bytes).map_err(|error| {
-        (
-            StatusCode::BAD_REQUEST,
-            Fault::new(ErrorCode::InvalidRequest, format!("The body is not valid JSON: {error}."))
-                .with_hint("Send the tool's arguments as one JSON object."),
-        )
+    unique_json::parse_unique(&bytes).map_err(|rejection| {
+        let (message, hint) = match rejection {
+            JsonRejection::Malformed(error) => (
+                format!("The body is not valid JSON: {error}."),
+                "Send the tool's arguments as one JSON object.",
+            ),
+            JsonRejection::DuplicateMember(why) => {
+                (format!("The body is ambiguous: {why}."), "Send each member of an object only once.")
+            }
+        };
+        (StatusCode::BAD_REQUEST, Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint))
     })
 }
 
@@ -99,6 +105,7 @@ mod tests {
         assert_eq!(read(Some("text/plain"), "{}").await, Err(415));
         assert_eq!(read(Some("text/json-ish"), "{}").await, Err(415));
         assert_eq!(read(json, "{").await, Err(400));
+        assert_eq!(read(json, r#"{"a":1,"a":2}"#).await, Err(400));
         assert_eq!(read(json, r#"{"a":"0123456789"}"#).await, Err(413));
     }
 }

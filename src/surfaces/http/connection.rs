@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use super::connection_state::ConnectionState;
-use super::head::HeadScanner;
+use super::request_scanner::RequestScanner;
 use contract::config::Server;
 
 /// Buffer size for discarding input, in bytes.
@@ -70,8 +70,8 @@ pub(super) struct TimedStream<S> {
     timeouts: ConnectionTimeouts,
     state: ConnectionState,
     wait_state: WaitState,
-    /// Scans the head of the current request until the head is complete.
-    head: Option<HeadScanner>,
+    /// Scans the heads of all requests.
+    requests: RequestScanner,
     timer: Pin<Box<Sleep>>,
     /// Runs while the client does not read; created on first use.
     write_timer: Option<Pin<Box<Sleep>>>,
@@ -90,7 +90,7 @@ impl<S> TimedStream<S> {
             timeouts,
             state,
             wait_state: WaitState::FirstByte,
-            head: None,
+            requests: RequestScanner::default(),
             timer,
             write_timer: None,
             blocked: false,
@@ -156,12 +156,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
             let received = buffer.filled().len() > before;
             if received && matches!(this.wait_state, WaitState::FirstByte | WaitState::NextRequest) {
                 this.set_wait_state(WaitState::Header, this.timeouts.header);
-                this.head = Some(HeadScanner::default());
             }
-            if let Some(headers) = this.head.as_mut().and_then(|head| head.scan(&buffer.filled()[before..])) {
-                this.head = None;
-                this.state.set_length_headers(headers);
-            }
+            let Self { requests, state, .. } = this;
+            requests.scan(&buffer.filled()[before..], |head| state.add_head(head));
             return Poll::Ready(read);
         }
         if this.wait_state != WaitState::Nothing && this.timer.as_mut().poll(context).is_ready() {
@@ -267,7 +264,7 @@ mod tests {
         unread_bytes: 1000,
     };
 
-    /// What a read of one byte comes to; only a limit that is `SHORT` ends a wait.
+    /// The result of reading one byte; only a timeout of `SHORT` ends a wait.
     async fn read(stream: &mut TimedStream<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
         stream.read_u8().await.map_err(|error| error.kind())
     }
@@ -316,7 +313,7 @@ mod tests {
         let state = ConnectionState::default();
         let timeouts = ConnectionTimeouts { write: Duration::from_secs(1), ..LASTING };
         let mut stream = TimedStream::new(server, timeouts, state.clone());
-        // Each part that is taken buys the next one its whole time.
+        // Each read by the client restarts the write timeout.
         let reading = tokio::spawn(async move {
             let mut taken = [0; 8];
             for _ in 0..6 {

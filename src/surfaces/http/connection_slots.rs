@@ -3,10 +3,11 @@
 //! A client is an address (see [`ClientAddress`]) and may have `server.connections_per_address_max` connections. When all
 //! `server.connections_max` slots are taken, a new connection evicts one of the client with the most connections, provided that
 //! client has at least two more than the new one: a connection whose client does not read, else an idle one, else the newest.
-//! Within one client, and if no client has too many, only connections that are idle or not being read are evicted.
+//! If there is no such client, or the new one has reached its own limit, only a connection that is idle or not being read is
+//! evicted: one of the same client, or any one if that client has none.
 //!
 //! A connection of a trusted proxy carries requests of many clients. It counts for the client that the proxy names, from the start
-//! of a request until its answer was read; while idle it counts for nobody.
+//! of a request until its answer was read; while idle it counts for no client.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,12 +1,13 @@
 //! The state of one connection that its stream, its requests and the slot table share.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use super::head::LengthHeaders;
+use super::head::HeadFraming;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
@@ -25,8 +26,8 @@ struct SharedState {
     unread_body: AtomicBool,
     /// The connection was closed because the client did not read.
     client_not_reading: AtomicBool,
-    /// The length headers of the last scanned head, until its request begins.
-    length_headers: Mutex<Option<LengthHeaders>>,
+    /// The scanned heads whose requests have not begun, in order; several if the client sends requests without waiting.
+    heads: Mutex<VecDeque<HeadFraming>>,
     waits: Mutex<WaitingSince>,
 }
 
@@ -61,14 +62,14 @@ impl ConnectionState {
         RunningRequest(self.clone())
     }
 
-    /// Stores the length headers of a scanned head.
-    pub(super) fn set_length_headers(&self, headers: LengthHeaders) {
-        *self.0.length_headers.lock().unwrap_or_else(PoisonError::into_inner) = Some(headers);
+    /// Stores a scanned head until its request begins.
+    pub(super) fn add_head(&self, head: HeadFraming) {
+        self.heads().push_back(head);
     }
 
-    /// Takes the length headers of the beginning request; none for a pipelined request, whose head is not scanned.
-    pub(super) fn take_length_headers(&self) -> Option<LengthHeaders> {
-        self.0.length_headers.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Takes the head of the beginning request; none if it was not scanned.
+    pub(super) fn take_head(&self) -> Option<HeadFraming> {
+        self.heads().pop_front()
     }
 
     /// Wraps a request's body to record whether it is read to its end.
@@ -121,6 +122,10 @@ impl ConnectionState {
     #[cfg(test)]
     pub(super) fn set_unread_body(&self, unread: bool) {
         self.0.unread_body.store(unread, Ordering::Release);
+    }
+
+    fn heads(&self) -> MutexGuard<'_, VecDeque<HeadFraming>> {
+        self.0.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waits(&self) -> MutexGuard<'_, WaitingSince> {

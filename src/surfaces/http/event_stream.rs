@@ -19,7 +19,7 @@ use crate::surfaces::progress::{ProgressTiming, relay_progress};
 use crate::tools::{self, Caller, ProgressUpdate, Request};
 use contract::Envelope;
 
-/// Size of the event queue for a slow client; of further progress only the latest step is kept.
+/// Most events queued for a slow client; of further progress only the latest update is kept.
 const QUEUED_EVENTS_MAX: usize = 4;
 /// Interval of keep-alive comments.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

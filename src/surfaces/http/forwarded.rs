@@ -51,13 +51,15 @@ impl TrustedProxies {
         self.networks.iter().any(|network| network.contains(address.to_canonical()))
     }
 
-    /// The address of the client that sent a forwarded request: the last address of the header that is not a trusted proxy, or the
-    /// first address if all are. None if the header is missing.
+    /// The address of the client that sent a forwarded request: the last address of the header that is not a trusted proxy, or
+    /// the first address if all are. The last entry that is not an address is ignored, and so are all entries before it.
+    /// `None` if no address is left.
     pub(super) fn client_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = None;
         for value in headers.get_all(self.header_name()).iter().rev() {
-            for hop in value.to_str().ok()?.rsplit(',') {
-                let Some(address) = self.hop_address(hop) else { return nearest };
+            for hop in value.as_bytes().rsplit(|byte| *byte == b',') {
+                let address = std::str::from_utf8(hop).ok().and_then(|hop| self.hop_address(hop));
+                let Some(address) = address else { return nearest };
                 nearest = Some(address);
                 if !self.contains(address) {
                     return nearest;
@@ -132,6 +134,7 @@ impl From<IpAddr> for ClientAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::HeaderValue;
 
     fn proxies(listed: &[&str], header: ForwardedHeader) -> TrustedProxies {
         let networks = listed.iter().map(|text| Network::parse(text).unwrap()).collect();
@@ -141,7 +144,7 @@ mod tests {
     fn client(proxies: &TrustedProxies, lines: &[&str]) -> Option<String> {
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(proxies.header_name(), line.parse().unwrap());
+            headers.append(proxies.header_name(), HeaderValue::from_bytes(line.as_bytes()).unwrap());
         }
         proxies.client_address(&headers).map(|address| address.to_string())
     }
@@ -159,6 +162,8 @@ mod tests {
             (&["203.0.113.9:4711"], Some("203.0.113.9")),
             (&["[2001:db8::1]:80"], Some("2001:db8::1")),
             (&["2001:db8::1"], Some("2001:db8::1")),
+            (&["\u{ff}, 203.0.113.9"], Some("203.0.113.9")),
+            (&["\u{ff}", "10.1.2.3"], Some("10.1.2.3")),
             (&["1.1.1.1, unknown"], None),
             (&["1.1.1.1, unknown, 10.1.2.3"], Some("10.1.2.3")),
             (&[""], None),

@@ -1,10 +1,11 @@
 //! The fuzz target of the HTTP server: the bytes of a connection, through hyper and every check before a tool is called.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use axum::body::Body;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -12,6 +13,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 
+use super::body_framing::BodyFraming;
+use super::head::HeadFraming;
+use super::request_scanner::RequestScanner;
 use super::{body, guard};
 use crate::tools::fuzzing::argument_errors;
 use contract::config::fuzzing::defaults;
@@ -42,16 +46,23 @@ pub(crate) fn seed_requests() -> Vec<Vec<u8>> {
     text.map(String::into_bytes).to_vec()
 }
 
-/// Sends `data` as one connection. Asserts that the answer is HTTP and that its size is bounded.
+/// The scanned heads whose requests have not begun; none after an ambiguous request, where the server closes the connection.
+type ScannedHeads = Mutex<Option<VecDeque<HeadFraming>>>;
+
+/// Sends `data` as one connection. Asserts that the answer is HTTP, that its size is bounded, and that the scanner finds the
+/// requests that hyper finds.
 pub(crate) fn fuzz_request(data: &[u8]) {
     static RUNTIME: LazyLock<Option<Runtime>> =
         LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).build().ok());
     let Some(runtime) = &*RUNTIME else { return };
+    let mut heads = VecDeque::new();
+    RequestScanner::default().scan(data, |head| heads.push_back(head));
+    let heads = Mutex::new(Some(heads));
     let answer = runtime.block_on(async {
         let (mut client, server) = tokio::io::duplex(data.len().max(1));
         let serving = http1::Builder::new()
             .header_read_timeout(None)
-            .serve_connection(TokioIo::new(server), service_fn(answer));
+            .serve_connection(TokioIo::new(server), service_fn(|request| answer(request, &heads)));
         let talking = async {
             let sent = client.write_all(data).await;
             let sent = if sent.is_ok() { client.shutdown().await } else { sent };
@@ -72,9 +83,21 @@ pub(crate) fn fuzz_request(data: &[u8]) {
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{}", answer.escape_ascii());
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<String>, Infallible> {
+/// Compares what hyper kept of a head with what was scanned.
+fn compare_framing(headers: &HeaderMap, heads: &ScannedHeads) {
+    let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(scanned) = heads.as_mut() else { return };
+    let framing = BodyFraming::new(headers, scanned.pop_front());
+    assert_ne!(framing, BodyFraming::Unknown, "{headers:?}");
+    if framing.is_ambiguous() {
+        *heads = None;
+    }
+}
+
+async fn answer(request: Request<Incoming>, heads: &ScannedHeads) -> Result<Response<String>, Infallible> {
     let request = request.map(Body::new);
     let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    compare_framing(&headers, heads);
     if let Some(id) = guard::accepted_id(&headers) {
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id:?}");
     }

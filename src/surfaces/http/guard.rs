@@ -8,14 +8,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::answer;
-use super::head::LengthHeaders;
-use super::request_parts::{API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS};
+use super::body_framing::BodyFraming;
+use super::host::{HostPort, origin_host};
+use super::request_parts::{
+    API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS, header_text,
+};
 use crate::app::App;
 use crate::surfaces::answer::fresh_request_id;
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
@@ -23,15 +25,14 @@ use contract::config::Server;
 use contract::{ErrorCode, Fault};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Headers that decide where a request ends, who sends it, or what it may do. A second one is rejected, even an equal one. (hyper
-/// itself merges equal `Content-Length` headers and rejects different ones.)
-const UNIQUE_HEADERS: [HeaderName; 13] = [
-    header::HOST,
-    header::CONTENT_LENGTH,
-    header::TRANSFER_ENCODING,
-    header::CONTENT_TYPE,
+/// Headers that decide where a request goes and where it ends. A second one is rejected, even an equal one; so is a second one
+/// of [`TEXT_HEADERS`]. (hyper merges equal `Content-Length` headers; [`BodyFraming`] finds them.)
+static UNIQUE_HEADERS: [HeaderName; 5] =
+    [header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONTENT_TYPE, header::ORIGIN];
+/// Headers that say who sends a request and what it may do. A value that is not text is rejected: if it were ignored, a request
+/// might do more than its sender allows.
+static TEXT_HEADERS: [HeaderName; 10] = [
     header::AUTHORIZATION,
-    header::ORIGIN,
     API_KEY,
     PROJECT,
     TOOLSETS,
@@ -39,57 +40,11 @@ const UNIQUE_HEADERS: [HeaderName; 13] = [
     REQUEST_ID,
     HeaderName::from_static(SESSION_ID),
     HeaderName::from_static(TEXT),
+    HeaderName::from_static("mcp-protocol-version"),
+    HeaderName::from_static("last-event-id"),
 ];
 /// A longer id from the client is replaced by a generated one.
 const REQUEST_ID_BYTES_MAX: usize = 128;
-
-/// Whether the end of a request's body is unambiguous.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyFraming {
-    /// There is no body, or one header determines its length.
-    Unambiguous,
-    /// `Transfer-Encoding` and `Content-Length` are both present.
-    Conflicting,
-    /// Chunked, in a pipelined request: hyper dropped a `Content-Length` if there was one, and its head was not scanned.
-    Unknown,
-}
-
-impl BodyFraming {
-    /// `headers` are the headers that hyper kept, `head` those that were received.
-    pub(super) fn new(headers: &HeaderMap, head: Option<LengthHeaders>) -> Self {
-        match head {
-            _ if !headers.contains_key(header::TRANSFER_ENCODING) => Self::Unambiguous,
-            Some(LengthHeaders { transfer_encoding: true, content_length }) => {
-                if content_length {
-                    Self::Conflicting
-                } else {
-                    Self::Unambiguous
-                }
-            }
-            _ => Self::Unknown,
-        }
-    }
-
-    /// Whether a proxy in front might see another end of the request than this server does.
-    pub(super) fn is_ambiguous(self) -> bool {
-        self != Self::Unambiguous
-    }
-
-    fn fault(self) -> Option<Fault> {
-        let (message, hint) = match self {
-            Self::Unambiguous => return None,
-            Self::Conflicting => (
-                "The request has both `Content-Length` and `Transfer-Encoding`.",
-                "Send only one of them; a proxy must replace these headers, not add to them.",
-            ),
-            Self::Unknown => (
-                "A pipelined request has a chunked body.",
-                "Wait for each answer before the next request, or send `Content-Length`.",
-            ),
-        };
-        Some(Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint))
-    }
-}
 
 /// Assigns the request id, rejects ambiguous and foreign requests, and sets the id on the response.
 pub(super) async fn guard_request(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
@@ -101,7 +56,14 @@ pub(super) async fn guard_request(State(app): State<Arc<App>>, mut request: Requ
         None => rejection(&app.config.server, local, request.uri(), request.headers()),
     };
     let mut response = match refused {
-        Some((status, fault)) => answer::refused(&app, status, &fault, &id),
+        Some((status, fault)) => {
+            let mut response = answer::refused(&app, status, &fault, &id);
+            if status == StatusCode::BAD_REQUEST {
+                // A proxy may have read another request, so whatever follows is not trusted either.
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
+        }
         None => {
             request.extensions_mut().insert(RequestId(id.clone()));
             next.run(request).await
@@ -141,26 +103,35 @@ pub(super) fn accepted_id(headers: &HeaderMap) -> Option<String> {
 fn ambiguous(uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
     let fault =
         |message: String, hint: &str| Some(Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint));
-    if let Some(name) = UNIQUE_HEADERS.iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+    let mut names = UNIQUE_HEADERS.iter().chain(&TEXT_HEADERS);
+    if let Some(name) = names.find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
         return fault(
             format!("The request has more than one `{name}` header."),
             "Send each header once; a proxy must replace these headers, not add to them.",
         );
     }
+    if let Some(unreadable) = TEXT_HEADERS.iter().find_map(|name| header_text(headers, name).err()) {
+        return Some(unreadable);
+    }
+    let host = headers.get(header::HOST).map(|host| host.to_str().ok().and_then(HostPort::parse));
     // An absolute request target names the host a second time.
-    let (target, host) = (uri.authority()?, headers.get(header::HOST)?);
-    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
-    let port = |authority: &Authority| {
-        authority.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 })
-    };
-    let same = host
-        .is_some_and(|host| host.host().eq_ignore_ascii_case(target.host()) && port(&host) == port(target));
-    match same {
-        true => None,
-        false => fault(
-            "The Host header and the request target name different hosts.".to_owned(),
-            "Send only the path as the request target, and the host in the Host header.",
+    let target = uri.authority().map(|target| HostPort::parse(target.as_str()));
+    let default_port = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    let port = |host: HostPort<'_>| host.port.unwrap_or(default_port);
+    match (host, target) {
+        (Some(None), _) | (_, Some(None)) => fault(
+            "The Host header or the request target is not a host name or address with a port.".to_owned(),
+            "Send `Host: NAME` or `Host: NAME:PORT`, without user information.",
         ),
+        (Some(Some(host)), Some(Some(target)))
+            if !host.host.eq_ignore_ascii_case(target.host) || port(host) != port(target) =>
+        {
+            fault(
+                "The Host header and the request target name different hosts.".to_owned(),
+                "Send only the path as the request target, and the host in the Host header.",
+            )
+        }
+        _ => None,
     }
 }
 
@@ -175,10 +146,10 @@ impl ServerNames<'_> {
     /// Why the request counts as foreign, if it does.
     fn foreign_request(&self, uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
         let host = match headers.get(header::HOST) {
-            Some(host) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
-            None => uri.authority().cloned(),
+            Some(host) => host.to_str().ok().and_then(HostPort::parse),
+            None => uri.authority().and_then(|target| HostPort::parse(target.as_str())),
         };
-        if !host.is_some_and(|host| self.is_ours(host.host())) {
+        if !host.is_some_and(|host| self.is_ours(host.host)) {
             return Some(Fault::new(ErrorCode::Forbidden, "The Host header does not name this server.").with_hint(
                 "Use http://127.0.0.1 or http://localhost with the server's port; the operator adds other names to server.hosts.",
             ));
@@ -195,16 +166,12 @@ impl ServerNames<'_> {
     /// none of them.
     fn is_known_origin(&self, origin: &str) -> bool {
         self.server.cors_origins.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(origin))
-            || origin.parse::<Uri>().is_ok_and(|uri| {
-                matches!(uri.scheme_str(), Some("http" | "https"))
-                    && uri.host().is_some_and(|host| self.is_ours(host))
-            })
+            || origin_host(origin).is_some_and(|host| self.is_ours(host))
     }
 
     /// Whether a host is this server. The owner of a DNS name can rebind it to this machine, so only known names count; an address
     /// counts if the client connected to it.
     fn is_ours(&self, host: &str) -> bool {
-        let host = host.trim_start_matches('[').trim_end_matches(']');
         host.eq_ignore_ascii_case("localhost")
             || host.eq_ignore_ascii_case(&self.server.bind)
             || self.server.hosts.iter().any(|name| name.eq_ignore_ascii_case(host))
@@ -258,6 +225,11 @@ mod tests {
             "[::2]",
             "",
             "evil.example@localhost:1:2",
+            "evil.example@localhost",
+            "127.0.0.1:7391.evil.example",
+            "localhost:evil",
+            "127.0.0.1:99999",
+            "l\u{f6}calhost",
             "2130706433",
         ] {
             assert!(refused(Some(host), None), "{host}");
@@ -274,9 +246,15 @@ mod tests {
             }
             ambiguous(&target.parse().unwrap(), &headers).is_some()
         };
-        for name in UNIQUE_HEADERS {
+        for name in UNIQUE_HEADERS.iter().chain(&TEXT_HEADERS) {
             assert!(!refused("/", &[(name.as_str(), "a")]), "{name}");
             assert!(refused("/", &[(name.as_str(), "a"), (name.as_str(), "a")]), "{name}");
+        }
+        for name in &TEXT_HEADERS {
+            assert!(refused("/", &[(name.as_str(), "a\u{a0}")]), "{name}");
+        }
+        for host in ["", "a b", "a@localhost", "localhost:evil", "127.0.0.1:99999", "127.0.0.1:1.a.example"] {
+            assert!(refused("/", &[("host", host)]), "{host}");
         }
         assert!(!refused("/", &[("accept", "a"), ("accept", "b"), ("cookie", "a"), ("cookie", "b")]));
         for host in ["localhost:7171", "LOCALHOST:7171"] {
@@ -284,6 +262,9 @@ mod tests {
         }
         assert!(!refused("http://localhost/", &[("host", "localhost:80")]));
         assert!(!refused("http://localhost/", &[]), "the target alone names it");
+        for target in ["http://evil@localhost/", "http://localhost:99999/", "http://localhost:/"] {
+            assert!(refused(target, &[]) && refused(target, &[("host", "localhost")]), "{target}");
+        }
         for host in ["localhost", "localhost:7172", "evil.example:7171", "", "a b"] {
             assert!(refused("http://localhost:7171/", &[("host", host)]), "{host}");
         }
@@ -300,9 +281,18 @@ mod tests {
         ] {
             assert!(!refused(Some("localhost"), Some(origin)), "{origin}");
         }
-        for origin in
-            ["null", "https://evil.example", "http://localhost.evil.example", "file:///x", "localhost", ""]
-        {
+        for origin in [
+            "null",
+            "https://evil.example",
+            "http://localhost.evil.example",
+            "http://evil.example@localhost",
+            "http://127.0.0.1:7391.evil.example",
+            "http://localhost:evil",
+            "http://127.0.0.1:99999",
+            "file:///x",
+            "localhost",
+            "",
+        ] {
             assert!(refused(Some("localhost"), Some(origin)), "{origin}");
         }
     }

@@ -1,137 +1,187 @@
-//! Scans a request's head for the headers that determine the length of its body.
+//! Scans a request's head for what decides where the head and its body end.
 //!
-//! hyper drops `Content-Length` if `Transfer-Encoding` is present, so that the layers above cannot detect that both were sent.
-//! The head is therefore scanned here, below hyper, byte by byte and with bounded memory. The start of a head is known only if the
-//! connection was waiting for a request; the head of a pipelined request is not scanned, and a chunked body is rejected there.
+//! hyper merges equal `Content-Length` headers, drops `Content-Length` if `Transfer-Encoding` is present, and accepts lines
+//! that end in a bare line feed, so that the layers above cannot detect any of this. The head is therefore scanned here, below
+//! hyper, byte by byte and with bounded memory.
 
 /// Length of the longest header name that is searched for.
 const NAME_BYTES_MAX: usize = 17;
 const CONTENT_LENGTH: &[u8] = b"content-length";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 
-/// Which of the two length headers are present.
+/// What a head says about where it and its body end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct LengthHeaders {
-    pub(super) content_length: bool,
+pub(super) struct HeadFraming {
+    pub(super) content_length: ContentLength,
+    /// There is at least one `Transfer-Encoding` header.
     pub(super) transfer_encoding: bool,
+    /// A line ends in a line feed without a carriage return.
+    pub(super) bare_line_feed: bool,
 }
 
-/// Scans a head incrementally, in pieces of any size.
+/// The `Content-Length` headers of a head.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum ContentLength {
+    #[default]
+    Absent,
+    /// One header; none if its value is not a length, which hyper refuses.
+    Once(Option<u64>),
+    Repeated,
+}
+
+/// Scans a head byte by byte.
 #[derive(Debug, Default)]
 pub(super) struct HeadScanner {
-    lengths: LengthHeaders,
+    framing: HeadFraming,
     /// The request line has been read.
     begun: bool,
     /// The first bytes of the current line before its colon, in lower case.
     name: [u8; NAME_BYTES_MAX],
     name_bytes: usize,
-    /// The name is complete, or too long to be one of the two.
-    named: bool,
+    part: LinePart,
     /// The current line is not empty.
     filled: bool,
+    /// The last byte was a carriage return.
+    after_carriage_return: bool,
+}
+
+/// What the next byte of a line belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LinePart {
+    #[default]
+    Name,
+    /// The value of a `Content-Length` header.
+    Length,
+    /// Anything else, for example after a name that is too long to be one of the two.
+    Other,
 }
 
 impl HeadScanner {
-    /// Scans the next bytes. Returns the result at the end of the head and ignores any bytes after it.
-    pub(super) fn scan(&mut self, bytes: &[u8]) -> Option<LengthHeaders> {
-        bytes.iter().find_map(|byte| self.scan_byte(*byte))
-    }
-
-    fn scan_byte(&mut self, byte: u8) -> Option<LengthHeaders> {
+    /// Scans the next byte. Returns the result at the end of the head.
+    pub(super) fn scan(&mut self, byte: u8) -> Option<HeadFraming> {
+        let after_carriage_return = std::mem::replace(&mut self.after_carriage_return, byte == b'\r');
         match byte {
             b'\n' => {
-                let filled = std::mem::take(&mut self.filled);
-                (self.name_bytes, self.named) = (0, false);
-                // Empty lines before the request line are ignored (RFC 9112 §2.2).
-                if self.begun && !filled {
-                    return Some(self.lengths);
-                }
-                self.begun |= filled;
+                self.framing.bare_line_feed |= !after_carriage_return;
+                return self.end_line();
             }
-            b'\r' => {}
-            b':' if self.begun && !self.named => {
-                self.filled = true;
-                self.named = true;
-                let name = &self.name[..self.name_bytes];
-                self.lengths.content_length |= name == CONTENT_LENGTH;
-                self.lengths.transfer_encoding |= name == TRANSFER_ENCODING;
-            }
-            byte => {
-                self.filled = true;
-                if self.named {
-                    return None;
-                }
-                match self.name.get_mut(self.name_bytes) {
-                    Some(slot) => {
-                        *slot = byte.to_ascii_lowercase();
-                        self.name_bytes += 1;
-                    }
-                    None => self.named = true,
-                }
-            }
+            b'\r' => return None,
+            byte => match self.part {
+                LinePart::Name if byte == b':' && self.begun => self.end_name(),
+                LinePart::Name => self.scan_name(byte),
+                LinePart::Length => self.scan_length(byte),
+                LinePart::Other => {}
+            },
         }
+        self.filled = true;
         None
     }
+
+    fn end_line(&mut self) -> Option<HeadFraming> {
+        let filled = std::mem::take(&mut self.filled);
+        (self.name_bytes, self.part) = (0, LinePart::Name);
+        // Empty lines before the request line are ignored (RFC 9112 §2.2).
+        if self.begun && !filled {
+            return Some(self.framing);
+        }
+        self.begun |= filled;
+        None
+    }
+
+    fn scan_name(&mut self, byte: u8) {
+        match self.name.get_mut(self.name_bytes) {
+            Some(slot) => {
+                *slot = byte.to_ascii_lowercase();
+                self.name_bytes += 1;
+            }
+            None => self.part = LinePart::Other,
+        }
+    }
+
+    fn end_name(&mut self) {
+        self.part = LinePart::Other;
+        let name = &self.name[..self.name_bytes];
+        self.framing.transfer_encoding |= name == TRANSFER_ENCODING;
+        if name == CONTENT_LENGTH {
+            self.part = LinePart::Length;
+            self.framing.content_length = match self.framing.content_length {
+                ContentLength::Absent => ContentLength::Once(Some(0)),
+                ContentLength::Once(_) | ContentLength::Repeated => ContentLength::Repeated,
+            };
+        }
+    }
+
+    fn scan_length(&mut self, byte: u8) {
+        if matches!(byte, b' ' | b'\t') {
+            return;
+        }
+        if let ContentLength::Once(length) = &mut self.framing.content_length {
+            let digit = char::from(byte).to_digit(10);
+            *length = digit.and_then(|digit| append_digit((*length)?, digit, 10));
+        }
+    }
+}
+
+/// `number` with one more digit; none if it becomes too large.
+pub(super) fn append_digit(number: u64, digit: u32, radix: u32) -> Option<u64> {
+    number.checked_mul(u64::from(radix))?.checked_add(u64::from(digit))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
-    fn lengths(text: &str) -> Option<(bool, bool)> {
-        HeadScanner::default()
-            .scan(text.as_bytes())
-            .map(|found| (found.content_length, found.transfer_encoding))
+    /// The framing of the first head in `text`.
+    fn framing(text: &str) -> Option<HeadFraming> {
+        let mut scanner = HeadScanner::default();
+        text.bytes().find_map(|byte| scanner.scan(byte))
     }
 
     #[test]
-    fn both_headers_are_seen_in_any_order_and_case() {
+    fn the_length_headers_are_seen_in_any_order_and_case() {
+        use ContentLength::{Absent, Once, Repeated};
         let table = [
-            ("POST / HTTP/1.1\r\nHost: x\r\n\r\n", (false, false)),
-            ("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nTransfer-Encoding: chunked\r\n", (true, false)),
-            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\ncontent-LENGTH:5\r\n\r\n", (true, true)),
-            ("\r\n\r\nPOST / HTTP/1.1\nCONTENT-LENGTH: 5\ntransfer-encoding: chunked\n\n", (true, true)),
+            ("POST / HTTP/1.1\r\nHost: x\r\n\r\n", (Absent, false)),
+            (
+                "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nTransfer-Encoding: chunked\r\n",
+                (Once(Some(5)), false),
+            ),
+            (
+                "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\ncontent-LENGTH:120 \r\n\r\n",
+                (Once(Some(120)), true),
+            ),
+            (
+                "\r\n\r\nPOST / HTTP/1.1\r\nCONTENT-LENGTH: 5\r\ntransfer-encoding: chunked\r\n\r\n",
+                (Once(Some(5)), true),
+            ),
             (
                 "POST /content-length: HTTP/1.1\r\nX-Content-Length: 1\r\nTransfer-Encodings: a\r\n\r\n",
-                (false, false),
+                (Absent, false),
             ),
-            ("POST / HTTP/1.1\r\nX: transfer-encoding: chunked\r\nContent-Lengt: 1\r\n\r\n", (false, false)),
+            ("POST / HTTP/1.1\r\nX: transfer-encoding: chunked\r\nContent-Lengt: 1\r\n\r\n", (Absent, false)),
+            ("POST / HTTP/1.1\r\nContent-Length: 2\r\nA: b\r\ncontent-length: 2\r\n\r\n", (Repeated, false)),
+            ("POST / HTTP/1.1\r\nContent-Length: 2, 2\r\n\r\n", (Once(None), false)),
+            ("POST / HTTP/1.1\r\nContent-Length: +2\r\n\r\n", (Once(None), false)),
+            ("POST / HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n", (Once(None), false)),
         ];
-        for (text, expected) in table {
-            assert_eq!(lengths(text), Some(expected), "{text}");
+        for (text, (content_length, transfer_encoding)) in table {
+            let expected = HeadFraming { content_length, transfer_encoding, bare_line_feed: false };
+            assert_eq!(framing(text), Some(expected), "{text}");
         }
         for unfinished in ["", "\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: 5\r\n"] {
-            assert_eq!(lengths(unfinished), None, "{unfinished}");
+            assert_eq!(framing(unfinished), None, "{unfinished}");
         }
     }
 
-    proptest! {
-        #[test]
-        fn it_does_not_hang_on_where_pieces_end(
-            lines in prop::collection::vec(
-                prop_oneof![
-                    Just("Content-Length: 5".to_owned()), Just("Transfer-Encoding: chunked".to_owned()),
-                    Just("x".repeat(40)), "[A-Za-z-]{1,20}: [ -~]{0,10}",
-                ],
-                0..6,
-            ),
-            cuts in prop::collection::vec(1_usize..12, 1..60),
-        ) {
-            let text = format!("POST / HTTP/1.1\r\n{}\r\n\r\nrest", lines.join("\r\n"));
-            let text = if lines.is_empty() { "POST / HTTP/1.1\r\n\r\nrest".to_owned() } else { text };
-            let whole = HeadScanner::default().scan(text.as_bytes());
-            prop_assert!(whole.is_some());
-            let (mut head, mut rest, mut found) = (HeadScanner::default(), text.as_bytes(), None);
-            for cut in cuts.iter().cycle() {
-                let (piece, after) = rest.split_at(rest.len().min(*cut));
-                found = found.or_else(|| head.scan(piece));
-                rest = after;
-                if rest.is_empty() || found.is_some() {
-                    break;
-                }
-            }
-            prop_assert_eq!(found, whole);
+    #[test]
+    fn a_bare_line_feed_is_seen_on_every_line() {
+        for text in [
+            "\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET / HTTP/1.1\nHost: x\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\n\n",
+        ] {
+            assert!(framing(text).is_some_and(|framing| framing.bare_line_feed), "{text:?}");
         }
     }
 }

@@ -29,11 +29,11 @@ use tower_service::Service;
 use super::access::needs_key;
 use super::address::{bind_address, bind_fault};
 use super::address_lock::AddressLock;
+use super::body_framing::BodyFraming;
 use super::connection::{ConnectionTimeouts, TimedStream, discard};
 use super::connection_slots::{ConnectionSlot, ConnectionSlots, ForwardedRequest, SlotsFull};
 use super::connection_state::{ConnectionState, RunningRequest};
 use super::forwarded::{ClientAddress, TrustedProxies};
-use super::guard::BodyFraming;
 use super::request_parts::ConnectionAddresses;
 use super::routes::router;
 use super::tls::Tls;
@@ -75,7 +75,7 @@ pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let address = listener
         .local_addr()
         .map_err(|error| Fault::internal("The bound address could not be read.", error))?;
-    // Nobody looks for a server at a port that the system chose.
+    // No other process looks for a server at a port that the system chose.
     let address_lock = if server.port == 0 { None } else { AddressLock::new(app, address) };
     Ok(Listening { listener, address, tls, proxies, address_lock })
 }
@@ -163,7 +163,7 @@ impl Drop for OpenConnectionCount {
 
 impl Connections {
     fn accept(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) {
-        // Nagle's algorithm costs 40 ms an answer on streams that write twice.
+        // Nagle's algorithm delays an answer that is written in two parts by 40 ms.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
@@ -232,7 +232,7 @@ impl Connections {
             let (mut router, running) = (router.clone(), state.begin_request());
             let state = state.clone();
             let forwarded = self.assign_forwarded(&request, addresses, slot);
-            let framing = BodyFraming::new(request.headers(), state.take_length_headers());
+            let framing = BodyFraming::new(request.headers(), state.take_head());
             let mut request: Request = request.map(|body| Body::new(state.track_body(body)));
             request.extensions_mut().insert(addresses);
             request.extensions_mut().insert(framing);

@@ -1,21 +1,22 @@
 //! The MCP routes: `/mcp`, with variants that limit the tools, and the older `/sse` with `/messages`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{Path, Query, Request as HttpRequest, State};
+use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Extension, Json, Router};
 
+use super::access::requested_tools;
+use super::query::{SentQuery, unique_parameters};
 use super::request_parts::RequestId;
 use super::{answer, body};
 use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SseMcp, StreamableMcp};
-use crate::tools::{Caller, ToolVisibility, Toolbox};
+use crate::tools::{Caller, Toolbox};
 use contract::{ErrorCode, Fault};
 
 /// Longest error body of rmcp, in bytes; real ones are a line.
@@ -56,7 +57,7 @@ async fn all_tools(
 }
 
 async fn read_only(mcp: State<McpState>, caller: Extension<Caller>, request: HttpRequest) -> Response {
-    narrowed(mcp, caller, request, "", true).await
+    narrowed(mcp, caller, request, None, true).await
 }
 
 async fn toolsets(
@@ -65,7 +66,7 @@ async fn toolsets(
     Path(toolsets): Path<String>,
     request: HttpRequest,
 ) -> Response {
-    narrowed(mcp, caller, request, &toolsets, false).await
+    narrowed(mcp, caller, request, Some(&toolsets), false).await
 }
 
 async fn toolsets_read_only(
@@ -74,7 +75,7 @@ async fn toolsets_read_only(
     Path(toolsets): Path<String>,
     request: HttpRequest,
 ) -> Response {
-    narrowed(mcp, caller, request, &toolsets, true).await
+    narrowed(mcp, caller, request, Some(&toolsets), true).await
 }
 
 /// Serves `/mcp` with fewer tools.
@@ -82,10 +83,10 @@ async fn narrowed(
     State(mcp): State<McpState>,
     Extension(mut caller): Extension<Caller>,
     mut request: HttpRequest,
-    toolsets: &str,
+    toolsets: Option<&str>,
     read_only: bool,
 ) -> Response {
-    match ToolVisibility::parse(toolsets, read_only) {
+    match requested_tools(toolsets, read_only) {
         Ok(requested) => {
             caller.visibility = caller.visibility.intersect(&requested);
             request.extensions_mut().insert(caller.clone());
@@ -116,17 +117,17 @@ async fn answer_mcp(mcp: &McpState, caller: &Caller, request: HttpRequest) -> Re
         return response;
     }
     let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
-    if response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) {
-        let (mut head, body) = response.into_parts();
-        let body = to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+    let (mut head, body) = response.into_parts();
+    // A longer body repeats what the client sent, so the general message below replaces it.
+    let body = to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+    if !body.is_empty() && head.headers.get(header::CONTENT_TYPE).is_some_and(is_json) {
         head.headers.remove(header::CONTENT_LENGTH);
         return match StreamableMcp::with_error_code(&body) {
             Some(answer) => Response::from_parts(head, Body::from(answer.to_string())),
             None => Response::from_parts(head, Body::from(body)),
         };
     }
-    let text = to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    let text = String::from_utf8_lossy(&body).trim().to_owned();
     let (code, hint) = match status {
         StatusCode::NOT_FOUND => (ErrorCode::NotFound, "Open a new session with `initialize`."),
         StatusCode::INTERNAL_SERVER_ERROR => (ErrorCode::Internal, "See the server's log."),
@@ -168,13 +169,17 @@ async fn post_message(
     State(mcp): State<McpState>,
     Extension(RequestId(id)): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
-    Query(query): Query<BTreeMap<String, String>>,
+    query: SentQuery,
     request: HttpRequest,
 ) -> Response {
+    let parameters = match unique_parameters(query) {
+        Ok(parameters) => parameters,
+        Err(fault) => return answer::refused(&mcp.app, StatusCode::BAD_REQUEST, &fault, &id),
+    };
     let (parts, body) = request.into_parts();
     let request = HttpRequest::from_parts(parts.clone(), body);
     let bytes_max = mcp.app.config.server.body_bytes_max;
-    let session = query.get("sessionId").map_or("", String::as_str);
+    let session = parameters.get("sessionId").map_or("", String::as_str);
     let message = match body::json_bytes(request, bytes_max).await {
         Ok(message) => message,
         Err((status, fault)) => {

@@ -1,8 +1,8 @@
 //! The HTTP server: the tools as routes, and MCP below `/mcp`.
 //!
 //! [`listen`](mod@listen) accepts a connection, takes one of the [`connection_slots`] for it and wraps it in the timeouts of
-//! [`connection`]. A request passes [`guard`] (`Host`, `Origin`, ambiguous headers) and [`access`] (authentication) before it
-//! reaches its handler in [`routes`].
+//! [`connection`], where [`request_scanner`] looks at what hyper does not report. A request passes [`guard`] (`Host`, `Origin`,
+//! ambiguous headers) and [`access`] (authentication) before it reaches its handler in [`routes`].
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing;
@@ -15,11 +15,14 @@ mod connection;
 mod connection_slots;
 mod connection_state;
 mod forwarded;
+mod head;
+mod request_scanner;
 mod tls;
 
 mod access;
+mod body_framing;
 mod guard;
-mod head;
+mod host;
 mod oauth;
 mod request_parts;
 mod timed_body;
@@ -31,6 +34,7 @@ mod event_stream;
 mod mcp_routes;
 mod openapi;
 mod probes;
+mod query;
 mod route;
 mod routes;
 mod tool_routes;

@@ -1,23 +1,23 @@
 //! The route handlers that call tools. Each decodes the request, calls the gate and encodes the answer.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, Request as HttpRequest, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::event_stream::{StreamedCall, event_stream};
+use super::query::{SentQuery, unique_parameters};
 use super::request_parts::RequestId;
 use super::{answer, body, etag};
 use crate::app::App;
 use crate::surfaces::{answer as shared, listing};
 use crate::tools::{self, Caller, Request};
-use contract::{Envelope, ErrorCode, Fault};
+use contract::Envelope;
 
 /// The result of `GET /status`.
 #[derive(Serialize)]
@@ -62,19 +62,11 @@ pub(super) async fn list_tools(
     etag::tagged(&headers, &content, || answer::answered(&app, &tools, id))
 }
 
-type StatusQuery = Result<Query<BTreeMap<String, String>>, QueryRejection>;
-
 /// Reads the arguments of `check_status` from the query string.
-fn status_arguments(app: &App, id: &RequestId, query: StatusQuery) -> Result<Value, Response> {
-    match query {
-        Ok(Query(query)) => {
-            Ok(Value::Object(query.into_iter().map(|(name, value)| (name, Value::String(value))).collect()))
-        }
-        Err(rejection) => {
-            let fault = Fault::new(ErrorCode::InvalidRequest, rejection.body_text());
-            Err(answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))
-        }
-    }
+fn status_arguments(app: &App, id: &RequestId, query: SentQuery) -> Result<Value, Response> {
+    let parameters = unique_parameters(query)
+        .map_err(|fault| answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))?;
+    Ok(Value::Object(parameters.into_iter().map(|(name, value)| (name, Value::String(value))).collect()))
 }
 
 /// `GET /status`.
@@ -82,7 +74,7 @@ pub(super) async fn status(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
-    query: StatusQuery,
+    query: SentQuery,
 ) -> Result<Response, Response> {
     let arguments = status_arguments(&app, &id, query)?;
     Ok(answer::envelope(&status_in_repo(call_tool(&app, "check_status", arguments, caller).await)))
@@ -93,7 +85,7 @@ pub(super) async fn status_stream(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
-    query: StatusQuery,
+    query: SentQuery,
 ) -> Result<Response, Response> {
     let arguments = status_arguments(&app, &id, query)?;
     let start = serde_json::to_value(StreamStart { repo: Some(Value::Null) }).unwrap_or_default();
@@ -155,7 +147,7 @@ async fn call_tool(app: &Arc<App>, tool: &str, arguments: Value, caller: Caller)
     }
 }
 
-/// Replaces the result of a successful envelope by the format of the route.
+/// Converts the result of a successful envelope to the format of the route.
 fn with_result<T: Serialize>(
     mut envelope: Envelope,
     shape: impl FnOnce(Option<String>, Value) -> T,

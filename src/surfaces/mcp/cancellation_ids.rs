@@ -10,7 +10,8 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// The same cancellation with the id in the other JSON type; none if `message` is not a cancellation or has no other form.
+/// The same cancellation with the id in the other JSON type; none if `message` is not a cancellation or its id
+/// has no other form.
 pub(super) fn with_other_id_type(message: &ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
     let JsonRpcMessage::Notification(notification) = message else { return None };
     let ClientNotification::CancelledNotification(cancelled) = &notification.notification else {

@@ -78,7 +78,7 @@ struct InstalledCapabilities {
     mcp: McpTransports,
 }
 
-/// Document formats that are indexed; this build has no reader for them.
+/// Which document formats are indexed; this build can read none of them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DocumentFormats {

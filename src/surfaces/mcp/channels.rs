@@ -8,7 +8,7 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
-use super::message::{Admission, RefusedMessage, admit, duplicate_id};
+use super::message::{MessageDisposition, RefusedMessage, admit, duplicate_id};
 use super::pending_requests::PendingRequests;
 use super::wire;
 use crate::tools::Toolbox;
@@ -65,7 +65,7 @@ impl Transport<RoleServer> for ChannelTransport {
         loop {
             let message = self.incoming.recv().await?;
             let admission = admit(&message, self.open, self.tools);
-            if let (Admission::Passes | Admission::Opens, JsonRpcMessage::Request(request)) =
+            if let (MessageDisposition::Passes | MessageDisposition::Opens, JsonRpcMessage::Request(request)) =
                 (&admission, &message)
                 && !self.pending.begin(&request.id)
             {
@@ -73,13 +73,13 @@ impl Transport<RoleServer> for ChannelTransport {
                 continue;
             }
             match admission {
-                Admission::Passes => return Some(message),
-                Admission::Opens => {
+                MessageDisposition::Passes => return Some(message),
+                MessageDisposition::Opens => {
                     self.open = true;
                     return Some(message);
                 }
-                Admission::Ignored => tracing::debug!("a message before `initialize` is ignored"),
-                Admission::Refused(refused) => self.refuse(&refused),
+                MessageDisposition::Ignored => tracing::debug!("a message before `initialize` is ignored"),
+                MessageDisposition::Refused(refused) => self.refuse(&refused),
             }
         }
     }

@@ -5,7 +5,7 @@ use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Referen
 use serde::Serialize;
 
 use super::browse::BrowseRequest;
-use super::prompts::{arguments, find, unknown};
+use super::prompts;
 use super::uri::{TEMPLATE, TEMPLATE_WITH_PROJECT};
 use crate::tools::browse::{COMPLETE, Completions};
 
@@ -14,7 +14,9 @@ const COMPLETABLE: &[&str] = &["project", "repository", "path"];
 
 #[derive(Serialize)]
 struct CompletionArguments {
-    kind: String,
+    /// Name of the argument to complete.
+    #[serde(rename = "kind")]
+    argument: String,
     value: String,
     repository: Option<String>,
     project_id: Option<String>,
@@ -28,7 +30,12 @@ pub(super) async fn complete(
     let argument = params.argument.name;
     let known = arguments_of(&params.r#ref)?;
     if !known.contains(&argument) {
-        return Err(unknown("argument/name", "argument", &argument, known.iter().map(String::as_str)));
+        return Err(prompts::unknown(
+            "argument/name",
+            "argument",
+            &argument,
+            known.iter().map(String::as_str),
+        ));
     }
     if !COMPLETABLE.contains(&argument.as_str()) {
         return Ok(CompleteResult::default());
@@ -36,8 +43,9 @@ pub(super) async fn complete(
     let mut others = params.context.and_then(|context| context.arguments).unwrap_or_default();
     let mut other = |name: &str| others.remove(name).filter(|value| !value.is_empty() && argument != name);
     let (repository, project_id) = (other("repository"), other("project"));
-    let typed = CompletionArguments { kind: argument, value: params.argument.value, repository, project_id };
-    let Completions { values, total } = request.run(COMPLETE, typed).await?;
+    let completion_arguments =
+        CompletionArguments { argument, value: params.argument.value, repository, project_id };
+    let Completions { values, total } = request.run(COMPLETE, completion_arguments).await?;
     let more = total > values.len() as u64;
     let total = u32::try_from(total).ok();
     Ok(CompleteResult::new(CompletionInfo::with_pagination(values, total, more).unwrap_or_default()))
@@ -46,11 +54,17 @@ pub(super) async fn complete(
 /// The names of the arguments of a template or prompt.
 fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
     if let Some(name) = reference.as_prompt_name() {
-        return Ok(arguments(find(name, "ref/name")?).into_iter().map(|argument| argument.name).collect());
+        let prompt = prompts::find(name, "ref/name")?;
+        return Ok(prompts::arguments(prompt).into_iter().map(|argument| argument.name).collect());
     }
     let uri = reference.as_resource_uri().unwrap_or_default();
     if uri != TEMPLATE && uri != TEMPLATE_WITH_PROJECT {
-        return Err(unknown("ref/uri", "template", uri, [TEMPLATE, TEMPLATE_WITH_PROJECT].into_iter()));
+        return Err(prompts::unknown(
+            "ref/uri",
+            "template",
+            uri,
+            [TEMPLATE, TEMPLATE_WITH_PROJECT].into_iter(),
+        ));
     }
     Ok(COMPLETABLE.iter().map(|name| (*name).to_owned()).collect())
 }

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use tokio::io::BufReader;
 
-    /// Every frame of `input`, read through a small buffer, so that nothing hangs on where a read ends.
+    /// Every frame of `input`, read through a small buffer, so that frames span several reads.
     async fn frames(input: &str, framing: Framing) -> Vec<Frame> {
         let mut frames = Frames::new(BufReader::with_capacity(7, input.as_bytes()), framing, 64);
         let mut found = Vec::new();

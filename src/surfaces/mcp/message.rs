@@ -9,8 +9,8 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-use super::unique_json::{self, JsonRejection};
 use super::{methods, wire};
+use crate::surfaces::unique_json::{self, JsonRejection};
 use crate::tools::Toolbox;
 use contract::{ErrorCode, Fault, echo};
 
@@ -185,7 +185,7 @@ pub(super) fn duplicate_id(id: &RequestId) -> RefusedMessage {
 
 /// Whether a message is passed to rmcp.
 #[derive(Debug)]
-pub(super) enum Admission {
+pub(super) enum MessageDisposition {
     /// Passed; it opens the session.
     Opens,
     /// Passed.
@@ -200,50 +200,58 @@ pub(super) enum Admission {
 ///
 /// rmcp also supports a later revision without `initialize` and sessions. Only a request that names its revision belongs to it; all
 /// others follow the supported revisions.
-pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool, tools: &Toolbox) -> Admission {
+pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool, tools: &Toolbox) -> MessageDisposition {
     let JsonRpcMessage::Request(request) = message else {
-        return if open { Admission::Passes } else { Admission::Ignored };
+        return if open { MessageDisposition::Passes } else { MessageDisposition::Ignored };
     };
     let method = request.request.method();
     let id = Some(request.id.clone());
     match &request.request {
-        ClientRequest::InitializeRequest(_) => Admission::Opens,
-        ClientRequest::PingRequest(_) => Admission::Passes,
-        named if named.get_meta().protocol_version().is_some() => Admission::Passes,
+        ClientRequest::InitializeRequest(_) => MessageDisposition::Opens,
+        ClientRequest::PingRequest(_) => MessageDisposition::Passes,
+        named if named.get_meta().protocol_version().is_some() => MessageDisposition::Passes,
         // rmcp parses a known method as custom only if its parameters are invalid.
         ClientRequest::CustomRequest(_) if open || method == "initialize" => match method {
-            "initialize" => Admission::Refused(RefusedMessage { id, error: wire::invalid_params(method) }),
-            _ => Admission::Passes,
+            "initialize" => {
+                MessageDisposition::Refused(RefusedMessage { id, error: wire::invalid_params(method) })
+            }
+            _ => MessageDisposition::Passes,
         },
         // Clients of the older framing send it, but only in an open session.
         ClientRequest::CustomRequest(_) if method == "shutdown" => before_initialize(id, method),
-        _ if !methods::is_served(tools, method) => {
-            Admission::Refused(RefusedMessage { id, error: methods::no_handler_error(tools, method) })
-        }
-        _ if open => Admission::Passes,
+        _ if !methods::is_served(tools, method) => MessageDisposition::Refused(RefusedMessage {
+            id,
+            error: methods::no_handler_error(tools, method),
+        }),
+        _ if open => MessageDisposition::Passes,
         _ => before_initialize(id, method),
     }
 }
 
 /// The refusal of a request before the session is open.
-fn before_initialize(id: Option<RequestId>, method: &str) -> Admission {
+fn before_initialize(id: Option<RequestId>, method: &str) -> MessageDisposition {
     let message = format!("`{}` was sent before `initialize`: the session is not open yet.", echo(method));
     let fault = Fault::new(ErrorCode::IllegalState, message)
         .with_hint("Send `initialize` first, wait for its answer, then send `notifications/initialized`.");
-    Admission::Refused(RefusedMessage { id, error: wire::rpc_error(RpcCode::INVALID_REQUEST, &fault) })
+    MessageDisposition::Refused(RefusedMessage {
+        id,
+        error: wire::rpc_error(RpcCode::INVALID_REQUEST, &fault),
+    })
 }
 
 /// The refusal of an HTTP request without a session that does not open one.
 pub(super) fn without_session(request: &ClientJsonRpcMessage, tools: &Toolbox) -> Option<RefusedMessage> {
     let JsonRpcMessage::Request(message) = request else { return None };
     match admit(request, false, tools) {
-        Admission::Refused(refused) => Some(refused),
+        MessageDisposition::Refused(refused) => Some(refused),
         // A ping is allowed before `initialize`, but over HTTP no session would answer it.
-        Admission::Passes if matches!(message.request, ClientRequest::PingRequest(_)) => Some(invalid(
-            Some(message.id.clone()),
-            "The request names no session.".to_owned(),
-            "Send `initialize` first, and the header `Mcp-Session-Id` of its answer with each request.",
-        )),
+        MessageDisposition::Passes if matches!(message.request, ClientRequest::PingRequest(_)) => {
+            Some(invalid(
+                Some(message.id.clone()),
+                "The request names no session.".to_owned(),
+                "Send `initialize` first, and the header `Mcp-Session-Id` of its answer with each request.",
+            ))
+        }
         _ => None,
     }
 }
@@ -343,22 +351,26 @@ mod tests {
         };
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": { "name": "t", "version": "1" } });
-        assert!(matches!(admitted("initialize", hello, false), Admission::Opens));
-        assert!(matches!(admitted("ping", json!({}), false), Admission::Passes));
-        assert!(matches!(admitted("tools/list", json!({}), true), Admission::Passes));
+        assert!(matches!(admitted("initialize", hello, false), MessageDisposition::Opens));
+        assert!(matches!(admitted("ping", json!({}), false), MessageDisposition::Passes));
+        assert!(matches!(admitted("tools/list", json!({}), true), MessageDisposition::Passes));
         for (method, number) in [("tools/list", -32600), ("no/such", -32601), ("server/discover", -32601)] {
-            let Admission::Refused(refused) = admitted(method, json!({}), false) else { panic!("{method}") };
+            let MessageDisposition::Refused(refused) = admitted(method, json!({}), false) else {
+                panic!("{method}")
+            };
             let answer = refused.answer();
             assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(number)), "{method}");
             assert!(answer["error"]["message"].as_str().unwrap().contains(method), "{answer}");
         }
-        let Admission::Refused(refused) = admitted("initialize", json!({ "a": 1 }), false) else { panic!() };
+        let MessageDisposition::Refused(refused) = admitted("initialize", json!({ "a": 1 }), false) else {
+            panic!()
+        };
         assert_eq!(refused.answer()["error"]["code"], -32602);
         let text = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
         let tools = Toolbox::standard();
         assert!(matches!(
             admit(&parse_message(text, tools).unwrap().unwrap(), false, tools),
-            Admission::Ignored
+            MessageDisposition::Ignored
         ));
     }
 }

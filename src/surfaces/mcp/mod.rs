@@ -17,7 +17,6 @@ mod resources;
 mod roots;
 mod server;
 mod text;
-mod unique_json;
 mod uri;
 mod wire;
 

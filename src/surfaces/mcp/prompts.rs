@@ -13,7 +13,7 @@ use crate::tools::{Caller, ToolSpec};
 use contract::config::Config;
 use contract::echo;
 
-/// The prompts whose tools are visible to the caller.
+/// The prompts that the caller may use.
 pub(super) fn list(config: &Config, caller: &Caller) -> ListPromptsResult {
     let open = PROMPTS.iter().filter(|prompt| is_open_to(prompt, config, caller));
     ListPromptsResult::with_all_items(open.map(|prompt| describe(prompt)).collect())

@@ -99,7 +99,8 @@ impl McpServer {
         Ok((request, running))
     }
 
-    /// The text form of results: from the request's header, else from the configuration.
+    /// The text form of results: from the request's header, else from the configuration. The HTTP surface has already refused
+    /// values that are not text.
     fn text_form(&self, context: &RequestContext<RoleServer>) -> TextForm {
         let asked =
             context.extensions.get::<Parts>().and_then(|parts| parts.headers.get(TEXT)?.to_str().ok());

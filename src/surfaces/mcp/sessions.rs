@@ -72,6 +72,7 @@ impl OwnedSessions {
         if due {
             let (app, id) = (Arc::clone(&self.app), id.to_string());
             tokio::spawn(async move {
+                // Loading a stored session records its use.
                 if let Err(fault) = load_stored(&app, &id, &owner).await {
                     tracing::debug!("the use of a session was not recorded: {}", fault.message);
                 }

@@ -31,7 +31,7 @@ pub struct StreamableMcp {
 }
 
 impl StreamableMcp {
-    /// Sessions end with DELETE, after `server.session_idle_ms` without a request, or with `end`.
+    /// Sessions end with DELETE, after `server.session_idle_ms` without a request, or when `end` fires.
     ///
     /// Host, Origin and keys are not checked here: the HTTP surface does that for every route and stores the
     /// [`crate::tools::Caller`] in the request's extensions.
@@ -51,7 +51,7 @@ impl StreamableMcp {
     }
 
     /// The status and JSON-RPC error for a body that is refused: 400 for an invalid message and for a request without a session
-    /// that does not open one.
+    /// that does not open one, 200 for a request with a session whose method is not served.
     #[must_use]
     pub fn refusal(&self, headers: &HeaderMap, body: &[u8]) -> Option<(StatusCode, Value)> {
         let refused = match message::parse_message(body, self.tools) {
@@ -59,7 +59,9 @@ impl StreamableMcp {
             Ok(None) => return None,
             Ok(Some(message)) if headers.contains_key(SESSION_ID) => {
                 match message::admit(&message, true, self.tools) {
-                    message::Admission::Refused(refused) => return Some((StatusCode::OK, refused.answer())),
+                    message::MessageDisposition::Refused(refused) => {
+                        return Some((StatusCode::OK, refused.answer()));
+                    }
                     _ => return None,
                 }
             }
@@ -112,7 +114,8 @@ impl StreamableMcp {
         response
     }
 
-    /// Whether the request names a session of its own principal, in memory or stored.
+    /// Whether the request names a session of its own principal, in memory or stored. The HTTP surface has already refused ids
+    /// that are not text.
     async fn has_session(&self, headers: &HeaderMap) -> bool {
         use rmcp::transport::streamable_http_server::session::SessionStore;
         let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else { return true };

@@ -16,7 +16,7 @@ use contract::{ErrorCode, Fault};
 use engine::indexing::{Options, RestoredArtifacts};
 use tenancy::Scope;
 use upkeep::install::dictionaries::install_dictionaries;
-use upkeep::install::{AssetEvent, AssetSelection, DownloadFolder, repair_assets};
+use upkeep::install::{AssetEvent, AssetSelection, DownloadOptions, repair_assets};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "bootstrap",
@@ -197,8 +197,8 @@ async fn install_assets(call: &Call) -> Result<StepResult, Fault> {
             AssetEvent::Progress { asset, done, total } => (asset, done, total),
             AssetEvent::Done { .. } => return,
         };
-        let float = |bytes: u64| u32::try_from(bytes / 1024).map_or(f64::from(u32::MAX), f64::from);
-        let (done, total) = (float(done), total.map(float));
+        let kib = |bytes: u64| u32::try_from(bytes / 1024).map_or(f64::from(u32::MAX), f64::from);
+        let (done, total) = (kib(done), total.map(kib));
         progress.report(ProgressUpdate { phase: "install", done, total, message, detail: None });
     };
     let cancel = call.cancel.clone();
@@ -219,7 +219,7 @@ async fn install_word_lists(call: &Call) -> Result<StepResult, Fault> {
     if app.config.dictionaries.enabled == Enabled::Off {
         return Ok((StepState::Skipped, Some("dictionaries.enabled is off".to_owned())));
     }
-    let to = DownloadFolder {
+    let options = DownloadOptions {
         layout: &app.layout,
         config: &app.config,
         clock: &*app.clock,
@@ -230,7 +230,7 @@ async fn install_word_lists(call: &Call) -> Result<StepResult, Fault> {
     };
     let languages = [BUILT_IN_WORD_LIST.to_owned()];
     let installed = tokio::select! {
-        installed = install_dictionaries(&to, &languages, &[], &|_, _, _| {}) => installed?,
+        installed = install_dictionaries(&options, &languages, &[], &|_, _, _| {}) => installed?,
         () = call.cancel.cancelled() => {
             return Err(Fault::new(ErrorCode::Cancelled, "The download was cancelled."));
         }

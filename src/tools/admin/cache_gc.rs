@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::removal::{self, RemovalOutput};
 use crate::app::{Bulkhead, upkeep_job};
 use crate::tools::project_id_arg::ProjectIdArg;
+use crate::tools::repository::indexed_repository;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
@@ -84,7 +85,7 @@ async fn cache_gc(call: Call, input: CacheGcInput) -> Result<RemovalOutput, Faul
     let (limits, dry_run) = (input.limits()?, input.dry_run.unwrap_or(false));
     let project = call.project(input.project_id.as_deref()).await?;
     let repository = match &input.repo_path {
-        Some(named) => removal::find_repository(&call, &project, named).await?,
+        Some(named) => Some(indexed_repository(&call, &project, named).await?),
         None => None,
     };
     let store = call.app.store().await?;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::removal::{self, RemovalOutput};
 use crate::app::{Bulkhead, upkeep_job};
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::repository::list_repositories;
+use crate::tools::repository::{indexed_repository, list_repositories};
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
@@ -59,7 +59,7 @@ async fn clean_artifacts(call: Call, input: CleanArtifactsInput) -> Result<Remov
     }
     let project = call.project(input.project_id.as_deref()).await?;
     let mut repositories = match &input.repo_path {
-        Some(named) => removal::find_repository(&call, &project, named).await?.into_iter().collect(),
+        Some(named) => vec![indexed_repository(&call, &project, named).await?],
         None => list_repositories(&call, &project).await?,
     };
     // Records have a repository row; this tool does not remove them.

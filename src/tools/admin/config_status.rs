@@ -131,11 +131,11 @@ async fn config_status(call: Call, input: ConfigStatusInput) -> Result<ConfigSta
         let message = "No word list is installed, so identifiers such as `getusername` are not split. Run `download_dictionaries`.";
         warnings.push(ConfigWarning { code: "dictionary_missing", message: message.to_owned() });
     }
-    let facts = call.app.store().await?.database();
+    let connected = call.app.store().await?.database();
     let database = DatabaseInfo {
-        kind: if facts.is_external() { "external" } else { "embedded" },
-        version: facts.facts().version.clone(),
-        pgvector: facts.facts().vector_version.clone(),
+        kind: if connected.is_external() { "external" } else { "embedded" },
+        version: connected.facts().version.clone(),
+        pgvector: connected.facts().vector_version.clone(),
     };
     Ok(ConfigStatusOutput {
         project_id: project.id().public().map(str::to_owned),

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tools::Call;
-use crate::tools::repository::{list_repositories, repository_root};
-use contract::{Fault, Warning};
-use store::{Project, RepositoryRow, Store};
+use contract::Warning;
+use store::{Project, Store};
 use upkeep::retention::{ProjectUpkeep, Removal, RemovalFailure, RemovalReport};
 
 /// What was removed or, in a dry run, would be.
@@ -60,14 +59,4 @@ pub(super) fn project_upkeep<'a>(
     cancel: &'a tokio_util::sync::CancellationToken,
 ) -> ProjectUpkeep<'a> {
     ProjectUpkeep { store, project, folder, settings: &call.app.config.upkeep, cancel }
-}
-
-/// The row of an indexed repository, by path or by name.
-pub(super) async fn find_repository(
-    call: &Call,
-    project: &Project,
-    named: &str,
-) -> Result<Option<RepositoryRow>, Fault> {
-    let root = repository_root(call, project, named).await?;
-    Ok(list_repositories(call, project).await?.into_iter().find(|row| row.root == root))
 }

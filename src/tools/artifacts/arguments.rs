@@ -9,8 +9,8 @@ use crate::tools::{Call, ProgressUpdate, Surface};
 use contract::{ErrorCode, Fault};
 use tenancy::AllowedRoots;
 
-/// Longest path in an argument.
-const PATH_CHARS_MAX: usize = 4096;
+/// Longest path in an argument, in bytes.
+const PATH_BYTES_MAX: usize = 4096;
 /// Most URLs in one call.
 const URLS_MAX: usize = 16;
 
@@ -52,7 +52,7 @@ pub(super) fn is_local_operator(call: &Call) -> bool {
 /// # Errors
 /// `INVALID_REQUEST` for a relative path without a base; for the base, the faults of [`AllowedRoots::check`].
 pub(super) fn resolve_path(call: &Call, repo_path: Option<&str>, given: &str) -> Result<PathBuf, Fault> {
-    if given.is_empty() || given.len() > PATH_CHARS_MAX || given.contains('\0') {
+    if given.is_empty() || given.len() > PATH_BYTES_MAX || given.contains('\0') {
         return Err(Fault::new(
             ErrorCode::InvalidRequest,
             "A path argument is empty, too long or malformed.",
@@ -100,6 +100,7 @@ pub(super) fn refuse_given(given: &[(&str, bool)], why: &str) -> Result<(), Faul
 
 /// Reports the progress of consecutive downloads as one number that never decreases.
 pub(super) fn download_progress(call: &Call) -> impl Fn(&str, u64, Option<u64>) + Sync + use<> {
+    // `seen`: the name of the current download, the bytes of the previous ones, and its own bytes so far.
     let (progress, seen) = (call.progress.clone(), std::sync::Mutex::new((String::new(), 0_u64, 0_u64)));
     move |name: &str, done: u64, total: Option<u64>| {
         let mut seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

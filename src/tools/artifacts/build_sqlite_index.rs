@@ -168,19 +168,20 @@ fn target_files(
     let folders =
         [("codeDir", IndexPart::Code, &input.code_dir), ("proseDir", IndexPart::Prose, &input.prose_dir)];
     let mut target_files = Vec::new();
-    for (field, of, folder) in folders {
+    for (field, folder_part, folder) in folders {
         let Some(folder) = folder else { continue };
-        if part != IndexPart::All && part != of {
+        if part != IndexPart::All && part != folder_part {
             let message = format!("`{field}` cannot be used with mode `{}`.", part.as_str());
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
                 .with_hint("Omit `mode`, or give the folder that belongs to it."));
         }
         let folder = ProjectFile::resolve(call, project, field, Some(folder), "")?;
-        target_files.push((of, folder.file(&portable_file_name(of, repository))));
+        target_files.push((folder_part, folder.file(&portable_file_name(folder_part, repository))));
     }
     if target_files.is_empty() {
-        let usual = portable_file_name(part, repository);
-        target_files.push((part, ProjectFile::resolve(call, project, "out", input.out.as_deref(), &usual)?));
+        let default = portable_file_name(part, repository);
+        target_files
+            .push((part, ProjectFile::resolve(call, project, "out", input.out.as_deref(), &default)?));
     } else if input.out.is_some() {
         return Err(Fault::new(
             ErrorCode::InvalidRequest,
@@ -225,7 +226,12 @@ async fn write_file(
     build_portable(&request).await
 }
 
-fn portable_file(target: ProjectFile, part: IndexPart, asked: bool, built: BuildReport) -> PortableFile {
+fn portable_file(
+    target: ProjectFile,
+    part: IndexPart,
+    incremental: bool,
+    built: BuildReport,
+) -> PortableFile {
     PortableFile {
         path: target.display_path,
         mode: part.as_str(),
@@ -233,7 +239,7 @@ fn portable_file(target: ProjectFile, part: IndexPart, asked: bool, built: Build
         chunks: built.rows.chunks,
         vectors: built.rows.vectors,
         files_written: built.files_written,
-        incremental: asked && built.fallback.is_none(),
+        incremental: incremental && built.fallback.is_none(),
         fallback: built.fallback,
         bytes: built.bytes,
         sha256: built.sha256,

@@ -95,8 +95,8 @@ async fn compact_sqlite_index(
         None => None,
     }
     .map(|row| row.name);
-    let usual = portable_file_name(input.mode.unwrap_or_default().into(), name.as_deref());
-    let target = ProjectFile::resolve(&call, &project, "path", input.path.as_deref(), &usual)?;
+    let default = portable_file_name(input.mode.unwrap_or_default().into(), name.as_deref());
+    let target = ProjectFile::resolve(&call, &project, "path", input.path.as_deref(), &default)?;
     let (dry_run, keep_backup) = (input.dry_run.unwrap_or_default(), input.keep_backup.unwrap_or_default());
     let compacted = compact_portable(&CompactRequest {
         file: &target.path,

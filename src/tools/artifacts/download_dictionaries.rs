@@ -14,7 +14,7 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::config::Enabled;
 use contract::{Fault, Warning};
 use tenancy::Scope;
-use upkeep::install::DownloadFolder;
+use upkeep::install::DownloadOptions;
 use upkeep::install::dictionaries::{
     DictionaryEntry, InstalledDictionary, SkippedDictionary, install_dictionaries,
 };
@@ -92,7 +92,7 @@ async fn download_dictionaries(
     let root = if repo_path.is_some() { base_directory(&call, repo_path)? } else { None };
     let resolve = |given: Option<&str>| given.map(|given| resolve_path(&call, repo_path, given)).transpose();
     let folder = resolve(input.dir.as_deref())?.unwrap_or_else(|| app.dictionaries.folder().to_owned());
-    let to = DownloadFolder {
+    let options = DownloadOptions {
         layout: &app.layout,
         config: &app.config,
         clock: &*app.clock,
@@ -104,7 +104,7 @@ async fn download_dictionaries(
     let sources = parse_sources(&app.config.downloads, &urls, is_local_operator(&call))?;
     let on_progress = download_progress(&call);
     let installed = tokio::select! {
-        installed = install_dictionaries(&to, &languages, &sources, &on_progress) => installed?,
+        installed = install_dictionaries(&options, &languages, &sources, &on_progress) => installed?,
         () = call.cancel.cancelled() => {
             return Err(Fault::new(contract::ErrorCode::Cancelled, "The download was cancelled."));
         }

@@ -12,7 +12,7 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, Warning};
 use store::postgres::VectorExtension;
 use tenancy::Scope;
-use upkeep::install::DownloadFolder;
+use upkeep::install::DownloadOptions;
 use upkeep::install::extensions::{ExtensionEntry, install_extensions, platform_name};
 use upkeep::install::sources::parse_sources;
 
@@ -163,13 +163,14 @@ async fn install_sqlite_vec(
         )?;
     }
     let repo_path = input.repo_path.as_deref();
-    if let (Some(_), None) = (repo_path, [&input.dir, &input.out, &input.from].into_iter().flatten().next()) {
+    let has_path = [&input.dir, &input.out, &input.from].into_iter().any(Option::is_some);
+    if repo_path.is_some() && !has_path {
         refuse_given(&[("repoPath", true)], "no path of the call is relative to it")?;
     }
     let resolve = |given: Option<&str>| given.map(|given| resolve_path(call, repo_path, given)).transpose();
     let folder = resolve(input.dir.as_deref())?.unwrap_or_else(|| app.layout.extensions());
     let platform = platform_name(input.platform.as_deref(), input.arch.as_deref())?;
-    let to = DownloadFolder {
+    let options = DownloadOptions {
         layout: &app.layout,
         config: &app.config,
         clock: &*app.clock,
@@ -182,7 +183,7 @@ async fn install_sqlite_vec(
     let out = resolve(input.out.as_deref())?;
     let on_progress = download_progress(call);
     let installed = tokio::select! {
-        installed = install_extensions(&to, &platform, &sources, &on_progress) => installed?,
+        installed = install_extensions(&options, &platform, &sources, &on_progress) => installed?,
         () = call.cancel.cancelled() => {
             return Err(Fault::new(ErrorCode::Cancelled, "The download was cancelled."));
         }

@@ -167,7 +167,7 @@ async fn project_model(call: &Call, input: &DownloadModelsInput) -> Result<Optio
         return Ok(None);
     }
     let project = match here.project_if_any(input.project_id.as_deref()).await? {
-        None if input.project_id.is_some() => return Err(tenancy::no_index()),
+        None if input.project_id.is_some() => return Err(here.no_index(input.project_id.as_deref()).await?),
         None => return Ok(None),
         Some(project) => project,
     };

@@ -247,6 +247,7 @@ async fn verify_pgvector(
         (ProbeStep::skipped("load is false"), None)
     } else {
         let read = database.probe_vector_extension(&probe).await?;
+        // A float16 holds 0.1 only approximately.
         let is_equal = if probe.half {
             read.starts_with("[0.0999") || read.starts_with("[0.1")
         } else {

@@ -1,4 +1,4 @@
-//! `resources/read`: the current text of an indexed file up to the size limit, opened like in `show_file`.
+//! `resources/read`: the current text of an indexed file up to the size limit, opened as by `show_file`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -43,7 +43,7 @@ pub(crate) const INDEX_BUILD: ToolSpec = ToolSpec {
     ..TOOL
 };
 
-/// The schema of `build_index` without descriptions, because a tool list costs the model tokens for each word.
+/// The schema of `build_index` with `Same.` for every description, because each word of a tool list costs the model tokens.
 fn index_build_input() -> Map<String, Value> {
     let mut input = schema::generate_schema::<BuildIndexInput>();
     if let Some(Value::Object(fields)) = input.get_mut("properties") {

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::app::index_job::{self, LexicalReady, RequestingCall};
 use crate::tools::repository::list_repositories;
 use crate::tools::{Call, ProgressUpdate};
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, Warning};
 use embedding::ModelName;
 use engine::indexing::{self, Options, RunReport};
 use engine::jobs::{self, Phase, Progress};
@@ -104,8 +104,14 @@ pub(in crate::tools) async fn start(
     request: &IndexRequest<'_>,
 ) -> Result<StartedIndexRun, Fault> {
     let (project, root) = prepare(call, request).await?;
-    let enqueued =
-        index_job::start_in_background(&call.app, &project, &root, request.options.clone()).await?;
+    let enqueued = index_job::start_in_background(
+        &call.app,
+        &call.caller.principal,
+        &project,
+        &root,
+        request.options.clone(),
+    )
+    .await?;
     let state = enqueued.job.state.as_str();
     Ok(StartedIndexRun { project, job_id: enqueued.job.id, attached: enqueued.attached, state })
 }
@@ -113,6 +119,23 @@ pub(in crate::tools) async fn start(
 /// The call as the requester of a job.
 pub(in crate::tools) fn requesting_call(call: &Call) -> RequestingCall<'_> {
     RequestingCall { app: &call.app, cancel: &call.cancel, slot: &call.slot }
+}
+
+/// Warns if the root lies in another repository of the project or contains one.
+async fn warn_of_overlap(call: &Call, project: &Project, root: &Path) -> Result<(), Fault> {
+    let rows = list_repositories(call, project).await?;
+    let overlaps = |other: &Path| other != root && (other.starts_with(root) || root.starts_with(other));
+    if let Some(other) = rows.iter().find(|row| row.is_folder() && overlaps(Path::new(&row.root))) {
+        let relation = if root.starts_with(&other.root) { "lies in" } else { "contains" };
+        let message = format!(
+            "This directory {relation} the indexed repository `{}`. A search of both finds common files twice; \
+             `clean_artifacts` removes a repository from the index.",
+            other.name
+        );
+        let details = Some(serde_json::json!({ "repository": other.name }));
+        call.warn(Warning { details, ..Warning::new("repositories_overlap", message) });
+    }
+    Ok(())
 }
 
 /// Resolves the project and the repository. Checks all arguments before it creates a workspace, so that a wrong call
@@ -135,12 +158,13 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
     let root = crate::app::blocking(move || {
         let root = allowed.check(&path)?;
         if !workspace_exists {
-            indexing::require_files(root.path(), &settings)?;
+            indexing::require_files(&root, &settings)?;
         }
         Ok(root)
     })
     .await?;
     let project = call.project_with_model(project_id, request.model.as_ref()).await?;
+    warn_of_overlap(call, &project, root.path()).await?;
     match &request.model {
         Some(model) if call.app.change_model(&project, model, request.confirmed).await? => {
             Ok((call.project(project_id).await?, root))

@@ -159,9 +159,9 @@ async fn index_status(call: Call, input: IndexStatusInput) -> Result<IndexStatus
     let shown: Vec<RepositoryRow> =
         rows.into_iter().filter(|row| only.as_ref().is_none_or(|root| *root == row.root)).collect();
     // A repository whose first run has not started has no row. Id 0 does not exist, so its totals are 0.
-    let one = only.is_some().then(|| shown.first().map_or(0, |row| row.id));
-    let totals = files::totals(&mut tx, one).await?;
-    let (count, pending) = match one {
+    let only_id = only.is_some().then(|| shown.first().map_or(0, |row| row.id));
+    let totals = files::totals(&mut tx, only_id).await?;
+    let (count, pending) = match only_id {
         Some(id) => vectors::of_repository(&mut tx, id).await?,
         None => (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?),
     };

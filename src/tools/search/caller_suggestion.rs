@@ -1,6 +1,7 @@
 //! Suggests a search for the callers of the definition that `show_file` shows.
 
 use crate::tools::Call;
+use crate::tools::next::Suggestion;
 use contract::Fault;
 use store::{Access, DefinitionRow, Project, ProjectTx, definitions};
 
@@ -9,8 +10,8 @@ const CALLED: &[&str] = &["function", "method", "class"];
 /// Kinds of definitions whose usages are searched.
 const USED: &[&str] = &["struct", "interface", "trait", "enum", "impl", "type"];
 
-/// Names that are too common for a search for their callers to be useful, like all names between double underscores. Lower
-/// case, without underscores.
+/// Names so common that a search for their callers is not useful, in lower case and without underscores. Names between double
+/// underscores count as common, too.
 const COMMON: &[&str] = &[
     "main",
     "init",
@@ -68,13 +69,14 @@ pub(super) async fn suggest_callers(
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let defined = definitions::of_lines(&mut tx, file_id, lines).await?;
     tx.commit().await?;
-    call.set_callers_query(callers_query(&defined, shown));
+    call.suggest(Suggestion { query: callers_query(&defined, shown), unshown_lines: None });
     Ok(())
 }
 
 /// A query for the callers of one shown definition, if its name is distinctive. Chooses the definition of the hit; else the one
-/// around the `line` argument; else the outermost one that contains the first shown line and is shown completely; else, if a
-/// range was requested, the first one that is shown completely.
+/// whose name is in the line of the argument `line`; else one around that line; else the outermost one that contains the first
+/// shown line and is shown completely; else, if a range was requested, the first one that is shown completely; else the
+/// innermost one that contains the first shown line.
 fn callers_query(defined: &[DefinitionRow], shown: &ShownRange) -> Option<String> {
     let named: Vec<&DefinitionRow> = defined
         .iter()
@@ -91,17 +93,17 @@ fn callers_query(defined: &[DefinitionRow], shown: &ShownRange) -> Option<String
         let is_at = |one: &&&DefinitionRow| usize::try_from(one.line) == Ok(line);
         named.iter().find(is_at).copied().or_else(|| around(line))
     };
-    let begins = || named.iter().copied().find(|one| whole(one)).filter(|_| shown.is_part);
-    let shown = shown
+    let first_whole = || named.iter().copied().find(|one| whole(one)).filter(|_| shown.is_part);
+    let chosen = shown
         .definition_line
         .and_then(at_definition)
-        .or_else(|| shown.line.and_then(around))
+        .or_else(|| shown.line.and_then(at_definition))
         .or_else(|| holding(shown.lines.0).find(|one| whole(one)))
-        .or_else(begins)
+        .or_else(first_whole)
         .or_else(|| holding(shown.lines.0).next_back())?;
     let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let name = Some(shown.name.as_str()).filter(is_name).filter(|name| !is_common(name))?;
-    let field = if CALLED.contains(&shown.kind.as_str()) { "calls" } else { "uses" };
+    let name = Some(chosen.name.as_str()).filter(is_name).filter(|name| !is_common(name))?;
+    let field = if CALLED.contains(&chosen.kind.as_str()) { "calls" } else { "uses" };
     Some(format!("{field}:{name}"))
 }
 
@@ -159,7 +161,9 @@ mod tests {
             "calls:matches",
             "what the hit is about"
         );
-        assert_eq!(ask((1, 45), ShownRange { line: Some(18), ..ShownRange::default() }), "calls:Route");
+        let whole_with = |line| ShownRange { line: Some(line), ..ShownRange::default() };
+        assert_eq!(ask((1, 45), whole_with(18)), "calls:matches", "the line of its name");
+        assert_eq!(ask((1, 45), whole_with(19)), "calls:Route", "a line in it");
         assert_eq!(ask((31, 39), part()), "");
     }
 }

@@ -66,7 +66,7 @@ pub(super) async fn search_project(
     }
 }
 
-/// Replaces the warning that no model is installed by the reason why the model cannot be used.
+/// Replaces the message of the warning `no_model` with the reason why the model cannot be used.
 fn explain_missing_model(answer: &mut SearchAnswer, reason: &Fault) {
     for warning in answer.warnings.iter_mut().filter(|warning| warning.code == "no_model") {
         let hint = reason.hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();

@@ -60,7 +60,7 @@ impl FileTarget {
             line,
             definition_line: None,
         };
-        // Another file or chunk than the hit's has nothing to do with the hit's lines.
+        // The lines of the hit do not apply to another file or chunk.
         if !own_file && target.id.is_none() {
             target.file = hit_text(&hit, &["file", "file_path"])?;
             target.id = hit_number(&hit, &["id", "chunk_id"])?;
@@ -111,7 +111,8 @@ impl FileTarget {
                 if self.start_line.is_none() && self.end_line.is_none() && self.line.is_none() {
                     self.start_line = usize::try_from(row.span.start_line).ok();
                     self.end_line = usize::try_from(row.span.end_line).ok();
-                    self.definition_line = row.span.name_line.and_then(|line| usize::try_from(line).ok());
+                    let name_line = row.span.name_line.and_then(|line| usize::try_from(line).ok());
+                    self.definition_line = self.definition_line.or(name_line);
                 }
                 Ok(Some(row.repository_root))
             }

@@ -50,7 +50,7 @@ pub(in crate::tools) async fn open_file(
     path: &str,
 ) -> Result<OpenedFile, Fault> {
     let (repository, file, spans) = find_indexed_file(call, project, within, path).await?;
-    let now = if repository.is_folder() {
+    let current = if repository.is_folder() {
         let (root, name) = (repository.root.clone(), repository.name.clone());
         let (settings, wanted) = (call.app.config.indexing.clone(), file.path.clone());
         let allowed = AllowedRoots::for_project(&settings, project.id());
@@ -67,13 +67,13 @@ pub(in crate::tools) async fn open_file(
     Ok(OpenedFile {
         repository,
         path: file.path,
-        language: now.language,
-        text: now.text,
-        content_hash: now
+        language: current.language,
+        text: current.text,
+        content_hash: current
             .content_hash
             .map(|hash| blake3::Hash::from(hash).to_hex().to_string())
             .unwrap_or_default(),
-        changed: now.content_hash.is_none_or(|hash| file.content_hash != hash),
+        changed: current.content_hash.is_none_or(|hash| file.content_hash != hash),
         file_id: file.id,
         spans,
     })

@@ -104,13 +104,13 @@ pub(super) async fn search_portable(
 fn file_warnings(reader: &Reader, mode: Mode) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let file_mode = reader.meta().mode.as_str();
-    let whole = match mode {
+    let needed_mode = match mode {
         Mode::Code => "code",
         Mode::Records => "records",
         Mode::ExtractedProse => "extracted-prose",
         Mode::Prose | Mode::Both | Mode::All => "all",
     };
-    if file_mode != "all" && file_mode != whole {
+    if file_mode != "all" && file_mode != needed_mode {
         let message = format!("The file was built with mode `{file_mode}` and contains no other modes.");
         warnings.push(Warning::new("file_partial", message));
     }

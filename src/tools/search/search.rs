@@ -8,7 +8,7 @@ use super::execute::search_project;
 use super::portable;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::search_scope::{ScopeArguments, repository_roots};
+use crate::tools::search_scope::{RepositoryArguments, repository_roots};
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::config;
@@ -53,7 +53,7 @@ fn field_schema(field: &FilterField) -> Value {
         ValueKind::Text | ValueKind::Alternatives => json!({ "type": "string" }),
         ValueKind::TextOrList => json!({ "type": ["string", "array"], "items": { "type": "string" } }),
         ValueKind::Number => json!({ "type": "number", "minimum": 0 }),
-        ValueKind::Flag => json!({ "type": "boolean" }),
+        ValueKind::Boolean => json!({ "type": "boolean" }),
         ValueKind::Pairs => json!({ "type": ["object", "array", "string"] }),
         ValueKind::Json => json!({ "type": ["object", "array", "string"] }),
     };
@@ -140,7 +140,7 @@ async fn search(call: Call, input: SearchInput) -> Result<SearchPayload, Fault> 
     parse_filters(&input.fields)?;
     let project = call.project(input.project_id.as_deref()).await?;
     let scope =
-        ScopeArguments { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
+        RepositoryArguments { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
     let roots = repository_roots(&call, &project, scope).await?;
     if let Some(top) = input.top.filter(|top| *top < 1) {
         let message = format!("`top` must be at least 1; 1 was used instead of {top}.");

@@ -7,7 +7,7 @@ use super::execute::search_project;
 use super::search::answer_budget;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::search_scope::{ScopeArguments, repository_roots};
+use crate::tools::search_scope::{RepositoryArguments, repository_roots};
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::Fault;
@@ -103,7 +103,7 @@ struct SimpleResult {
 async fn search_code(call: Call, input: SearchCodeInput) -> Result<SearchCodeOutput, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
     let scope =
-        ScopeArguments { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
+        RepositoryArguments { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
     let request = SearchRequest {
         query: input.query,
         repository_roots: repository_roots(&call, &project, scope).await?,

@@ -9,6 +9,7 @@ use super::file_target::{FileArguments, FileTarget};
 use super::open_file::{OpenedFile, RepositoryChoice, open_file, require_relative};
 use super::search::answer_budget;
 use crate::app::Bulkhead;
+use crate::tools::next::Suggestion;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository_root;
 use crate::tools::search_scope::{ALL_REPOSITORIES, working_roots};
@@ -174,7 +175,15 @@ async fn show_file(call: Call, input: ShowFileInput) -> Result<ShowFileOutput, F
         answer_budget(&call, input.max_tokens),
         call.app.config.search.result_bytes_max,
     );
-    if !output.truncated && !output.changed_since_indexed {
+    if output.truncated {
+        let last = range.1.min(lines);
+        let unshown = if output.end_line < last {
+            (output.end_line + 1, last)
+        } else {
+            (range.0, output.start_line.saturating_sub(1).max(range.0))
+        };
+        call.suggest(Suggestion { query: None, unshown_lines: Some(unshown) });
+    } else if !output.changed_since_indexed {
         suggest_callers(&call, &project, file_id, &target.shown_range((output.start_line, output.end_line)))
             .await?;
     }

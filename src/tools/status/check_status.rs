@@ -120,7 +120,7 @@ async fn check_status(call: Call, input: CheckStatusInput) -> Result<CheckStatus
     };
     // A missing default workspace is normal; a missing project that the call or its session names is an issue.
     if database.is_some() && project.is_none() && call.names_project(input.project_id.as_deref()).await? {
-        issues.push(HealthIssue::from(tenancy::no_index().with_hint(call.caller.principal.project_hint())));
+        issues.push(HealthIssue::from(call.no_index(input.project_id.as_deref()).await?));
     }
     let index = match &project {
         Some(project) => or_issue(index_totals(&call, project).await, &mut issues),

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::refresh::refresh_records;
-use super::scanner_report::{report_from_file, report_from_payload};
-use crate::app::Bulkhead;
+use super::scanner_report::{ScannerReport, report_from_file, report_from_payload};
+use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
-use engine::triage::{self, FindingSource, IngestRequest, ItemError, ParsedMeta, RECORDS_ROOT};
+use engine::triage::{self, FindingSource, IngestRequest, ItemError, ParsedMeta, RECORDS_ROOT, Report};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -120,7 +120,7 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let settings = &call.app.config.triage;
-    let report = match (input.payload, input.input_path) {
+    let ScannerReport { bytes, repo } = match (input.payload, input.input_path) {
         (Some(payload), None) => report_from_payload(payload, settings.input_bytes_max)?,
         (None, Some(path)) => report_from_file(&call, project_id, input.repo_path.as_deref(), &path).await?,
         _ => {
@@ -128,6 +128,8 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
                 .with_hint("Use payload to send the report itself if it is not a file on the server."));
         }
     };
+    let (source, items_max) = (input.source, settings.items_max);
+    let report = blocking(move || Report::read(bytes, source, items_max)).await?;
     call.app.disk_space().require(0).await?;
     let project = call.project_for_writing(project_id).await?;
     let store = call.app.store().await?;
@@ -136,16 +138,15 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
     let ingestion = IngestRequest {
         store,
         project: &project,
-        source: input.source,
         meta: ParsedMeta::new(input.meta.unwrap_or_default()),
-        repo: report.repo,
+        repo,
         settings,
         redact: call.app.config.indexing.redact_secrets,
         clock: &*call.app.clock,
         cancel: &call.cancel,
         progress: &progress,
     };
-    let done = triage::ingest(ingestion, report.bytes).await?;
+    let done = triage::ingest(ingestion, report).await?;
     let indexed = if input.build_index.unwrap_or(true) {
         refresh_records(&call, &project, input.incremental == Some(false)).await?
     } else {
@@ -153,7 +154,7 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
     };
     let record_count = done.total - done.errors;
     Ok(TriageIngestOutput {
-        source: input.source,
+        source,
         repo: RECORDS_ROOT,
         total: done.total,
         written: done.written,

@@ -35,8 +35,8 @@ impl PackFile {
         wanted: Option<&str>,
         record_id: &str,
     ) -> Result<Self, Fault> {
-        let usual = format!("{record_id}.json");
-        let wanted = wanted.unwrap_or(&usual);
+        let default = format!("{record_id}.json");
+        let wanted = wanted.unwrap_or(&default);
         if Path::new(wanted).is_absolute() {
             return Self::resolve_absolute(call, wanted);
         }
@@ -87,9 +87,9 @@ pub(super) async fn write_pack(file: PackFile, json: Vec<u8>, unique: i128) -> R
 
 fn write_atomically(folder: &Path, name: &str, json: &[u8], unique: i128) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let drafts = format!(".{name}.");
-    remove_abandoned_drafts(folder, &drafts)?;
-    let draft = folder.join(format!("{drafts}{}-{unique}.tmp", std::process::id()));
+    let draft_prefix = format!(".{name}.");
+    remove_abandoned_drafts(folder, &draft_prefix)?;
+    let draft = folder.join(format!("{draft_prefix}{}-{unique}.tmp", std::process::id()));
     let written = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -104,16 +104,20 @@ fn write_atomically(folder: &Path, name: &str, json: &[u8], unique: i128) -> io:
     written
 }
 
-/// Removes drafts that are older than [`DRAFT_AGE_MAX`].
-fn remove_abandoned_drafts(folder: &Path, drafts: &str) -> io::Result<()> {
+/// Removes drafts whose names begin with `prefix` and that are older than [`DRAFT_AGE_MAX`].
+fn remove_abandoned_drafts(folder: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let is_draft =
-            entry.file_name().to_str().is_some_and(|name| name.starts_with(drafts) && name.ends_with(".tmp"));
+            entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(".tmp"));
         let age =
             entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
         if is_draft && age.is_some_and(|age| age > DRAFT_AGE_MAX) {
-            fs::remove_file(entry.path())?;
+            match fs::remove_file(entry.path()) {
+                // Another call removed it in the meantime.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::tools::index::index_run;
 use crate::tools::repository::repository_root;
 use crate::tools::search::open_file::require_relative;
 use contract::{ErrorCode, Fault};
-use engine::indexing::OpenRoot;
+use engine::indexing::{OpenRoot, SkipReason};
 use tenancy::AllowedRoots;
 
 /// The report of a scanner, and the name of the repository that contains its file.
@@ -49,13 +49,9 @@ pub(super) async fn report_from_file(
         .flatten();
     let named = path.to_owned();
     let bytes = blocking(move || {
-        OpenRoot::open(&root)?.read_bytes(&inside, bytes_max as u64).map_err(|reason| {
-            if reason == engine::indexing::SkipReason::TooLarge {
-                return too_large(bytes_max);
-            }
-            Fault::new(ErrorCode::NotFound, format!("`{named}` cannot be read: {}", reason.sentence()))
-                .with_hint("Check inputPath; symbolic links are not followed. Or send the report as payload.")
-        })
+        OpenRoot::open(&root)?
+            .read_bytes(&inside, bytes_max as u64)
+            .map_err(|reason| unreadable(&named, reason, bytes_max))
     })
     .await?;
     Ok(ScannerReport { bytes, repo })
@@ -78,7 +74,7 @@ fn split_absolute_path(call: &Call, path: &str) -> Result<(PathBuf, String), Fau
 
 /// The base of a relative `inputPath`: for the operator any folder, for other callers an indexed repository of the project.
 async fn report_root(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> Result<PathBuf, Fault> {
-    let none = || {
+    let no_repository = || {
         Fault::new(ErrorCode::InvalidRequest, "The call names no repository.")
             .with_hint("Give repoPath, an absolute inputPath, or send the report as payload.")
     };
@@ -89,12 +85,12 @@ async fn report_root(call: &Call, project_id: Option<&str>, repo: Option<&str>) 
             let project = call.project(project_id).await?;
             let root = PathBuf::from(repository_root(call, &project, repo).await?);
             if !root.is_absolute() {
-                return Err(none());
+                return Err(no_repository());
             }
             root
         }
         (None, Some(directory)) if operator => directory.clone(),
-        (None, _) => return Err(none()),
+        (None, _) => return Err(no_repository()),
     };
     call.set_repository(folder.to_string_lossy());
     let allowed = match operator {
@@ -103,6 +99,17 @@ async fn report_root(call: &Call, project_id: Option<&str>, repo: Option<&str>) 
     };
     let root = allowed.check(&folder)?;
     Ok(root.path().to_owned())
+}
+
+fn unreadable(path: &str, reason: SkipReason, bytes_max: usize) -> Fault {
+    match reason {
+        SkipReason::TooLarge => too_large(bytes_max),
+        // Nothing was read before, so the file was not deleted but never was there.
+        SkipReason::Gone => Fault::new(ErrorCode::NotFound, format!("There is no file `{path}`."))
+            .with_hint("Check the path. If the file is not on the server, send the report as payload."),
+        reason => Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be read: {}", reason.sentence()))
+            .with_hint("Check inputPath; symbolic links are not followed. Or send the report as payload."),
+    }
 }
 
 fn too_large(bytes_max: usize) -> Fault {

@@ -127,3 +127,26 @@ async fn show_file_suggests_a_search_for_the_callers_of_what_it_showed() {
     let found = result(&app, "search", json!({ "query": "calls:run_engine", "project_id": project })).await;
     assert_eq!(found["hits"][0]["file"], "server.py", "{found:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn following_the_next_calls_stays_with_the_found_definition_and_ends() {
+    let (app, project) = (app(), project("follow-next"));
+    let text = "def refresh_session(session):\n    return session\n\n\ndef encrypt_secret(text):\n    return scramble(text)\n";
+    let repository = Repository::new(&[("session.py", text)]);
+    index(&app, &repository, &project).await;
+    let follow = async |envelope: &Value| {
+        let next = &envelope["_meta"]["next"];
+        let answer = call(&app, next["tool"].as_str().unwrap(), next["arguments"].clone()).await;
+        assert_eq!(answer["ok"], true, "{next}: {answer:#}");
+        answer
+    };
+    let arguments = json!({ "query": "encrypt a secret", "project_id": project });
+    let found = call(&app, "search", arguments).await;
+    let shown = follow(&found).await;
+    assert_eq!(shown["result"]["path"], "session.py", "{shown:#}");
+    assert_eq!(shown["_meta"]["next"]["arguments"]["query"], "calls:encrypt_secret", "{shown:#}");
+    let callers = follow(&shown).await;
+    // Nothing calls it, so the only hit is the definition that was just shown.
+    assert_eq!(callers["result"]["hits"][0]["name"], "encrypt_secret", "{callers:#}");
+    assert_eq!(callers["_meta"]["next"], Value::Null, "{callers:#}");
+}

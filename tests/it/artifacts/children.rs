@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::harness::PROGRAM;
 
-/// A home without assets, and a script `python3` that starts a child process. Both ignore SIGTERM.
+/// A home without assets, and a script `python3` that starts a child process. Script and child ignore SIGTERM.
 struct FakePython {
     folder: TempDir,
 }

@@ -1,5 +1,5 @@
-//! Runs the official MCP Inspector's command line: the schemas of our tools must be portable, and its calls must succeed or
-//! fail as they should.
+//! Runs the official MCP Inspector's command line: it must accept the schemas of our tools, and its calls must end with the
+//! expected exit codes.
 
 use std::process::Command;
 

@@ -12,7 +12,7 @@ use crate::harness::{Repository, http, new_home};
 /// The project of generated calls that name none.
 const PROJECT: &str = "zero";
 
-/// A server with one indexed file that may index nothing else: generated calls also try to index.
+/// A server that has indexed one file and may index no other folder: generated calls also try to index.
 struct ServerUnderTest {
     process: ServerProcess,
     home: std::path::PathBuf,
@@ -69,7 +69,7 @@ fn the_server_conforms_to_its_openapi_document() {
         );
     }
     for tool in ["build_index", "index_repository"] {
-        assert_eq!(call_count(&metrics, tool, "ok"), 0, "{tool} indexed the machine:\n{metrics}");
+        assert_eq!(call_count(&metrics, tool, "ok"), 0, "{tool} indexed another folder:\n{metrics}");
     }
 }
 

@@ -13,7 +13,7 @@ use crate::filters::shop::{IndexedProject, index};
 use crate::harness::{self, Repository, app, project, result};
 use crate::storage::database::{number, run};
 
-/// The functions of a source file with their lines, except those inside a macro, which the grammar does not see.
+/// The functions of a source file with their lines, up to `proptest!`: the grammar does not see functions inside a macro.
 fn functions_with_lines(source: &str) -> Vec<(String, u64)> {
     let function = Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?fn (\w+)").unwrap();
     let until_macro = source.split("proptest! {").next().unwrap();
@@ -136,7 +136,7 @@ async fn every_one_of_a_hundred_definitions_in_a_chunk_is_found() {
     // All definitions are in one chunk.
     let many: Vec<String> = (0..100).map(|at| format!("c{at}=0")).collect();
     let indexed = index_files("many", &[("codes.js", &format!("var {};\n", many.join(",\n")))]).await;
-    for at in [0, 63, 64, 65, 99] {
+    for at in 0..100 {
         let answer = indexed.search(&format!("c{at}"), json!({})).await;
         assert_eq!(
             (answer["total"].as_u64(), describe(&hits(&answer)[0])),

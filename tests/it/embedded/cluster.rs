@@ -111,7 +111,7 @@ pub(crate) fn working_directory(pid: i32) -> PathBuf {
 pub(crate) fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
-        assert!(started.elapsed() < WAIT_TIMEOUT, "waited in vain for {what}");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "timed out waiting for {what}");
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -135,6 +135,7 @@ pub(crate) fn answers_queries(server: &EmbeddedServer) -> bool {
     query(server, "SELECT 1::bigint").is_ok_and(|one| one == Some(1))
 }
 
+/// If this process is root, runs `command` as the owner of `path`.
 pub(crate) fn as_owner_of(path: &Path, command: &mut Command) {
     use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::CommandExt;

@@ -188,7 +188,7 @@ fn postgres_dies_with_its_supervisor_and_the_next_start_recovers() {
     assert_ne!(cluster.postmaster(), postmaster);
     assert_eq!(query(&server, "SELECT count(*) FROM kept").unwrap(), Some(0));
 
-    // Does not wait for the old server to stop: that is the new supervisor's task.
+    // The test does not wait for the old server to stop: that is the new supervisor's task.
     let supervisor = cluster.supervisor();
     kill(supervisor);
     wait_for("the supervisor to be gone", || !Path::new(&format!("/proc/{supervisor}")).exists());

@@ -73,7 +73,6 @@ fn user_process() {
     for line in lines {
         match line.unwrap().as_str() {
             "works?" => println!("user: {}", answers_queries(&server)),
-            "revive" => println!("user: {}", server.restart_if_stopped().is_ok()),
             other => panic!("unknown command {other}"),
         }
     }

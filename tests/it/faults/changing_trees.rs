@@ -1,5 +1,5 @@
-//! Indexes trees that change while they are walked and read. No run fails, and once the tree is stable the next run stores what
-//! a first run of it would.
+//! Indexes trees that change while they are walked and read. No run fails, and once the tree is stable, the next run stores
+//! what a first run would.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::upkeep::{raw, schema};
 /// Number of files in each tree.
 const FILES: u64 = 120;
 
-/// Writes to a path that may have become a pipe: without blocking for a reader.
+/// Writes to a path that may have become a pipe, without waiting for a reader.
 fn write(path: &Path, text: &[u8], extra_flags: OFlags) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::CLOEXEC | extra_flags;
     let mut file = fs::File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);

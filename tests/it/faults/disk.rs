@@ -185,11 +185,11 @@ struct SearchLoop {
 impl SearchLoop {
     fn start(app: &Arc<App>, project: &str) -> Self {
         let (stop, answer_count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (app, project, paused, count) =
+        let (app, project, stopped, count) =
             (Arc::clone(app), project.to_owned(), Arc::clone(&stop), Arc::clone(&answer_count));
         let task = tokio::spawn(async move {
             let mut failures = Vec::new();
-            while !paused.load(Ordering::Acquire) {
+            while !stopped.load(Ordering::Acquire) {
                 let answer =
                     call(&app, "search", json!({ "query": "lighthouse", "project_id": project })).await;
                 if answer["ok"] == true

@@ -37,10 +37,10 @@ struct NetworkState {
     to_client: Flow,
     /// New connections are refused.
     refuse: bool,
-    /// Connections up to this number go silent forever once this many more bytes went to the server: like a firewall that
+    /// Connections up to this number go silent forever once this many more bytes went to the server, as if a firewall had
     /// dropped them from its table.
     silent_after: (u64, u64),
-    /// … or once a read returns this many bytes, as only a writer sends them.
+    /// They also go silent at the first read of at least this many bytes, which only a writer sends at once.
     silent_from_read_size: usize,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy before the shared cluster.
+    /// Starts a proxy in front of the shared cluster.
     pub(crate) async fn new() -> Self {
         let options = server().connect_options();
         let folder = options.get_socket().cloned().unwrap_or_else(|| options.get_host().into());
@@ -104,7 +104,7 @@ impl Proxy {
         self.state.send_modify(|now| now.silent_after = (number, after));
     }
 
-    /// Of the connections that are open now, makes the one that sends the next large message go silent in the middle of it.
+    /// Makes a connection that is open now go silent as soon as it sends a large message, which is not forwarded.
     pub(crate) fn silence_writer(&self) {
         let number = self.accepted.load(Ordering::SeqCst);
         self.state

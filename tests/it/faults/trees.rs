@@ -1,5 +1,5 @@
-//! Indexes hostile repositories ([`tree_gen`](super::tree_gen)). Each may fail only its own run: memory stays bounded, runs of other
-//! projects succeed, and nothing outside of its root reaches the database or an answer.
+//! Indexes hostile repositories ([`tree_gen`](super::tree_gen)). Each may fail only its own run: memory stays bounded, runs of
+//! other projects succeed, and nothing outside of its root reaches the database or an answer.
 
 use std::collections::BTreeSet;
 use std::fs;

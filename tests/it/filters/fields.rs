@@ -12,7 +12,7 @@ use crate::harness::app;
 /// Fields without a row below or in `risk.rs`. Keep it empty.
 const UNCOVERED: &[&str] = &[];
 
-/// A number of days that excludes the shop's last commit but one and includes its last one.
+/// A number of days, counted back from now, that includes the shop's last commit but not the one before it.
 fn days_to_the_last_commit() -> f64 {
     const LAST_COMMIT_S: i64 = 1_709_208_000;
     (SystemClock.now().as_second() - LAST_COMMIT_S) as f64 / 86_400.0 + 100.0

@@ -1,6 +1,10 @@
 //! A project created before facts existed: a search migrates its tables, an index run fills them.
 
+use std::fs;
+use std::path::Path;
+
 use contract::ProjectId;
+use regex::Regex;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
@@ -8,27 +12,28 @@ use super::shop::{IndexedProject, hit_files, index, search_warnings, sorted_hit_
 use crate::harness::{self, Repository, app, project};
 use crate::storage::database::{number, run};
 
-/// What the second migration added, as (table, columns).
-const ADDED_COLUMNS: &[(&str, &[&str])] = &[
-    ("repositories", &["facts_version", "rules", "branch", "commit_id"]),
-    ("chunks", &["detail", "name_line"]),
-    (
-        "files",
-        &[
-            "mode",
-            "imports",
-            "meta",
-            "last_author",
-            "last_modified_s",
-            "last_commit",
-            "churn_added",
-            "churn_deleted",
-            "churn_commits",
-            "lines_attributed_to",
-        ],
-    ),
-];
-const ADDED_TABLES: &[&str] = &["facts", "names", "comments", "authors", "flows", "definitions"];
+/// The tables that migrations after the first one created, and their columns in older tables, as (table, column).
+fn later_additions() -> (Vec<String>, Vec<(String, String)>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/store/migrations/project/search");
+    let created = Regex::new(r"CREATE TABLE IF NOT EXISTS \{schema\}\.(\w+)").unwrap();
+    let altered = Regex::new(r"ALTER TABLE \{schema\}\.(\w+)([^;]*)").unwrap();
+    let added = Regex::new(r"ADD COLUMN IF NOT EXISTS (\w+)").unwrap();
+    let (mut tables, mut columns) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.ends_with("0001_init.sql") {
+            continue;
+        }
+        let text = fs::read_to_string(path).unwrap();
+        tables.extend(created.captures_iter(&text).map(|one| one[1].to_owned()));
+        for change in altered.captures_iter(&text) {
+            let names = added.captures_iter(&change[2]).map(|one| one[1].to_owned());
+            columns.extend(names.map(|column| (change[1].to_owned(), column)));
+        }
+    }
+    columns.retain(|(table, _)| !tables.contains(table));
+    (tables, columns)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_of_the_first_schema_version_is_migrated_and_filled() {
@@ -43,13 +48,13 @@ async fn a_project_of_the_first_schema_version_is_migrated_and_filled() {
     index(&first_app, &repository, &project).await;
     let schema = ProjectId::parse(&project).unwrap().schema_name();
     let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
-    for table in ADDED_TABLES {
+    let (tables, columns) = later_additions();
+    assert!(tables.len() >= 6 && columns.len() >= 24, "{tables:?} {columns:?}");
+    for table in tables {
         run(&mut raw, &format!("DROP TABLE {schema}.{table}")).await;
     }
-    for (table, columns) in ADDED_COLUMNS {
-        for column in *columns {
-            run(&mut raw, &format!("ALTER TABLE {schema}.{table} DROP COLUMN {column}")).await;
-        }
+    for (table, column) in columns {
+        run(&mut raw, &format!("ALTER TABLE {schema}.{table} DROP COLUMN {column}")).await;
     }
     run(&mut raw, &format!("UPDATE pairofcleats.projects SET search_version = 1 WHERE id = '{project}'"))
         .await;

@@ -129,6 +129,7 @@ async fn the_second_server_keeps_watching_when_the_first_is_killed() {
     let serve = || {
         Process::start(&[
             "--json",
+            "-v",
             "serve",
             "--port",
             "0",
@@ -138,16 +139,18 @@ async fn the_second_server_keeps_watching_when_the_first_is_killed() {
             "freshness.debounce_ms=100",
         ])
     };
-    let (survivor, mut killed) = (serve(), serve());
-    let app = app();
+    let (mut first, app) = (serve(), app());
+    wait_until("the first server to watch", async || first.stderr_contains("watched repository=")).await;
+    let second = serve();
+    wait_until("the second server to watch", async || second.stderr_contains("watched repository=")).await;
     wait_for(&app, &project, "epsilon_word", &["a.py"]).await;
     for round in 0..3 {
         repository.write("a.py", &format!("def zeta_word_{round}():\n    return 1\n"));
         wait_for(&app, &project, &format!("zeta_word_{round}"), &["a.py"]).await;
     }
-    killed.child.kill().unwrap();
+    first.child.kill().unwrap();
     repository.write("a.py", "def eta_word():\n    return 1\n");
     wait_for(&app, &project, "eta_word", &["a.py"]).await;
     assert!(files_with(&app, &project, "zeta_word_2").await.is_empty());
-    assert!(survivor.interrupt().success());
+    assert!(second.interrupt().success());
 }

@@ -27,10 +27,10 @@ async fn several_servers_refresh_a_due_repository_once_per_period() {
     let app = app();
     index(&app, &repository.root(), &project).await;
     repository.write("a.py", "def due_word():\n    return 1\n");
-    // A tenth of this period is below the shortest interval between checks.
     let root = repository.path().canonicalize().unwrap();
     let apps = [0, 1].map(|_| {
         FreshApp::start(|config| {
+            // So short that the servers check at the shortest interval, which is more than a tenth of this period.
             config.freshness.every_ms = 4000;
             config.indexing.roots = vec![root.clone()];
         })

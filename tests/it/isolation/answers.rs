@@ -43,7 +43,7 @@ const VARYING_FIELDS: &[&str] = &[
 ];
 
 /// An answer without varying fields and with all sent values replaced, so that two answers can be compared.
-fn normalized(answer: &Value, sent: &[&Value]) -> String {
+fn normalized(answer: &Value, sent: &[Value]) -> String {
     fn remove_varying_fields(value: &mut Value) {
         match value {
             Value::Object(fields) => {
@@ -67,23 +67,25 @@ fn normalized(answer: &Value, sent: &[&Value]) -> String {
     }
     let mut answer = answer.clone();
     remove_varying_fields(&mut answer);
-    let mut text = answer.to_string();
-    let mut sent: Vec<&Value> = sent.to_vec();
-    // The longest first, because a shorter value may be part of a longer one.
-    sent.sort_by_key(|sent| std::cmp::Reverse(sent.to_string().len()));
+    let text = without_sent(&answer.to_string(), sent);
+    // Record names and checksums depend on the content or the time of the build.
+    regex::Regex::new("[0-9a-f]{40,64}").unwrap().replace_all(&text, "HASH").into_owned()
+}
+
+/// The text of an answer with all sent texts replaced.
+fn without_sent(answer: &str, sent: &[Value]) -> String {
+    let mut sent: Vec<&str> = sent.iter().filter_map(Value::as_str).collect();
+    // The longest first, because a shorter text may be part of a longer one.
+    sent.sort_by_key(|sent| std::cmp::Reverse(sent.len()));
+    let mut text = answer.to_owned();
     for sent in sent {
-        let sent = match sent {
-            Value::String(sent) => sent.clone(),
-            other => other.to_string(),
-        };
         // As it is, escaped as in JSON, and in lower case.
-        let quoted = Value::String(sent.clone()).to_string();
-        for form in [sent.as_str(), &quoted[1..quoted.len() - 1], &sent.to_lowercase()] {
+        let quoted = json!(sent).to_string();
+        for form in [sent, &quoted[1..quoted.len() - 1], &sent.to_lowercase()] {
             text = text.replace(form, "SENT");
         }
     }
-    // Record names and checksums depend on the content or the time of the build.
-    regex::Regex::new("[0-9a-f]{40,64}").unwrap().replace_all(&text, "HASH").into_owned()
+    text
 }
 
 /// Removes from a search answer what depends on the similarity of texts: scores, snippets and the order. Two tokens differ in
@@ -116,6 +118,16 @@ impl TwoTenants {
             .map(|secret| format!("`{secret}` occurs in {text}"))
     }
 
+    /// Finds a secret of the other tenant in an answer, apart from what was sent. Parts of a sent value may be echoed, so the
+    /// token is ignored if it was sent; comparing the answer with that for an absent value still finds it in other data.
+    fn leak_in_answer(&self, answer: &Value, sent: &[Value]) -> Option<String> {
+        let mut text = without_sent(&answer.to_string(), sent);
+        if sent.iter().any(|sent| sent.to_string().contains(&self.theirs.token)) {
+            text = text.replace(&self.theirs.token, "TOKEN");
+        }
+        self.leak_in(&text)
+    }
+
     /// Values of the other tenant for a field of this name, each with an absent one.
     fn value_pairs(&self, tool: &str, field: &str, schema: &Value) -> Vec<ValuePair> {
         let theirs = &self.theirs;
@@ -128,10 +140,12 @@ impl TwoTenants {
                 vec![text(&root), text(&theirs.repository_name()), text(&format!("{root}/src"))]
             }
             "file" | "path" => vec![text(&theirs.file()), text(&format!("../{}", theirs.file()))],
-            // The own project may have a chunk with this number, so both are the same and only leaks are checked.
-            "id" => vec![(theirs.hit["id"].clone(), theirs.hit["id"].clone())],
+            // Our own project may have a chunk with this number, so both are the same and only leaks are checked.
+            "id" => vec![(json!(theirs.chunk()), json!(theirs.chunk()))],
             "hit" => {
-                vec![(theirs.hit.clone(), serde_json::from_str(&as_absent(&theirs.hit.to_string())).unwrap())]
+                let absent = serde_json::from_str(&as_absent(&theirs.hit.to_string())).unwrap();
+                let id_only = json!({ "id": theirs.chunk() });
+                vec![(theirs.hit.clone(), absent), (id_only.clone(), id_only)]
             }
             "finding" | "recordId" => {
                 let absent = format!("{}{}", &theirs.finding[..theirs.finding.len() - 4], "0000");
@@ -152,7 +166,7 @@ impl TwoTenants {
         }
     }
 
-    /// Arguments with which the tool succeeds in the own project.
+    /// Arguments with which the tool succeeds in our own project.
     fn own_arguments(&self, tool: &str) -> Map<String, Value> {
         let root = self.ours.root().to_string_lossy().into_owned();
         let subject = ToolSubject {
@@ -183,20 +197,16 @@ impl TwoTenants {
                 arguments.retain(|name, _| name == field || name == "project_id");
             }
             let (status, mut body) = self.server.call(Some(key), tool, Value::Object(arguments)).await;
-            // Parts of a sent value may be echoed, so tokens are replaced; the comparison still finds everything else.
             let sent = texts_in(value);
-            let text = |body: &Value| {
-                let text = normalized(body, &sent.iter().chain([value]).collect::<Vec<_>>());
-                text.replace(&self.theirs.token, "TOKEN").replace(UNUSED_TOKEN, "TOKEN")
-            };
-            let full_text = text(&body);
+            let leak = self.leak_in_answer(&body, &sent);
             if field == "query" {
                 remove_similarity(&mut body);
             }
-            (full_text, (status, text(&body)))
+            let text = normalized(&body, &sent);
+            (leak, (status, text.replace(&self.theirs.token, "TOKEN").replace(UNUSED_TOKEN, "TOKEN")))
         };
-        let ((full_text, one), (_, other)) = (answer(&value).await, answer(&absent).await);
-        if let Some(leak) = self.leak_in(&full_text) {
+        let ((leak, one), (_, other)) = (answer(&value).await, answer(&absent).await);
+        if let Some(leak) = leak {
             return Some(format!("{tool} {{{field}: {value}}}: {leak}"));
         }
         (one != other).then(|| {
@@ -386,11 +396,9 @@ async fn no_mcp_method_reveals_another_tenant() {
             sent_to_existing.extend(sent);
             let mut sent_to_absent = vec![json!(absent)];
             sent_to_absent.extend(sent_other);
-            let one = normalized(&one, &sent_to_existing.iter().collect::<Vec<_>>())
-                .replace(&theirs.token, "TOKEN");
-            let other =
-                normalized(&other, &sent_to_absent.iter().collect::<Vec<_>>()).replace(UNUSED_TOKEN, "TOKEN");
-            assert_eq!(tenants.leak_in(&one), None, "{existing:?}");
+            assert_eq!(tenants.leak_in_answer(&one, &sent_to_existing), None, "{existing:?}");
+            let one = normalized(&one, &sent_to_existing).replace(&theirs.token, "TOKEN");
+            let other = normalized(&other, &sent_to_absent).replace(UNUSED_TOKEN, "TOKEN");
             assert_eq!(one, other, "{existing:?}");
         }
     }
@@ -424,7 +432,7 @@ async fn no_mcp_method_reveals_another_tenant() {
     tenants.server.stop().await;
 }
 
-/// Every text inside a value, the longest first, so that echoes of it can be replaced.
+/// Every text inside a value, so that echoes of it can be replaced.
 fn texts_in(value: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     let mut open = vec![value];
@@ -436,6 +444,5 @@ fn texts_in(value: &Value) -> Vec<Value> {
             _ => {}
         }
     }
-    found.sort_by_key(|text| std::cmp::Reverse(text.to_string().len()));
     found
 }

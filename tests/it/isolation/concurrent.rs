@@ -14,7 +14,7 @@ use crate::serving::{last_message, with_key};
 /// Number of calls by each client.
 const CALLS: u64 = 150;
 
-/// A call of a tenant that finds something.
+/// A tool call on the tenant's own data.
 fn tool_call(tenant: &Tenant, seed: u64) -> (&'static str, Value) {
     let query = if seed.is_multiple_of(2) { "common_name coin" } else { tenant.token.as_str() };
     match seed % 7 {

@@ -62,7 +62,7 @@ async fn a_role_has_privileges_on_its_own_tables_only() {
         assert_eq!(foreign, Vec::<String>::new(), "{privilege} on foreign tables");
         let may = ["SELECT", "INSERT", "UPDATE", "DELETE"].contains(&privilege);
         let negation = if may { "NOT" } else { "" };
-        // Only of this test's projects: those of other tests may be incomplete.
+        // Only this test's projects: those of other tests may be incomplete.
         let wrong = row_texts(&format!(
             "SELECT r.rolname, n.nspname, c.relname FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE {is_project_role} AND {is_own_schema} AND n.nspname IN ('{}', '{}') AND c.relkind IN ('r', 'p') \
@@ -93,7 +93,7 @@ async fn a_role_has_privileges_on_its_own_tables_only() {
     ))
     .await;
     assert_eq!(databases, Vec::<String>::new(), "databases");
-    // No functions are created: everybody may execute a function, and one could run with its owner's privileges.
+    // No functions are created: by default PUBLIC may execute them, and one could run with its owner's privileges.
     let functions = row_texts(&format!(
         "SELECT n.nspname, p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {is_user_schema} \
          AND NOT EXISTS (SELECT 1 FROM pg_depend x WHERE x.objid = p.oid AND x.deptype = 'e')"

@@ -71,6 +71,11 @@ impl Tenant {
         format!("src/{}file.py", self.token)
     }
 
+    /// Number of the chunk of the hit.
+    pub(super) fn chunk(&self) -> i64 {
+        self.hit["id"].as_i64().expect("a hit has the id of its chunk")
+    }
+
     fn write_repository(&self) {
         let (token, root) = (&self.token, self.root());
         let write = |path: &str, text: String| {

@@ -1,5 +1,5 @@
-//! A server whose project lookups sometimes return the wrong project: these calls fail, and no answer contains the other project's
-//! data.
+//! A server whose project lookups sometimes return the wrong project: these calls fail, and no answer contains data of the
+//! other project.
 
 use platform::failpoints;
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::faults::trees::MeasuredServer;
 use crate::harness::{Repository, app, project, result};
 
-/// A project whose only file contains `word`.
-async fn project_with_word(word: &str) -> (String, Repository) {
+/// A project whose only file contains `word`, its repository and the id of its only finding.
+async fn project_with_word(word: &str) -> (String, Repository, String) {
     let id = project(word);
     let text = format!("def common_name(coin):\n    return '{word}data'\n");
     let repository = Repository::new(&[("common.py", &text)]);
@@ -20,27 +20,19 @@ async fn project_with_word(word: &str) -> (String, Repository) {
     )
     .await;
     let report = json!([{ "stableKey": "same", "title": format!("coin {word}data") }]);
-    result(&app, "triage_ingest", json!({ "source": "manual", "payload": report, "project_id": id })).await;
-    (id, repository)
+    let ingested =
+        result(&app, "triage_ingest", json!({ "source": "manual", "payload": report, "project_id": id }))
+            .await;
+    let finding = ingested["recordIds"][0].as_str().expect("the finding was ingested").to_owned();
+    (id, repository, finding)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lookup_of_the_wrong_project_fails_the_call() {
-    let ((theirs, _their_files), (ours, our_files)) =
-        (project_with_word("yellow").await, project_with_word("blue").await);
-    let finding = {
-        let found = result(
-            &app(),
-            "search",
-            json!({ "query": "coin", "project_id": ours, "meta": "recordType=finding", "mode": "records" }),
-        )
-        .await;
-        found["hits"][0]["file"]
-            .as_str()
-            .unwrap_or_default()
-            .replace("triage/records/", "")
-            .replace(".md", "")
-    };
+    let (theirs, _their_files, _) = project_with_word("yellow").await;
+    let (ours, our_files, finding) = project_with_word("blue").await;
+    // With right lookups, the finding is found.
+    result(&app(), "triage_context_pack", json!({ "recordId": finding, "project_id": ours })).await;
     for lookup in failpoints::LOOKUPS {
         // The local operator may use both projects, so only the check that the project is the named one separates them.
         let wrong_lookup = format!("{lookup}:3:{theirs}");

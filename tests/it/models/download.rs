@@ -64,7 +64,7 @@ async fn variants_are_imported_side_by_side_and_repaired() {
     bytes[middle] ^= 1;
     assert!(fs::read(graph_path("fp32")).unwrap() == bytes);
 
-    // `cacheDir` prepares files for another machine; the own home does not change.
+    // `cacheDir` prepares files for another machine; our own home does not change.
     fs::remove_dir_all(graph_path("int8").parent().unwrap()).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let exported = download_one(&app, json!({ "cacheDir": elsewhere.path() })).await;

@@ -85,12 +85,12 @@ pub(crate) fn small_repository() -> Repository {
     ])
 }
 
-/// Indexes with extra arguments, must succeed, and returns the report.
+/// Indexes with extra arguments, which must succeed. Returns the report.
 pub(crate) async fn build(app: &Arc<App>, repository: &Repository, project: &str, extra: Value) -> Value {
     result(app, "build_index", arguments(repository, project, extra)).await["report"].take()
 }
 
-/// Indexes with extra arguments, must fail, and returns the error.
+/// Indexes with extra arguments, which must fail. Returns the error.
 pub(crate) async fn build_error(
     app: &Arc<App>,
     repository: &Repository,

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{ToyEmbedder, arguments, build, build_error, status, wait_for};
 use crate::harness::{Repository, app, app_with_embedder, project, result};
+use crate::status::start_build;
 
 fn repository_of_all_modes() -> Repository {
     Repository::new(&[
@@ -87,12 +88,10 @@ async fn a_call_that_joined_a_smaller_run_gets_its_own_result() {
         status(&app, &id).await["jobs"][0]["progress"]["phase"] == "embed"
     })
     .await;
-    let larger = tokio::spawn({
-        let (app, arguments) = (app.clone(), arguments(&repository, &id, json!({})));
-        async move { result(&app, "build_index", arguments).await }
-    });
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let mut larger = start_build(&app, arguments(&repository, &id, json!({})));
+    // The embedder is still closed, so this is a step of the run that the call joined.
+    larger.wait_for_step("embed", "").await;
     toy.open.store(true, Ordering::Release);
-    let answer = larger.await.unwrap();
-    assert_eq!(answer["report"]["files"], 4, "{answer:#}");
+    let answer = serde_json::to_value(larger.answer.await.unwrap()).unwrap();
+    assert_eq!(answer["result"]["report"]["files"], 4, "{answer:#}");
 }

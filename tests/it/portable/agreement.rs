@@ -216,7 +216,7 @@ async fn fts5_finds_half_of_the_ten_best_lexical_hits() {
     let (repository, project) = (Repository::new(&[]), project("agree-fts"));
     let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
     let copied = copy_sources(&sources, &sources, &repository);
-    assert!(copied > 100);
+    assert!(copied > 100, "only {copied} source files were found");
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     let indexed = IndexedProject::new(app, project, repository);
     build_index_file(&indexed.app, &indexed.project, json!({})).await;

@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-/// Scores that differ by less than this share of the best score count as tied, because CPUs differ in the last bits of a vector.
+/// Scores that differ by less than this share of the best score count as tied: CPUs differ in the last bits of a vector.
 const TIE: f64 = 0.001;
 /// Answers round scores to four digits.
 const ROUNDING: f64 = 0.000_1;
-/// The beginning of a line whose hit matches a target, and of all other lines.
-const MARKS: [&str; 2] = ["* ", "  "];
+/// The beginning of a line whose hit matches a target.
+const TARGET_MARK: &str = "* ";
+/// The beginning of all other lines.
+const OTHER_MARK: &str = "  ";
 
 /// Hits, best first.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -39,7 +41,8 @@ impl Page {
     /// One line per hit; a star marks those for which `is_target` is true. The lines have no numbers, so that a hit that moves
     /// changes one line of the diff instead of all lines below it.
     pub(super) fn lines(&self, is_target: impl Fn(&Hit) -> bool) -> String {
-        self.0.iter().map(|hit| format!("{}{}\n", MARKS[usize::from(!is_target(hit))], hit.line())).collect()
+        let mark = |hit: &Hit| if is_target(hit) { TARGET_MARK } else { OTHER_MARK };
+        self.0.iter().map(|hit| format!("{}{}\n", mark(hit), hit.line())).collect()
     }
 }
 
@@ -54,7 +57,7 @@ impl Hit {
 pub(super) fn in_golden_order(golden: &str, page: &Page) -> Option<Page> {
     let lines = golden.lines().skip_while(|line| *line != super::queries::RANKED).skip(1);
     let find = |line: &str| {
-        let line_without_mark = MARKS.iter().find_map(|mark| line.strip_prefix(mark))?;
+        let line_without_mark = line.strip_prefix(TARGET_MARK).or_else(|| line.strip_prefix(OTHER_MARK))?;
         page.0.iter().find(|hit| hit.line() == line_without_mark).cloned()
     };
     let pinned: Vec<Hit> = lines.map(find).collect::<Option<_>>()?;
@@ -91,18 +94,18 @@ mod tests {
 
     #[test]
     fn near_ties_may_trade_places() {
-        let larger_page = page(&[("a", 2.0), ("b", 1.0005), ("c", 1.0), ("d", 0.5)]);
-        assert_eq!(in_golden_order(&golden(&["a", "c", "b"]), &larger_page).unwrap().0[1].file, "c");
+        let current_page = page(&[("a", 2.0), ("b", 1.0005), ("c", 1.0), ("d", 0.5)]);
+        assert_eq!(in_golden_order(&golden(&["a", "c", "b"]), &current_page).unwrap().0[1].file, "c");
         // Also with a hit beyond the end of the page.
-        assert!(in_golden_order(&golden(&["a", "c"]), &larger_page).is_some());
+        assert!(in_golden_order(&golden(&["a", "c"]), &current_page).is_some());
     }
 
     #[test]
     fn a_hit_that_is_not_tied_may_not_move() {
-        let larger_page = page(&[("a", 2.0), ("b", 1.1), ("c", 1.0), ("d", 0.5)]);
-        assert!(in_golden_order(&golden(&["a", "b", "c"]), &larger_page).is_some());
+        let current_page = page(&[("a", 2.0), ("b", 1.1), ("c", 1.0), ("d", 0.5)]);
+        assert!(in_golden_order(&golden(&["a", "b", "c"]), &current_page).is_some());
         for changed in [&["a", "c", "b"][..], &["a", "c"], &["b", "a"], &["a", "gone"]] {
-            assert_eq!(in_golden_order(&golden(changed), &larger_page), None, "{changed:?}");
+            assert_eq!(in_golden_order(&golden(changed), &current_page), None, "{changed:?}");
         }
     }
 }

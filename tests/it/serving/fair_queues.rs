@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use embedding::StubEmbedder;
 use pairofcleats::app::{App, upkeep_job};
+use pairofcleats::tools::Toolbox;
 use serde_json::{Value, json};
 use store::DecidedBy;
 use tenancy::{NewKey, Projects, Scope};
@@ -11,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::TestServer;
 use super::fixtures::{tools, wait_until, waiting};
-use crate::harness::{Repository, project};
+use super::http::BlockedEmbedder;
+use crate::harness::{Repository, app_without_embedder, project};
 
 /// Issues a key for all projects.
 async fn issue_key(app: &App) -> String {
@@ -139,5 +142,40 @@ async fn calls_that_wait_for_a_run_need_no_slot() {
         assert_eq!(status, 200, "{body:#}");
     }
     assert_eq!(server.app.queues.load()[1], (0, 0));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn background_runs_of_a_key_wait_for_a_slot_of_that_key() {
+    let names = ["greedy-1", "greedy-2", "greedy-3", "greedy-4", "greedy-5", "modest"];
+    let all = names.map(|name| (project(name), Repository::new(&[("a.py", "a = 1\n")])));
+    let roots =
+        all.each_ref().map(|(id, repository)| (id.clone(), vec![repository.path().canonicalize().unwrap()]));
+    let app = app_without_embedder(|config| {
+        config.access.required = contract::config::Required::Always;
+        config.indexing.project_roots = roots.into();
+        config.queue.index_running = 2;
+        config.queue.index_waiting_max = 4;
+        config.queue.index_wait_ms = 600_000;
+    });
+    // Runs do not end before the server stops.
+    let app = app.with_embedder(Arc::new(BlockedEmbedder(StubEmbedder::default())));
+    let server = TestServer::over(Arc::new(app), Toolbox::standard()).await;
+    let (greedy, modest) = (issue_key(&server.app).await, issue_key(&server.app).await);
+    let build = async |key: &str, (id, repository): &(String, Repository), wait: Value| {
+        let arguments = json!({ "repoPath": repository.root(), "project_id": id, "wait": wait });
+        server.call(Some(key), "build_index", arguments).await
+    };
+    for (waiting, repository) in all.iter().take(4).enumerate() {
+        let (status, body) = build(&greedy, repository, json!(false)).await;
+        assert_eq!(status, 200, "{body:#}");
+        wait_until("one run, and others that wait", || server.app.queues.load()[1] == (1, waiting)).await;
+    }
+    let (_, body) = build(&greedy, &all[4], json!(false)).await;
+    assert_eq!(body["error"]["code"], "QUEUE_OVERLOADED", "three quarters of the queue: {body:#}");
+    // Another key has a slot, which its run keeps after the call was answered.
+    let (status, body) = build(&modest, &all[5], json!("words")).await;
+    assert_eq!((status.as_u16(), &body["result"]["state"]), (200, &json!("running")), "{body:#}");
+    assert_eq!(server.app.queues.load()[1], (2, 3));
     server.stop().await;
 }

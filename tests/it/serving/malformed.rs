@@ -290,6 +290,7 @@ async fn unframed_input_is_answered_and_the_next_frame_is_read() {
         let answers = async { (stdio.next().await, stdio.next().await) };
         let (mut refused, mut ping) =
             tokio::time::timeout(std::time::Duration::from_secs(20), answers).await.unwrap();
+        // The two answers may come in either order.
         if refused.get("result").is_some() {
             std::mem::swap(&mut refused, &mut ping);
         }

@@ -185,7 +185,7 @@ async fn methods_answer_bare_results_on_every_transport() {
                 assert!(data["errors"][0]["instancePath"].is_string(), "{transport}: {answer:#}");
             }
         }
-        // Not in a family of our methods: the protocol's own error.
+        // A method outside the families of our methods gets the protocol's own error.
         let other = client.request("no/such", None).await;
         assert_eq!(
             (&other["error"]["code"], &other["error"]["data"]["code"]),
@@ -206,7 +206,8 @@ async fn methods_pass_the_admission_gate() {
     assert_eq!(session.request(5, "notes/get", json!({ "id": "a" })).await["result"], json!({ "id": "a" }));
     server.stop().await;
 
-    // Before the session is initialized, our methods are refused like those of the protocol. Afterwards, parameters must be an object.
+    // Before the session is initialized, our methods are refused like those of the protocol. Afterwards, parameters must be an
+    // object.
     let mut client = StdioClient::start(toolbox());
     let early = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "notes/get" })).await;
     assert_eq!(early["error"]["data"]["code"], "ILLEGAL_STATE", "{early:#}");
@@ -236,12 +237,12 @@ async fn an_opt_in_toolset_is_callable_by_all_and_listed_only_when_named() {
     let called = at_path("/mcp").call(3, "notes_get", json!({ "id": "a" })).await;
     assert_eq!(called["result"]["structuredContent"]["result"]["id"], "a", "{called:#}");
     assert!(called["result"]["structuredContent"]["_meta"].get("warnings").is_none(), "{called:#}");
-    let older_request = at_path("/mcp").call(4, "note_read", json!({ "id": "a" })).await;
-    let older_request = &older_request["result"]["structuredContent"];
+    let by_alias = at_path("/mcp").call(4, "note_read", json!({ "id": "a" })).await;
+    let by_alias = &by_alias["result"]["structuredContent"];
     assert_eq!(
-        (&older_request["result"]["id"], &older_request["_meta"]["warnings"][0]["code"]),
+        (&by_alias["result"]["id"], &by_alias["_meta"]["warnings"][0]["code"]),
         (&json!("a"), &json!("deprecated_alias")),
-        "{older_request:#}"
+        "{by_alias:#}"
     );
     let narrowed = at_path("/mcp/x/search").call(5, "notes_get", json!({ "id": "a" })).await;
     assert_eq!(narrowed["error"]["data"]["code"], "MUTATION_DISABLED", "{narrowed:#}");

@@ -191,7 +191,8 @@ fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
         .collect()
 }
 
-/// For each tool without a call that succeeds, or without one that does not: the valid call, and one with an unknown argument.
+/// The missing cases: a valid call of each tool without a call that succeeds, and a call with an unknown argument of each
+/// tool without one that does not.
 fn calls_of_unlisted_tools(cases: &[Case], subject: &ToolSubject<'_>) -> Vec<Case> {
     let mut missing = Vec::new();
     for tool in LIST.iter().map(|tool| tool.name) {
@@ -364,7 +365,7 @@ fn compare_nested(field: &str, reference: &Value, mut answer_body: Value) -> Res
     compare(reference, &answer_body)
 }
 
-/// Compares an MCP answer. A call that ran returns the envelope twice, as text and structured; a refused one is a JSON-RPC error.
+/// Compares an MCP answer. A call that ran returns the envelope twice, as text and structured; a refused one is an error.
 fn compare_over_mcp(outcome: Outcome, reference: &Value, answer_body: &Value) -> Result<(), String> {
     expect_equal("id", &json!(ID), &answer_body["id"])?;
     let Refused(code) = outcome else {

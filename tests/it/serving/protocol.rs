@@ -463,7 +463,7 @@ async fn an_sse_session_belongs_to_one_principal_and_ends_with_its_stream() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(status, 404);
+    assert_eq!(status, 404, "the session ends with its stream");
     server.stop().await;
 }
 

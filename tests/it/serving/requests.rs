@@ -90,6 +90,47 @@ async fn bodies_must_be_json_and_within_the_size_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_named_twice_is_refused() {
+    let server = TestServer::start(|_| {}).await;
+    for path in ["/search", "/search/stream", "/tools/search"] {
+        for body in [
+            r#"{"query":"x","project_id":"pa","project_id":"pb"}"#,
+            r#"{"query":"x","project_id":"pa","project\u005fid":"pa"}"#,
+        ] {
+            let request =
+                http().post(server.url_of(path)).header("content-type", "application/json").body(body);
+            let (status, envelope) = send_json(request).await;
+            assert_eq!(
+                (status.as_u16(), &envelope["error"]["code"]),
+                (400, &json!("INVALID_REQUEST")),
+                "{path} {body}"
+            );
+            assert!(envelope["error"]["message"].as_str().unwrap().contains("`project_id`"), "{envelope:#}");
+        }
+    }
+    let get = |path: &str| (http().get(server.url_of(path)), "project_id");
+    let post = |path: &str| (http().post(server.url_of(path)), "sessionId");
+    for (request, name) in [
+        get("/status?project_id=pa&project_id=pb"),
+        get("/status?project_id=pa&project_id=pa"),
+        get("/status?project_id=pa&project%5Fid=pb"),
+        get("/status/stream?project_id=pa&project_id=pb"),
+        post("/messages?sessionId=a&sessionId=b"),
+        post("/messages?sessionId=a&x=1&session%49d=b"),
+    ] {
+        let (status, envelope) = send_json(request).await;
+        let error = &envelope["error"];
+        assert_eq!((status.as_u16(), &error["code"]), (400, &json!("INVALID_REQUEST")), "{envelope:#}");
+        assert!(error["message"].as_str().unwrap().contains(&format!("`{name}`")), "{envelope:#}");
+    }
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let request = http().post(server.url_of("/messages?sessionId=a")).json(&ping);
+    let (status, envelope) = send_json(request).await;
+    assert_eq!((status.as_u16(), &envelope["error"]["code"]), (404, &json!("NOT_FOUND")), "{envelope:#}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn head_is_get_without_the_body_and_other_methods_are_405() {
     let server = TestServer::start(|_| {}).await;
     for path in [
@@ -179,14 +220,14 @@ async fn an_unchanged_resource_is_answered_with_304() {
 async fn answers_are_compressed_on_request_and_events_never() {
     let server = TestServer::start(|_| {}).await;
     for path in ["/openapi.json", "/tools", "/docs", "/metrics"] {
-        let without_hosts = send(http().get(server.url_of(path)).header("accept-encoding", "identity")).await;
-        assert_eq!(header(&without_hosts, "content-encoding"), None, "{path}");
+        let uncompressed = send(http().get(server.url_of(path)).header("accept-encoding", "identity")).await;
+        assert_eq!(header(&uncompressed, "content-encoding"), None, "{path}");
         let compressed = send(http().get(server.url_of(path)).header("accept-encoding", "gzip")).await;
         assert_eq!(header(&compressed, "content-encoding"), Some("gzip"), "{path}");
         assert!(header(&compressed, "vary").is_some_and(|vary| vary.contains("accept-encoding")), "{path}");
-        let (without_hosts, compressed) =
-            (without_hosts.bytes().await.unwrap(), compressed.bytes().await.unwrap());
-        assert!(compressed.starts_with(&[0x1f, 0x8b]) && compressed.len() < without_hosts.len(), "{path}");
+        let (uncompressed, compressed) =
+            (uncompressed.bytes().await.unwrap(), compressed.bytes().await.unwrap());
+        assert!(compressed.starts_with(&[0x1f, 0x8b]) && compressed.len() < uncompressed.len(), "{path}");
     }
     let mcp_request =
         http().post(server.url_of("/mcp")).header("accept", "application/json, text/event-stream");

@@ -62,7 +62,7 @@ async fn a_key_indexes_only_directories_of_its_project() {
     assert_eq!(index(&server, &our_key, &ours, &shop.root()).await, "ok");
     assert_eq!(index(&server, &their_key, &theirs, &bank.root()).await, "ok");
 
-    // A link in the own repository gives no more access than a path, and the refusal reveals no more.
+    // A link in our own repository gives no more access than a path, and the refusal reveals no more.
     std::os::unix::fs::symlink(bank.path(), shop.path().join("link")).unwrap();
     let absent = format!("{}-absent", bank.root());
     let refused = index(&server, &our_key, &ours, &absent).await;

@@ -23,7 +23,7 @@ fn server() -> PgConnectOptions {
     crate::harness::server().connect_options()
 }
 
-/// What made the chunks of these tests.
+/// The versions and settings with which the repositories of these tests are stored.
 pub(crate) const VERSIONS: Versions =
     Versions { chunker: 2, terms: 3, facts: 4, rules: [5; 32], dictionary: [6; 32], settings: [7; 32] };
 
@@ -60,19 +60,19 @@ impl Fresh {
         Self { store: Store::new(database), options, name }
     }
 
-    /// Another process on the same database.
+    /// A second store on the same database, as another process would have it.
     pub(crate) async fn another(&self) -> Store {
         Store::new(Database::connect(self.options.clone(), &settings(), true).await.unwrap())
     }
 
-    /// Where a process of its own finds the database.
+    /// The URL with which another process connects to the database.
     pub(crate) fn url(&self) -> String {
         let socket =
             self.options.get_socket().expect("a cluster on a socket").to_string_lossy().replace('/', "%2F");
         format!("postgres:///{}?user={}&host={socket}", self.name, self.options.get_username())
     }
 
-    /// A connection of nobody's.
+    /// A connection outside the store's pools.
     pub(crate) async fn raw(&self) -> PgConnection {
         PgConnection::connect_with(&self.options).await.unwrap()
     }
@@ -81,7 +81,7 @@ impl Fresh {
         provision(&self.store, id).await
     }
 
-    /// Closes `store` and waits until its connections ended on the server: only then are its counters counted.
+    /// Closes `store` and waits until its sessions have ended: only then does Postgres add their statistics.
     pub(crate) async fn leave(&self, store: &Store) {
         store.database().close().await;
         let mut raw = self.raw().await;
@@ -136,7 +136,7 @@ pub(crate) async fn searching(store: &Store, project: &Project) -> ProjectTx {
     ProjectTx::begin(store, project, store::Access::Search).await.unwrap()
 }
 
-/// Takes up fence 1 and makes a repository.
+/// Acquires fence 1 and creates a repository.
 pub(crate) async fn repository(store: &Store, project: &Project) -> (Fence, i64) {
     let mut tx = writing(store, project).await;
     store::index_state::acquire_fence(&mut tx, Fence(1)).await.unwrap();
@@ -159,7 +159,7 @@ pub(crate) async fn write(
     written
 }
 
-/// A file whose chunks are the given texts, a line each; words become terms.
+/// A file with one chunk of one line for each text; words become terms.
 pub(crate) fn file(path: &str, texts: &[&str]) -> FileWrite {
     FileWrite {
         path: path.into(),

@@ -3,6 +3,7 @@
 pub(crate) mod database;
 
 mod connections;
+mod indexed_texts;
 mod queue;
 mod queue_model;
 mod queue_workers;

@@ -247,7 +247,7 @@ impl Schedule<'_> {
         let limits = PassLimits { retry_ms_min: HOUR_MS, retry_ms_max: HOUR_MS, give_up_ms: HOUR_MS };
         let mut tx = self.store.control().await.unwrap();
         let accepted = match (no_progress, passed_on) {
-            (true, _) => store::jobs::give_up(&mut tx, &id, fence, "no progress").await.unwrap(),
+            (true, _) => store::jobs::give_back_stalled(&mut tx, &id, fence, "no progress").await.unwrap(),
             (_, true) => {
                 store::jobs::pass_on(&mut tx, &id, fence, ("unseen", &Value::Null), limits).await.unwrap()
             }

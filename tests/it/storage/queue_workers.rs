@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::harness::{PROGRAM, home, settings};
 use crate::storage::database::{Fresh, provision};
 
-/// An application on that database, as a process of its own would have it.
+/// An application over this database, as another process would have it.
 async fn start_app(fresh: &Fresh) -> Arc<App> {
     let mut config = settings(home());
     config.database.url = Some(fresh.url());

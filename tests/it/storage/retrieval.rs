@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use contract::ErrorCode;
 use store::{
     self, Access, ChunkSelection, Counted, FileWrite, Filter, LexicalQuery, LexicalSource, Project,
     ProjectTx, Store, Test,
@@ -372,4 +373,24 @@ async fn assert_exact_fallback(corpus: &Corpus, raw: &mut PgConnection) {
     assert_eq!(hits, store::vectors::candidates_exact(&mut tx, &selection, &query_vector, 20).await.unwrap());
     tx.commit().await.unwrap();
     store.database().close().await;
+}
+
+/// Postgres refuses such a pattern when it first compares a row with it. What is at fault is the request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pattern_that_is_too_complex_is_the_callers_fault() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    write(&fresh.store, &project, fence, repo, &[file("src/a.rs", &["ant"])]).await;
+    let pattern = "(?:(?:x){255}){255}".to_owned();
+    for test in
+        [Test::Paths(vec![pattern.clone()]), Test::FileNames(vec![pattern.clone()]), Test::Text(pattern)]
+    {
+        let mut tx = searching(&fresh.store, &project).await;
+        let selection = ChunkSelection::Matching(test.into());
+        let fault = store::listed(&mut tx, &selection, 10).await.unwrap_err();
+        assert_eq!((fault.code, fault.retryable), (ErrorCode::InvalidRequest, false), "{fault:?}");
+        assert!(fault.hint.is_some(), "{fault:?}");
+    }
+    fresh.remove().await;
 }

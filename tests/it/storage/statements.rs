@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 
 use crate::storage::database::{Fresh, VERSIONS, file, model, repository, term, write, writing};
 
-/// The SQLSTATE of a parameter whose type the statement alone does not tell.
+/// The SQLSTATE for a parameter whose type Postgres cannot infer from the statement.
 const UNDETERMINED_PARAMETER: &str = "42P18";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,7 +50,7 @@ async fn every_statement_is_prepared() {
         let columns = match tx.prepare(text).await {
             Ok(columns) => columns,
             Err(fault) => {
-                // A variant that does not use one of its parameters leaves the type open; it ran with that of the value.
+                // A variant that does not use one of its parameters leaves the type open; it ran with the type of the value.
                 let is_open = format!("{fault:?}").contains(UNDETERMINED_PARAMETER);
                 tx = fresh.store.database().begin(Pool::Ddl).await.unwrap();
                 if is_open {
@@ -107,7 +107,7 @@ async fn run_everything() -> Fresh {
     let store = &fresh.store;
     let project = fresh.project("p").await;
     control(store).await.unwrap();
-    filled(store, &project).await.unwrap();
+    fill(store, &project).await.unwrap();
     indexes(store, &project).await.unwrap();
     reads(store, &project).await.unwrap();
     filters(store, &project).await.unwrap();
@@ -116,7 +116,7 @@ async fn run_everything() -> Fresh {
     jobs(store, &project).await.unwrap();
     upkeep(store, &project).await.unwrap();
     connections(store).await.unwrap();
-    moved(store, &project).await.unwrap();
+    export_and_import(store, &project).await.unwrap();
     projects(store, &project).await.unwrap();
     fresh
 }
@@ -172,7 +172,7 @@ async fn control(store: &Store) -> Result<(), Fault> {
 
     assert!(store::sizes::database(&mut control).await? > 0);
     assert!(store::sizes::catalogs(&mut control).await? > 0);
-    let backend = i32::try_from(store::sizes::backend(&mut control).await?).unwrap();
+    let backend = i32::try_from(store::sizes::backend_pid(&mut control).await?).unwrap();
     let processes = store::sizes::processes(&mut control).await?;
     assert!(processes.iter().any(|(process, _)| *process == backend));
     control.commit().await
@@ -213,7 +213,7 @@ fn files() -> [FileWrite; 2] {
     [full, missing]
 }
 
-async fn filled(store: &Store, project: &Project) -> Result<(), Fault> {
+async fn fill(store: &Store, project: &Project) -> Result<(), Fault> {
     let (fence, repo) = repository(store, project).await;
     write(store, project, fence, repo, &files()).await;
     let mut tx = writing(store, project).await;
@@ -335,8 +335,8 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(store::definitions::of_chunks(&mut tx, &ids).await?[0].column, 4);
     assert_eq!(store::definitions::of_lines(&mut tx, a.id, (2, 2)).await?[0].ids, None);
     let crawl = store::fact_id(14, "Crawl");
-    assert_eq!(store::names::find(&mut tx, &[14], &["craw".to_owned()], 5).await?, [crawl]);
-    store::names::find(&mut tx, &[14], &["craw".to_owned(), "x".to_owned()], 5).await?;
+    assert_eq!(store::names::containing(&mut tx, &[14], &["craw".to_owned()], 5).await?, [crawl]);
+    store::names::containing(&mut tx, &[14], &["craw".to_owned(), "x".to_owned()], 5).await?;
     assert_eq!(store::names::of_length(&mut tx, &[14], (5, 5), 5).await?, ["Crawl"]);
     assert_eq!(store::names::used_in_repositories(&mut tx, &[crawl], &[repo]).await?, [crawl]);
     assert_eq!(store::names::with_prefix(&mut tx, 14, "CRAWL", &["("]).await?, [crawl]);
@@ -454,13 +454,14 @@ async fn triage(store: &Store, project: &Project) -> Result<(), Fault> {
         content_hash: [1; 32],
         record: "{}".to_owned(),
     };
-    let records = [record("finding", None), record("decision", Some("finding"))];
+    let (finding_id, decision_id) = ("f".repeat(40), "d".repeat(40));
+    let records = [record(&finding_id, None), record(&decision_id, Some(finding_id.as_str()))];
     assert_eq!(store::triage::put(&mut tx, &records, 5).await?.len(), 2);
     assert!(store::triage::any(&mut tx).await?);
-    let finding = store::triage::get(&mut tx, "finding", 6).await?.unwrap();
+    let finding = store::triage::get(&mut tx, &finding_id, 6).await?.unwrap();
     assert_eq!((finding.is_decision, finding.current.unwrap().status.as_str()), (false, "accepted"));
     assert!(store::triage::page(&mut tx, "", 5, 6).await?[0].is_decision);
-    assert_eq!(store::triage::history(&mut tx, "finding", &related, 5).await?[0].id, "decision");
+    assert_eq!(store::triage::history(&mut tx, &finding_id, &related, 5).await?[0].id, decision_id);
     tx.commit().await
 }
 
@@ -477,7 +478,7 @@ async fn jobs(store: &Store, project: &Project) -> Result<(), Fault> {
     let first = store::jobs::enqueue_or_attach(&mut control, &job("/a")).await?.job;
     assert!(store::jobs::enqueue_or_attach(&mut control, &job("/a")).await?.attached);
     control.commit().await?;
-    // Jobs of one transaction are asked for at one moment, and neither is ahead.
+    // Jobs enqueued in one transaction have the same time, so that neither is ahead of the other.
     let mut control = store.control().await?;
     let second = store::jobs::enqueue_if_due(&mut control, &job("/b"), 1).await?.unwrap().job;
     assert_eq!(store::jobs::ahead(&mut control, &second).await?.unwrap().id, first.id);
@@ -493,7 +494,7 @@ async fn jobs(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut control = store.control().await?;
     let claimed = store::jobs::try_claim(&mut control, Claim::Id(&first.id), "w", 60_000).await?.unwrap();
     let (fence, outcome) = (claimed.fence.unwrap(), Outcome::Succeeded(json!({})));
-    assert!(!store::jobs::give_up(&mut control, "other", fence, "stuck").await?);
+    assert!(!store::jobs::give_back_stalled(&mut control, "other", fence, "stuck").await?);
     assert!(store::jobs::finish(&mut control, &claimed.id, fence, &outcome, &progress).await?);
     control.commit().await?;
     let mut control = store.control().await?;
@@ -520,7 +521,7 @@ async fn upkeep(store: &Store, project: &Project) -> Result<(), Fault> {
     write(store, project, fence, repo, &[file("c.rs", &["fox"]), file("d.rs", &["gnu"])]).await;
     let mut tx = writing(store, project).await;
     let files = store::files::manifest(&mut tx, repo).await?;
-    store::history::forget(&mut tx, fence, &[files[0].id]).await?;
+    store::history::clear(&mut tx, fence, &[files[0].id]).await?;
     assert_eq!(store::files::delete(&mut tx, fence, &[files[0].id]).await?, 1);
     assert_eq!(store::files::remove_some(&mut tx, fence, repo, 100).await?.1, 1);
     store::repositories::delete(&mut tx, fence, repo).await?;
@@ -550,7 +551,7 @@ async fn connections(store: &Store) -> Result<(), Fault> {
         options: vec![("m".to_owned(), 8)],
     };
     database.probe_vector_extension(&probe).await?;
-    // Longer than the time after which the server is asked whether it is at work, and dropped in the middle.
+    // Runs longer than the time after which the server is asked whether it is still at work, and is dropped in the middle.
     let mut tx = database.begin(Pool::Write).await?;
     tx.lift_timeout().await?;
     let slow = tx.execute(sql("SELECT pg_sleep(60)"));
@@ -559,8 +560,8 @@ async fn connections(store: &Store) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A project that is exported and imported.
-async fn moved(store: &Store, project: &Project) -> Result<(), Fault> {
+/// Exports the project and imports it under another id.
+async fn export_and_import(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut export = store::transfer::Export::begin(store, project).await?;
     let id = contract::ProjectId::parse("r").unwrap();
     let modules = export.modules.clone();
@@ -584,7 +585,8 @@ async fn moved(store: &Store, project: &Project) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What changes or removes whole projects. The one that is removed is made again, so that its tables can be prepared.
+/// What changes or removes whole projects. The removed one is created again, so that statements on its tables can be
+/// prepared.
 async fn projects(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut control = store.control().await?;
     store::projects::touch(&mut control, project.id()).await?;

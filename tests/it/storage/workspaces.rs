@@ -147,7 +147,7 @@ async fn another_projects_schema_is_out_of_reach() {
     fresh.remove().await;
 }
 
-/// Every operation on one project leaves the counters of another's tables at zero.
+/// Writing and reading one project leaves the counters of another's tables at zero.
 #[tokio::test(flavor = "multi_thread")]
 async fn work_on_one_project_accesses_no_table_of_another() {
     let fresh = Fresh::new().await;

@@ -1,10 +1,13 @@
 //! Writes: the rows of a file are replaced as a whole, and only by the holder of the current fence.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::Path;
 
-use contract::ErrorCode;
+use contract::{ErrorCode, Fault};
+use regex::Regex;
 use serde_json::json;
-use store::{self, Fence, FileWrite, RepositoryState, files::Touched};
+use store::{self, Fence, FileWrite, ProjectTx, RepositoryState, files::Touched};
 
 use crate::harness::Dice;
 use crate::storage::database::{Fresh, VERSIONS, file, repository, run, searching, term, write, writing};
@@ -159,7 +162,7 @@ async fn names_without_chunks_are_removed() {
     write(&fresh.store, &project, fence, repo, &calling("carry")).await;
     let mut tx = writing(&fresh.store, &project).await;
     let find_names = async |tx: &mut store::ProjectTx| {
-        store::names::find(tx, &[14], &["cra".to_owned(), "car".to_owned()], 9).await.unwrap()
+        store::names::containing(tx, &[14], &["cra".to_owned(), "car".to_owned()], 9).await.unwrap()
     };
     let (crawl, carry) = (store::fact_id(14, "crawl"), store::fact_id(14, "carry"));
     let before = find_names(&mut tx).await;
@@ -207,6 +210,64 @@ async fn a_repository_keeps_its_report_and_is_deleted_completely() {
     fresh.remove().await;
 }
 
+/// The store's functions that take a fence, as `file::function`.
+fn fenced_functions() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/store/src/project");
+    let fenced = Regex::new(r"pub async fn (\w+)\([^)]*\bfence: Fence\b").unwrap();
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let (file, text) =
+                (path.file_stem().unwrap().to_string_lossy(), fs::read_to_string(&path).unwrap());
+            found.extend(fenced.captures_iter(&text).map(|one| format!("{file}::{}", &one[1])));
+        }
+    }
+    found
+}
+
+/// The results of all writes of a transaction, as (`file::function`, result).
+async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'static str, Result<(), Fault>)> {
+    use store::{files, flows, history, index_state, lexical, names, repositories, vectors};
+    let known = &mut store::KnownNames::default();
+    let report = json!({});
+    let touched = Touched { id: 1, bytes: 1, modified_ns: 1, tried_ms: 0 };
+    let ready = RepositoryState::Ready;
+    vec![
+        ("files::delete", files::delete(tx, fence, &[1]).await.map(drop)),
+        ("files::remove_some", files::remove_some(tx, fence, repo, 1).await.map(drop)),
+        ("files::touch", files::touch(tx, fence, &[touched]).await),
+        ("flows::replace", flows::replace(tx, fence, repo, &[], known).await),
+        ("history::clear", history::clear(tx, fence, &[1]).await),
+        ("history::write", history::write(tx, fence, &[]).await),
+        ("history::write_authors", history::write_authors(tx, fence, &[], &[], known).await),
+        ("index_state::acquire_fence", index_state::acquire_fence(tx, fence).await),
+        ("index_state::publish", index_state::publish(tx, fence).await.map(drop)),
+        ("index_state::reserve_ids", index_state::reserve_ids(tx, fence, 1).await.map(drop)),
+        ("lexical::rebuild_statistics", lexical::rebuild_statistics(tx, fence).await),
+        ("names::remove_orphans", names::remove_orphans(tx, fence).await.map(drop)),
+        ("repositories::clear_derived_due", repositories::clear_derived_due(tx, fence, repo).await),
+        ("repositories::delete", repositories::delete(tx, fence, repo).await),
+        ("repositories::ensure", repositories::ensure(tx, fence, "/x", "x", VERSIONS).await.map(drop)),
+        ("repositories::mark_embedded_ready", repositories::mark_embedded_ready(tx, fence).await),
+        ("repositories::set_head", repositories::set_head(tx, fence, repo, Some("main"), None).await),
+        (
+            "repositories::set_report",
+            repositories::set_report(tx, fence, repo, ready, VERSIONS, &report).await,
+        ),
+        ("repositories::set_state", repositories::set_state(tx, fence, repo, ready).await),
+        ("repositories::set_stopped", repositories::set_stopped(tx, fence, repo, ready).await),
+        ("vectors::insert", vectors::insert(tx, fence, &[vec![0; 32]], &[vec![0.0; 8]]).await.map(drop)),
+        ("vectors::note_complete", vectors::note_complete(tx, fence).await),
+        ("vectors::remove_orphans", vectors::remove_orphans(tx, fence).await.map(drop)),
+        ("vectors::remove_some_orphans", vectors::remove_some_orphans(tx, fence, &[], 1).await.map(drop)),
+        (
+            "write::write_batch",
+            store::write_batch(tx, fence, repo, &[file("a.rs", &["bee"])], known).await.map(drop),
+        ),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_write_is_fenced() {
     let fresh = Fresh::new().await;
@@ -216,31 +277,18 @@ async fn every_write_is_fenced() {
     let mut tx = writing(&fresh.store, &project).await;
     store::index_state::acquire_fence(&mut tx, Fence(2)).await.unwrap();
     tx.commit().await.unwrap();
-    let report = json!({});
-    for operation in 0..10 {
-        let mut tx = writing(&fresh.store, &project).await;
-        let result = match operation {
-            0 => store::index_state::acquire_fence(&mut tx, old).await,
-            1 => store::index_state::reserve_ids(&mut tx, old, 1).await.map(drop),
-            2 => store::index_state::publish(&mut tx, old).await.map(drop),
-            3 => store::repositories::ensure(&mut tx, old, "/x", "x", VERSIONS).await.map(drop),
-            4 => {
-                store::repositories::set_report(&mut tx, old, repo, RepositoryState::Ready, VERSIONS, &report)
-                    .await
-            }
-            5 => store::repositories::delete(&mut tx, old, repo).await,
-            6 => {
-                store::files::touch(&mut tx, old, &[Touched { id: 1, bytes: 1, modified_ns: 1, tried_ms: 0 }])
-                    .await
-            }
-            7 => store::files::delete(&mut tx, old, &[1]).await.map(drop),
-            8 => store::vectors::insert(&mut tx, old, &[vec![0; 32]], &[vec![0.0; 8]]).await.map(drop),
-            _ => store::lexical::rebuild_statistics(&mut tx, old).await,
-        };
-        assert_eq!(result.unwrap_err().code, ErrorCode::IllegalState, "operation {operation}");
-    }
+    let mut tx = writing(&fresh.store, &project).await;
+    let mut results = all_writes(&mut tx, old, repo).await;
+    drop(tx);
     let built = store::lexical::ensure_terms_index(&fresh.store, &project, old, 64).await;
-    assert_eq!(built.unwrap_err().code, ErrorCode::IllegalState);
+    results.push(("lexical::ensure_terms_index", built.map(drop)));
+    let built = store::vectors::ensure_hnsw(&fresh.store, &project, old, 0, 64).await;
+    results.push(("vectors::ensure_hnsw", built.map(drop)));
+    for (name, result) in &results {
+        assert_eq!(result.as_ref().unwrap_err().code, ErrorCode::IllegalState, "{name}");
+    }
+    let checked: BTreeSet<String> = results.into_iter().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(checked, fenced_functions());
     fresh.remove().await;
 }
 

@@ -182,6 +182,10 @@ async fn a_report_is_read_from_a_file_of_the_repository() {
     {
         assert_eq!(error(&app, "triage_ingest", arguments(path)).await["code"], code, "{path}");
     }
+    for path in ["none.sarif", "reports/none.sarif", "none/scan.sarif"] {
+        let missing = error(&app, "triage_ingest", arguments(path)).await;
+        assert_eq!(missing["message"], format!("There is no file `{path}`."), "{missing:#}");
+    }
     std::os::unix::fs::symlink(
         repository.path().join("reports/scan.sarif"),
         repository.path().join("link.sarif"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{ingest, ingest_arguments, record_id, record_ids_with_meta, record_text};
-use crate::harness::{PROGRAM, app, app_with, error, home, project, result};
+use crate::harness::{Dice, PROGRAM, app, app_with, error, home, project, result};
 
 fn errors(ingested: &Value) -> Vec<(u64, String)> {
     let list = ingested["errorDetails"].as_array().unwrap();
@@ -48,9 +48,17 @@ async fn a_broken_item_does_not_affect_the_others() {
     let ingested = ingest(&app, &project, "sarif", &log, json!({})).await;
     assert_eq!((&ingested["total"], &ingested["written"]), (&json!(5), &json!(1)), "{ingested:#}");
     assert_eq!(errors(&ingested).iter().map(|(index, _)| *index).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    for garbage in ["not a report", "{", "[", "\u{0}\u{1}", "{\"runs\": {}}"] {
-        let ingested = ingest(&app, &project, "sarif", garbage, json!({})).await;
-        assert_eq!(ingested["written"], 0, "{garbage}: {ingested:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_is_cut_between_items_is_incomplete() {
+    let (app, project) = (app(), project("cut"));
+    let sarif = r#"{"runs": [{"results": [{"ruleId": "r", "message": {"text": "m"}}]}, {"tool": "#;
+    for (source, report) in [("generic", r#"[{"title": "first"},"#), ("sarif", sarif)] {
+        let ingested = ingest(&app, &project, source, report, json!({})).await;
+        assert_eq!((&ingested["total"], &ingested["written"]), (&json!(2), &json!(1)), "{ingested:#}");
+        let cut = "the report ends here, before it is complete";
+        assert_eq!(errors(&ingested), [(1, cut.to_owned())], "{source}");
     }
 }
 
@@ -118,6 +126,30 @@ async fn every_limit_holds() {
     let large = json!([item(20, &"w".repeat(300))]).to_string();
     let ingested = ingest(&narrow, &project, "generic", &large, json!({})).await;
     assert!(errors(&ingested)[0].1.contains("more than 200"), "{ingested:#}");
+}
+
+/// A row of an index in Postgres cannot hold such an id, and decisions are found by it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finding_with_a_long_id_and_package_can_be_decided() {
+    let (app, project) = (app(), project("long-id"));
+    let mut dice = Dice(1);
+    let mut letters = || -> String {
+        (0..3_000).map(|_| char::from(b'a' + u8::try_from(dice.roll(26)).unwrap())).collect()
+    };
+    let (vuln, package) = (letters(), letters());
+    let item = |key: &str| json!({ "stableKey": key, "vulnId": vuln, "package": { "name": package } });
+    let report = json!([item("a"), item("b")]).to_string();
+    let ingested = ingest(&app, &project, "generic", &report, json!({})).await;
+    assert_eq!((&ingested["written"], &ingested["errors"]), (&json!(2), &json!(0)), "{ingested:#}");
+    let ids = [record_id(&ingested, 0), record_id(&ingested, 1)];
+    let decision = json!({ "finding": ids[0], "status": "accept", "project_id": project });
+    result(&app, "triage_decision", decision).await;
+    for id in ids {
+        let arguments = json!({ "recordId": id, "ann": false, "project_id": project });
+        let pack = result(&app, "triage_context_pack", arguments).await;
+        assert_eq!(pack["historyCount"], 1, "a decision about the same vulnerability: {pack:#}");
+        assert_eq!(pack["pack"]["finding"]["vuln"]["vulnId"], vuln, "the record is complete");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,17 +1,19 @@
 //! Security findings: what each report format becomes, what is stored and found, and what is refused.
 
 mod decisions;
+mod formats;
 mod ingest;
 mod limits;
 mod packs;
 mod sources;
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use pairofcleats::app::App;
 use serde_json::{Value, json};
 
-use crate::harness::result;
+use crate::harness::{PROGRAM, home, result};
 
 /// Reports as scanners write them.
 pub(super) const DEPENDABOT: &str = include_str!("reports/dependabot.json");
@@ -53,10 +55,24 @@ pub(super) fn record_id(ingested: &Value, at: usize) -> String {
     ingested["recordIds"][at].as_str().unwrap().to_owned()
 }
 
-/// The text of a record, which must be indexed as it is.
+/// The text of a record, which must be the indexed text.
 pub(super) async fn record_text(app: &Arc<App>, project: &str, id: &str) -> String {
     let path = format!("triage/records/{id}.md");
     let shown = result(app, "show_file", json!({ "path": path, "project_id": project })).await;
     assert_eq!(shown["changedSinceIndexed"], false, "{shown:#}");
     shown["text"].as_str().unwrap().to_owned()
+}
+
+/// Runs `pairofcleats triage`: exit code, stdout, stderr.
+pub(super) fn run_triage(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(PROGRAM)
+        .arg("triage")
+        .args(arguments)
+        .env("PAIROFCLEATS_HOME", home())
+        .env_remove("DATABASE_URL")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }

@@ -9,7 +9,7 @@ use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use tenancy::{Principal, Projects};
 
-use super::{GENERIC, SARIF, ingest, record_id};
+use super::{GENERIC, SARIF, ingest, record_id, run_triage};
 use crate::harness::{Repository, app, app_with, error, home, project, result};
 
 const SHOP: &[(&str, &str)] = &[
@@ -108,6 +108,22 @@ async fn a_pack_holds_finding_history_and_evidence_in_three_modes() {
     assert_eq!((&written["finding"], &written["history"]), (&pack_body["finding"], &pack_body["history"]));
     let query_count = |pack: &Value| pack["repoEvidence"]["queries"].as_array().unwrap().len();
     assert_eq!((query_count(&written), after["truncated"].as_bool()), (query_count(pack_body), Some(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_program_prints_the_path_of_the_pack_and_what_is_in_it() {
+    let app = app();
+    let (project, finding, _repository) = shop(&app, "printed").await;
+    decide(&app, &project, &finding, "grace").await;
+    let packed = context_pack(&app, &project, &finding, json!({ "outPath": "mine.json" })).await;
+    let (code, stdout, stderr) = run_triage(&["pack", &finding, "--project", &project, "--no-ann"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let [path, counts] = stdout.lines().collect::<Vec<_>>()[..] else { panic!("two lines: {stdout}") };
+    assert!(path.ends_with(&format!("/context-packs/{finding}.json")), "{stdout}");
+    let written = std::fs::read(path.strip_prefix("✓ ").unwrap()).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&written).unwrap()["recordId"], json!(finding));
+    let queries = packed["evidenceQueries"].as_u64().unwrap();
+    assert_eq!(counts, format!("  1 earlier decision, {queries} evidence queries, 0 warnings"), "{stdout}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! A second record source beside findings: its entry in the table is enough for the index job to make its records searchable
+//! A second record source besides findings: its entry in the table is enough for the index job to make its records searchable
 //! and for `show_file` to show them.
 
 use std::path::PathBuf;

@@ -180,11 +180,11 @@ async fn a_deletion_whose_process_is_killed_is_completed_by_the_next_one() {
     let mut child = Command::new(PROGRAM);
     child.args(["projects", "delete", &projects.ours, "--yes"]).env("PAIROFCLEATS_HOME", home());
     let mut child = child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let hidden = format!(
+    let still_ready = format!(
         "SELECT count(*) FROM pairofcleats.projects WHERE id = '{}' AND state = 'ready'",
         projects.ours
     );
-    while query_number(&hidden).await > 0 {
+    while query_number(&still_ready).await > 0 {
         tokio::task::yield_now().await;
     }
     child.kill().unwrap();

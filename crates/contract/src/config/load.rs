@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use figment::Figment;
+use figment::error::{Actual, Kind};
 use figment::providers::{Env, Format, Serialized, Toml};
 
 use super::{Config, Layout, default_home};
@@ -142,7 +143,7 @@ fn explain_one(error: &figment::Error, file: &Path) -> String {
         _ => format!("in {}", file.display()),
     };
     match &error.kind {
-        figment::error::Kind::UnknownField(field, valid_fields) => {
+        Kind::UnknownField(field, valid_fields) => {
             let unknown = match error.path.split_last() {
                 Some((last, _)) if last == field => key,
                 Some(_) => format!("{key}.{field}"),
@@ -162,8 +163,48 @@ fn explain_one(error: &figment::Error, file: &Path) -> String {
                 None => format!("unknown setting `{unknown}` {from}"),
             }
         }
-        kind if key.is_empty() => format!("{kind} ({from})"),
-        kind => format!("`{key}`: {kind} ({from})"),
+        kind if key.is_empty() => format!("{} ({from})", problem(kind)),
+        kind => format!("`{key}`: {} ({from})", problem(kind)),
+    }
+}
+
+/// The problem in plain words: figment names the types of Rust.
+fn problem(kind: &Kind) -> String {
+    match kind {
+        Kind::InvalidType(found, expected) | Kind::InvalidValue(found, expected) => {
+            format!("{} is not {}", found_value(found), expected_value(expected))
+        }
+        Kind::UnknownVariant(found, known) => format!("{found:?} is not one of: {}", known.join(", ")),
+        other => other.to_string(),
+    }
+}
+
+fn found_value(found: &Actual) -> String {
+    match found {
+        Actual::Bool(value) => value.to_string(),
+        Actual::Unsigned(number) => number.to_string(),
+        Actual::Signed(number) => number.to_string(),
+        Actual::Float(number) => number.to_string(),
+        Actual::Char(letter) => format!("{:?}", letter.to_string()),
+        Actual::Str(text) => format!("{text:?}"),
+        Actual::Seq => "a list".to_owned(),
+        Actual::Map => "a section".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn expected_value(expected: &str) -> &str {
+    match expected {
+        "u64" | "usize" => "a whole number of at least 0",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u16" => "a whole number from 0 to 65535",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "path string" => "a text",
+        "a sequence" => "a list",
+        "a map" => "a section",
+        name if name.starts_with("struct ") => "a section",
+        other => other,
     }
 }
 
@@ -203,6 +244,25 @@ mod tests {
         );
         assert!(database.search_statement_timeout_ms > database.lock_timeout_ms);
         assert!(database.statement_timeout_ms > database.lock_timeout_ms);
+    }
+
+    #[test]
+    fn values_of_a_wrong_type_are_reported_in_plain_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let cases: [(&str, figment::value::Value, &str); 6] = [
+            ("search.top_default", "abc".into(), "\"abc\" is not a whole number of at least 0"),
+            ("search.top_default", (-1).into(), "-1 is not a whole number of at least 0"),
+            ("server.port", 65_536.into(), "65536 is not a whole number from 0 to 65535"),
+            ("tools.read_only", "maybe".into(), "\"maybe\" is not true or false"),
+            ("server.bind", 1.into(), "1 is not a text"),
+            ("search", 1.into(), "1 is not a section"),
+        ];
+        for (setting, value, expected) in cases {
+            let settings = vec![(setting.to_owned(), value)];
+            let home = Some(dir.path().to_owned());
+            let error = load(&Overrides { home, settings, ..Overrides::default() }).unwrap_err();
+            assert!(error.0.contains(&format!("`{setting}`: {expected} (given with")), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The graph of a BERT encoder with mean pooling: token ids to unit vectors.
 //!
 //! Merged Q, K and V products, one transpose, Add + LayerNormalization (the fused skip variant is
-//! 2.5 times slower on a CPU), fp16 word table, no mask: every row of a batch has the same length.
+//! 2.5 times slower on a CPU), fp16 word table. No mask except in the kinds for tests and benchmarks: every row of a batch has
+//! the same length.
 
 use prost::Message;
 use serde::Deserialize;
@@ -25,7 +26,7 @@ pub struct Architecture {
     pub hidden: usize,
     /// Width inside the feed-forward part.
     pub intermediate: usize,
-    /// Attention heads a layer.
+    /// Attention heads per layer.
     pub heads: usize,
     /// Layers.
     pub layers: usize,
@@ -83,7 +84,7 @@ struct Bert<'a> {
     graph: Graph,
 }
 
-/// The mask in the two forms that are used: 1 or 0 a token, and what is added to attention scores.
+/// The mask in the two forms that are used: 1 or 0 per token, and the value added to attention scores.
 struct Mask {
     present: Value,
     bias: Value,

@@ -1,4 +1,4 @@
-//! Activation ranges measured once on source code: what makes the int8 graph's scales static.
+//! Activation ranges, measured once on source code, from which the int8 graph gets static scales.
 //!
 //! Static scales make a vector a pure function of its text; incremental indexing relies on that.
 
@@ -12,9 +12,9 @@ use super::ExportError;
 pub struct Calibration {
     /// The model it was measured on.
     pub model: String,
-    /// What text it was measured on, for people.
+    /// The text that it was measured on; only for human readers.
     pub made_from: String,
-    /// One entry a linear layer.
+    /// One entry per linear layer.
     pub linears: Vec<LinearInput>,
 }
 

@@ -96,7 +96,7 @@ impl Graph {
         self.nodes.push(node);
     }
 
-    /// An f32 constant. A name that is there already is the same constant.
+    /// An f32 constant. If the name was added before, it refers to that constant, and `values` are ignored.
     pub(super) fn f32s(&mut self, name: &str, dims: &[usize], values: &[f32]) -> Value {
         self.constant(name, dims, ElementType::F32, || values.iter().flat_map(|v| v.to_le_bytes()).collect())
     }

@@ -1,6 +1,6 @@
 //! Model weights to an ONNX graph, at install time and without any Python package.
 //!
-//! The graph takes token ids and answers unit vectors: pooling and normalisation are inside. The
+//! The graph takes token ids and returns unit vectors: pooling and normalisation are inside. The
 //! same weights and calibration give the same bytes on every machine (element-wise arithmetic
 //! only), so that the asset manifest can pin the result.
 //!
@@ -29,7 +29,7 @@ pub enum GraphKind {
     Int8,
     /// f32 products and an attention mask, for padded batches. Only the benchmark compares with it.
     Fp32Masked,
-    /// f32 products with the inputs and the answer of published graphs: mask and token types go in, one vector a
+    /// f32 products with the inputs and the answer of published graphs: mask and token types go in, one vector per
     /// token comes out. Only the tests use it.
     Fp32Tokens,
 }

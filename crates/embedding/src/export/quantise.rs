@@ -1,4 +1,4 @@
-//! f32 weights to int8, one scale an output column.
+//! f32 weights to int8, one scale per output column.
 
 use super::calibration::LinearInput;
 use super::weights::Matrix;

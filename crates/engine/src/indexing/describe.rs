@@ -12,7 +12,8 @@ use store::{ChunkWrite, CommentWrite, DefinitionWrite, NamedFact, WordsWrite, fa
 
 /// Longest text of a chunk's comments, in bytes; longer ones are truncated.
 const COMMENTS_BYTES_MAX: usize = 8_000;
-/// Longest text of a chunk's signatures that is searchable, in bytes; further signatures are stored only with their definitions.
+/// Longest text of a chunk's signatures that is searchable, in bytes; further signatures are stored only with their
+/// definitions.
 const SIGNATURES_BYTES_MAX: usize = 32_000;
 
 /// Returns the rows of one chunk of the file at `path`. Comments are extracted only from code, because documents are

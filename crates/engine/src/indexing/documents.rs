@@ -35,7 +35,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Returns a hash over everything that determines the rows of the document.
+    /// Returns a hash over the text and the metadata. A document with the stored hash is not written again.
     #[must_use]
     pub fn content_hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();

@@ -138,6 +138,15 @@ impl OpenRoot {
         }
     }
 
+    /// Reads the text of a file that is not indexed itself, such as a repository's own settings. Unlike [`Self::read`], accepts
+    /// any text, even an empty, generated or minified one.
+    ///
+    /// # Errors
+    /// The reason why there is no text; `Gone` if there is no file.
+    pub(super) fn read_text(&self, path: &str, bytes_max: u64) -> Result<String, SkipReason> {
+        decode(self.read_bytes(path, bytes_max)?)
+    }
+
     /// Reads the bytes of the file at a path below the root, without classifying them.
     ///
     /// # Errors
@@ -176,6 +185,8 @@ pub(super) fn root_fault(error: io::Error) -> Fault {
     fault.with_source(error)
 }
 
+/// Decides whether the content of a file is indexed. `Ok` is always [`ContentKind::Text`]; the reason to skip the file is the
+/// error, so that it can be returned with `?`.
 pub(super) fn classify(path: &str, bytes: Vec<u8>, limits: &ReadLimits) -> Result<ContentKind, SkipReason> {
     if bytes.is_empty() {
         return Err(SkipReason::Empty);
@@ -289,7 +300,8 @@ fn is_generated(path: &str, text: &str) -> bool {
         || text.lines().take(BANNER_LINES).any(|line| line.len() < 1000 && BANNER.is_match(line))
 }
 
-/// Texts shorter than this many lines of the maximum mean length are never classified as minified.
+/// A text whose file is not named like minified code counts as minified only if it is longer than this many times
+/// `line_bytes_mean_max`.
 const MINIFIED_LINES_MIN: usize = 10;
 
 fn is_minified(

@@ -14,6 +14,7 @@ use super::walk::walk;
 use contract::Fault;
 use contract::config;
 use store::FileWrite;
+use tenancy::AllowedRoots;
 
 /// Maximum number of prepared files that wait for the receiver.
 const PREPARED_FILES_MAX: usize = 64;
@@ -28,7 +29,7 @@ pub fn read_folder(
     settings: &config::Indexing,
     parsing: Parsing,
 ) -> Result<Vec<FileWrite>, Fault> {
-    let walked = walk(root, &settings.into(), &|| false)?;
+    let walked = walk(root, &AllowedRoots::any(), &settings.into(), &|| false)?;
     let read = plan_files(Vec::new(), walked.entries, true, Mode::All, 0).read;
     let root = OpenRoot::open(root)?;
     let options = PrepareOptions { mode: Mode::All, parsing, rules: None, dictionary: None };
@@ -40,16 +41,26 @@ pub fn read_folder(
             let cancel = CancellationToken::new();
             prepare_all(&root, read, settings, &options, threads, &sender, &cancel);
         });
-        while let Some(prepared) = receiver.blocking_recv() {
-            match prepared? {
-                Prepared::Changed { file, .. } if file.skipped.is_none() => files.push(*file),
-                _ => {}
-            }
-        }
-        Ok::<(), Fault>(())
+        let outcome = receive_files(&mut receiver, &mut files);
+        // After a fault no more files are wanted, so senders must not wait for space in the channel.
+        drop(receiver);
+        outcome
     })?;
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
+}
+
+fn receive_files(
+    receiver: &mut mpsc::Receiver<Result<Prepared, Fault>>,
+    files: &mut Vec<FileWrite>,
+) -> Result<(), Fault> {
+    while let Some(prepared) = receiver.blocking_recv() {
+        match prepared? {
+            Prepared::Changed { file, .. } if file.skipped.is_none() => files.push(*file),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

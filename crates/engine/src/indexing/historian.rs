@@ -325,7 +325,8 @@ pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
     })
 }
 
-/// Answers a request; an invalid request gets an empty answer, which the caller rejects. Calls `confine` before it opens objects.
+/// Answers a request; an invalid request gets an empty answer, which the caller rejects. Calls `confine` before it opens
+/// objects.
 fn answer_request(
     request: &[u8],
     history: &mut Option<History>,

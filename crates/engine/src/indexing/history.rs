@@ -187,7 +187,7 @@ async fn remove_histories(
         return Ok(());
     }
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    history::forget(&mut tx, run.fence, &ids).await?;
+    history::clear(&mut tx, run.fence, &ids).await?;
     tx.commit().await
 }
 
@@ -268,8 +268,8 @@ async fn write_line_authors(
     Ok(())
 }
 
-/// Number of attempts for a file, in successive runs, that may time out before only a new commit causes another
-/// attempt.
+/// Number of attempts for a file, in successive runs, that may time out before only a new commit or a full run causes
+/// another attempt.
 const TIMEOUTS_MAX: usize = 5;
 
 /// The attribution state of a file: the commit to which its lines are attributed, stored with a prefix `late ` for each

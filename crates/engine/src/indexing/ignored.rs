@@ -1,15 +1,19 @@
 //! The rules of the ignore files in a directory and in the directories above it, with git's semantics.
 //!
-//! Ignore files belong to the untrusted repository, so they are read like its other files: beneath the root, never through a link,
-//! and with size limits, because a compiled rule needs about a hundred times its length.
+//! Ignore files belong to the untrusted repository, so they are read like its other files: beneath the root, never through a
+//! link, and with size limits. Rules are matched one by one as they are written. Compiled into one automaton, a few thousand
+//! rules of some dozen bytes can need gigabytes when they meet the right names.
 
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use gix_ignore::glob::Pattern;
+use gix_ignore::glob::pattern::Case;
+use gix_ignore::glob::wildmatch::Mode;
 
 use history::GitDirectory;
 use platform::safe_open::{EntryKind, Folder, ReadError};
+use tenancy::AllowedRoots;
 
 /// Name of the product's own ignore file, which has the syntax of `.gitignore`.
 pub(super) const IGNORE_FILE: &str = ".pairofcleatsignore";
@@ -26,6 +30,10 @@ const FILE_BYTES_MAX: u64 = 256 << 10;
 const RULES_BYTES_MAX: usize = 512 << 10;
 /// Longest rule in bytes; longer ones are ignored.
 const RULE_BYTES_MAX: usize = 1024;
+/// Most `**` in a rule; rules with more are ignored. Each can double the time of a match.
+const DOUBLE_STARS_MAX: usize = 4;
+/// After this many rules, matching asks whether it must stop.
+const RULES_BETWEEN_STOP_CHECKS: usize = 16;
 /// Maximum number of rejected ignore files with a note.
 const NOTES_MAX: usize = 20;
 
@@ -45,18 +53,63 @@ pub(super) struct IgnoreRules {
 #[derive(Debug, Default)]
 struct DirectoryRules {
     /// The rules of [`IGNORE_FILE`].
-    product: Option<Gitignore>,
-    git: Option<Gitignore>,
-    exclude: Option<Gitignore>,
+    product: Rules,
+    git: Rules,
+    exclude: Rules,
     /// Whether the directory is the root of a git repository; git rules of the directories above do not apply to it.
     is_repository: bool,
     bytes: usize,
 }
 
+/// The rules of one ignore file, in the order of the file.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// The directory to which they apply.
+    base: PathBuf,
+    patterns: Vec<Pattern>,
+}
+
+impl Rules {
+    /// Parses the rules of a file in the directory `at`. Like git, ignores invalid lines.
+    pub(super) fn parse(text: &[u8], at: &Path) -> Self {
+        let is_bounded = |pattern: &Pattern| {
+            let double_stars = pattern.text.windows(2).filter(|pair| *pair == b"**").count();
+            pattern.text.len() <= RULE_BYTES_MAX && double_stars <= DOUBLE_STARS_MAX
+        };
+        let lines = gix_ignore::parse(text, false).map(|(pattern, ..)| pattern);
+        Self { base: at.to_owned(), patterns: lines.filter(is_bounded).collect() }
+    }
+
+    /// Returns what the last matching rule decides about `path`; `None` if no rule matches, if the path lies elsewhere, or if
+    /// `must_stop` becomes true meanwhile.
+    pub(super) fn decision(
+        &self,
+        path: &Path,
+        is_folder: bool,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Option<bool> {
+        let relative = path.strip_prefix(&self.base).ok()?.as_os_str().as_bytes();
+        let name = relative.iter().rposition(|byte| *byte == b'/').map(|slash| slash + 1);
+        let matches = |pattern: &Pattern| {
+            let mode = Mode::NO_MATCH_SLASH_LITERAL;
+            pattern.matches_repo_relative_path(relative.into(), name, Some(is_folder), Case::Sensitive, mode)
+        };
+        for (at, pattern) in self.patterns.iter().rev().enumerate() {
+            if at % RULES_BETWEEN_STOP_CHECKS == RULES_BETWEEN_STOP_CHECKS - 1 && must_stop() {
+                return None;
+            }
+            if matches(pattern) {
+                return Some(!pattern.is_negative());
+            }
+        }
+        None
+    }
+}
+
 impl IgnoreRules {
     /// Reads the rules of the directories above `root`, up to the root of its git repository. Empty if `root` is itself
-    /// the root of a git repository, or belongs to none.
-    pub(super) fn inherited(root: &Path) -> Self {
+    /// the root of a git repository, or belongs to none. Directories outside `allowed` are not read.
+    pub(super) fn inherited(root: &Path, allowed: &AllowedRoots) -> Self {
         let mut rules = Self::default();
         let is_repository = |directory: &Path| directory.join(GIT_DIR).symlink_metadata().is_ok();
         if is_repository(root) {
@@ -65,12 +118,11 @@ impl IgnoreRules {
         let Some(top) = root.ancestors().skip(1).find(|directory| is_repository(directory)) else {
             return rules;
         };
-        let mut above: Vec<&Path> =
-            root.ancestors().skip(1).take_while(|directory| directory.starts_with(top)).collect();
-        above.reverse();
-        for directory in above {
+        let is_readable = |directory: &&Path| directory.starts_with(top) && allowed.contains(directory);
+        let above: Vec<&Path> = root.ancestors().skip(1).take_while(is_readable).collect();
+        for (levels_up, directory) in above.into_iter().enumerate().rev() {
             if let Ok(folder) = Folder::open(directory) {
-                rules.enter(&folder, directory, &directory.display().to_string());
+                rules.enter(&folder, directory, &vec![".."; levels_up + 1].join("/"));
             }
         }
         rules
@@ -89,11 +141,14 @@ impl IgnoreRules {
                 self.parse_or_note(read, &format!("{GIT_DIR}/{EXCLUDE_FILE}"), at, display_path)
             }
             // A linked work tree uses the exclude file of the main one.
-            Some(EntryKind::File) => GitDirectory::find(at, &|_| true).ok().and_then(|git_directory| {
-                let read = git_directory.read_common_file(EXCLUDE_FILE, self.bytes_max());
-                self.parse_or_note(read, EXCLUDE_FILE, at, display_path)
-            }),
-            _ => None,
+            Some(EntryKind::File) => match GitDirectory::find(at, &|_| true) {
+                Ok(git_directory) => {
+                    let read = git_directory.read_common_file(EXCLUDE_FILE, self.bytes_max());
+                    self.parse_or_note(read, EXCLUDE_FILE, at, display_path)
+                }
+                Err(_) => Rules::default(),
+            },
+            _ => Rules::default(),
         };
         level.bytes = self.bytes - bytes_before;
         self.levels.push(level);
@@ -105,14 +160,9 @@ impl IgnoreRules {
     }
 
     /// Returns whether `path` is ignored. The rules of [`IGNORE_FILE`] take precedence over git's, and the rules of a
-    /// directory over those of the directories above.
-    pub(super) fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
-        let decision =
-            |rules: &Option<Gitignore>| match rules.as_ref().map(|rules| rules.matched(path, is_folder)) {
-                Some(Match::Ignore(_)) => Some(true),
-                Some(Match::Whitelist(_)) => Some(false),
-                Some(Match::None) | None => None,
-            };
+    /// directory over those of the directories above. The result has no meaning once `must_stop` is true.
+    pub(super) fn is_ignored(&self, path: &Path, is_folder: bool, must_stop: &dyn Fn() -> bool) -> bool {
+        let decision = |rules: &Rules| rules.decision(path, is_folder, must_stop);
         let nearest_first = || self.levels.iter().rev();
         let nearest_first_in_repository = || {
             let root = self.levels.iter().rposition(|level| level.is_repository).unwrap_or(0);
@@ -136,7 +186,7 @@ impl IgnoreRules {
         self.rejected
     }
 
-    fn read(&mut self, folder: &Folder, file: &str, at: &Path, display_path: &str) -> Option<Gitignore> {
+    fn read(&mut self, folder: &Folder, file: &str, at: &Path, display_path: &str) -> Rules {
         let read = folder.read(file, self.bytes_max());
         self.parse_or_note(read, file, at, display_path)
     }
@@ -152,16 +202,13 @@ impl IgnoreRules {
         file: &str,
         at: &Path,
         display_path: &str,
-    ) -> Option<Gitignore> {
+    ) -> Rules {
         let reason = match read {
-            Ok(text) => match parse_rules(&text, at) {
-                Ok(rules) => {
-                    self.bytes += text.len();
-                    return Some(rules).filter(|rules| !rules.is_empty());
-                }
-                Err(_) => "they exceed the size limit of compiled rules".to_owned(),
-            },
-            Err(ReadError::NotFound) => return None,
+            Ok(text) => {
+                self.bytes += text.len();
+                return Rules::parse(&text, at);
+            }
+            Err(ReadError::NotFound) => return Rules::default(),
             Err(ReadError::Link) => "it is a symbolic link or below one".to_owned(),
             Err(ReadError::IsFolder | ReadError::NotRegular) => "it is not a regular file".to_owned(),
             Err(ReadError::TooLarge) if self.bytes_max() < FILE_BYTES_MAX => {
@@ -176,17 +223,45 @@ impl IgnoreRules {
         } else {
             self.rejected_without_note += 1;
         }
-        None
+        Rules::default()
     }
 }
 
-/// Parses the rules of a file in the directory `at`. Like git, ignores invalid lines.
-pub(super) fn parse_rules(text: &[u8], at: &Path) -> Result<Gitignore, ignore::Error> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut builder = GitignoreBuilder::new(at);
-    let lines = text.split(|byte| *byte == b'\n').filter(|line| line.len() <= RULE_BYTES_MAX);
-    for line in lines.filter_map(|line| std::str::from_utf8(line).ok()) {
-        let _ = builder.add_line(None, line.trim_end_matches('\r'));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ignored(rules: &str, path: &str, must_stop: bool) -> Option<bool> {
+        let rules = Rules::parse(rules.as_bytes(), Path::new("/repository"));
+        rules.decision(&Path::new("/repository").join(path), false, &|| must_stop)
     }
-    builder.build()
+
+    #[test]
+    fn the_last_matching_rule_decides() {
+        assert_eq!(ignored("*.log\n!keep.log\n", "deep/keep.log", false), Some(false));
+        assert_eq!(ignored("!keep.log\n*.log\n", "deep/keep.log", false), Some(true));
+        assert_eq!(ignored("*.log\n", "a.rs", false), None);
+        assert_eq!(ignored("*.log\r\n", "a.log", false), Some(true), "line ends of Windows");
+        assert_eq!(ignored("/a/**/b\n", "a/b", false), Some(true));
+    }
+
+    #[test]
+    fn rules_that_take_exponential_time_are_ignored() {
+        let path = "x/".repeat(900);
+        let rule = |double_stars: usize| format!("*.log\n{}y\n", "**/x/".repeat(double_stars));
+        assert_eq!(ignored(&rule(DOUBLE_STARS_MAX), &format!("{path}y"), false), Some(true));
+        // With all of these, matching would not end.
+        assert_eq!(ignored(&rule(60), &format!("{path}a.log"), false), Some(true));
+        assert_eq!(ignored(&rule(60), &format!("{path}z"), false), None);
+    }
+
+    #[test]
+    fn many_rules_are_matched_without_much_memory_and_can_be_stopped() {
+        // As one automaton, these rules need gigabytes for a name of the same letters.
+        let rules: String = (0..4000).map(|n| format!("*a*b*c*d*e*f*z{n}\n*abcdef\n")).collect();
+        let name = "abcdefgh".repeat(25);
+        assert_eq!(ignored(&rules, &name, false), None);
+        assert_eq!(ignored(&rules, "abcdef", false), Some(true));
+        assert_eq!(ignored(&format!("*.log\n{}", "no\n".repeat(50)), "a.log", true), None, "it was stopped");
+    }
 }

@@ -1,5 +1,5 @@
-//! Indexing in stages: walk, plan, prepare (read, redact, chunk, weight), write, embed. [`RepositoryWatch`] detects when a repository
-//! has to be indexed again.
+//! Indexing in stages: walk, plan, prepare (read, redact, chunk, weight), write, embed. [`RepositoryWatch`] detects when a
+//! repository has to be indexed again.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

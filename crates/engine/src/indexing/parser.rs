@@ -32,8 +32,8 @@ const REQUEST_BYTES_MAX: usize = PARSED_BYTES_MAX + 1024;
 /// Longest answer in bytes, and the addition for each byte of the text.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;
 const ANSWER_PER_BYTE: usize = 256;
-/// Additional time before the process is killed. Within its own time limit a text stops at the next step; this covers steps that cannot
-/// be interrupted and the transfer.
+/// Additional time before the process is killed. Within its own time limit a text stops at the next step; this covers steps
+/// that cannot be interrupted and the transfer.
 const GRACE: Duration = Duration::from_secs(5);
 /// Attempts for each text. If the process dies in both, the text is taken to be the cause.
 const ATTEMPTS: usize = 2;
@@ -130,7 +130,7 @@ impl Parser {
 /// Checks that files can be parsed on this system. Returns whether the parser process is sandboxed. Blocks.
 ///
 /// # Errors
-/// If the process cannot be started or does not answer.
+/// If the process cannot be started or does not answer, and always for [`Parsing::InProcess`].
 pub fn probe(parsing: &Parsing) -> Result<bool, Fault> {
     let mut parser = Parser::new(parsing.clone());
     let limits = ChunkLimits { parse_timeout: Duration::from_secs(30), ..ChunkLimits::default() };

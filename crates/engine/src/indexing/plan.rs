@@ -50,8 +50,9 @@ pub(super) struct StoredFile {
 /// may be due to a busy machine.
 const RETRY_TIMEOUTS: i64 = 3;
 
-/// Compares the walked files with the stored ones. Size and time are only a hint: a file that differs in either is read, and its
-/// content hash decides. `full` reads everything. Files of other modes than `mode` are neither read nor treated as vanished.
+/// Compares the walked files with the stored ones. Size and time are only a hint: a file that differs in either is read, and
+/// its content hash decides. `full` reads everything. Files of other modes than `mode` are neither read nor treated as
+/// vanished.
 #[must_use]
 pub(super) fn plan_files(
     stored: Vec<FileRow>,

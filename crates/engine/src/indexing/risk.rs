@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::context::RunContext;
-use super::file::{ContentKind, OpenRoot, ReadLimits};
+use super::file::{OpenRoot, SkipReason};
 use contract::{ErrorCode, Fault};
 use languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCall, flow_facts, link};
 use store::history::Span;
@@ -36,17 +36,26 @@ pub(super) fn load_rules(run: &RunContext<'_>) -> Result<(RiskRules, Option<Stri
         let text = std::fs::read_to_string(path).map_err(|error| invalid_rules(path, &error.to_string()))?;
         rules = rules.with(&text).map_err(|why| invalid_rules(path, &why))?;
     }
-    let limits =
-        ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let repository_rules = OpenRoot::open(run.root)?.read(RULES_FILE, &limits).kind;
-    let mut note = None;
-    if let ContentKind::Text { text, .. } = repository_rules {
-        match rules.with(&text) {
-            Ok(merged) => rules = merged,
-            Err(reason) => note = Some(format!("{RULES_FILE} was skipped: {reason}.")),
-        }
-    }
+    let extended = match OpenRoot::open(run.root)?.read_text(RULES_FILE, settings.file_bytes_max) {
+        Ok(text) => rules.with(&text),
+        Err(SkipReason::Gone) => Ok(rules.clone()),
+        Err(reason) => Err(why_unread(reason, settings.file_bytes_max)),
+    };
+    let (rules, note) = match extended {
+        Ok(extended) => (extended, None),
+        Err(reason) => (rules, Some(format!("{RULES_FILE} was skipped: {reason}."))),
+    };
     Ok((Some(Arc::new(rules)), note))
+}
+
+/// Why a repository's rules could not be read.
+fn why_unread(reason: SkipReason, bytes_max: u64) -> String {
+    match reason {
+        SkipReason::TooLarge => format!("it is larger than {bytes_max} bytes"),
+        SkipReason::Link | SkipReason::NotRegular => "it is not a regular file".to_owned(),
+        SkipReason::Binary | SkipReason::NotUtf8 => "it is not text".to_owned(),
+        _ => "it could not be read".to_owned(),
+    }
 }
 
 fn invalid_rules(path: &Path, why: &str) -> Fault {

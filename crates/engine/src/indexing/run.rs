@@ -23,12 +23,13 @@ use store::{
     Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, index_state,
     is_full, is_transient, lexical, names, repositories,
 };
+use tenancy::{AllowedRoots, RepositoryRoot};
 
 /// Indexes the repository at `run.root`.
 ///
 /// # Errors
-/// `CANCELLED`; `INVALID_REQUEST` if nothing in the repository can be indexed; `ILLEGAL_STATE` if the run lost its fence, too many files
-/// vanished, or the project has another model; storage faults.
+/// `CANCELLED`; `INVALID_REQUEST` if nothing in the repository can be indexed; `ILLEGAL_STATE` if the run lost its fence, too
+/// many files vanished, or the project has another model; storage faults.
 pub async fn index_repository(run: &RunContext<'_>) -> Result<RunReport, Fault> {
     let started = run.clock.instant();
     if let Some(embedder) = &run.embedder {
@@ -295,8 +296,8 @@ async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
 ///
 /// # Errors
 /// `INVALID_REQUEST` if there is no file to index; faults of the walk if the root cannot be read.
-pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fault> {
-    let walked = walk::walk(root, &settings.into(), &|| false)?;
+pub fn require_files(root: &RepositoryRoot, settings: &config::Indexing) -> Result<(), Fault> {
+    let walked = walk::walk(root.path(), root.allowed(), &settings.into(), &|| false)?;
     if !walked.entries.is_empty() {
         return Ok(());
     }
@@ -307,7 +308,9 @@ pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fau
 
 async fn walk_blocking(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
     let (root, settings, must_stop) = (run.root.to_owned(), run.config.indexing.clone(), run.stop_check());
-    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &(&settings).into(), &must_stop));
+    let allowed = AllowedRoots::for_project(&settings, run.project.id());
+    let walk = move || walk::walk(&root, &allowed, &(&settings).into(), &must_stop);
+    let walking = tokio::task::spawn_blocking(walk);
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 

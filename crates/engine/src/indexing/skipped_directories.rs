@@ -55,8 +55,8 @@ pub(super) fn skip_reason(folder: &Folder, name: &str, depth: usize) -> Option<S
     if VENDORED_NAMES.contains(&name) || contains("pyvenv.cfg") {
         return Some(SkipReason::Vendored);
     }
-    // Projects use the name `vendor` for other things too, so unless it is directly in the root, it must contain an entry that a
-    // package manager leaves there.
+    // Projects use the name `vendor` for other things too, so unless it is directly in the root, it must contain an entry that
+    // a package manager leaves there.
     let package_manager_entries = ["modules.txt", "autoload.php", "bundle", "cache", ".package-cache"];
     if name == "vendor" && (depth == 1 || package_manager_entries.iter().any(|entry| contains(entry))) {
         return Some(SkipReason::Vendored);

@@ -11,9 +11,8 @@ use super::skipped_directories::skip_reason;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata, Folder};
-
-/// Longest path below the root, in bytes: index entries in Postgres are limited to about 2,700 bytes.
-const PATH_BYTES_MAX: usize = 2_000;
+use store::INDEXED_TEXT_BYTES_MAX;
+use tenancy::AllowedRoots;
 
 /// Maximum number of skipped paths that are listed; all are counted.
 const SKIPPED_NAMED_MAX: usize = 10_000;
@@ -66,7 +65,7 @@ pub(super) struct SkippedPath {
 pub(super) struct WalkResult {
     /// Sorted by path.
     pub(super) entries: Vec<WalkedFile>,
-    /// Sorted by path; the first 10,000.
+    /// The first 10,000 that the walk found, sorted by path.
     pub(super) skipped: Vec<SkippedPath>,
     /// Total number of skipped paths.
     pub(super) skipped_count: usize,
@@ -92,16 +91,18 @@ impl WalkResult {
     }
 }
 
-/// Walks a repository. Polls `cancelled` at every entry; a cancelled walk is incomplete.
+/// Walks a repository. Of the directories above it, only those in `allowed` are read for ignore rules. Polls `cancelled` at every
+/// entry; a cancelled walk is incomplete.
 ///
 /// # Errors
 /// `NOT_FOUND` if the root is missing or not a directory, `FORBIDDEN` if it may not be read.
 pub(super) fn walk(
     root: &Path,
+    allowed: &AllowedRoots,
     limits: &WalkLimits,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<WalkResult, Fault> {
-    walk_with_directories(root, limits, cancelled, &mut |_| {})
+    walk_with_directories(root, allowed, limits, cancelled, &mut |_| {})
 }
 
 /// Walks a repository and calls `on_directory` for each directory that it enters, beginning with the root.
@@ -110,6 +111,7 @@ pub(super) fn walk(
 /// The faults of [`walk`].
 pub(super) fn walk_with_directories(
     root: &Path,
+    allowed: &AllowedRoots,
     limits: &WalkLimits,
     cancelled: &dyn Fn() -> bool,
     on_directory: &mut dyn FnMut(&Path),
@@ -125,7 +127,7 @@ pub(super) fn walk_with_directories(
         deadline: Instant::now() + limits.time_max,
         cancelled,
         on_directory,
-        rules: IgnoreRules::inherited(root),
+        rules: IgnoreRules::inherited(root, allowed),
         walk: WalkResult::default(),
     };
     // If the walk stopped early, `incomplete` has the reason.
@@ -192,20 +194,18 @@ impl Walker<'_> {
         entry: &DirectoryEntry,
         depth: usize,
     ) -> ControlFlow<()> {
-        if (self.cancelled)() {
-            return self.stop("The walk was cancelled.".to_owned());
-        }
-        if Instant::now() >= self.deadline {
-            let seconds = self.limits.time_max.as_secs_f64();
-            return self.stop(format!("The walk took longer than {seconds} s (indexing.walk_ms_max)."));
-        }
+        self.check_stop()?;
         if entry.name == GIT_DIR {
             return ControlFlow::Continue(());
         }
         let is_folder = entry.kind == EntryKind::Folder;
         let name = entry.name.to_string_lossy();
         let path = if parent_path.is_empty() { name.to_string() } else { format!("{parent_path}/{name}") };
-        if self.rules.is_ignored(&self.root.join(parent_path).join(&entry.name), is_folder) {
+        let must_stop = || (self.cancelled)() || Instant::now() >= self.deadline;
+        let full_path = self.root.join(parent_path).join(&entry.name);
+        let is_ignored = self.rules.is_ignored(&full_path, is_folder, &must_stop);
+        self.check_stop()?;
+        if is_ignored {
             return ControlFlow::Continue(());
         }
         if is_folder {
@@ -213,6 +213,18 @@ impl Walker<'_> {
         } else {
             self.visit_file(parent, path, entry)
         }
+    }
+
+    /// Stops the walk if it was cancelled or its time is over.
+    fn check_stop(&mut self) -> ControlFlow<()> {
+        if (self.cancelled)() {
+            return self.stop("The walk was cancelled.".to_owned());
+        }
+        if Instant::now() >= self.deadline {
+            let seconds = self.limits.time_max.as_secs_f64();
+            return self.stop(format!("The walk took longer than {seconds} s (indexing.walk_ms_max)."));
+        }
+        ControlFlow::Continue(())
     }
 
     fn visit_directory(
@@ -248,7 +260,7 @@ impl Walker<'_> {
             EntryKind::Link => Some(SkipReason::Link),
             EntryKind::Other | EntryKind::Folder => Some(SkipReason::NotRegular),
             EntryKind::File if entry.name.to_str().is_none() => Some(SkipReason::NameNotUtf8),
-            EntryKind::File => (path.len() > PATH_BYTES_MAX).then_some(SkipReason::PathTooLong),
+            EntryKind::File => (path.len() > INDEXED_TEXT_BYTES_MAX).then_some(SkipReason::PathTooLong),
         };
         match (reason, parent.metadata(&entry.name)) {
             (Some(reason), _) => self.walk.skip(path, reason),
@@ -305,7 +317,7 @@ mod tests {
     }
 
     fn walked(root: &Path) -> WalkResult {
-        walk(root, &LIMITS, &|| false).unwrap()
+        walk(root, &AllowedRoots::any(), &LIMITS, &|| false).unwrap()
     }
 
     fn paths(walk: &WalkResult) -> Vec<&str> {
@@ -356,6 +368,22 @@ mod tests {
         assert_eq!(paths(&walked(&outer.path().join("repo"))), ["a.rs", "a.txt"]);
         fs::create_dir(outer.path().join(".git")).unwrap();
         assert_eq!(paths(&walked(&outer.path().join("repo"))), ["a.rs"]);
+    }
+
+    #[test]
+    fn ignore_files_outside_the_allowed_directories_are_not_read() {
+        let outer = tree(&[(".gitignore", "*.txt\n"), ("tenant/repo/a.txt", ""), ("tenant/repo/a.rs", "")]);
+        fs::create_dir(outer.path().join(".git")).unwrap();
+        symlink("/dev/zero", outer.path().join(IGNORE_FILE)).unwrap();
+        fs::write(outer.path().join("tenant/.gitignore"), "*.rs\n").unwrap();
+        symlink("/dev/zero", outer.path().join("tenant").join(IGNORE_FILE)).unwrap();
+        let tenant = outer.path().join("tenant").canonicalize().unwrap();
+        let allowed = AllowedRoots::within(vec![tenant.clone()]);
+        let walk = walk(&tenant.join("repo"), &allowed, &LIMITS, &|| false).unwrap();
+        assert_eq!(paths(&walk), ["a.txt"]);
+        let note =
+            "The rules of `../.pairofcleatsignore` were not applied: it is a symbolic link or below one.";
+        assert_eq!(walk.notes, [note]);
     }
 
     #[test]
@@ -480,14 +508,23 @@ mod tests {
     #[test]
     fn limits_are_enforced_and_reported() {
         let root = tree(&[("1/2/3/deep.rs", ""), ("1/a.rs", ""), ("b.rs", ""), ("c.rs", "")]);
-        let shallow = walk(root.path(), &WalkLimits { depth_max: 2, ..LIMITS }, &|| false).unwrap();
+        let shallow =
+            walk(root.path(), &AllowedRoots::any(), &WalkLimits { depth_max: 2, ..LIMITS }, &|| false)
+                .unwrap();
         assert_eq!(paths(&shallow), ["1/a.rs", "b.rs", "c.rs"]);
         assert_eq!(skipped(&shallow), [("1/2/", SkipReason::TooDeep)]);
-        let few = walk(root.path(), &WalkLimits { files_max: 2, ..LIMITS }, &|| false).unwrap();
+        let few = walk(root.path(), &AllowedRoots::any(), &WalkLimits { files_max: 2, ..LIMITS }, &|| false)
+            .unwrap();
         assert_eq!((few.entries.len(), few.is_complete()), (2, false));
-        let cancelled = walk(root.path(), &LIMITS, &|| true).unwrap();
+        let cancelled = walk(root.path(), &AllowedRoots::any(), &LIMITS, &|| true).unwrap();
         assert!(!cancelled.is_complete());
-        let late = walk(root.path(), &WalkLimits { time_max: Duration::ZERO, ..LIMITS }, &|| false).unwrap();
+        let late = walk(
+            root.path(),
+            &AllowedRoots::any(),
+            &WalkLimits { time_max: Duration::ZERO, ..LIMITS },
+            &|| false,
+        )
+        .unwrap();
         assert!(late.incomplete[0].contains("walk_ms_max"), "{late:?}");
     }
 
@@ -503,7 +540,8 @@ mod tests {
     #[test]
     fn a_root_that_cannot_be_walked_is_a_fault() {
         let root = tree(&[("file", "")]);
-        let code = |path: &Path| walk(path, &LIMITS, &|| false).map(drop).unwrap_err().code;
+        let code =
+            |path: &Path| walk(path, &AllowedRoots::any(), &LIMITS, &|| false).map(drop).unwrap_err().code;
         assert_eq!(code(&root.path().join("missing")), ErrorCode::NotFound);
         assert_eq!(code(&root.path().join("file")), ErrorCode::NotFound);
         #[cfg(target_os = "linux")]
@@ -535,7 +573,8 @@ mod tests {
         }
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let walk = walked(root.path());
-        let root_fault = super::walk(&closed, &LIMITS, &|| false).map(drop).unwrap_err();
+        let root_fault =
+            super::walk(&closed, &AllowedRoots::any(), &LIMITS, &|| false).map(drop).unwrap_err();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(paths(&walk), ["a.rs"]);
         assert_eq!(walk.incomplete, ["`closed` could not be read: permission denied."]);

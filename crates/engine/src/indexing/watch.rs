@@ -100,6 +100,7 @@ impl RepositoryWatch {
             let mut directories = Vec::new();
             let walked = walk_with_directories(
                 self.root.path(),
+                self.root.allowed(),
                 &(&self.indexing).into(),
                 cancelled,
                 &mut |directory| {

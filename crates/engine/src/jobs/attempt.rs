@@ -20,8 +20,8 @@ use store::{Heartbeat, Outcome, is_full, is_transient};
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// A job during which the database fails more often than this is returned to the queue, because the job may be the cause.
 const OUTAGES_MAX: usize = 20;
-/// How long work may take to stop after its caller cancelled it. Shorter than the time that the gate leaves a cancelled tool for
-/// cleanup, so that the end of the job is still written.
+/// How long work may take to stop after its caller cancelled it. Shorter than the time that the gate leaves a cancelled tool
+/// for cleanup, so that the end of the job is still written.
 const STOP_TIMEOUT_CALL: Duration = Duration::from_millis(1200);
 /// How long work may take to stop if another process requested it or this process ends.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);

@@ -90,8 +90,8 @@ impl ClaimedJob {
         Ok(claimed.and_then(|job| Self::from_claim(store, job, settings)))
     }
 
-    /// Queues and claims a job in one transaction. `None` if another job of its project and lane runs; the transaction is rolled
-    /// back then, so that no job stays in the queue.
+    /// Queues and claims a job in one transaction. `None` if another job of its project and lane runs; the transaction is
+    /// rolled back then, so that no job stays in the queue.
     pub async fn claim_new(
         store: &Store,
         new: &NewJob,
@@ -111,7 +111,7 @@ impl ClaimedJob {
         Ok(claimed.and_then(|job| Self::from_claim(store, job, settings)))
     }
 
-    /// Starts to renew the lease of a committed claim.
+    /// Starts to renew the lease of a committed claim. `None` without a fence token, which every claim sets.
     fn from_claim(store: &Store, job: Job, settings: LeaseSettings) -> Option<Self> {
         let fence = job.fence?;
         if let Some(note) = &job.note {
@@ -234,7 +234,7 @@ async fn return_to_queue(
     match reason {
         ReturnReason::WorkerStops => store::jobs::release(&mut tx, id, fence, None).await?,
         ReturnReason::Waiting(note) => store::jobs::release(&mut tx, id, fence, Some(note)).await?,
-        ReturnReason::Stalled(note) => store::jobs::give_up(&mut tx, id, fence, note).await?,
+        ReturnReason::Stalled(note) => store::jobs::give_back_stalled(&mut tx, id, fence, note).await?,
         ReturnReason::NotRunnableHere(note, error) => {
             store::jobs::pass_on(&mut tx, id, fence, (note, error), not_runnable_here::limits()).await?
         }

@@ -22,8 +22,8 @@ pub(super) fn limits() -> PassLimits {
     }
 }
 
-/// Marks the fault of a job that another process may be able to run: the job is returned to the queue instead of failing. `note`
-/// is the reason in the job's status; everyone who may search the project can read it, so it must not contain paths.
+/// Marks the fault of a job that another process may be able to run: the job is returned to the queue instead of failing.
+/// `note` is the reason in the job's status; everyone who may search the project can read it, so it must not contain paths.
 #[must_use]
 pub fn not_runnable_here(fault: Fault, note: &'static str) -> Fault {
     fault.with_source(NotRunnableHere(note))

@@ -162,8 +162,8 @@ impl ProgressSender {
         self.touch();
     }
 
-    /// Notes progress that the snapshot does not show: a listed file, an embedded text, an answer of the database. A job without
-    /// progress for `indexing.progress_ms_max` is given up.
+    /// Notes progress that the snapshot does not show: a listed file, an embedded text, an answer of the database. A job
+    /// without progress for `indexing.progress_ms_max` is given up.
     pub fn touch(&self) {
         let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_progress_ms.store(now, Ordering::Release);

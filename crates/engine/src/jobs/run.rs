@@ -13,7 +13,7 @@ use super::queued::waits_for;
 use contract::{ErrorCode, Fault};
 use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_transient};
 
-/// Time between reads of a job that another process runs.
+/// Time between reads of a job that another process runs, and between reports of the progress of one that runs here.
 pub(super) const POLL: Duration = Duration::from_millis(250);
 /// The most claims that a caller may lose or give up before it fails.
 const LOST_CLAIMS_MAX: usize = 10;
@@ -116,9 +116,9 @@ impl OutageTolerance {
     }
 }
 
-/// Waits for the end of a queued job. Runs it in this process if it can be claimed, else waits for the process or call that runs
-/// it and returns its result. `on_progress` receives snapshots a few times per second and must not block. `control.cancel` stops
-/// the job if it runs here (committed work is kept), and only the wait if it runs elsewhere.
+/// Waits for the end of a queued job. Runs it in this process if it can be claimed, else waits for the process or call that
+/// runs it and returns its result. `on_progress` receives snapshots a few times per second and must not block. `control.cancel`
+/// stops the job if it runs here (committed work is kept), and only the wait if it runs elsewhere.
 ///
 /// # Errors
 /// The fault of the job; `CANCELLED`; `STORAGE_UNAVAILABLE` if the database was unavailable for longer than `settings`

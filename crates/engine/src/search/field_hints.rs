@@ -153,7 +153,7 @@ fn nearest(name: &str) -> Option<&'static str> {
     let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
     let name = plain(name);
     let errors_max = if name.len() > 4 { 2 } else { 1 };
-    let names = FIELDS.iter().flat_map(|field| [(field.name, field.name), (field.flag, field.name)]);
+    let names = FIELDS.iter().flat_map(|field| [(field.name, field.name), (field.cli_flag, field.name)]);
     let distances = names.map(|(known, field)| (strsim::damerau_levenshtein(&name, &plain(known)), field));
     distances
         .filter(|(distance, _)| *distance <= errors_max)

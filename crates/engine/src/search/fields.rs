@@ -10,7 +10,7 @@ pub struct FilterField {
     /// Name in JSON and in the query language.
     pub name: &'static str,
     /// Name on the command line, without `--`.
-    pub flag: &'static str,
+    pub cli_flag: &'static str,
     /// Type of the value.
     pub kind: ValueKind,
     /// What the value is compared with.
@@ -36,8 +36,8 @@ pub enum ValueKind {
     TextOrList,
     /// A number, 0 or more.
     Number,
-    /// True; or false, which matches only chunks for which the flag is known to be unset.
-    Flag,
+    /// `true`, or `false`, which matches only chunks that are known not to have the property.
+    Boolean,
     /// `key`, `key=value`, a list of these, or an object.
     Pairs,
     /// An object, or a JSON text.
@@ -61,7 +61,7 @@ pub enum FilterTarget {
     Signature,
     /// A count that must be at least the value.
     Count(Counted),
-    /// A flag that is set, or is known to be unset.
+    /// A property of the chunk that syntax decides: asynchronous, a generator, returns a value.
     Flag(Flag),
     /// Visibility.
     Visibility,
@@ -107,10 +107,10 @@ impl FilterField {
 }
 
 macro_rules! fields {
-    ($($name:literal $flag:literal $kind:ident $target:expr, $help:literal;)*) => {
+    ($($name:literal $cli_flag:literal $kind:ident $target:expr, $help:literal;)*) => {
         /// All fields, in display order.
         pub static FIELDS: &[FilterField] =
-            &[$(FilterField { name: $name, flag: $flag, kind: ValueKind::$kind, target: $target, help: $help }),*];
+            &[$(FilterField { name: $name, cli_flag: $cli_flag, kind: ValueKind::$kind, target: $target, help: $help }),*];
     };
 }
 
@@ -138,10 +138,10 @@ fields! {
     "awaits" "awaits" Text PartsOfNames(&[Field::Await]), "Awaits it.";
     "visibility" "visibility" Text FilterTarget::Visibility, "public, protected, package or private.";
     "extends" "extends" Text PartsOfNames(&[Field::Extends, Field::Implements]), "Extends or implements it.";
-    "async" "async" Flag FilterTarget::Flag(Flag::Async), "Is asynchronous.";
-    "generator" "generator" Flag FilterTarget::Flag(Flag::Generator), "Is a generator.";
-    "returns" "returns" Flag FilterTarget::Flag(Flag::Returns), "Returns a value.";
-    "lint" "lint" Flag FilterTarget::AnyLint, "Breaks a structural rule.";
+    "async" "async" Boolean FilterTarget::Flag(Flag::Async), "Is asynchronous.";
+    "generator" "generator" Boolean FilterTarget::Flag(Flag::Generator), "Is a generator.";
+    "returns" "returns" Boolean FilterTarget::Flag(Flag::Returns), "Returns a value.";
+    "lint" "lint" Boolean FilterTarget::AnyLint, "Breaks a structural rule.";
     "branchesMin" "branches" Number Count(Counted::Branches), "At least this many branches.";
     "loopsMin" "loops" Number Count(Counted::Loops), "At least this many loops.";
     "breaksMin" "breaks" Number Count(Counted::Breaks), "At least this many breaks.";
@@ -190,10 +190,12 @@ fn count_kind(counted: Counted) -> CountKind {
     }
 }
 
-/// Returns the field with this name or flag, ignoring case.
+/// Returns the field with this name or CLI flag, ignoring case.
 #[must_use]
 pub fn field(word: &str) -> Option<&'static FilterField> {
-    FIELDS.iter().find(|field| field.name.eq_ignore_ascii_case(word) || field.flag.eq_ignore_ascii_case(word))
+    FIELDS
+        .iter()
+        .find(|field| field.name.eq_ignore_ascii_case(word) || field.cli_flag.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
@@ -204,7 +206,7 @@ mod tests {
     fn fields_are_found_by_name_and_flag() {
         for known in FIELDS {
             assert_eq!(field(known.name), Some(known));
-            assert_eq!(field(known.flag).map(|f| f.name), Some(known.name), "--{}", known.flag);
+            assert_eq!(field(known.cli_flag).map(|f| f.name), Some(known.name), "--{}", known.cli_flag);
             assert!(known.help.len() <= 130 && known.help.ends_with(['.', '…']), "{}", known.name);
         }
         assert_eq!(field("nothing"), None);

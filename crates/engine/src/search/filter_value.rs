@@ -5,7 +5,7 @@ use jiff::{Timestamp, civil, tz::TimeZone};
 
 use super::fields::FilterField;
 use super::request_filter::invalid_value;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, echo};
 
 /// Kinds of chunks, each with its synonyms.
 const KINDS: &[(&str, &[&str])] = &[
@@ -54,6 +54,9 @@ pub(super) fn is_path(pattern: &str) -> bool {
     pattern.contains(['/', '\\']) && !is_regex
 }
 
+/// The most typing errors with which a kind is proposed.
+const TYPING_ERRORS_MAX: usize = 2;
+
 pub(super) fn known_kind(field: &FilterField, word: &str) -> Result<&'static str, Fault> {
     let word = word.trim_matches(['"', '\'', '`']).to_lowercase();
     let find = |word: &str| KINDS.iter().find(|(kind, others)| *kind == word || others.contains(&word));
@@ -65,7 +68,12 @@ pub(super) fn known_kind(field: &FilterField, word: &str) -> Result<&'static str
         .or_else(|| singular("ies", "y"));
     found.map(|(kind, _)| *kind).ok_or_else(|| {
         let kinds = KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
-        invalid_value(field, &format!("has no value `{word}`; use one of: {kinds}"))
+        let fault = invalid_value(field, &format!("has no value `{}`; use one of: {kinds}", echo(&word)));
+        let distances = KINDS.iter().map(|(kind, _)| (strsim::damerau_levenshtein(&word, kind), kind));
+        match distances.min().filter(|(errors, _)| *errors <= TYPING_ERRORS_MAX) {
+            Some((_, nearest)) => fault.with_hint(format!("Did you mean `{nearest}`?")),
+            None => fault,
+        }
     })
 }
 
@@ -135,6 +143,7 @@ mod tests {
             assert_eq!(known_kind(field, word).unwrap(), kind);
         }
         assert_eq!(known_kind(field, "thing").unwrap_err().code, ErrorCode::InvalidRequest);
+        assert_eq!(known_kind(field, "functon").unwrap_err().hint.unwrap(), "Did you mean `function`?");
     }
 
     #[test]

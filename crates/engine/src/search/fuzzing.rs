@@ -81,7 +81,7 @@ fn check(filter: &RequestFilter) {
             assert!(number.is_finite() && *number >= 0.0, "{filter}");
             Vec::new()
         }
-        FilterValue::Flag(_) => Vec::new(),
+        FilterValue::Boolean(_) => Vec::new(),
     };
     for text in texts {
         assert!(!text.contains('\0'), "a NUL in {}", filter.field.name);

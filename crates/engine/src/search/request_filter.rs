@@ -28,8 +28,8 @@ pub enum FilterValue {
     Texts(Vec<String>),
     /// A number from 0 on.
     Number(f64),
-    /// Whether the flag must be set, or must be known not to be.
-    Flag(bool),
+    /// `true` if the chunk must have the property; `false` if it must be known not to have it.
+    Boolean(bool),
     /// Metadata keys, each with a part of its value; all must match.
     Pairs(Vec<(String, Option<String>)>),
 }
@@ -41,7 +41,7 @@ impl fmt::Display for RequestFilter {
         match &self.value {
             FilterValue::Texts(values) => write!(f, "{name} = {}", values.join(" or ")),
             FilterValue::Number(number) => write!(f, "{name} = {number}"),
-            FilterValue::Flag(holds) => write!(f, "{name} = {holds}"),
+            FilterValue::Boolean(holds) => write!(f, "{name} = {holds}"),
             FilterValue::Pairs(pairs) => {
                 let pair = |(key, value): &(String, Option<String>)| match value {
                     Some(value) => format!("{key}={value}"),
@@ -86,7 +86,7 @@ fn from_json(field: &'static FilterField, value: &Value) -> Result<FilterValue, 
             texts(field, values.ok_or_else(|| invalid_value(field, "takes texts"))?)
         }
         (ValueKind::Number, Value::Number(number)) => number_of(field, number.as_f64()),
-        (ValueKind::Flag, Value::Bool(holds)) => Ok(FilterValue::Flag(*holds)),
+        (ValueKind::Boolean, Value::Bool(holds)) => Ok(FilterValue::Boolean(*holds)),
         _ => Err(invalid_value(field, "has a value of another type")),
     }
 }
@@ -103,9 +103,9 @@ pub(super) fn from_text(field: &'static FilterField, text: &str) -> Result<Filte
             texts(field, parts.map(str::to_owned).collect())
         }
         ValueKind::Number => number_of(field, text.trim().parse().ok()),
-        ValueKind::Flag => match text.trim().to_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Ok(FilterValue::Flag(true)),
-            "false" | "no" | "off" | "0" => Ok(FilterValue::Flag(false)),
+        ValueKind::Boolean => match text.trim().to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(FilterValue::Boolean(true)),
+            "false" | "no" | "off" | "0" => Ok(FilterValue::Boolean(false)),
             _ => Err(invalid_value(field, &format!("is true or false, not `{}`", echo(text)))),
         },
         ValueKind::Pairs => pairs(field, &Value::String(text.to_owned())),
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(parse_one(json!({ "path": ["a", "b"] })), texts(&["a", "b"]));
         assert_eq!(parse_one(json!({ "lang": "ts, rust" })), texts(&["ts", "rust"]));
         assert_eq!(parse_one(json!({ "branchesMin": 3 })), FilterValue::Number(3.0));
-        assert_eq!(parse_one(json!({ "async": false })), FilterValue::Flag(false));
+        assert_eq!(parse_one(json!({ "async": false })), FilterValue::Boolean(false));
         let pair = |key: &str, value: Option<&str>| (key.to_owned(), value.map(str::to_owned));
         assert_eq!(
             parse_one(json!({ "meta": "Owner=Core" })),

@@ -200,14 +200,14 @@ impl Resolver<'_> {
                 Test::ModifiedFrom(self.days_ago(*days)).into()
             }
             // `false` matches only chunks known not to have the flag; chunks without that knowledge pass only `NOT field:true`.
-            (FilterTarget::Flag(flag), FilterValue::Flag(holds)) => {
+            (FilterTarget::Flag(flag), FilterValue::Boolean(holds)) => {
                 let value = if *holds { flag.as_str() } else { flag.denied() };
                 Test::Facts(vec![fact_id(Field::Flag as i16, value)]).into()
             }
-            (FilterTarget::AnyLint, FilterValue::Flag(false)) => {
+            (FilterTarget::AnyLint, FilterValue::Boolean(false)) => {
                 Test::Facts(vec![fact_id(Field::Flag as i16, Flag::Lint.denied())]).into()
             }
-            (FilterTarget::AnyLint, FilterValue::Flag(true)) => {
+            (FilterTarget::AnyLint, FilterValue::Boolean(true)) => {
                 let rules = self.find_names(field, &[Field::Lint], &[String::new()]).await?;
                 self.having(rules, false).await?
             }

@@ -2,7 +2,6 @@
 //! nothing.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -11,11 +10,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::clean::{Cleaner, CleaningStats};
-use super::normalise::sarif::SarifTool;
 use super::normalise::{ItemContext, normalise_item};
 use super::record::ParsedMeta;
+use super::report::{PendingItem, Report};
 use super::source::FindingSource;
-use super::split::{self, ItemSpan, split_items};
 use contract::clock::Clock;
 use contract::config;
 use contract::{ErrorCode, Fault};
@@ -28,14 +26,12 @@ use store::{Access, Project, ProjectTx, Store};
 /// killed.
 const BATCH_ITEMS: usize = 250;
 
-/// A report to ingest and the options.
+/// Where the records of a report are stored, and the options.
 pub struct IngestRequest<'a> {
     /// The store that contains the project.
     pub store: &'a Store,
     /// The project of the records; the triage tables must exist.
     pub project: &'a Project,
-    /// Format of the report.
-    pub source: FindingSource,
     /// Fields that apply to all items.
     pub meta: ParsedMeta,
     /// Repository of items that do not name one.
@@ -82,15 +78,6 @@ pub struct ItemError {
     pub message: String,
 }
 
-/// An item that was not read yet.
-struct PendingItem {
-    index: usize,
-    bytes: Range<usize>,
-    tool: Option<Arc<SarifTool>>,
-    /// An error that was found while the report was split.
-    defect: Option<&'static str>,
-}
-
 /// Reads items of a report. A clone is moved to the blocking thread of each batch.
 #[derive(Clone)]
 struct ReportReader {
@@ -102,32 +89,26 @@ struct ReportReader {
     redact: bool,
 }
 
-/// Reads the report `text` and stores its records. Committed batches stay, even if a later one fails.
+/// Reads the items of a report and stores their records. Committed batches stay, even if a later one fails.
 ///
 /// # Errors
-/// `INVALID_REQUEST` if it has more than `triage.items_max` items; `CANCELLED`; storage faults.
-pub async fn ingest(request: IngestRequest<'_>, text: Vec<u8>) -> Result<IngestReport, Fault> {
+/// `CANCELLED`; storage faults.
+pub async fn ingest(request: IngestRequest<'_>, report: Report) -> Result<IngestReport, Fault> {
     let mut meta = request.meta;
     let settings = request.settings;
     let mut stats = CleaningStats::default();
     cleaner(settings, request.redact).clean_value(&mut meta.0, &mut stats);
+    let Report { text, source, items: mut pending } = report;
     let reader = ReportReader {
-        text: Arc::new(text),
-        source: request.source,
+        text,
+        source,
         meta: Arc::new(meta),
         repo: request.repo,
         settings: settings.clone(),
         redact: request.redact,
     };
-    let splitter = reader.clone();
-    let mut pending = blocking(move || Ok(splitter.split())).await?;
-    let mut report = IngestReport { total: pending.len(), ..IngestReport::default() };
-    if pending.len() > settings.items_max {
-        let message = format!("The report has {} items, more than {}.", pending.len(), settings.items_max);
-        return Err(Fault::new(ErrorCode::InvalidRequest, message)
-            .with_hint("Send it in parts, or raise triage.items_max."));
-    }
-    report.secrets_redacted = stats.secrets;
+    let mut done =
+        IngestReport { total: pending.len(), secrets_redacted: stats.secrets, ..IngestReport::default() };
     let mut at = 0;
     while at < pending.len() {
         if request.cancel.is_cancelled() {
@@ -138,15 +119,16 @@ pub async fn ingest(request: IngestRequest<'_>, text: Vec<u8>) -> Result<IngestR
         let items: Vec<PendingItem> = pending[at..end].iter_mut().map(PendingItem::take).collect();
         let batch_reader = reader.clone();
         let batch = blocking(move || Ok(batch_reader.read_batch(items))).await?;
-        store_batch(request.store, request.project, request.clock, settings, batch, &mut report).await?;
+        store_batch(request.store, request.project, request.clock, settings, batch, &mut done).await?;
         failpoints::reach("triage.stored");
         at = end;
-        (request.progress)(at, report.total);
+        (request.progress)(at, done.total);
     }
-    Ok(report)
+    Ok(done)
 }
 
-/// Reads a whole report: the number of items, the records, and the items that could not be read.
+/// Reads a text as a report, without checking its format: the number of items, the records, and the items that could not
+/// be read.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn read_report(
     text: &[u8],
@@ -154,17 +136,10 @@ pub(super) fn read_report(
     settings: &config::Triage,
 ) -> (usize, Vec<RecordWrite>, Vec<ItemError>) {
     let (meta, settings) = (Arc::new(ParsedMeta::new(serde_json::Map::new())), settings.clone());
-    let reader =
-        ReportReader { text: Arc::new(text.to_vec()), source, meta, repo: None, settings, redact: true };
-    let pending = reader.split();
-    let (items, batch) = (pending.len(), reader.read_batch(pending));
-    (items, batch.writes, batch.errors)
-}
-
-impl PendingItem {
-    fn take(&mut self) -> Self {
-        Self { index: self.index, bytes: self.bytes.clone(), tool: self.tool.take(), defect: self.defect }
-    }
+    let Report { text, source, items } = Report::split(text.to_vec(), source);
+    let reader = ReportReader { text, source, meta, repo: None, settings, redact: true };
+    let (count, batch) = (items.len(), reader.read_batch(items));
+    (count, batch.writes, batch.errors)
 }
 
 /// The records and errors of a batch.
@@ -180,49 +155,6 @@ fn cleaner(settings: &config::Triage, redact: bool) -> Cleaner {
 }
 
 impl ReportReader {
-    fn split(&self) -> Vec<PendingItem> {
-        let (_, items) = split_items(&self.text);
-        let pending = |ItemSpan { index, bytes }| PendingItem { index, bytes, tool: None, defect: None };
-        if self.source != FindingSource::Sarif {
-            return items.into_iter().map(pending).collect();
-        }
-        let mut results = Vec::new();
-        for run in items {
-            self.add_sarif_results(run, &mut results);
-        }
-        results
-    }
-
-    /// Adds the results of one SARIF run; their indexes continue over all runs of the log.
-    fn add_sarif_results(&self, run: ItemSpan, pending: &mut Vec<PendingItem>) {
-        let at = run.bytes.start;
-        let field = |name: &str| split::object_field(&self.text, at, name);
-        let mut push =
-            |bytes, tool, defect| pending.push(PendingItem { index: pending.len(), bytes, tool, defect });
-        if self.text.get(at) != Some(&b'{') {
-            return push(run.bytes, None, Some("a run must be an object"));
-        }
-        let Some(results) = field("results") else {
-            // Not a run, but a single result without its log. A run without results has nothing to add.
-            if field("message").is_some() || field("ruleId").is_some() {
-                push(run.bytes, None, None);
-            }
-            return;
-        };
-        let tool = field("tool").and_then(|bytes| serde_json::from_slice::<Value>(&self.text[bytes]).ok());
-        let tool = Arc::new(tool.as_ref().map(SarifTool::from_json).unwrap_or_default());
-        match self.text.get(results.start) {
-            Some(b'[') => {
-                for ItemSpan { bytes, .. } in split::array_elements(&self.text, results.start) {
-                    push(bytes, Some(Arc::clone(&tool)), None);
-                }
-            }
-            // null: the scanner did not compute results.
-            Some(b'n') => {}
-            _ => push(results, None, Some("`results` must be a list")),
-        }
-    }
-
     fn read_batch(&self, items: Vec<PendingItem>) -> Batch {
         let mut batch = Batch::default();
         for item in items {

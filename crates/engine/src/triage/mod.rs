@@ -1,8 +1,9 @@
 //! Security findings: reports of scanners become records, people record decisions about them, and search finds both.
 //!
-//! A report is processed in steps: [`split_items()`] splits it into items, so that a broken item does not affect the
-//! others; a mapping for each report format converts an item to a record; the record is stored in a table; the index
-//! job indexes one text per record under the root [`RECORDS_ROOT`].
+//! A report is processed in steps: [`Report::read`] refuses files of another format than the caller named;
+//! [`split_items()`] splits the report into items, so that a broken item does not affect the others; a mapping for each
+//! report format converts an item to a record; the record is stored in a table; the index job indexes one text per
+//! record under the root [`RECORDS_ROOT`].
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -10,9 +11,11 @@ pub mod fuzzing;
 mod split;
 
 mod clean;
+mod format;
 mod json_path;
 mod normalise;
 mod record;
+mod report;
 mod source;
 
 mod record_source;
@@ -31,5 +34,6 @@ pub use ingest::{IngestReport, IngestRequest, ItemError, ingest};
 pub use pack::{ContextPack, context_pack};
 pub use record::{ParsedMeta, Record, StoredRecord, is_record_id, record_path};
 pub use record_source::{RECORDS, RECORDS_ROOT, has_records, load_finding, provision_tables};
+pub use report::Report;
 pub use source::FindingSource;
 pub use split::{ItemSpan, ReportShape, split_items};

@@ -30,8 +30,8 @@ const LIST_FIELDS: &[&str] = &["alerts", "findings", "records", "items", "runs"]
 /// Splits a report into its items.
 #[must_use]
 pub fn split_items(text: &[u8]) -> (ReportShape, Vec<ItemSpan>) {
-    let start = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let at = skip_whitespace(text, start);
+    let start = text.len() - without_mark(text).len();
+    let at = root_start(text);
     let end = value_end(text, at);
     let closing = closing_end(text, at);
     let is_whole_text = closing.is_none_or(|end| skip_whitespace(text, end) >= text.len());
@@ -46,6 +46,21 @@ pub fn split_items(text: &[u8]) -> (ReportShape, Vec<ItemSpan>) {
         }
         _ => (ReportShape::Lines, line_items(text, start)),
     }
+}
+
+/// The text without its byte order mark.
+pub(super) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// The start of the first value; the end of the text if it is blank.
+pub(super) fn root_start(text: &[u8]) -> usize {
+    skip_whitespace(text, text.len() - without_mark(text).len())
+}
+
+/// Whether the value that begins at `at` ends in the text.
+pub(super) fn is_closed(text: &[u8], at: usize) -> bool {
+    closing_end(text, at).is_some()
 }
 
 fn has_object_per_line(text: &[u8]) -> bool {
@@ -160,16 +175,28 @@ const FINDING_FIELDS: &[&str] = &[
     "ruleId",
 ];
 
-/// The value of a field of the object at `at`.
+/// Whether the value at `at` is an object with one of these fields. As in [`super::json_path`], the name `a.b` means the
+/// field `b` of `a`, so it also counts as `a`.
+pub(super) fn has_field(text: &[u8], at: usize, names: &[&str]) -> bool {
+    let first_part = |name: &Range<usize>| text[name.clone()].split(|byte| *byte == b'.').next();
+    let is_wanted = |part: &[u8]| names.iter().any(|name| name.as_bytes() == part);
+    object_fields(text, at).iter().any(|(name, _)| first_part(name).is_some_and(is_wanted))
+}
+
+/// The value of a field of the object at `at`; `None` if it is missing or no object is there.
 pub(super) fn object_field(text: &[u8], at: usize, name: &str) -> Option<Range<usize>> {
     let found =
         object_fields(text, at).into_iter().find(|(field, _)| &text[field.clone()] == name.as_bytes());
     found.map(|(_, value)| value..value_end(text, value))
 }
 
-/// The fields of the object at `at`: the range of each name, without quotes, and the start of its value.
+/// The fields of the object at `at`: the range of each name, without quotes, and the start of its value. Empty if no
+/// object is there.
 fn object_fields(text: &[u8], at: usize) -> Vec<(Range<usize>, usize)> {
     let mut fields = Vec::new();
+    if text.get(at) != Some(&b'{') {
+        return fields;
+    }
     let mut at = skip_whitespace(text, at + 1);
     while text.get(at) == Some(&b'"') {
         let end = string_end(text, at);
@@ -251,6 +278,15 @@ mod tests {
         );
         assert_eq!(split_text("[{\"a\":1},\n{\"b\": \"never").1, ["{\"a\":1}", "{\"b\": \"never"]);
         assert_eq!(split_text("[1,,2]").1, ["1", "", "2"]);
+    }
+
+    #[test]
+    fn fields_are_found_by_the_first_part_of_their_name() {
+        let text = b"{\"a.b\": {\"c\": 1}, \"d\": [], \"cut";
+        assert!(has_field(text, 0, &["x", "a"]) && has_field(text, 0, &["d"]));
+        assert!(!has_field(text, 0, &["b", "c", "a.b", "cut"]));
+        assert!(!has_field(b"[{\"a\": 1}]", 0, &["a"]) && !has_field(b"", 0, &["a"]));
+        assert_eq!(object_field(b"17", 0, "a"), None);
     }
 
     proptest! {

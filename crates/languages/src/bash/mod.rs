@@ -1,6 +1,6 @@
 //! Bash: how its files are known, its grammar and its queries.
 
-use crate::hazard;
+use crate::crash_check;
 use crate::grammar::Grammar;
 use crate::language::Language;
 
@@ -13,5 +13,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".bashrc", ".bash_profile", ".bash_aliases", ".profile", ".zshrc", ".zprofile", "pkgbuild"],
     interpreters: &["sh", "bash", "dash", "zsh", "ksh"],
     separator: ".",
-    grammar: Some(Grammar::with_hazard(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::bash)),
+    grammar: Some(Grammar::with_crash_check(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::bash)),
 };

@@ -73,10 +73,10 @@ impl Gathering<'_> {
         let value_text = self.text[value.byte_range()].trim();
         // A loop or a pattern binds a part of a value; only an assignment creates an alias.
         let between = self.text.get(item.node.end_byte()..value.start_byte()).unwrap_or_default();
-        let behind = value.start_byte() >= item.node.end_byte();
+        let is_after = value.start_byte() >= item.node.end_byte();
         let near = between.len().max(value_text.len()) <= NEAR_BYTES_MAX;
         self.stop.count(if near { value_text.len() } else { 0 });
-        let assigns = behind
+        let assigns = is_after
             && near
             && (between.trim().is_empty() || between.trim_end().ends_with('='))
             && !between.contains([')', '}', ']']);

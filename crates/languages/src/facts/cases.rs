@@ -132,7 +132,8 @@ fn folder(language: &Language) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id)
 }
 
-/// Runs the cases of a language; appends failures to `wrong`. Returns the number of positive and negative cases by kind of fact.
+/// Runs the cases of a language; appends failures to `wrong`. Returns the number of positive and negative cases by kind of
+/// fact.
 fn judge(
     language: &Language,
     compiled: &Compiled,
@@ -155,7 +156,7 @@ fn judge(
                 let sign = if *says { '+' } else { '-' };
                 writeln!(
                     wrong,
-                    "{}/facts.cases:{} {} {sign} {value:?}; it says {actual:?}",
+                    "{}/facts.cases:{} {} {sign} {value:?}; found {actual:?}",
                     language.id, case.line, case.fact
                 )
                 .unwrap();
@@ -233,6 +234,16 @@ fn updating() -> bool {
 }
 
 #[test]
+fn a_work_mark_is_reported_at_its_line() {
+    let language = crate::by_name("java").unwrap();
+    let compiled = language.grammar.as_ref().unwrap().facts().unwrap();
+    let source = "/**\n *\n * TODO: close it.\n */\nclass A {\n  // noqa TODO\n  int b; /* HACK */\n}\n";
+    let gathered = gathered(language, compiled, source);
+    let lines: Vec<u32> = gathered.facts[0].lint.iter().map(|lint| lint.line).collect();
+    assert_eq!(lines, [3, 7]);
+}
+
+#[test]
 fn the_support_matrix_is_published() {
     let mut wrong = String::new();
     let mut table = String::new();
@@ -247,12 +258,12 @@ fn the_support_matrix_is_published() {
             write!(table, "| {} |", language.title).unwrap();
             for fact in *facts {
                 let (yes, no) = counts.get(*fact).copied().unwrap_or_default();
-                let tells = supports(&compiled.features, fact);
-                if tells && (yes == 0 || no == 0) {
+                let is_supported = supports(&compiled.features, fact);
+                if is_supported && (yes == 0 || no == 0) {
                     writeln!(wrong, "{}: {fact} has {yes} positive and {no} negative cases", language.id)
                         .unwrap();
                 }
-                table.push_str(if tells { " ● |" } else { " |" });
+                table.push_str(if is_supported { " ● |" } else { " |" });
             }
             table.push('\n');
         }

@@ -66,12 +66,9 @@ pub(super) fn comments(
         stop.step(1 + raw.len())?;
         let (first, last) =
             (item.node.start_position().row, item.node.start_position().row + raw.matches('\n').count());
-        if raw.starts_with("#!") {
-            continue;
-        }
         let mark = mark(raw);
         let body_text = strip_markers(raw);
-        if NOT_PROSE.iter().any(|word| body_text.trim_start().starts_with(word)) {
+        if !is_about_code(raw, &body_text) {
             continue;
         }
         let doc = item.role == Role::Doc || DOC_MARKS.iter().any(|mark| raw.starts_with(mark));
@@ -103,6 +100,11 @@ pub(super) fn comments(
     Ok(comments.collect())
 }
 
+/// Whether a comment is for readers of the code; given as written and without markers.
+pub(super) fn is_about_code(raw: &str, body_text: &str) -> bool {
+    !raw.starts_with("#!") && !NOT_PROSE.iter().any(|word| body_text.trim_start().starts_with(word))
+}
+
 /// Whether only whitespace precedes `at` in its line.
 fn is_alone_on_line(text: &str, at: usize) -> bool {
     text[..at].rsplit('\n').next().unwrap_or_default().trim().is_empty()
@@ -114,7 +116,7 @@ fn mark(raw: &str) -> &'static str {
 }
 
 /// A comment's text without markers, leading stars and quotes.
-fn strip_markers(raw: &str) -> String {
+pub(super) fn strip_markers(raw: &str) -> String {
     let body = raw.trim();
     let body = body.strip_prefix("=begin").and_then(|b| b.strip_suffix("=end")).unwrap_or(body);
     let ends: &[(&str, &str)] = &[

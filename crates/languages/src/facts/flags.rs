@@ -9,7 +9,8 @@ use crate::stop::Stopped;
 /// Flags of the chunks of a file. A flag of a range of chunks is stored only at the ends of the range, so that nested functions
 /// cost no more than others.
 pub(super) struct FlagRuns {
-    /// For each flag of functions, first set, then denied: by chunk, the number of ranges that begin there minus those that end.
+    /// Two lists for each flag of functions: where it is set, then where it is denied. A list has for each chunk the number of
+    /// ranges that begin there minus those that end.
     runs: Vec<Vec<isize>>,
 }
 
@@ -56,7 +57,8 @@ impl Gathering<'_> {
         self.add_flag(rows, flag, true);
     }
 
-    /// Sets or denies a flag on all chunks that overlap these rows, and on the current definition if its name is in one of them.
+    /// Sets or denies a flag on all chunks that overlap these rows, and on the current definition if its name is in one of
+    /// them.
     fn add_flag(&mut self, (first, last): (usize, usize), flag: Flag, holds: bool) {
         let from = self.chunks.partition_point(|(_, end)| *end < first);
         let to = self.chunks.partition_point(|(start, _)| *start <= last);
@@ -73,8 +75,8 @@ impl Gathering<'_> {
         }
     }
 
-    /// Denies flags that the language's query can detect and did not: on functions, and `lint` on chunks without violations. Flags
-    /// that it cannot detect stay unknown.
+    /// Denies flags that the language's query can detect and did not: on functions, and `lint` on chunks without violations.
+    /// Flags that it cannot detect stay unknown.
     ///
     /// # Errors
     /// [`Stopped`] if the time limit passed or the work was cancelled.

@@ -11,8 +11,8 @@ use crate::stop::Stopped;
 const FUNCTION_LINES_MAX: usize = 100;
 /// Names of the receiver of a method.
 const RECEIVERS: &[&str] = &["self", "cls", "this"];
-/// How often each parameter of a file may be stored, on average. Parameters of functions in default values also count as those of
-/// the enclosing functions; with deeper nesting, the rest is dropped.
+/// How often each parameter of a file may be stored, on average. Parameters of functions in default values also count as those
+/// of the enclosing functions; with deeper nesting, the rest is dropped.
 const PARAMS_TIMES_MAX: usize = 8;
 
 impl Gathering<'_> {

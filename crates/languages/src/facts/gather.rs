@@ -17,7 +17,7 @@ use crate::syntax::Outline;
 
 /// Most imported paths of a file, including their parent paths.
 const IMPORTS_MAX: usize = 4096;
-/// Texts longer than this, in bytes, are limited, because they can be nested (`a().b().c()`, `await await x`).
+/// Reading texts longer than this, in bytes, is limited, because they can be nested (`a().b().c()`, `await await x`).
 const LONG_BYTES: usize = 1024;
 /// How often each byte of a file may be read in long texts, on average; a small file counts as one of 64 KiB.
 const LONG_TIMES_MAX: usize = 64;
@@ -90,6 +90,7 @@ pub(crate) fn gather(
     if !compiled.features.excludes("syntax-error") {
         gathering.syntax_errors(root)?;
     }
+    gathering.work_marks(&items)?;
     let comments = gathering.comments(&items)?;
     gathering.denials(compiled)?;
     gathering.finish(comments)
@@ -366,21 +367,33 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// The comments by chunk. Also sets the chunks' documentation, and adds the lint violation `todo`.
+    /// Adds the lint violation `todo` for each line of a comment that contains a work mark. Reads the source, because the texts
+    /// of [`Self::comments`] lack empty lines.
+    fn work_marks(&mut self, items: &[Item<'_, '_>]) -> Result<(), Stopped> {
+        for item in items.iter().filter(|item| matches!(item.role, Role::Comment | Role::Doc)) {
+            let source = &self.text[item.node.byte_range()];
+            self.stop.step(1 + source.len())?;
+            if !comments::is_about_code(source, &comments::strip_markers(source)) {
+                continue;
+            }
+            let row = item.node.start_position().row;
+            let is_mark = |word: &str| WORK_MARKS.contains(&word);
+            let marked = |line: &str| line.split(|c: char| !c.is_alphanumeric()).any(is_mark);
+            for (offset, _) in source.lines().enumerate().filter(|(_, line)| marked(line)) {
+                self.lint(row + offset, "todo");
+            }
+        }
+        Ok(())
+    }
+
+    /// The comments by chunk. Also sets the chunks' documentation.
     fn comments(&mut self, items: &[Item<'_, '_>]) -> Result<Vec<Vec<Comment>>, Stopped> {
         let starts: HashSet<usize> =
             self.outline.definitions.iter().flat_map(|d| [d.first_row, d.name_row]).collect();
         let mut by_chunk: Vec<Vec<Comment>> = self.chunks.iter().map(|_| Vec::new()).collect();
         for comment in comments::comments(self.text, items, &|row| starts.contains(&row), self.stop)? {
             self.stop.step(comment.text.len())?;
-            let row = comment.start_line as usize - 1;
-            for (line, text) in comment.text.lines().enumerate() {
-                let asks = |mark: &&str| text.split(|c: char| !c.is_alphanumeric()).any(|word| word == *mark);
-                if WORK_MARKS.iter().any(asks) {
-                    self.lint(row + line, "todo");
-                }
-            }
-            if let Some(at) = self.chunk(row) {
+            if let Some(at) = self.chunk(comment.start_line as usize - 1) {
                 by_chunk[at].push(comment);
             }
         }

@@ -7,13 +7,13 @@ use super::values::{self, VALUE_BYTES_MAX};
 /// Most names of a chain.
 const NAMES_MAX: usize = 8;
 /// Kinds of nodes that may follow `->` as a member; elsewhere the arrow belongs to a function.
-const BEHIND_ARROWS: &[&str] = &["field_identifier", "name"];
+const AFTER_ARROWS: &[&str] = &["field_identifier", "name"];
 
 /// The chain that ends at an identifier, such as `req.body` at `body`; `None` if it has no named owner. Omits
 /// indexes in square brackets, and stops at a call: the chain of `load().user.name` is `user.name`.
 pub(super) fn chain(text: &str, identifier: &Node<'_>) -> Option<String> {
     let start = identifier.start_byte();
-    let from = chain_start(text, start, BEHIND_ARROWS.contains(&identifier.kind()));
+    let from = chain_start(text, start, AFTER_ARROWS.contains(&identifier.kind()));
     if from == start {
         return None;
     }

@@ -54,8 +54,8 @@ fn bound(values: &mut Vec<(Field, String)>) {
     });
 }
 
-/// Whether other files can use a definition, by the `exports` of its file or by its visibility. If a file has exports, its other
-/// top-level definitions are private. `None` if it is unknown.
+/// Whether other files can use a definition, by the `exports` of its file or by its visibility. If a file has exports, its
+/// other top-level definitions are private. `None` if it is unknown.
 pub(super) fn exported(
     definition: &Definition,
     values: &[(Field, String)],

@@ -134,7 +134,8 @@ fn chain(written: &str) -> Option<String> {
     values::chain(&dotted)
 }
 
-/// Names of a parameter: `name: str = "x"`, `String name`, `name string`, `&mut name`, `...names`. Of two words, it may be either.
+/// Names of a parameter: `name: str = "x"`, `String name`, `name string`, `&mut name`, `...names`. Of two words, it may be
+/// either.
 fn param(written: &str) -> Vec<String> {
     let head = written.split(['=', ',']).next().unwrap_or_default();
     let head =

@@ -77,7 +77,7 @@ pub(super) fn last_name_start(raw: &str) -> Option<usize> {
 /// Keywords before a chain: `new a.B`, `&mut self.x`.
 const LEADING_WORDS: &[&str] = &["new", "mut", "ref", "await", "co_await", "try", "try?", "try!", "typename"];
 
-/// Where a chain starts behind keywords. A keyword without a chain behind it is a name.
+/// Where a chain starts after keywords. A keyword without a chain after it is a name.
 fn chain_start(raw: &str) -> usize {
     let mut chain = raw;
     loop {
@@ -161,8 +161,8 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
 /// How often the bytes of a text may be searched in vain for the ends of strings.
 const UNENDED_TIMES_MAX: usize = 8;
 
-/// Length of the rest of a string that began with `quote`, including the closing quote. The error is the length of the rest of the
-/// line if the string does not end there.
+/// Length of the rest of a string that began with `quote`, including the closing quote. The error is the length of the rest of
+/// the line if the string does not end there.
 fn string_end(text: &str, quote: char) -> Result<usize, usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -194,8 +194,8 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
     let mut found = Vec::new();
     let mut depth = 0usize;
     let mut from = 0;
-    // Brackets of a pattern group targets; those of an index follow a name and belong to it.
-    // Whether the last character, apart from whitespace, can end a name.
+    // Whether the last character, apart from whitespace, can end a name. After a name, a bracket begins an index, which belongs
+    // to the target; elsewhere brackets group targets.
     let mut ends_name = false;
     // The end of a string in an index, which may contain brackets; and the bytes searched in vain for such ends.
     let (mut string_to, mut unended) = (0, 0);

@@ -140,7 +140,7 @@ fn incoming<'f>(file: &'f File<'_>, summary: &'f Summary) -> impl Iterator<Item 
     })
 }
 
-/// Sorts the findings, keeps the most confident of equal flows, and limits their number.
+/// Sorts the findings and limits their number. Of equal flows, keeps one with the smallest scope, the most confident of these.
 fn finish(findings: &mut Findings) {
     let key = |flow: &RiskFlow| {
         let lines = (flow.evidence.source_line, flow.evidence.sink_line);

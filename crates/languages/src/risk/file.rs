@@ -202,8 +202,8 @@ impl<'a> File<'a> {
         self.rules.rule(rule).confidence > self.rules.rule(other).confidence
     }
 
-    /// Whether a rule's regular expressions allow the match: `pattern` must match the text of the call, or the last value assigned
-    /// to one of its arguments, and `unless` must not match the call.
+    /// Whether a rule's regular expressions allow the match: `pattern` must match the text of the call, or the last value
+    /// assigned to one of its arguments, and `unless` must not match the call.
     fn passes_patterns(&self, call: usize, rule: usize) -> bool {
         let site = &self.flow.calls[call];
         if self.rules.unless(rule).is_some_and(|unless| unless.is_match(clip(self.text, &site.range))) {
@@ -300,7 +300,7 @@ fn called(text: &str, flow: &Flow, index: &Index) -> Vec<(usize, Vec<usize>)> {
     let mut found = Vec::new();
     let mut calls = Vec::new();
     for (at, call) in flow.calls.iter().enumerate() {
-        // A call on a literal or an expression in brackets is also a method call.
+        // A call on a literal or an expression in brackets is also a method call; `*` stands for its owner.
         let before = text.get(..call.range.start).unwrap_or("");
         if [".", "->", "::"].iter().any(|joint| before.ends_with(joint)) {
             index.calls.of_chain(&format!("*.{}", call.callee), &mut found);
@@ -349,8 +349,8 @@ fn inner(flow: &Flow, units: &[Unit]) -> Innermost {
     Innermost::new(&ranges.collect::<Vec<_>>())
 }
 
-/// The last expression of a function: its last line, or, in a function on a single line, the text after `=` or `{`. `None` if it
-/// is a statement or too long.
+/// The last expression of a function: its last line, or, in a function on a single line, the text after `=` or `{`. `None` if
+/// it is a statement or too long.
 fn last_expression(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
     let from = text.ceil_char_boundary(function.start.max(function.end.saturating_sub(TAIL_BYTES_MAX)));
     let whole = text.get(from..function.end)?;

@@ -40,7 +40,7 @@ pub(super) struct Lexicon {
     /// `/* … */`.
     pub(super) block_comments: bool,
     pub(super) single: SingleQuote,
-    /// `"""` and, where `single` is text, `'''`.
+    /// `"""` and, unless a single quote delimits characters, `'''`.
     pub(super) triple: bool,
     /// Interpolation in strings in double quotes without a prefix.
     pub(super) interpolation: Interpolation,
@@ -50,7 +50,7 @@ pub(super) struct Lexicon {
     pub(super) letters: &'static str,
     /// Prefixes, in lower case, that determine the interpolation of a string.
     pub(super) prefixes: &'static [(&'static str, Interpolation)],
-    /// Whether a string may span lines.
+    /// Whether a string without triple quotes, backquotes or a raw prefix may span lines.
     pub(super) multiline: bool,
     /// Whether `/…/` after an operator is a regular expression.
     pub(super) regex: bool,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::findings::{Evidence, ParamSink, RiskFlow, Scope, TaintedCall, confidence, confidence_over_calls};
 
-/// A call may mean any function of its name if at most this many files or chunks define one.
+/// A call may mean any function of its name if at most this many files or chunks define one with a dangerous parameter.
 const SAME_NAME_MAX: usize = 3;
 
 /// A flow from one file to another.
@@ -21,8 +21,9 @@ pub struct Linked<K> {
     pub flow: RiskFlow,
 }
 
-/// Links calls to functions by their simple names, in the order of the calls. Ignores functions whose name is defined in more than
-/// three places, because a call could mean any of them. `K` is the caller's key of a chunk or file.
+/// Links calls to functions by their simple names, in the order of the calls. Ignores a name if more than three files or
+/// chunks define a function of that name with a dangerous parameter, because a call could mean any of them. `K` is the caller's
+/// key of a chunk or file.
 #[must_use]
 pub fn link<K: Copy + Eq + std::hash::Hash>(
     outgoing: &[(K, TaintedCall)],

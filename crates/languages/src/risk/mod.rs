@@ -1,5 +1,5 @@
-//! Risk analysis: finds untrusted input (sources) that reaches dangerous operations (sinks), with rules that are defined as data,
-//! along the data flow that the facts of a file contain.
+//! Risk analysis: finds untrusted input (sources) that reaches dangerous operations (sinks), with rules that are defined as
+//! data, along the data flow that the facts of a file contain.
 //!
 //! The [`Rule`]s are in `rules/*.toml`, each with examples that tests run; a [`RuleSet`] indexes them; [`analyse()`]
 //! follows the flow inside a file, and [`link()`] connects flows between files. All functions are pure.

@@ -36,9 +36,10 @@ impl ChainPattern {
         (&self.parts[last], last + 1 < self.parts.len())
     }
 
-    /// The longest of its names, which is rarest in a text.
+    /// The longest of its names, which is probably the rarest in a text.
     pub(super) fn longest(&self) -> &str {
-        self.parts.iter().max_by_key(|part| part.len()).map_or("", |part| part)
+        let names = self.parts.iter().filter(|part| &***part != "*");
+        names.max_by_key(|part| part.len()).map_or("", |part| part)
     }
 
     /// The number of its parts.
@@ -51,8 +52,8 @@ impl ChainPattern {
         self.parts.len() == 1
     }
 
-    /// Whether a chain, given from its last part to its first, matches the pattern or ends with a match. A single name matches only
-    /// a chain of that single name: `exec` does not match `pattern.exec`.
+    /// Whether a chain, given from its last part to its first, matches the pattern or ends with a match. A single name matches
+    /// only a chain of that single name: `exec` does not match `pattern.exec`.
     pub(super) fn matches<'c>(&self, mut reversed: impl Iterator<Item = &'c str> + Clone) -> bool {
         if self.is_single() {
             return reversed.next() == Some(&*self.parts[0]) && reversed.next().is_none();
@@ -96,6 +97,13 @@ mod tests {
         ] {
             let parsed = ChainPattern::parse(pattern).unwrap();
             assert_eq!(parsed.matches(chain.rsplit('.')), expected, "{pattern} on {chain}");
+        }
+    }
+
+    #[test]
+    fn the_longest_name_is_never_a_star() {
+        for (pattern, longest) in [("q.*", "q"), ("*.q", "q"), ("os.system", "system")] {
+            assert_eq!(ChainPattern::parse(pattern).unwrap().longest(), longest, "{pattern}");
         }
     }
 

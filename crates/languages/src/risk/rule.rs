@@ -54,7 +54,7 @@ pub struct Rule {
     /// Ids of languages; empty: all. `javascript` includes TypeScript and TSX, `c` includes C++.
     #[serde(default)]
     pub languages: Vec<String>,
-    /// Patterns for callees: they match the whole chain or its end.
+    /// Patterns for callees: they match the whole chain or its end. A single name must be the whole chain.
     #[serde(default)]
     pub calls: Vec<String>,
     /// Patterns for names in expressions: they match consecutive parts. A single name must be the first part.

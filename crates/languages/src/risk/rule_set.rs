@@ -26,8 +26,8 @@ static DEFAULTS: &[&str] = &[
 
 /// Increase when the analysis yields other findings with the same rules.
 const ENGINE_VERSION: u32 = 2;
-/// Size classes in bytes of a compiled `pattern`: it counts as the smallest class that it fits in, and is rejected if it exceeds
-/// the last.
+/// Size classes in bytes of a compiled `pattern`: it counts as the smallest class that it fits in, and is rejected if it
+/// exceeds the last.
 const PATTERN_SIZES: [usize; 3] = [1 << 16, 1 << 18, 1 << 20];
 /// Most bytes of all compiled patterns together, because rules come with untrusted repositories.
 const PATTERNS_SIZE_MAX: usize = 64 << 20;
@@ -38,7 +38,7 @@ const WORDS_SIZE_MAX: usize = 2 << 20;
 /// Longest text of rules, in bytes.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Time limit for the examples of a repository's rules.
-const PROOF_MAX: Duration = Duration::from_secs(10);
+const EXAMPLES_TIME_MAX: Duration = Duration::from_secs(10);
 /// Most categories: a set of them is a machine word.
 const CATEGORIES_MAX: usize = 64;
 /// Most rules of a project.
@@ -52,6 +52,7 @@ pub struct RuleSet {
     unless: Vec<Option<Regex>>,
     /// For each rule, a bit set of categories: that of a sink, or those that a sanitizer clears.
     categories: Vec<u64>,
+    /// Names of the categories, by bit.
     names: Vec<String>,
     by_language: HashMap<&'static str, Index>,
     fingerprint: [u8; 32],
@@ -89,15 +90,15 @@ impl RuleSet {
         &SET
     }
 
-    /// This set, extended with a repository's rules: `[[rule]]` tables, and `include_defaults = false` to drop the built-in ones. A
-    /// rule with a known id replaces that one.
+    /// This set, extended with a repository's rules: `[[rule]]` tables, and `include_defaults = false` to drop the built-in
+    /// ones. A rule with a known id replaces that one.
     ///
     /// # Errors
     ///
-    /// A message that names the rule and the problem. Each rule needs a positive and a negative example, which must hold. Rules that
-    /// take too much memory or time are rejected, because they come with untrusted repositories.
+    /// A message that names the rule and the problem. Each rule needs a positive and a negative example, which must hold. Rules
+    /// that take too much memory or time are rejected, because they come with untrusted repositories.
     pub fn with(&self, toml_text: &str) -> Result<Self, String> {
-        self.with_time_limit(toml_text, PROOF_MAX)
+        self.with_time_limit(toml_text, EXAMPLES_TIME_MAX)
     }
 
     /// As [`RuleSet::with`], with a time limit for the examples.

@@ -322,7 +322,7 @@ fn broken_rules_are_refused_with_the_reason() {
     }
 }
 
-/// A range that may be of the text, or not.
+/// Any range of bytes up to `length`; its ends may be inside a character.
 fn range(length: usize) -> impl Strategy<Value = std::ops::Range<usize>> {
     (0..=length, 0..=length).prop_map(|(a, b)| a.min(b)..a.max(b))
 }

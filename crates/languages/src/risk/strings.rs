@@ -211,7 +211,8 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// Reads the start of a heredoc, `<<~END` or `<<<'END'`, whose string begins on the next line; returns whether there was one.
+    /// Reads the start of a heredoc, `<<~END` or `<<<'END'`, whose string begins on the next line; returns whether there was
+    /// one.
     pub(super) fn starts_heredoc(&mut self) -> bool {
         let text = &self.names.text[self.at..];
         let Some(rest) = self.lexicon.heredoc.and_then(|mark| text.strip_prefix(mark)) else { return false };

@@ -18,7 +18,7 @@ pub(super) enum Origin {
     Param(usize),
 }
 
-/// One origin of a value.
+/// An origin of a value, and what happened to the value since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taint {
     pub(super) origin: Origin,
@@ -91,8 +91,8 @@ impl Env {
         self.0.get(&chain)
     }
 
-    /// Assigns a value to a chain, and forgets its members, because an assignment to `a` also replaces `a.b`. `parent` returns the
-    /// parent of a chain.
+    /// Assigns a value to a chain, and forgets its members, because an assignment to `a` also replaces `a.b`. `parent` returns
+    /// the parent of a chain.
     pub(super) fn set(&mut self, chain: u32, taints: Taints, parent: impl Fn(u32) -> Option<u32>) {
         let below = |mut part: u32| loop {
             match parent(part) {

@@ -12,14 +12,14 @@ use super::taint::{Env, Origin, STEPS_MAX, Taint, Taints};
 const DEPTH_MAX: usize = 24;
 /// Most steps that are followed in a function.
 const FUNCTION_STEPS_MAX: usize = 4000;
-/// Most parameters that reach a sink that are stored for a function.
+/// Most pairs of a parameter and a sink that it reaches, for a function.
 const REACHES_MAX: usize = 64;
 /// Most functions that a flow is followed through.
 const VIA_MAX: usize = 4;
 /// Most flows, and most tainted calls, of a function.
 const FOUND_MAX: usize = 150;
 
-/// The effect of a function for its callers.
+/// What the callers of a function need to know about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Summary {
     /// Parameters that reach a sink.

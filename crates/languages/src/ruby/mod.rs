@@ -1,6 +1,6 @@
 //! Ruby: how its files are known, its grammar and its queries.
 
-use crate::hazard;
+use crate::crash_check;
 use crate::grammar::Grammar;
 use crate::language::Language;
 
@@ -13,5 +13,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["gemfile", "rakefile", "vagrantfile", "podfile", "brewfile", "capfile", "guardfile", "fastfile"],
     interpreters: &["ruby", "jruby", "rake"],
     separator: "::",
-    grammar: Some(Grammar::with_hazard(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::ruby)),
+    grammar: Some(Grammar::with_crash_check(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::ruby)),
 };

@@ -18,9 +18,9 @@ pub(crate) struct Hit<'h> {
 
 /// Matches a query's patterns in a tree.
 ///
-/// Time and memory for a pattern grow linearly with the number of nodes below the one where it begins: each node is compared once
-/// with each part of the pattern, and the number of combinations that are emitted is limited proportionally. Only products of
-/// captured siblings exceed that limit, which do not occur in real code.
+/// Time and memory for a pattern grow linearly with the number of nodes below the one where it begins: each node is compared
+/// once with each part of the pattern, and the number of combinations that are emitted is limited proportionally. Only products
+/// of captured siblings exceed that limit, which do not occur in real code.
 pub(crate) struct Matcher<'m, 't> {
     query: &'m Query,
     search: Search<'m, 't>,
@@ -57,8 +57,8 @@ impl<'m, 't> Matcher<'m, 't> {
         self.held_max
     }
 
-    /// Calls `take` with the matches that begin at a node. Must be called for nodes in ascending order. Returns false if the time
-    /// limit passed; the matches may then be incomplete.
+    /// Calls `take` with the matches that begin at a node. Must be called for nodes in ascending order. Returns false if the
+    /// time limit passed; the matches may then be incomplete.
     pub(crate) fn at(&mut self, at: Position, take: &mut dyn FnMut(Hit<'_>)) -> bool {
         let query = self.query;
         let kind = usize::from(self.search.nodes.kind(at));

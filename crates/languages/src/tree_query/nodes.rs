@@ -49,7 +49,7 @@ impl Placed<'_> {
 pub(crate) struct Nodes<'t>(Vec<Placed<'t>>);
 
 impl<'t> Nodes<'t> {
-    /// Lists the nodes of a tree; `None` if that takes longer than until `deadline`.
+    /// Lists the nodes of a tree; `None` if `deadline` passes before that is done.
     pub(crate) fn new(root: Node<'t>, deadline: Instant) -> Option<Self> {
         let mut nodes: Vec<Placed<'t>> = Vec::new();
         let mut cursor = root.walk();

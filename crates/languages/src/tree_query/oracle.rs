@@ -54,7 +54,7 @@ fn ours(query: &Query, tree: &Tree, text: &str) -> Vec<Match> {
         });
         assert!(in_time);
         let here: HashSet<&Match> = found[before..].iter().collect();
-        assert_eq!(here.len(), found.len() - before, "the same is told twice");
+        assert_eq!(here.len(), found.len() - before, "a match is reported twice");
     }
     sorted(found)
 }
@@ -131,9 +131,9 @@ fn captures_are_known_by_the_text_alone() {
     }
 }
 
-/// Patterns for Rust that must have the same matches in any text. There are no supertypes among them, because in text with syntax
-/// errors this implementation finds more of these (a name left over by error recovery counts as an `_expression`). The test
-/// above compares supertypes in the languages' own queries on the samples.
+/// Patterns for Rust that must have the same matches in any text. There are no supertypes among them, because in text with
+/// syntax errors this implementation finds more of these (a name left over by error recovery counts as an `_expression`). The
+/// test above compares supertypes in the languages' own queries on the samples.
 const PATTERNS: &[&str] = &[
     "(block . (_) @first)",
     "(block (_) @last .)",

@@ -110,7 +110,7 @@ impl Item {
     fn one(self) -> Result<Slot, String> {
         match self {
             Self::One(slot) => Ok(slot),
-            Self::Group(_) => Err("a group where one node can stand".to_owned()),
+            Self::Group(_) => Err("a group in a place for a single node".to_owned()),
         }
     }
 
@@ -138,7 +138,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn pattern(&mut self) -> Result<Pattern, String> {
         let mut gathered = Gathered::default();
-        let slots = match self.item(false, &mut gathered)?.ok_or("a predicate stands alone")? {
+        let slots = match self.item(false, &mut gathered)?.ok_or("a predicate without a pattern")? {
             Item::One(slot) => vec![slot],
             Item::Group(slots) => slots,
         };
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
     }
 
     fn next(&mut self) -> Result<&'a Token<'a>, String> {
-        let word = self.peek().ok_or("it ends too early")?;
+        let word = self.peek().ok_or("unexpected end of the query")?;
         self.at += 1;
         Ok(word)
     }
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
     fn item(&mut self, anchored: bool, gathered: &mut Gathered) -> Result<Option<Item>, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err("it is too deep".to_owned());
+            return Err("nested too deeply".to_owned());
         }
         let item = match self.next()? {
             Token::Mark('[') => self.alternatives(anchored, gathered)?,
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
                 slot.nodes.iter_mut().for_each(|node| node.field = id);
                 Item::One(slot)
             }
-            word => return Err(format!("{word:?} begins no node")),
+            word => return Err(format!("a node cannot begin with {word:?}")),
         };
         self.depth -= 1;
         self.suffixes(item).map(Some)
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
     fn alternatives(&mut self, anchored: bool, gathered: &mut Gathered) -> Result<Item, String> {
         let mut nodes = Vec::new();
         while !self.takes(']') {
-            let slot = self.item(anchored, gathered)?.ok_or("a predicate is no alternative")?.one()?;
+            let slot = self.item(anchored, gathered)?.ok_or("a predicate cannot be an alternative")?.one()?;
             if slot.optional || slot.many {
                 return Err("an alternative that may be missing or repeated".to_owned());
             }
@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
         // Nodes always have a concrete kind, never a supertype.
         of.retain(|kind| !self.language.node_kind_is_supertype(*kind));
         if of.is_empty() {
-            Err(format!("the grammar does not say what is a `{name}`"))
+            Err(format!("the grammar does not list the kinds of the supertype `{name}`"))
         } else {
             Ok(Kind::Of(of.into_iter().collect()))
         }

@@ -1,7 +1,7 @@
 //! Matches the parts of a pattern, and combines them.
 //!
-//! A list of slots is matched against siblings from left to right: for each slot, finds all siblings that it matches after a match
-//! of the previous slot. Then, from right to left, drops matches after which the rest of the slots cannot
+//! A list of slots is matched against siblings from left to right: for each slot, finds all siblings that it matches after a
+//! match of the previous slot. Then, from right to left, drops matches after which the rest of the slots cannot
 //! match, so that every combination that is begun can be completed. A sibling is compared with a slot only once.
 
 use std::time::Instant;
@@ -61,7 +61,7 @@ impl Cursor {
         Self { exact: false, previous: parent, ..Self::only(parent + 1, nodes.end(parent)) }
     }
 
-    /// The last position where a slot can match.
+    /// The last position where a slot can match; [`NONE`] without a limit.
     fn limit(&self, slot: &Slot, nodes: &Nodes<'_>) -> Position {
         if self.at >= self.end || !slot.anchored() {
             return if self.exact { self.at } else { NONE };
@@ -98,7 +98,8 @@ struct SlotMatch {
 }
 
 impl SlotMatch {
-    fn behind(&self, cursor: Cursor, nodes: &Nodes<'_>) -> Cursor {
+    /// The cursor after this match.
+    fn after(&self, cursor: Cursor, nodes: &Nodes<'_>) -> Cursor {
         let (at, previous, bare) = (nodes.end(self.last), self.last, self.bare);
         Cursor { at, previous, bare, exact: false, free: false, first: false, ..cursor }
     }
@@ -199,8 +200,8 @@ impl<'s, 't> Search<'s, 't> {
         at
     }
 
-    /// Matches a node and adds the captures of each match: a single empty range if nothing is captured. Returns false if it does not
-    /// match.
+    /// Matches a node and adds the captures of each match: a single empty range if nothing is captured. Returns false if it
+    /// does not match.
     pub(super) fn node(&mut self, item: &NodeItem, at: Position, ranges: &mut Vec<CaptureRange>) -> bool {
         if !self.step() || !self.fits(item, at) {
             return false;
@@ -229,8 +230,8 @@ impl<'s, 't> Search<'s, 't> {
         ranges.len() > found
     }
 
-    /// Matches slots with siblings and adds the captures of each match: a single empty range if nothing is captured. Returns false if
-    /// they do not match.
+    /// Matches slots with siblings and adds the captures of each match: a single empty range if nothing is captured. Returns
+    /// false if they do not match.
     pub(super) fn list(&mut self, slots: &[Slot], start: Cursor, ranges: &mut Vec<CaptureRange>) -> bool {
         let before = self.captured.len();
         let Some(mut listed) = self.compare(slots, start) else {
@@ -245,7 +246,7 @@ impl<'s, 't> Search<'s, 't> {
         for slot in (0..slots.len() - 1).rev() {
             let mut found = std::mem::take(&mut listed.found[slot]);
             found.retain(|one| {
-                self.step() && listed.rest_matches(slot + 1, one.behind(start, self.nodes), self.nodes)
+                self.step() && listed.rest_matches(slot + 1, one.after(start, self.nodes), self.nodes)
             });
             listed.found[slot] = found;
         }
@@ -268,7 +269,7 @@ impl<'s, 't> Search<'s, 't> {
             let mut next: Vec<Cursor> = Vec::new();
             if has_next || found.is_empty() {
                 for one in &found {
-                    let cursor = one.behind(start, self.nodes);
+                    let cursor = one.after(start, self.nodes);
                     if next.last().is_none_or(|last| (last.at, last.bare) != (cursor.at, cursor.bare)) {
                         next.push(cursor);
                     }
@@ -370,7 +371,7 @@ impl<'s, 't> Search<'s, 't> {
                 parts.push(one.range);
             }
             let goes_on =
-                self.combine(listed, slot + 1, one.behind(cursor, self.nodes), parts, (from, &mut *ranges));
+                self.combine(listed, slot + 1, one.after(cursor, self.nodes), parts, (from, &mut *ranges));
             parts.truncate(held);
             if !goes_on {
                 return false;

@@ -196,10 +196,10 @@ impl Kind {
 fn check_group(slots: &[Slot], language: &Language) -> Result<(), String> {
     let [first, rest @ ..] = slots else { return Err("an empty pattern".to_owned()) };
     if first.optional {
-        return Err("what it begins with may be missing".to_owned());
+        return Err("the first node of a pattern cannot be optional".to_owned());
     }
     if rest.iter().any(|slot| !slot.anchored()) {
-        return Err("what is next to each other in a group has to be anchored".to_owned());
+        return Err("the nodes of a group must be anchored to each other".to_owned());
     }
     let named = |node: &NodeItem| match node.kind {
         Kind::Any => false,
@@ -207,7 +207,7 @@ fn check_group(slots: &[Slot], language: &Language) -> Result<(), String> {
         Kind::Named | Kind::Of(_) => true,
     };
     if !rest.is_empty() && !first.nodes.iter().all(named) {
-        return Err("a group begins with a named node".to_owned());
+        return Err("a group must begin with a named node".to_owned());
     }
     Ok(())
 }
@@ -219,7 +219,7 @@ fn check_runs(slots: &[Slot], language: &Language) -> Result<(), String> {
             for next in &slots[at + 1..] {
                 let mut pairs = slot.nodes.iter().flat_map(|a| next.nodes.iter().map(move |b| (a, b)));
                 if pairs.any(|(a, b)| a.kind.overlaps(&b.kind, language)) {
-                    return Err("a repetition is followed by what it repeats".to_owned());
+                    return Err("a repetition is followed by a node that it could consume".to_owned());
                 }
                 if !next.optional {
                     break;

@@ -42,7 +42,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
                 (Some(Token::Text(value)), used)
             }
             _ => match name(rest) {
-                "" => return Err(format!("`{first}` begins no word")),
+                "" => return Err(format!("unexpected character `{first}`")),
                 name => (Some(Token::Name(name)), name.len()),
             },
         };

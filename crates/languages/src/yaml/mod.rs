@@ -1,6 +1,6 @@
 //! YAML: how its files are known, its grammar and its queries.
 
-use crate::hazard;
+use crate::crash_check;
 use crate::grammar::Grammar;
 use crate::language::Language;
 
@@ -13,5 +13,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".clang-format", ".clang-tidy", ".gemrc", "pubspec.lock", "pnpm-lock.yaml", "yarn.lock"],
     interpreters: &[],
     separator: ".",
-    grammar: Some(Grammar::with_hazard(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::yaml)),
+    grammar: Some(Grammar::with_crash_check(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::yaml)),
 };

@@ -42,7 +42,8 @@ const COLUMNS: &str = "id, name, hash, projects, scopes, calls_per_minute, roots
     (extract(epoch FROM last_used_at) * 1000)::int8 AS last_used_ms, \
     revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS live";
 
-/// Stores a new key. Its creation time and `live` are set by the database, so those of `key` are ignored.
+/// Stores a new key. The database sets its creation time, and it is neither revoked nor used yet; these fields of `key`, and
+/// `live`, are ignored.
 pub async fn insert(control: &mut ControlTx, key: &KeyRow) -> Result<(), Fault> {
     let query = sql(
         "INSERT INTO pairofcleats.api_keys (id, name, hash, projects, scopes, calls_per_minute, expires_at, \

@@ -16,8 +16,8 @@ pub enum Claim<'a> {
     Kind(&'a str),
 }
 
-/// Claims a job that is queued or whose lease has expired, unless another job in its project and lane is running, or `worker`
-/// passed it on recently. Returns `None` if there is nothing to claim.
+/// Claims a job that is queued or whose lease has expired, unless another job in its project and lane is running, `worker`
+/// passed it on recently, or a newer program migrated the project. Returns `None` if there is nothing to claim.
 ///
 /// # Errors
 /// Storage faults.
@@ -50,8 +50,8 @@ pub async fn try_claim(
     };
     let id: String = row.try_get("id")?;
     let (project_id, lane): (String, String) = (row.try_get("project_id")?, row.try_get("lane")?);
-    // Not while the project is deleted or its model changed. Of two workers that selected different jobs in one project and
-    // lane, one continues.
+    // Not while the project is being deleted or its model is being changed. Of two workers that selected different jobs in one
+    // project and lane, one continues.
     if !AdvisoryLock::Claims(&project_id).try_share(control).await?
         || !AdvisoryLock::Lane(&project_id, &lane).try_acquire(control).await?
     {

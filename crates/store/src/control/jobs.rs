@@ -13,7 +13,7 @@ use contract::{ErrorCode, Fault, ProjectId};
 pub use super::claimed_jobs::{Claim, try_claim};
 pub use super::job::{Job, JobState, NewJob, WRITER_LANE};
 pub(crate) use super::lost_jobs::requeue_running;
-pub use super::lost_jobs::{PassLimits, give_up, pass_on, requeue_expired};
+pub use super::lost_jobs::{PassLimits, give_back_stalled, pass_on, requeue_expired};
 pub use super::queued_jobs::{ahead, live_subjects};
 
 /// Attempts of [`enqueue_or_attach`] when live jobs end between its two statements.
@@ -35,8 +35,8 @@ pub enum Heartbeat {
     Held,
     /// The lease was extended, but the job was asked to stop.
     CancelRequested,
-    /// Another worker has the job, it has ended, or its lease expired and another job of its lane runs: the caller must stop and
-    /// can write nothing more.
+    /// Another worker has the job, it has ended, or its lease expired and another job of its lane runs: the caller must stop
+    /// and can write nothing more.
     LeaseLost,
 }
 
@@ -114,8 +114,8 @@ pub async fn enqueue_if_due(
     row.map(|row| Ok(Enqueued { job: decode(&row)?, attached: false })).transpose()
 }
 
-/// Extends the lease and stores the progress. An expired lease is renewed unless another worker has a job in the project and lane
-/// by now. A heartbeat proves that this worker can do the job, so the record of workers that passed it on is cleared.
+/// Extends the lease and stores the progress. An expired lease is renewed unless another worker has a job in the project and
+/// lane by now. A heartbeat proves that this worker can do the job, so the record of workers that passed it on is cleared.
 ///
 /// # Errors
 /// Storage faults.
@@ -175,8 +175,9 @@ pub async fn finish(
     Ok(control.tx.execute(query).await? == 1)
 }
 
-/// Gives an unfinished job back to the queue, with a `note` on what it waits for; the next claim continues it, and this claim does
-/// not count as an attempt. A job that was asked to stop becomes `cancelled` instead. Returns false if the claim is no longer valid.
+/// Gives an unfinished job back to the queue, with a `note` on what it waits for; the next claim continues it, and this claim
+/// does not count as an attempt. A job that was asked to stop becomes `cancelled` instead. Returns false if the claim is no
+/// longer valid.
 ///
 /// # Errors
 /// Storage faults.

@@ -1,5 +1,5 @@
-//! The advisory locks on projects and jobs. A transaction holds them until it ends. Each is named here and nowhere else, so that
-//! all its users mean the same one. (The lock on the control schema is below, in `postgres`: no project exists yet.)
+//! The advisory locks on projects and jobs. A transaction holds them until it ends. Each is named only here, so that all its
+//! users mean the same one. (The lock on the control schema is in `postgres`, which does not depend on this module.)
 
 use crate::postgres::sql;
 use crate::transaction::ControlTx;

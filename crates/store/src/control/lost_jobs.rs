@@ -21,9 +21,10 @@ const PASSED_BY_MAX: i32 = 100;
 /// How long a job waits for a worker that can execute it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassLimits {
-    /// Time in milliseconds before a worker claims a job again that it passed on. It doubles …
+    /// Shortest time in milliseconds before a worker claims a job again that it passed on. Each wait is as long as the time
+    /// since the job was first passed on.
     pub retry_ms_min: u64,
-    /// … up to this.
+    /// Longest wait in milliseconds.
     pub retry_ms_max: u64,
     /// Time in milliseconds after which the job fails if no worker could execute it.
     pub give_up_ms: u64,
@@ -52,7 +53,7 @@ pub async fn requeue_expired(control: &mut ControlTx) -> Result<u64, Fault> {
     });
     let lost = control.tx.execute(query.bind(ATTEMPTS_MAX).bind(error.to_string()).bind(LOST)).await?;
     if lost > 0 {
-        tracing::warn!(jobs = lost, "requeued jobs whose process ended or lost its database connection");
+        tracing::warn!(jobs = lost, "ended or requeued jobs whose lease expired");
     }
     Ok(lost)
 }
@@ -62,7 +63,12 @@ pub async fn requeue_expired(control: &mut ControlTx) -> Result<u64, Fault> {
 ///
 /// # Errors
 /// Storage faults.
-pub async fn give_up(control: &mut ControlTx, id: &str, fence: Fence, note: &str) -> Result<bool, Fault> {
+pub async fn give_back_stalled(
+    control: &mut ControlTx,
+    id: &str,
+    fence: Fence,
+    note: &str,
+) -> Result<bool, Fault> {
     let query = sql("UPDATE pairofcleats.jobs SET \
            worker = NULL, \
            lease_until = NULL, \
@@ -81,8 +87,8 @@ pub async fn give_up(control: &mut ControlTx, id: &str, fence: Fence, note: &str
     Ok(control.tx.execute(query).await? == 1)
 }
 
-/// Gives back a job that this worker cannot execute but another may: to the queue with `note`, or failed with `error` if no worker
-/// could for too long. Other workers may claim it at once. This claim does not count as an attempt. Returns false if the
+/// Gives back a job that this worker cannot execute but another may: to the queue with `note`, or failed with `error` if no
+/// worker could for too long. Other workers may claim it at once. This claim does not count as an attempt. Returns false if the
 /// claim is no longer valid.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `pairofcleats.project_modules`: which optional modules, such as triage, a project has. Each adds tables to the project's schema.
+//! `pairofcleats.project_modules`: which optional modules, such as triage, a project has. Each adds tables to its schema.
 
 use crate::postgres::sql;
 use crate::transaction::ControlTx;

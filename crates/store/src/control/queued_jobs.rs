@@ -8,7 +8,7 @@ use contract::{Fault, ProjectId};
 /// The most subjects that [`live_subjects`] returns.
 const SUBJECTS_MAX: i64 = 1000;
 
-/// The job that a queued one waits for: the running one of its project and lane, else the oldest one that was enqueued before it.
+/// The job that a queued one waits for: the running one of its project and lane, else the oldest one enqueued before it.
 ///
 /// # Errors
 /// Storage faults.

@@ -10,7 +10,7 @@ use crate::postgres::OrFault;
 use crate::{ChunkSelection, DefinitionRow};
 use contract::Fault;
 
-const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
+const COLUMNS: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
       d.start_line, d.end_line, d.exported, d.ids";
 
 impl Writer {
@@ -46,7 +46,7 @@ impl Writer {
 impl Reader {
     pub(crate) fn definitions(&self, chunk_ids: &[i64]) -> Result<Vec<DefinitionRow>, Fault> {
         let text = format!(
-            "SELECT {ROW} \
+            "SELECT {COLUMNS} \
              FROM definitions d \
              WHERE d.chunk_id IN (SELECT value FROM json_each(?1)) \
              ORDER BY d.chunk_id, d.ordinal"
@@ -78,21 +78,21 @@ impl Reader {
     }
 }
 
-/// Decodes a row of [`ROW`].
+/// Decodes a row of [`COLUMNS`].
 fn decode(row: &Row<'_>) -> rusqlite::Result<DefinitionRow> {
-    let ids: Option<String> = row.get(11)?;
+    let ids: Option<String> = row.get("ids")?;
     Ok(DefinitionRow {
-        chunk_id: row.get(0)?,
-        ordinal: row.get(1)?,
-        name: row.get(2)?,
-        qualified: row.get(3)?,
-        kind: row.get(4)?,
-        signature: row.get(5)?,
-        line: row.get(6)?,
-        column: row.get(7)?,
-        start_line: row.get(8)?,
-        end_line: row.get(9)?,
-        exported: row.get(10)?,
+        chunk_id: row.get("chunk_id")?,
+        ordinal: row.get("ordinal")?,
+        name: row.get("name")?,
+        qualified: row.get("qualified")?,
+        kind: row.get("kind")?,
+        signature: row.get("signature")?,
+        line: row.get("line")?,
+        column: row.get("name_column")?,
+        start_line: row.get("start_line")?,
+        end_line: row.get("end_line")?,
+        exported: row.get("exported")?,
         // The file may come from anywhere, so a malformed list counts as empty.
         ids: ids.map(|ids| serde_json::from_str(&ids).unwrap_or_default()),
     })

@@ -200,20 +200,20 @@ impl Reader {
 
     fn file_rows(&self) -> Result<Vec<FileRow>, Fault> {
         let sql = "SELECT id, repository_id, path, language, extension, mode, last_author, last_modified_s, \
-               churn_added + churn_deleted, meta \
+               churn_added + churn_deleted AS churn, meta \
              FROM files";
         self.rows(sql, [], |row| {
-            let meta: Option<String> = row.get(9)?;
+            let meta: Option<String> = row.get("meta")?;
             Ok(FileRow {
-                id: row.get(0)?,
-                repository_id: row.get(1)?,
-                path: row.get(2)?,
-                language: row.get(3)?,
-                extension: row.get(4)?,
-                mode: row.get(5)?,
-                last_author: row.get(6)?,
-                last_modified_s: row.get(7)?,
-                churn: row.get(8)?,
+                id: row.get("id")?,
+                repository_id: row.get("repository_id")?,
+                path: row.get("path")?,
+                language: row.get("language")?,
+                extension: row.get("extension")?,
+                mode: row.get("mode")?,
+                last_author: row.get("last_author")?,
+                last_modified_s: row.get("last_modified_s")?,
+                churn: row.get("churn")?,
                 meta: meta.and_then(|meta| serde_json::from_str(&meta).ok()).unwrap_or_default(),
             })
         })

@@ -21,7 +21,7 @@ mod names;
 mod reader;
 mod vectors;
 
-pub use open::{Limits, Meta, is_portable};
+pub use open::{Limits, Meta, is_portable, no_such_file};
 pub use reader::{LexicalBackend, Reader};
 pub use rows::{RewrittenRows, VectorOut};
 pub use schema::FORMAT;

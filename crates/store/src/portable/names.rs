@@ -93,7 +93,7 @@ impl Reader {
         wanted: &[(i64, i64)],
         limit: i64,
     ) -> Result<Vec<ChunkWithFact>, Fault> {
-        let text = "SELECT c.id, c.name, f.path, c.detail \
+        let text = "SELECT c.id AS chunk_id, c.name, f.path, c.detail \
              FROM chunk_facts k JOIN chunks c ON c.id = k.chunk_id \
              JOIN files f ON f.id = c.file_id \
              WHERE k.name_id = ?1 AND f.repository_id = ?2 \
@@ -106,10 +106,10 @@ impl Reader {
                 Ok(ChunkWithFact {
                     id,
                     repository_id,
-                    chunk_id: row.get(0)?,
-                    name: row.get(1)?,
-                    path: row.get(2)?,
-                    detail: row.get(3)?,
+                    chunk_id: row.get("chunk_id")?,
+                    name: row.get("name")?,
+                    path: row.get("path")?,
+                    detail: row.get("detail")?,
                 })
             })?);
         }
@@ -122,17 +122,17 @@ impl Reader {
              FROM files \
              WHERE id IN (SELECT value FROM json_each(?1))";
         let known = self.rows(text, [json(&ids)?], |row| {
-            let meta: Option<String> = row.get(7)?;
+            let meta: Option<String> = row.get("meta")?;
             let facts = FileFacts {
-                last_author: row.get(1)?,
-                last_modified_s: row.get(2)?,
-                last_commit: row.get(3)?,
-                churn_added: row.get(4)?,
-                churn_deleted: row.get(5)?,
-                churn_commits: row.get(6)?,
+                last_author: row.get("last_author")?,
+                last_modified_s: row.get("last_modified_s")?,
+                last_commit: row.get("last_commit")?,
+                churn_added: row.get("churn_added")?,
+                churn_deleted: row.get("churn_deleted")?,
+                churn_commits: row.get("churn_commits")?,
                 meta: meta.and_then(|meta| serde_json::from_str(&meta).ok()),
             };
-            Ok((row.get(0)?, facts))
+            Ok((row.get("id")?, facts))
         })?;
         // One row for each file, even if an id was passed twice.
         let unique: HashMap<i64, FileFacts> = known.into_iter().collect();

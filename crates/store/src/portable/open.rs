@@ -15,7 +15,7 @@ use super::schema::{self, APPLICATION_ID, FORMAT};
 use crate::postgres::OrFault;
 use crate::workspace::ModelFacts;
 use contract::config;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, echo};
 use platform::safe_open;
 use platform::sha256::to_hex;
 
@@ -140,6 +140,15 @@ fn number_at(header: &[u8; HEADER_BYTES], at: usize) -> i32 {
     i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
+/// The fault for a portable file that does not exist. Shows only its name: the folder may be the server's.
+#[must_use]
+pub fn no_such_file(path: &Path) -> Fault {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Fault::new(ErrorCode::NoIndex, format!("There is no portable index file `{}`.", echo(&name)))
+        .with_details(serde_json::json!({ "file": name }))
+        .with_hint("Make one with `build_sqlite_index`.")
+}
+
 /// Where the header of an SQLite file has its user version.
 const USER_VERSION_OFFSET: usize = 60;
 /// Where the header of an SQLite file has its application id.
@@ -148,9 +157,7 @@ const APPLICATION_ID_OFFSET: usize = 68;
 /// Checks size, file type and header before SQLite opens the file; returns its size in bytes.
 fn check_header(path: &Path, limits: Limits) -> Result<u64, Fault> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
-            .with_hint("Make one with `build_sqlite_index`.")
-            .with_source(error),
+        std::io::ErrorKind::NotFound => no_such_file(path).with_source(error),
         _ => inaccessible().with_source(error),
     })?;
     if !metadata.is_file() {

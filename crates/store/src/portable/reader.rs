@@ -107,24 +107,28 @@ impl Reader {
     /// Its repositories, sorted by name. The name also serves as the root, because a portable file contains no absolute paths.
     pub(crate) fn repositories(&self) -> Result<Vec<RepositoryRow>, Fault> {
         let text = "SELECT r.id, r.name, r.state, r.generation, r.terms_version, r.facts_version, r.branch, \
-               r.commit_id, r.indexed_ms, count(f.id), coalesce(sum(f.chunks), 0) \
+               r.commit_id, r.indexed_ms, count(f.id) AS files, coalesce(sum(f.chunks), 0) AS chunks \
              FROM repositories r LEFT JOIN files f ON f.repository_id = r.id \
              GROUP BY r.id ORDER BY r.name";
         self.rows(text, [], |row| {
-            let name: String = row.get(1)?;
-            let versions = Versions { terms: row.get(4)?, facts: row.get(5)?, ..Versions::default() };
+            let name: String = row.get("name")?;
+            let versions = Versions {
+                terms: row.get("terms_version")?,
+                facts: row.get("facts_version")?,
+                ..Versions::default()
+            };
             Ok(RepositoryRow {
-                id: row.get(0)?,
+                id: row.get("id")?,
                 root: name.clone(),
                 name,
-                state: RepositoryState::parse(&row.get::<_, String>(2)?),
-                generation: row.get(3)?,
+                state: RepositoryState::parse(&row.get::<_, String>("state")?),
+                generation: row.get("generation")?,
                 versions,
-                branch: row.get(6)?,
-                commit: row.get(7)?,
-                indexed_ms: row.get(8)?,
-                files: row.get(9)?,
-                chunks: row.get(10)?,
+                branch: row.get("branch")?,
+                commit: row.get("commit_id")?,
+                indexed_ms: row.get("indexed_ms")?,
+                files: row.get("files")?,
+                chunks: row.get("chunks")?,
                 report: None,
             })
         })
@@ -165,21 +169,22 @@ impl Reader {
 
     pub(crate) fn hydrate(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
         let text = "SELECT c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, \
-               c.name_line, c.file_id, f.repository_id, r.name, f.path, f.language, f.mode \
+               c.name_line, c.file_id, f.repository_id, r.name AS repository_name, f.path, \
+               f.language, f.mode \
              FROM json_each(?1) w JOIN chunks c ON c.id = w.value \
              JOIN files f ON f.id = c.file_id \
              JOIN repositories r ON r.id = f.repository_id ORDER BY w.key";
         self.rows(text, [json(&ids)?], |row| {
-            let repository_name: String = row.get(10)?;
+            let repository_name: String = row.get("repository_name")?;
             Ok(ChunkRow {
-                id: row.get(0)?,
-                file_id: row.get(8)?,
-                repository_id: row.get(9)?,
+                id: row.get("id")?,
+                file_id: row.get("file_id")?,
+                repository_id: row.get("repository_id")?,
                 repository_root: repository_name.clone(),
                 repository_name,
-                path: row.get(11)?,
-                language: row.get(12)?,
-                mode: row.get(13)?,
+                path: row.get("path")?,
+                language: row.get("language")?,
+                mode: row.get("mode")?,
                 span: span(row)?,
             })
         })
@@ -283,16 +288,16 @@ impl Reader {
 }
 
 fn span(row: &Row<'_>) -> rusqlite::Result<ChunkSpan> {
-    let defines: String = row.get(5)?;
+    let defines: String = row.get("defines")?;
     Ok(ChunkSpan {
-        id: row.get(0)?,
-        start_line: row.get(1)?,
-        end_line: row.get(2)?,
-        kind: row.get(3)?,
-        name: row.get(4)?,
+        id: row.get("id")?,
+        start_line: row.get("start_line")?,
+        end_line: row.get("end_line")?,
+        kind: row.get("kind")?,
+        name: row.get("name")?,
         // The file may come from anywhere, so a malformed list counts as empty.
         defines: serde_json::from_str(&defines).unwrap_or_default(),
-        signature: row.get(6)?,
-        name_line: row.get(7)?,
+        signature: row.get("signature")?,
+        name_line: row.get("name_line")?,
     })
 }

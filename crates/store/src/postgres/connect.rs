@@ -44,7 +44,7 @@ pub fn parse_url(url: &str) -> Result<PgConnectOptions, Fault> {
 /// The connection options for an external server; `None` without `database.url`.
 ///
 /// # Errors
-/// As [`parse_url`]; `INVALID_INPUT` when `database.password_file` cannot be read.
+/// As [`parse_url`]; `INVALID_INPUT` when `database.password_file` cannot be read or its first line is empty.
 pub fn external(settings: &config::Database) -> Result<Option<PgConnectOptions>, Fault> {
     let Some(url) = &settings.url else { return Ok(None) };
     let options = parse_url(url)?;
@@ -66,8 +66,9 @@ impl Database {
     /// Connects to the server, checks its version and extension, migrates the control schema and opens the pools.
     ///
     /// # Errors
-    /// `STORAGE_UNAVAILABLE` when the server cannot be reached or is too old; `CAPABILITY_MISSING` or
-    /// `PERMISSION_DENIED` when pgvector or the control schema cannot be installed.
+    /// `STORAGE_UNAVAILABLE` when the server cannot be reached or is too old; `CAPABILITY_MISSING` or `PERMISSION_DENIED` when
+    /// pgvector or the control schema cannot be installed; `ILLEGAL_STATE` when a newer version of this program wrote the
+    /// control schema.
     pub async fn connect(
         options: PgConnectOptions,
         settings: &config::Database,
@@ -106,7 +107,7 @@ impl Database {
     }
 
     /// A handle on the same database that calls `on_activity` after each response, and every few seconds while the server
-    /// executes a long statement, so that a watchdog can tell slow work from a standstill.
+    /// executes a maintenance statement, so that a watchdog can tell slow work from a standstill.
     #[must_use]
     pub fn with_on_activity(&self, on_activity: impl Fn() + Send + Sync + 'static) -> Self {
         let on_activity: OnActivity = Arc::new(on_activity);

@@ -18,7 +18,7 @@ use super::pools::Restarter;
 use contract::Fault;
 use contract::config;
 
-/// Interval between checks whether a long statement is still running.
+/// Interval between checks whether a maintenance statement is still running.
 const ACTIVITY_CHECK: Duration = Duration::from_secs(2);
 /// Time without a connection after which the embedded server is restarted.
 const RESTART_AFTER: Duration = Duration::from_millis(500);
@@ -27,7 +27,7 @@ const REFUSAL_MAX: Duration = Duration::from_millis(500);
 /// Most restarts of the embedded server for one transaction.
 const RESTARTS_MAX: usize = 2;
 
-/// Called after each response of the server, and regularly while it executes a long statement.
+/// Called after each response of the server, and regularly while it executes a maintenance statement.
 pub(super) type OnActivity = Arc<dyn Fn() + Send + Sync>;
 
 /// Time limits of the waits on a pool's connections.
@@ -195,7 +195,7 @@ impl ConnectionPool {
         let shared = &self.shared;
         let mut restarts = 0;
         loop {
-            let fault: sqlx::Error = match self.acquire().await? {
+            let error: sqlx::Error = match self.acquire().await? {
                 Ok(connection) => {
                     shared.in_use.fetch_add(1, Ordering::AcqRel);
                     return Ok(CheckedOut { connection, _in_use: InUse(Arc::clone(shared)) });
@@ -204,11 +204,11 @@ impl ConnectionPool {
                 Err(sqlx::Error::PoolTimedOut) if !self.is_busy() => self.refusal().await,
                 Err(error) => error,
             };
-            if !is_connection_lost(&fault) || restarts == RESTARTS_MAX || !shared.restarter.is_set() {
-                return Err(super::error::fault(fault));
+            if !is_connection_lost(&error) || restarts == RESTARTS_MAX || !shared.restarter.is_set() {
+                return Err(super::error::fault(error));
             }
             restarts += 1;
-            self.restart().await.map_err(|why| why.with_source(fault))?;
+            self.restart().await.map_err(|fault| fault.with_source(error))?;
         }
     }
 
@@ -277,8 +277,8 @@ impl ConnectionPool {
         answer
     }
 
-    /// Waits for a response while another connection shows that the backend is active. Once it is not, or that connection fails,
-    /// waits only as long as for an ordinary statement.
+    /// Waits for a response while another connection shows that the backend is active. Once it is not, or that connection
+    /// fails, waits only as long as for an ordinary statement.
     async fn answer_while_active<T>(
         &self,
         backend: i32,

@@ -59,6 +59,11 @@ fn by_sqlstate(code: &str) -> Fault {
             .with_hint("Grant the login of DATABASE_URL what `pairofcleats doctor` lists as missing."),
         "57014" => Fault::new(ErrorCode::ToolTimeout, "The database stopped a statement that took too long.")
             .with_hint("Narrow the request, or raise database.statement_timeout_ms."),
+        // Only patterns of callers can be invalid or too complex; those of this program are constants. Other limits of a
+        // statement (54…) are not the caller's: what a caller sends is bounded before it becomes part of one.
+        "2201B" => Fault::new(ErrorCode::InvalidRequest, "A pattern is too complex for the database.").with_hint(
+            "Simplify the regular expression: repetitions inside repetitions, as in `(x{255}){255}`, multiply.",
+        ),
         "28000" | "28P01" | "3D000" => {
             let mut fault = unavailable("The database refuses this login or has no such database.")
                 .with_hint("Check user, password and database in DATABASE_URL.");
@@ -196,6 +201,9 @@ mod tests {
             ("XX002", ErrorCode::StorageUnavailable, false),
             ("58P01", ErrorCode::StorageUnavailable, false),
             ("57014", ErrorCode::ToolTimeout, true),
+            ("2201B", ErrorCode::InvalidRequest, false),
+            ("54000", ErrorCode::Internal, false),
+            ("54001", ErrorCode::Internal, false),
             ("23505", ErrorCode::Internal, false),
         ] {
             let fault = by_sqlstate(state);

@@ -24,8 +24,8 @@ use contract::{ErrorCode, Fault};
 /// A statement with its bound values.
 pub type Query<'q> = sqlx::query::Query<'q, Postgres, PgArguments>;
 
-/// A statement. `text` must consist of constants, quoted schema names and `$n` placeholders only, never of user input; every
-/// statement passes through this function, so that this rule can be audited.
+/// A statement. `text` must consist of constants, quoted schema names and `$n` placeholders only, never of user input. All
+/// statements except `BEGIN`, `Tx::batch` and COPY pass through this function, so that this rule can be audited.
 #[cfg_attr(feature = "fuzzing", track_caller)]
 pub fn sql<'q>(text: impl Into<String>) -> Query<'q> {
     let text: String = text.into();
@@ -97,7 +97,7 @@ impl Tx {
         }
     }
 
-    /// Runs one long statement that Postgres refuses inside of a transaction, such as VACUUM.
+    /// Runs one maintenance statement that Postgres refuses inside of a transaction, such as VACUUM.
     ///
     /// # Errors
     /// As [`Tx::execute`].
@@ -120,7 +120,7 @@ impl Tx {
         Ok(self.checked(result)?.rows_affected())
     }
 
-    /// Runs statements without values, sent in one message.
+    /// Runs statements without values, sent in one message. [`sql`] says what `text` may contain.
     ///
     /// # Errors
     /// As [`Tx::execute`].
@@ -226,7 +226,7 @@ impl Tx {
         pool.answer(timeout, copy.finish()).await.map_err(rows_rejected)
     }
 
-    /// Sets the statement timeout for the rest of the transaction.
+    /// Sets the server's statement timeout for the rest of the transaction, not how long this program waits for a response.
     ///
     /// # Errors
     /// As [`Tx::execute`].

@@ -7,6 +7,7 @@ mod connection_pool;
 pub mod embedded;
 mod error;
 mod guard;
+mod indexed_text;
 mod migrate;
 mod pools;
 #[cfg(feature = "fuzzing")]
@@ -19,6 +20,8 @@ pub use connect::{Database, external, parse_url};
 pub(crate) use error::{OrFault, is_damage, sqlstate};
 pub use error::{is_full, is_transient, met_stale_plan, no_answer, retry_stale_plan};
 pub use guard::{Query, Row, Tx, sql};
+pub use indexed_text::INDEXED_TEXT_BYTES_MAX;
+pub(crate) use indexed_text::indexable;
 pub use migrate::{MODULES, Migration, Module, TRIAGE};
 pub(crate) use migrate::{SEARCH, newest, statements, tables_of};
 pub use pools::{Pool, RestartCallback};

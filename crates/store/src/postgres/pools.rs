@@ -147,7 +147,7 @@ impl Pools {
         Ok(())
     }
 
-    /// The same pools, which call `on_activity` after each response and while the server executes a long statement.
+    /// The same pools, which call `on_activity` after each response and while the server executes a maintenance statement.
     pub(super) fn with_on_activity(&self, on_activity: &super::connection_pool::OnActivity) -> Self {
         Self {
             search: self.search.with_on_activity(on_activity),
@@ -188,7 +188,7 @@ fn session_options(
             ("lock_timeout", settings.lock_timeout_ms.to_string()),
             // Releases the locks of a client that does not respond any more.
             ("idle_in_transaction_session_timeout", settings.idle_in_transaction_ms_max.to_string()),
-            // Without effect unless Citus is installed. SET LOCAL then reaches the node of the project; schema changes set nothing there.
+            // Without effect unless Citus is installed. SET LOCAL then reaches the project's node; schema changes set nothing.
             ("citus.propagate_set_commands", if pool == Pool::Ddl { "none" } else { "local" }.to_owned()),
         ])
         .options(SERVER_KEEPALIVE)

@@ -34,7 +34,8 @@ pub struct FactsMissing {
 }
 
 impl Filter {
-    /// The conditions on files, without those on imports. Every chunk that matches the filter is in a file that matches these.
+    /// The conditions on files, without those on imports (unless inside `Any` or `Not`). Every chunk that matches the filter is
+    /// in a file that matches these.
     #[must_use]
     pub fn of_files(&self) -> Self {
         match self {

@@ -96,8 +96,8 @@ pub struct Candidate {
     pub similarity: Option<f64>,
 }
 
-/// Missing scores to compute for candidates in one statement, because a chunk that only one retriever found also needs the score
-/// of the other.
+/// Missing scores to compute for candidates in one statement, because a chunk that only one retriever found also needs the
+/// score of the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Completion<'a> {
     /// Ids of the chunks, without duplicates.

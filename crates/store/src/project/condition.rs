@@ -86,8 +86,8 @@ impl<'v> Condition<'v> {
         format!("({})", parts.join(with))
     }
 
-    /// The condition that a definition of the chunk `k` matches a filter, or, if its main definition is in another chunk, the chunk
-    /// as a whole, or the code outside of its definitions. They are tested in this order.
+    /// The condition that one of these matches a filter, tested in this order: a definition of the chunk `k`; the chunk as a
+    /// whole, if its main definition is in another chunk; the code outside of its definitions.
     fn one_definition(&mut self, filter: &'v Filter, tx: &ProjectTx) -> String {
         let (definitions, chunks) = (tx.table("definitions"), tx.table("chunks"));
         let outer = std::mem::replace(&mut self.in_definition, true);

@@ -76,8 +76,8 @@ pub async fn of_lines(
     rows.iter().map(decode).collect()
 }
 
-/// All definitions of those chunks of a scope that have one of the facts `ids`, which are folded names; from at most `limit`
-/// chunks, those with the smallest ids.
+/// All definitions of the selected chunks that have one of the facts `ids`, which are folded forms of names. Reads at most
+/// 5,000 such chunks, and uses the `limit` chunks with the smallest ids among them.
 pub async fn named(
     tx: &mut ProjectTx,
     ids: &[i64],

@@ -121,8 +121,8 @@ pub async fn page(
     rows.iter().map(listed).collect()
 }
 
-/// At most `limit` paths of searchable files that contain `part`, ignoring case, and their total number. Paths that begin with it
-/// come first, then those in which a component does.
+/// At most `limit` paths of searchable files that contain `part`, ignoring case, and their total number. Paths that begin with
+/// it come first, then those in which a component does.
 pub async fn paths_containing(
     tx: &mut ProjectTx,
     repository_ids: &[i64],
@@ -146,8 +146,8 @@ pub async fn paths_containing(
     Ok((paths, total))
 }
 
-/// At most `limit` paths of searchable files that a misspelled path may mean: first those with the same file name, ignoring case,
-/// then those of about the same length; within both, sorted by path.
+/// At most `limit` paths of searchable files that a misspelled path may mean: first those with the same file name, ignoring
+/// case, then those of about the same length; within both, sorted by path.
 pub async fn similar_paths(
     tx: &mut ProjectTx,
     repository_ids: &[i64],
@@ -223,8 +223,8 @@ pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<RowUsage,
     Ok(all)
 }
 
-/// Removes a batch of a repository's files with all their rows: files with about `rows_max` chunks in all, and at least one file.
-/// Returns the removed rows and the number of files.
+/// Removes a batch of a repository's files with all their rows: files with about `rows_max` chunks in all, and at least one
+/// file. Returns the removed rows and the number of files.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.

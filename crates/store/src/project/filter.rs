@@ -14,9 +14,9 @@ pub enum Filter {
     Any(Vec<Filter>),
     /// This does not match, or is unknown.
     Not(Box<Filter>),
-    /// All conditions about definitions in it (facts and signatures) hold for the same definition of the chunk. The code outside of
-    /// definitions counts as a definition, and so does the whole chunk if its main definition is in another chunk, as with the
-    /// later parts of a long function. Negations inside are about the chunk.
+    /// All conditions about definitions in it (facts and signatures) hold for the same definition of the chunk. The code
+    /// outside of definitions counts as a definition, and so does the whole chunk if its main definition is in another chunk,
+    /// as with the later parts of a long function. Negations inside are about the chunk.
     OneDefinition(Box<Filter>),
     /// A single test.
     Is(Test),
@@ -337,18 +337,16 @@ async fn estimated_matches(tx: &mut ProjectTx, filter: &Filter) -> Result<usize,
     Ok(rows.and_then(|rows| rows.parse().ok()).unwrap_or(0))
 }
 
-/// The first chunks of a scope, ordered by repository, path and line, and their total number.
+/// The first `limit` of the selected chunks, ordered by repository, path and line, and the number of all selected chunks.
 pub async fn listed(
     tx: &mut ProjectTx,
     selection: &ChunkSelection,
     limit: i64,
 ) -> Result<(Vec<i64>, i64), Fault> {
-    let these;
     let filter = match selection {
         ChunkSelection::All => &Filter::EVERYTHING,
         ChunkSelection::Matching(filter) => filter,
         ChunkSelection::Listed(ids) => {
-            these = ids;
             let text = format!(
                 "SELECT k.chunk_id, count(*) OVER () AS total \
                  FROM {} \
@@ -356,7 +354,7 @@ pub async fn listed(
                  ORDER BY f.repository_id, f.path, k.chunk_id LIMIT $1",
                 chunks_with_facts(tx)
             );
-            let rows = tx.tx.all(sql(text).bind(limit).bind(these)).await?;
+            let rows = tx.tx.all(sql(text).bind(limit).bind(ids)).await?;
             return with_total(&rows);
         }
     };

@@ -20,8 +20,8 @@ pub struct FlowWrite {
     pub detail: String,
 }
 
-/// The open ends of flows in a repository's files (untrusted input that leaves a file, and dangerous parameters), as (file, JSON),
-/// sorted by path.
+/// The open ends of flows in a repository's files (untrusted input that leaves a file, and dangerous parameters), as (file,
+/// JSON), sorted by path.
 pub async fn risk_ends(tx: &mut ProjectTx, repository_id: i64) -> Result<Vec<(i64, String)>, Fault> {
     let text = format!(
         "SELECT id, risk_ends FROM {} WHERE repository_id = $1 AND risk_ends IS NOT NULL ORDER BY path",

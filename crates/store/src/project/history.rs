@@ -33,7 +33,7 @@ pub struct HistoryWrite {
     pub last_modified_s: i64,
     /// The last commit, hex.
     pub last_commit: String,
-    /// Lines added by the commits in the window that churn is computed over.
+    /// Lines added by the file's last commits, at most `indexing.churn_commits` of them.
     pub churn_added: i64,
     /// Lines deleted by the same commits.
     pub churn_deleted: i64,
@@ -82,7 +82,7 @@ pub struct FileFacts {
     pub last_modified_s: Option<i64>,
     /// The last commit, hex.
     pub last_commit: Option<String>,
-    /// Lines added by its last commits.
+    /// Lines added by the file's last commits, at most `indexing.churn_commits` of them.
     pub churn_added: Option<i32>,
     /// Lines deleted by the same commits.
     pub churn_deleted: Option<i32>,
@@ -183,7 +183,7 @@ pub async fn write(tx: &mut ProjectTx, fence: Fence, histories: &[HistoryWrite])
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
-pub async fn forget(tx: &mut ProjectTx, fence: Fence, file_ids: &[i64]) -> Result<(), Fault> {
+pub async fn clear(tx: &mut ProjectTx, fence: Fence, file_ids: &[i64]) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!(
         "UPDATE {} \
@@ -198,7 +198,7 @@ pub async fn forget(tx: &mut ProjectTx, fence: Fence, file_ids: &[i64]) -> Resul
     Ok(())
 }
 
-/// Replaces the authors of the chunks of `files`, which are pairs of a file id and the commit at which its lines were attributed.
+/// Replaces the authors of the chunks of `files`: pairs of a file id and the commit at which its lines were attributed.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.

@@ -6,8 +6,8 @@ use crate::postgres::{SchemaName, sql};
 use crate::transaction::{ControlTx, ProjectTx};
 use contract::{ErrorCode, Fault};
 
-/// The fence token of a claimed job, which permits writes. A later claim has a larger token, and as soon as it is acquired, every
-/// transaction with an earlier one fails.
+/// The fence token of a claimed job, which permits writes. A later claim has a larger token, and as soon as it is acquired,
+/// every transaction with an earlier one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fence(pub i64);
 
@@ -42,8 +42,8 @@ pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
     decode(&tx.tx.one(sql(text)).await?)
 }
 
-/// The columns of the row `s`. Three have aliases, because a statement may also read repositories, which have columns with the same
-/// names.
+/// The columns of the row `s`. Three have aliases, because a statement may also read repositories, which have columns with the
+/// same names.
 pub(super) const COLUMNS: &str = "s.generation AS index_generation, s.chunks AS index_chunks, \
       s.files AS index_files, s.statistics_chunks, s.changed_since_statistics, s.terms_indexed, \
       s.vectors_indexed, s.embedded_to >= s.next_id - 1 AS vectors_complete, s.statistics_due, \
@@ -162,7 +162,7 @@ pub(crate) async fn invalidate_fence_tokens(
 }
 
 /// Records that there are no vectors and no index on them.
-pub(crate) async fn forget_vectors(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+pub(crate) async fn record_no_vectors(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET vectors_indexed = false, embedded_to = 0 WHERE id = 1",
         schema.table("index_state")

@@ -95,7 +95,7 @@ pub async fn candidates(
             }
             None => {
                 let condition = Condition::new(filter, tx, 4);
-                // Tests the candidates in order of their scores until enough pass, because most filters that are not listed match
+                // Tests the candidates in order of their scores until enough pass, because most filters without a list match
                 // most chunks. OFFSET 0 prevents the planner from turning this into a join, which tests all before it sorts.
                 let text = format!(
                     "SELECT b.chunk_id, b.file_id, b.distance \
@@ -170,8 +170,8 @@ pub async fn stale_terms(tx: &mut ProjectTx) -> Result<RowUsage, Fault> {
     RowUsage::read(&tx.tx.one(sql(text)).await?)
 }
 
-/// Creates the GIN indexes on terms, facts and defined names, after the first run has filled the tables; returns whether it did.
-/// Does not block searches. The caller must be the only writer.
+/// Creates the GIN indexes on terms, facts and defined names, after the first run has filled the tables; returns whether it
+/// did. Does not block searches. The caller must be the only writer.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` if another run took over; `STORAGE_UNAVAILABLE` without disk space for the indexes.

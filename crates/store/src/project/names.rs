@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::index_state::{self, Fence};
 use super::sizes::RowUsage;
-use crate::postgres::sql;
+use crate::postgres::{indexable, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
@@ -56,7 +56,8 @@ impl KnownNames {
 #[derive(Debug, Default)]
 pub(super) struct NewNames<'v>(Vec<(i64, i16, &'v str)>);
 
-/// Stores facts; existing ones stay.
+/// Stores facts; existing ones stay. A value has no bound, because a repository's own risk rules name some; its folded form is
+/// indexed, so only as much of it is stored as an index holds.
 pub(super) async fn insert(tx: &mut ProjectTx, fresh: &NewNames<'_>) -> Result<(), Fault> {
     if fresh.0.is_empty() {
         return Ok(());
@@ -72,13 +73,13 @@ pub(super) async fn insert(tx: &mut ProjectTx, fresh: &NewNames<'_>) -> Result<(
     let fields: Vec<i16> = fresh.0.iter().map(|(_, field, _)| *field).collect();
     let names: Vec<&str> = fresh.0.iter().map(|(.., name)| *name).collect();
     // Folded here, because the server's case mapping depends on its locale.
-    let folded: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let folded: Vec<String> = names.iter().map(|name| indexable(&name.to_lowercase()).to_owned()).collect();
     tx.execute(sql(text).bind(ids).bind(fields).bind(names).bind(folded)).await?;
     Ok(())
 }
 
 /// Ids of the values of some fields that contain one of `texts` (lower-case), at most `limit`.
-pub async fn find(
+pub async fn containing(
     tx: &mut ProjectTx,
     fields: &[i16],
     texts: &[String],
@@ -133,7 +134,8 @@ pub async fn used_in_repositories(
     Ok(held)
 }
 
-/// Ids of the values of a field that equal `text`, or begin with it and one of `separators`, ignoring case.
+/// Ids of the values of a field that equal `text`, or begin with it and one of `separators`, ignoring case; at most 5,000.
+/// Each separator must be one character.
 pub async fn with_prefix(
     tx: &mut ProjectTx,
     field: i16,
@@ -151,7 +153,7 @@ pub async fn with_prefix(
     tx.tx.scalars(sql(text).bind(field).bind(whole).bind(prefixes)).await
 }
 
-/// Ids of the values of a field that end with `text` (lower-case), or contain it followed by one of `separators`.
+/// Ids of a field's values that end with `text`, or contain it followed by one of `separators`, ignoring case; at most 5,000.
 pub async fn with_suffix(
     tx: &mut ProjectTx,
     field: i16,

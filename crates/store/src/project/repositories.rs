@@ -13,7 +13,7 @@ use contract::{ErrorCode, Fault};
 pub struct RepositoryRow {
     /// Id inside the project.
     pub id: i64,
-    /// Canonical absolute path. Records have `module:name` instead, and an imported repository without a folder `imported:name`.
+    /// Canonical absolute path. Records have `module:name` instead, and imported repositories without a folder `imported:name`.
     pub root: String,
     /// Name of the repository in results.
     pub name: String,
@@ -21,11 +21,11 @@ pub struct RepositoryRow {
     pub state: RepositoryState,
     /// Number of its complete runs.
     pub generation: i64,
-    /// Versions of the code that made all of its chunks; set at the end of a complete run.
+    /// Versions of the code that made all of its chunks; set when it is created and at the end of a complete run.
     pub versions: Versions,
     /// Searchable files at the end of the last run that was not killed.
     pub files: i64,
-    /// Searchable chunks at the same time.
+    /// Searchable chunks at that time.
     pub chunks: i64,
     /// End of the last complete run, milliseconds since the epoch, UTC.
     pub indexed_ms: Option<i64>,
@@ -58,7 +58,7 @@ impl RepositoryRow {
 }
 
 /// Prefix of the root of a repository that was imported from an archive and has no folder here; its name follows.
-pub(crate) const IMPORTED: &str = "imported:";
+pub(crate) const IMPORTED_PREFIX: &str = "imported:";
 
 /// Versions of everything that determines how a text becomes rows. If one differs, all files are indexed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -234,7 +234,7 @@ pub async fn set_stopped(
     Ok(())
 }
 
-/// Sets repositories back to `ready` that only lacked vectors of a new model, after these were written.
+/// Sets repositories that lacked only the vectors of a new model back to `ready`, after these vectors were written.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -249,7 +249,7 @@ pub async fn mark_embedded_ready(tx: &mut ProjectTx, fence: Fence) -> Result<(),
 }
 
 /// Ends a run: counts the repository's files and chunks, and stores the versions and the report. `Ready` also starts a new
-/// generation.
+/// generation and sets the time of the last complete run.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.

@@ -98,7 +98,7 @@ pub async fn processes(control: &mut ControlTx) -> Result<Vec<(i32, String)>, Fa
 }
 
 /// Process id of the backend that executes this transaction.
-pub async fn backend(control: &mut ControlTx) -> Result<u32, Fault> {
+pub async fn backend_pid(control: &mut ControlTx) -> Result<u32, Fault> {
     Ok(control.tx.scalar::<i32>(sql("SELECT pg_backend_pid()")).await?.unsigned_abs())
 }
 

@@ -206,8 +206,8 @@ pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<RowUsage, Fa
     RowUsage::read(&tx.tx.one(sql(text).bind(without)).await?)
 }
 
-/// Removes a batch of at most `limit` orphaned vectors, in the order of their hashes, after the hash `after`. Returns the removed
-/// rows and the last hash, from which the next batch continues.
+/// Removes a batch of at most `limit` orphaned vectors, in the order of their hashes, after the hash `after`. Returns the
+/// removed rows and the last hash, from which the next batch continues.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -273,8 +273,8 @@ pub async fn ensure_hnsw(
     Ok(true)
 }
 
-/// The chunks nearest to `query_vector` by an exact scan, best first. Ties are ordered by text and chunk (with a filter, by chunk),
-/// so that a smaller `limit` returns a prefix of the result for a larger one.
+/// The chunks nearest to `query_vector` by an exact scan, best first. Ties are ordered by text and chunk (with a filter, by
+/// chunk), so that a smaller `limit` returns a prefix of the result for a larger one.
 pub async fn candidates_exact(
     tx: &mut ProjectTx,
     selection: &ChunkSelection,
@@ -283,8 +283,8 @@ pub async fn candidates_exact(
 ) -> Result<Vec<VectorHit>, Fault> {
     let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
     let query_vector = HalfVector::from_f32_slice(query_vector);
-    let compared = "(v.embedding <#> $1) + 0 AS distance";
     // `+ 0` keeps the planner from using the HNSW index.
+    let compared = "(v.embedding <#> $1) + 0 AS distance";
     let rows = match selection {
         ChunkSelection::All => {
             let text = format!(
@@ -323,8 +323,8 @@ pub async fn candidates_exact(
     rows.iter().map(hit).collect()
 }
 
-/// The approximately nearest chunks by the HNSW index, best first; ties are ordered by chunk. For filters that match many chunks:
-/// for few matches [`candidates_exact`] is faster and exact. Falls back to it if the index yields fewer than `limit`.
+/// The approximately nearest chunks by the HNSW index, best first; ties are ordered by chunk. For filters that match many
+/// chunks: for few matches [`candidates_exact`] is faster and exact. Falls back to it if the index yields fewer than `limit`.
 pub async fn candidates_hnsw(
     tx: &mut ProjectTx,
     selection: &ChunkSelection,

@@ -46,7 +46,7 @@ pub struct FileWrite {
     pub imports: Vec<NamedFact>,
     /// Its metadata as `key=value`, lower-case; `None` if it has none.
     pub meta: Option<Vec<String>>,
-    /// Open ends of flows: untrusted input that leaves the file and dangerous parameters in it, as JSON; `None` if there are none.
+    /// Open ends of flows (untrusted input that leaves the file, and dangerous parameters), as JSON; `None` if there are none.
     pub risk_ends: Option<String>,
     /// Its chunks, in file order.
     pub chunks: Vec<ChunkWrite>,
@@ -244,7 +244,7 @@ async fn upsert<'a>(
         .bind(column(files, |f| f.bytes))
         .bind(column(files, |f| f.modified_ns))
         .bind(column(files, |f| f.content_hash.as_slice()))
-        .bind(column(files, |f| line(f.lines)))
+        .bind(column(files, |f| int4(f.lines)))
         .bind(imports.all)
         .bind(column(files, |f| i32::try_from(f.chunks.len()).unwrap_or(i32::MAX)))
         .bind(column(files, |f| f.skipped))
@@ -280,8 +280,8 @@ async fn insert_chunks(tx: &mut ProjectTx, repository_id: i64, rows: &[NewChunk<
         .bind(column(rows, |r| r.id))
         .bind(column(rows, |r| r.file_id))
         .bind(column(rows, |r| i32::try_from(r.ordinal).unwrap_or(i32::MAX)))
-        .bind(column(rows, |r| line(r.chunk.start_line)))
-        .bind(column(rows, |r| line(r.chunk.end_line)))
+        .bind(column(rows, |r| int4(r.chunk.start_line)))
+        .bind(column(rows, |r| int4(r.chunk.end_line)))
         .bind(column(rows, |r| r.chunk.kind))
         .bind(column(rows, |r| r.chunk.name.as_deref()))
         .bind(column(rows, |r| r.chunk.defines.join(SEPARATOR)))
@@ -289,7 +289,7 @@ async fn insert_chunks(tx: &mut ProjectTx, repository_id: i64, rows: &[NewChunk<
         .bind(column(rows, |r| r.chunk.content.as_str()))
         .bind(column(rows, |r| r.chunk.content_hash.as_slice()))
         .bind(column(rows, |r| r.chunk.detail.as_deref()))
-        .bind(column(rows, |r| r.chunk.name_line.map(line)));
+        .bind(column(rows, |r| r.chunk.name_line.map(int4)));
     tx.execute(query).await?;
     Ok(())
 }
@@ -393,10 +393,10 @@ async fn insert_definitions<'a>(
             .bind(column(rows, |(.., d)| d.qualified.as_str()))
             .bind(column(rows, |(.., d)| d.kind))
             .bind(column(rows, |(.., d)| d.signature.as_deref()))
-            .bind(column(rows, |(.., d)| line(d.line)))
-            .bind(column(rows, |(.., d)| line(d.column)))
-            .bind(column(rows, |(.., d)| line(d.start_line)))
-            .bind(column(rows, |(.., d)| line(d.end_line)))
+            .bind(column(rows, |(.., d)| int4(d.line)))
+            .bind(column(rows, |(.., d)| int4(d.column)))
+            .bind(column(rows, |(.., d)| int4(d.start_line)))
+            .bind(column(rows, |(.., d)| int4(d.end_line)))
             .bind(column(rows, |(.., d)| d.exported))
             .bind(column(rows, |(.., d)| d.facts.is_some()))
             .bind(ids.first)
@@ -426,8 +426,8 @@ async fn insert_comments(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<()
         .bind(terms.all)
         .bind(column(&rows, |(id, ..)| *id))
         .bind(column(&rows, |(_, file_id, _)| *file_id))
-        .bind(column(&rows, |(.., c)| line(c.start_line)))
-        .bind(column(&rows, |(.., c)| line(c.end_line)))
+        .bind(column(&rows, |(.., c)| int4(c.start_line)))
+        .bind(column(&rows, |(.., c)| int4(c.end_line)))
         .bind(column(&rows, |(.., c)| c.content.as_str()))
         .bind(terms.first)
         .bind(terms.last)
@@ -473,6 +473,6 @@ fn bound(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-fn line(number: u32) -> i32 {
+fn int4(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -28,7 +28,7 @@ const LOCK_POLL: Duration = Duration::from_millis(50);
 pub type OnProgress<'a> = &'a (dyn Fn(&str, u64, Option<u64>) + Sync);
 
 /// The folder to install into, the source of the files, and the conditions for a new download.
-pub struct DownloadFolder<'a> {
+pub struct DownloadOptions<'a> {
     /// The installation's directories.
     pub layout: &'a Layout,
     /// The configuration.
@@ -52,7 +52,7 @@ pub(super) struct Validators {
     pub(super) last_modified: Option<String>,
 }
 
-impl DownloadFolder<'_> {
+impl DownloadOptions<'_> {
     /// Returns the reason why an installed file was not replaced, as tools report it.
     pub(super) fn skip_reason(&self) -> &'static str {
         if self.update { "not-modified" } else { "present" }

@@ -41,7 +41,7 @@ pub mod extensions;
 
 mod test_home;
 
-pub use download_folder::{DownloadFolder, OnProgress};
+pub use download_folder::{DownloadOptions, OnProgress};
 pub use installer::{AssetSelection, EmbeddingAssets, InstalledAssets, install_assets, installed_assets};
 pub use models::{
     ModelInstallOptions, ModelReport, ModelState, configured_model, install_model, installed_model,

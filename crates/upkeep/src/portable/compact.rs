@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::replacement::{Replacement, write_fault};
+use contract::Fault;
 use contract::config;
-use contract::{ErrorCode, Fault};
 use platform::task::blocking;
-use store::portable::{Compacted, Limits, Writer};
+use store::portable::{Compacted, Limits, Writer, no_such_file};
 
 /// The file to compact, with options.
 pub struct CompactRequest<'a> {
@@ -47,11 +47,7 @@ pub async fn compact_portable(compact: &CompactRequest<'_>) -> Result<CompactRep
         (compact.file.to_owned(), Limits::from(compact.settings), compact.cancel.clone());
     let (dry_run, keep_backup) = (compact.dry_run, compact.keep_backup);
     blocking(move || {
-        let missing = |error: std::io::Error| {
-            Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
-                .with_hint("Make one with `build_sqlite_index`.")
-                .with_source(error)
-        };
+        let missing = |error: std::io::Error| no_such_file(&file).with_source(error);
         let bytes_before = std::fs::metadata(&file).map_err(missing)?.len();
         let replacement = Arc::new(Replacement::begin(&file)?);
         std::fs::copy(&file, replacement.new_file()).map_err(write_fault)?;

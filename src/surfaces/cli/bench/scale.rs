@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::{current_program, note, open_experiment};
 use crate::bench::scale;
+use crate::surfaces::cli::flags::whole_number;
 use crate::surfaces::cli::session::Session;
 use contract::Fault;
 
@@ -14,16 +15,18 @@ pub(super) struct ScaleArgs {
     /// Folder with the real files from which larger corpora are generated; they are only read
     folder: PathBuf,
     /// Sizes of the project, in chunks
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000,100000,1000000")]
+    #[arg(long, value_name = "N,…", value_parser = whole_number::<usize>, value_delimiter = ',')]
+    #[arg(default_value = "10000,100000,1000000")]
     chunks: Vec<usize>,
     /// Numbers of projects to measure
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,10,100,1000")]
+    #[arg(long, value_name = "N,…", value_parser = whole_number::<usize>, value_delimiter = ',')]
+    #[arg(default_value = "1,10,100,1000")]
     projects: Vec<usize>,
     /// Queries at each size
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, default_value_t = 200)]
     questions: usize,
     /// How many of these queries to compare with exact results
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, default_value_t = 100)]
     recalled: usize,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{current_program, http, note, open_experiment};
 use crate::bench::speed;
+use crate::surfaces::cli::flags::whole_number;
 use crate::surfaces::cli::session::Session;
 use contract::Fault;
 use embedding::StubEmbedder;
@@ -17,13 +18,13 @@ pub(super) struct SpeedArgs {
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Queries of each kind
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, default_value_t = 200)]
     questions: usize,
     /// Index at most N files, spread evenly over the folder
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
     limit_files: Option<usize>,
     /// Number of single-file edits to measure
-    #[arg(long, value_name = "N", default_value_t = 9)]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>, default_value_t = 9)]
     edits: usize,
     /// Use hashed word vectors: measures everything except the model
     #[arg(long)]

@@ -59,6 +59,7 @@ fn make(source: &Path, target: &Path, root: &Path) -> io::Result<()> {
     for part in PARTS {
         copy_tree(&source.join(part), &draft.join(inner).join(part))?;
     }
+    // Shared libraries that the package keeps beside its own directory, in `<package>.libs`.
     for entry in fs::read_dir(&outer_source)? {
         let entry = entry?;
         if entry.file_name().as_encoded_bytes().ends_with(b".libs") {

@@ -1,6 +1,7 @@
 //! Limits of the disk space that the server uses on its own: for WAL between two checkpoints and for the temporary files of
-//! each process. Each takes at most half of the free space above the configured minimum, so that neither can fill the
-//! disk. They are written to a configuration file, which the server reads again on SIGHUP.
+//! each process. Each takes at most half of the free space above the configured minimum, or about a quarter of the minimum if
+//! little is free, so that neither can fill the disk. They are written to a configuration file, which the server reads again
+//! on SIGHUP.
 
 use std::fmt;
 use std::io;

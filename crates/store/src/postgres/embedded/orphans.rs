@@ -67,8 +67,8 @@ fn signal_after(waited: Duration) -> Signal {
     }
 }
 
-/// Signals the postmaster, which terminates its children itself. Children without a postmaster cannot complete anything, so they
-/// get at least SIGQUIT.
+/// Signals the postmaster, which terminates its children itself. Children without a postmaster cannot complete anything, so
+/// they get at least SIGQUIT.
 fn signal_processes(left: &[Pid], postmaster: Option<i32>, signal: Signal) {
     let postmaster = left.iter().find(|pid| Some(pid.as_raw_nonzero().get()) == postmaster);
     match postmaster {

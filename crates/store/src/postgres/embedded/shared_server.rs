@@ -37,11 +37,11 @@ pub struct EmbeddedServer {
 
 /// Registers this process with the cluster; creates the cluster and starts the server if necessary.
 ///
-/// Blocks for a few milliseconds if the server is running, else for up to `start_timeout_ms` and 5 s; call it on a blocking thread.
+/// Blocks for a few milliseconds if the server is running, else for up to `start_timeout_ms` and 5 s: use a blocking thread.
 ///
 /// # Errors
-/// `STORAGE_UNAVAILABLE`, with the last log lines of the server or its supervisor in the details, if the server is not ready in time;
-/// `VALIDATION_ERROR` for an unusable `embedded.run_as`.
+/// `STORAGE_UNAVAILABLE`, with the last log lines of the server or its supervisor in the details, if the server is not ready in
+/// time; `VALIDATION_ERROR` for an unusable `embedded.run_as`.
 pub fn ensure_running(options: &EmbeddedOptions) -> Result<EmbeddedServer, Fault> {
     let deadline = start_deadline(options);
     let place = resolve_place(options)?;
@@ -139,7 +139,7 @@ fn start_supervisor(options: &EmbeddedOptions, place: &Place, deadline: Instant)
         disk_free_bytes_min: options.disk_free_bytes_min,
     };
     let request = serde_json::to_string(&request).map_err(|error| {
-        Fault::internal("the embedded Postgres needs a directory with a UTF-8 name", error)
+        Fault::internal("The embedded Postgres needs a directory with a UTF-8 name.", error)
     })?;
     log_file::rotate_if_long(&place.supervisor_log());
     let log_start = log_file::end(&place.supervisor_log());

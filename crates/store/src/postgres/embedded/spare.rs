@@ -1,7 +1,7 @@
-//! Reserves disk space for recovery: a spare file with allocated blocks next to the data directory. On a full disk
-//! Postgres accepts no connections, crashes as soon as its WAL must grow, and cannot even recover, because recovery writes.
-//! So the first part of the file is released when the disk is full, and the rest when the server cannot start on a full disk. It
-//! is created again once there is enough free space.
+//! Reserves disk space for recovery: a spare file with allocated blocks next to the data directory. On a full disk Postgres
+//! accepts no connections, crashes as soon as its WAL must grow, and cannot even recover, because recovery writes. So the first
+//! part of the file is released when the disk is full, and the rest when the server cannot start on a full disk. It is created
+//! again once there is enough free space.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

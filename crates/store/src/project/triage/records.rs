@@ -1,8 +1,6 @@
 //! `triage_records`: findings, and decisions about them.
 
-use crate::postgres::Row;
-
-use crate::postgres::sql;
+use crate::postgres::{Row, indexable, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
@@ -40,7 +38,8 @@ pub struct Current {
     pub expires_ms: Option<i64>,
 }
 
-/// The fields, folded to lower case, by which decisions are related to findings.
+/// The fields, folded to lower case, by which decisions are related to findings. Vulnerability and package are indexed, so only
+/// as much of them is stored and compared as an index holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Related {
     /// Id of the vulnerability.
@@ -86,8 +85,8 @@ fn with_current(tx: &ProjectTx) -> String {
     )
 }
 
-/// Stores new records and those whose content changed, which keep their creation time. Returns the ids of the written records, each
-/// with whether it is new; all others were stored already with the same content.
+/// Stores new records and those whose content changed, which keep their creation time. Returns the ids of the written records,
+/// each with whether it is new; all others were stored already with the same content.
 pub async fn put(
     tx: &mut ProjectTx,
     records: &[RecordWrite],
@@ -118,8 +117,8 @@ pub async fn put(
         .bind(column(records, |r| r.finding_id.as_deref()))
         .bind(column(records, |r| r.status.as_deref()))
         .bind(column(records, |r| r.expires_ms))
-        .bind(column(records, |r| r.related.vuln.as_deref()))
-        .bind(column(records, |r| r.related.package.as_deref()))
+        .bind(column(records, |r| r.related.vuln.as_deref().map(indexable)))
+        .bind(column(records, |r| r.related.package.as_deref().map(indexable)))
         .bind(column(records, |r| r.related.service.as_deref()))
         .bind(column(records, |r| r.related.env.as_deref()))
         .bind(column(records, |r| r.content_hash.as_slice()))
@@ -149,8 +148,8 @@ pub async fn page(tx: &mut ProjectTx, after: &str, limit: i64, now_ms: i64) -> R
 }
 
 /// Decisions that are relevant to a finding, the most relevant first, and the latest first among equally relevant ones. In this
-/// order: decisions about the finding itself; about the same vulnerability or package in the same service and environment; about
-/// these elsewhere; about anything else in that service and environment.
+/// order: decisions about the finding itself; about the same vulnerability or package in the same service and environment;
+/// about these elsewhere; about anything else in that service and environment.
 pub async fn history(
     tx: &mut ProjectTx,
     finding_id: &str,
@@ -170,7 +169,8 @@ pub async fn history(
          LIMIT $6",
         tx.table("triage_records")
     );
-    let query = sql(text).bind(finding_id).bind(related.vuln.as_deref()).bind(related.package.as_deref());
+    let (vuln, package) = (related.vuln.as_deref().map(indexable), related.package.as_deref().map(indexable));
+    let query = sql(text).bind(finding_id).bind(vuln).bind(package);
     let query = query.bind(related.service.as_deref()).bind(related.env.as_deref()).bind(limit);
     let rows = tx.tx.all(query).await?;
     rows.iter().map(decode).collect()

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::catalog::DictionaryEntry;
 use super::validate::count_words;
 use crate::install::catalog::Catalog;
-use crate::install::download_folder::{DownloadFolder, OnProgress, Validators, io_fault, replace_file};
+use crate::install::download_folder::{DownloadOptions, OnProgress, Validators, io_fault, replace_file};
 use crate::install::optional::OptionalAsset;
 use crate::install::sources::Source;
 use contract::{ErrorCode, Fault};
@@ -63,7 +63,7 @@ pub struct SkippedDictionary {
 /// downloads; `DOWNLOAD_VERIFY_FAILED` for a file that is not a word list. Lists that were installed before the failure
 /// stay.
 pub async fn install_dictionaries(
-    to: &DownloadFolder<'_>,
+    options: &DownloadOptions<'_>,
     languages: &[String],
     sources: &[Source],
     on_progress: OnProgress<'_>,
@@ -76,20 +76,20 @@ pub async fn install_dictionaries(
         )
         .with_hint("Give your list another name."));
     }
-    let _lock = to.lock().await?;
+    let _lock = options.lock().await?;
     let (mut downloaded, mut skipped) = (Vec::new(), Vec::new());
     let mut record = |name: &str, installed: Option<InstalledDictionary>| match installed {
         Some(installed) => downloaded.push(installed),
-        None => skipped.push(SkippedDictionary { name: name.to_owned(), reason: to.skip_reason() }),
+        None => skipped.push(SkippedDictionary { name: name.to_owned(), reason: options.skip_reason() }),
     };
     for (name, asset) in built_in {
         on_progress(name, 0, None);
-        record(name, install_built_in(to, name, asset).await?);
+        record(name, install_built_in(options, name, asset).await?);
     }
     for source in sources {
-        record(&source.name, install_source(to, source, on_progress).await?);
+        record(&source.name, install_source(options, source, on_progress).await?);
     }
-    Ok(InstalledDictionaries { downloaded, skipped, entries: Catalog::read(&to.folder).entries })
+    Ok(InstalledDictionaries { downloaded, skipped, entries: Catalog::read(&options.folder).entries })
 }
 
 fn find_built_in(name: &str) -> Result<(&'static str, OptionalAsset), Fault> {
@@ -105,42 +105,43 @@ fn find_built_in(name: &str) -> Result<(&'static str, OptionalAsset), Fault> {
 
 /// Installs a list of the built-in manifest; `None` if it is installed already.
 async fn install_built_in(
-    to: &DownloadFolder<'_>,
+    options: &DownloadOptions<'_>,
     name: &str,
     asset: OptionalAsset,
 ) -> Result<Option<InstalledDictionary>, Fault> {
-    let packaged = to.install_packaged(asset, None).await?;
+    let packaged = options.install_packaged(asset, None).await?;
     let url = format!("package:{}", packaged.package);
-    let intact: Option<DictionaryEntry> = to.intact(name, "").await?;
-    if !to.force && intact.is_some_and(|entry| entry.url == url) {
+    let intact: Option<DictionaryEntry> = options.intact(name, "").await?;
+    if !options.force && intact.is_some_and(|entry| entry.url == url) {
         return Ok(None);
     }
     let bytes = blocking(move || fs::read(packaged.file).map_err(io_fault)).await?;
-    keep(to, name, url, bytes, true, Validators::default()).await.map(Some)
+    keep(options, name, url, bytes, true, Validators::default()).await.map(Some)
 }
 
 /// Installs a list from its URL, or from the given folder; `None` if it is installed already.
 async fn install_source(
-    to: &DownloadFolder<'_>,
+    options: &DownloadOptions<'_>,
     source: &Source,
     on_progress: OnProgress<'_>,
 ) -> Result<Option<InstalledDictionary>, Fault> {
     let name = &source.name;
-    let intact: Option<DictionaryEntry> = to.intact(name, "").await?;
+    let intact: Option<DictionaryEntry> = options.intact(name, "").await?;
     let intact = intact.filter(|entry| entry.url == source.url.as_str());
     // A list that was installed before the operator pinned another hash is downloaded again.
     let intact = intact.filter(|entry| source.verify(&entry.sha256).is_ok());
-    if intact.is_some() && !to.update && !to.force {
+    if intact.is_some() && !options.update && !options.force {
         return Ok(None);
     }
-    let (file, validators) = match &to.from {
+    let (file, validators) = match &options.from {
         Some(folder) => (folder.join(format!("{name}.txt")), Validators::default()),
         None => {
-            let known = intact.as_ref().filter(|_| !to.force).map_or_else(Validators::default, |entry| {
-                Validators { etag: entry.etag.clone(), last_modified: entry.last_modified.clone() }
-            });
-            let target = to.incoming().join(format!("{name}.txt"));
-            match to.fetch(source, known, &target, on_progress).await? {
+            let known =
+                intact.as_ref().filter(|_| !options.force).map_or_else(Validators::default, |entry| {
+                    Validators { etag: entry.etag.clone(), last_modified: entry.last_modified.clone() }
+                });
+            let target = options.incoming().join(format!("{name}.txt"));
+            match options.fetch(source, known, &target, on_progress).await? {
                 DownloadOutcome::NotModified => return Ok(None),
                 DownloadOutcome::New { etag, last_modified, .. } => {
                     (target, Validators { etag, last_modified })
@@ -148,8 +149,8 @@ async fn install_source(
             }
         }
     };
-    let bytes_max = to.config.downloads.bytes_max;
-    let is_download = to.from.is_none();
+    let bytes_max = options.config.downloads.bytes_max;
+    let is_download = options.from.is_none();
     let list_name = name.clone();
     let bytes = blocking(move || {
         let bytes = read_bounded(&file, &list_name, bytes_max)?;
@@ -162,23 +163,23 @@ async fn install_source(
     .await?;
     let hash = sha256::digest_hex(&bytes);
     let verified = source.verify(&hash)?;
-    if !to.force && intact.is_some_and(|entry| entry.sha256 == hash) {
+    if !options.force && intact.is_some_and(|entry| entry.sha256 == hash) {
         return Ok(None);
     }
-    keep(to, name, source.url.to_string(), bytes, verified, validators).await.map(Some)
+    keep(options, name, source.url.to_string(), bytes, verified, validators).await.map(Some)
 }
 
 /// Validates a list, writes its file and records it in the catalog.
 async fn keep(
-    to: &DownloadFolder<'_>,
+    options: &DownloadOptions<'_>,
     name: &str,
     url: String,
     bytes: Vec<u8>,
     verified: bool,
     validators: Validators,
 ) -> Result<InstalledDictionary, Fault> {
-    let (folder, settings) = (to.folder.clone(), to.config.dictionaries.clone());
-    let downloaded_at = contract::clock::iso_millis(to.clock.now());
+    let (folder, settings) = (options.folder.clone(), options.config.dictionaries.clone());
+    let downloaded_at = contract::clock::iso_millis(options.clock.now());
     let name = name.to_owned();
     blocking(move || {
         let words = count_words(&name, &bytes, &settings)?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::catalog::ExtensionEntry;
 use super::library_suffix;
 use crate::install::catalog::Catalog;
-use crate::install::download_folder::{DownloadFolder, OnProgress, Validators, io_fault, replace_file};
+use crate::install::download_folder::{DownloadOptions, OnProgress, Validators, io_fault, replace_file};
 use crate::install::optional::OptionalAsset;
 use crate::install::sources::Source;
 use crate::install::unpack::ArchiveLimits;
@@ -50,28 +50,28 @@ struct FetchedLibrary {
 /// Faults of downloads; `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`; `DOWNLOAD_VERIFY_FAILED` for a file or archive without a
 /// library. Libraries that were installed before the failure stay.
 pub async fn install_extensions(
-    to: &DownloadFolder<'_>,
+    options: &DownloadOptions<'_>,
     platform: &str,
     sources: &[Source],
     on_progress: OnProgress<'_>,
 ) -> Result<InstalledExtensions, Fault> {
-    let _lock = to.lock().await?;
-    fs::create_dir_all(to.folder.join(platform)).map_err(io_fault)?;
+    let _lock = options.lock().await?;
+    fs::create_dir_all(options.folder.join(platform)).map_err(io_fault)?;
     let (mut downloaded, mut skipped) = (Vec::new(), Vec::new());
     let mut record = |name: &str, is_new: bool| match is_new {
         true => downloaded.push(name.to_owned()),
-        false => skipped.push((name.to_owned(), to.skip_reason())),
+        false => skipped.push((name.to_owned(), options.skip_reason())),
     };
     if sources.is_empty() {
         on_progress(BUILT_IN, 0, None);
-        record(BUILT_IN, install_built_in(to, platform).await?);
+        record(BUILT_IN, install_built_in(options, platform).await?);
     }
     for source in sources {
-        record(&source.name, install_source(to, platform, source, on_progress).await?);
+        record(&source.name, install_source(options, platform, source, on_progress).await?);
     }
     let last = sources.last().map_or(BUILT_IN, |source| &source.name);
-    let file = to.folder.join(relative_path(last, platform));
-    Ok(InstalledExtensions { downloaded, skipped, file, entries: Catalog::read(&to.folder).entries })
+    let file = options.folder.join(relative_path(last, platform));
+    Ok(InstalledExtensions { downloaded, skipped, file, entries: Catalog::read(&options.folder).entries })
 }
 
 /// Path of a library below the folder. SQLite derives the entry point of the built-in library from the file name
@@ -82,12 +82,12 @@ fn relative_path(name: &str, platform: &str) -> String {
 }
 
 /// Installs the built-in library; false if it is installed already.
-async fn install_built_in(to: &DownloadFolder<'_>, platform: &str) -> Result<bool, Fault> {
-    let packaged = to.install_packaged(OptionalAsset::SqliteVec, Some(platform)).await?;
+async fn install_built_in(options: &DownloadOptions<'_>, platform: &str) -> Result<bool, Fault> {
+    let packaged = options.install_packaged(OptionalAsset::SqliteVec, Some(platform)).await?;
     let url = format!("package:{}", packaged.package);
-    let intact: Option<ExtensionEntry> = to.intact(BUILT_IN, platform).await?;
+    let intact: Option<ExtensionEntry> = options.intact(BUILT_IN, platform).await?;
     let is_current = intact.is_some_and(|entry| entry.url == url && entry.source_sha256 == packaged.sha256);
-    if is_current && !to.force {
+    if is_current && !options.force {
         return Ok(false);
     }
     let library = FetchedLibrary {
@@ -98,13 +98,13 @@ async fn install_built_in(to: &DownloadFolder<'_>, platform: &str) -> Result<boo
         verified: true,
         validators: Validators::default(),
     };
-    keep(to, platform, library).await?;
+    keep(options, platform, library).await?;
     Ok(true)
 }
 
 /// Installs a library from its URL; false if it is installed already.
 async fn install_source(
-    to: &DownloadFolder<'_>,
+    options: &DownloadOptions<'_>,
     platform: &str,
     source: &Source,
     on_progress: OnProgress<'_>,
@@ -113,25 +113,25 @@ async fn install_source(
         let message = format!("`{}` is the name of the product's own extension.", source.name);
         return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint("Give yours another name."));
     }
-    let intact: Option<ExtensionEntry> = to.intact(&source.name, platform).await?;
+    let intact: Option<ExtensionEntry> = options.intact(&source.name, platform).await?;
     let intact = intact.filter(|entry| entry.url == source.url.as_str());
     // A library that was installed before the operator pinned another hash is downloaded again.
     let intact = intact.filter(|entry| source.verify(&entry.source_sha256).is_ok());
-    if intact.is_some() && !to.update && !to.force {
+    if intact.is_some() && !options.update && !options.force {
         return Ok(false);
     }
-    let known = intact.filter(|_| !to.force).map_or_else(Validators::default, |entry| Validators {
+    let known = intact.filter(|_| !options.force).map_or_else(Validators::default, |entry| Validators {
         etag: entry.etag,
         last_modified: entry.last_modified,
     });
-    let archive = to.incoming().join(format!("{}-{platform}", source.name));
+    let archive = options.incoming().join(format!("{}-{platform}", source.name));
     let DownloadOutcome::New { sha256, etag, last_modified, .. } =
-        to.fetch(source, known, &archive, on_progress).await?
+        options.fetch(source, known, &archive, on_progress).await?
     else {
         return Ok(false);
     };
     let validators = Validators { etag, last_modified };
-    let kept = keep_from_archive(to, platform, source, &archive, sha256, validators).await;
+    let kept = keep_from_archive(options, platform, source, &archive, sha256, validators).await;
     // The download is no longer needed, even if it was refused; the next one overwrites leftovers.
     let _ = fs::remove_file(&archive);
     let _ = fs::remove_dir_all(unpacked_folder(&archive));
@@ -140,7 +140,7 @@ async fn install_source(
 
 /// Verifies a download, which is a library or an archive with one, and installs the library.
 async fn keep_from_archive(
-    to: &DownloadFolder<'_>,
+    options: &DownloadOptions<'_>,
     platform: &str,
     source: &Source,
     archive: &Path,
@@ -148,7 +148,7 @@ async fn keep_from_archive(
     validators: Validators,
 ) -> Result<(), Fault> {
     let verified = source.verify(&source_sha256)?;
-    let settings = &to.config.downloads;
+    let settings = &options.config.downloads;
     let limits = ArchiveLimits {
         bytes_max: settings.unpacked_bytes_max,
         entry_bytes_max: settings.entry_bytes_max,
@@ -157,13 +157,13 @@ async fn keep_from_archive(
     let (archive, name, suffix) = (archive.to_owned(), source.name.clone(), library_suffix(platform));
     let file = blocking(move || find_library(&archive, &name, suffix, limits)).await?;
     let (name, url) = (source.name.clone(), source.url.to_string());
-    keep(to, platform, FetchedLibrary { name, url, file, source_sha256, verified, validators }).await
+    keep(options, platform, FetchedLibrary { name, url, file, source_sha256, verified, validators }).await
 }
 
 /// Copies a library into the folder and records it in the catalog.
-async fn keep(to: &DownloadFolder<'_>, platform: &str, library: FetchedLibrary) -> Result<(), Fault> {
-    let (folder, platform) = (to.folder.clone(), platform.to_owned());
-    let downloaded_at = contract::clock::iso_millis(to.clock.now());
+async fn keep(options: &DownloadOptions<'_>, platform: &str, library: FetchedLibrary) -> Result<(), Fault> {
+    let (folder, platform) = (options.folder.clone(), platform.to_owned());
+    let downloaded_at = contract::clock::iso_millis(options.clock.now());
     blocking(move || {
         let bytes = fs::read(&library.file).map_err(io_fault)?;
         let file = relative_path(&library.name, &platform);

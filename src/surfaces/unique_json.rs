@@ -1,5 +1,5 @@
-//! Parses JSON and rejects objects with duplicate members: a proxy in front could read another one of the duplicates than this
-//! server does.
+//! Parses JSON and rejects objects with duplicate members: a proxy in front could use a different duplicate than this server
+//! does.
 
 use std::fmt;
 

@@ -33,8 +33,8 @@ pub(super) fn python(text: &str) -> bool {
     text.lines().any(|line| 257 + 2 * (line.len() - line.trim_start().len()) > STATE_BYTES_MAX)
 }
 
-/// Ruby: the words of all open heredocs with 4 bytes each, a word's length in one byte, and 5 bytes for each
-/// open literal.
+/// Ruby: for each open heredoc its word and 4 bytes, and for each open literal 5 bytes. The length of a word is stored in one
+/// byte.
 pub(super) fn ruby(text: &str) -> bool {
     let mut open: Vec<&str> = Vec::new();
     let mut bytes = 0;

@@ -1,0 +1,306 @@
+//! Checks that a report has the format that the caller named. A file of another kind would otherwise be a report in which
+//! nothing was found.
+
+use serde::de::IgnoredAny;
+
+use super::source::FindingSource;
+use super::split::{self, ItemSpan, ReportShape, split_items};
+use contract::{ErrorCode, Fault};
+
+const FORMATS: &str = "The formats are dependabot, aws_inspector, sarif, generic and manual.";
+
+// Fields by which the items of a format are recognised. Those of the generic format also occur in other formats.
+
+const DEPENDABOT_FIELDS: &[&str] = &[
+    "security_advisory",
+    "securityAdvisory",
+    "security_vulnerability",
+    "securityVulnerability",
+    "dependency",
+    "ghsa_id",
+    "ghsaId",
+    "cve_id",
+    "cveId",
+    "summary",
+];
+
+const INSPECTOR_FIELDS: &[&str] = &[
+    "findingArn",
+    "arn",
+    "awsAccountId",
+    "resources",
+    "packageVulnerabilityDetails",
+    "codeVulnerabilityDetails",
+    "networkReachabilityDetails",
+    "vulnerabilityId",
+    "inspectorScore",
+    "inspectorScoreDetails",
+];
+
+const GENERIC_FIELDS: &[&str] = &[
+    "stableKey",
+    "recordId",
+    "vuln",
+    "vulnId",
+    "vuln_id",
+    "cve",
+    "title",
+    "summary",
+    "description",
+    "package",
+    "packageName",
+    "asset",
+    "assetId",
+];
+
+/// Checks that `text` is a report of the format `source`; `has_items` says whether items were found in it. A report in
+/// which nothing was found passes, and so does one with broken items: whoever reads those says which ones and why.
+///
+/// # Errors
+/// `INVALID_REQUEST`, which says what is wrong and which format the text seems to have.
+pub(super) fn require_format(text: &[u8], source: FindingSource, has_items: bool) -> Result<(), Fault> {
+    let refusal =
+        |message: String, hint: &str| Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
+    if split::root_start(text) == text.len() {
+        return match source {
+            // These are JSON lines without a line.
+            FindingSource::Generic | FindingSource::Manual => Ok(()),
+            _ => Err(refusal(
+                "The report is empty.".to_owned(),
+                "Check whether the scanner failed. A report without findings is an empty list, in SARIF an empty `runs`.",
+            )),
+        };
+    }
+    let (shape, items) = split_items(text);
+    // An empty list does not show its format, except that only SARIF has `runs`.
+    let is_empty_list = items.is_empty() && source != FindingSource::Sarif && !has_runs(text);
+    let is_of_format = is_empty_list || shows_format(text, &items, source);
+    if is_of_format && has_items {
+        return Ok(());
+    }
+    if let Some(error) = json_error(text, shape, &items) {
+        return Err(refusal(
+            format!("The report is not valid JSON: {error}."),
+            "A report is a JSON array, an object with one, a single object, or JSON lines.",
+        ));
+    }
+    if is_of_format {
+        return Ok(());
+    }
+    let message = format!("It is not {}: {}.", name_with_article(source), what_is_missing(text, source));
+    Err(refusal(message, &formats_hint(text, &items)))
+}
+
+/// Whether something in the text is typical of the format.
+fn shows_format(text: &[u8], items: &[ItemSpan], source: FindingSource) -> bool {
+    if source == FindingSource::Sarif && has_runs(text) {
+        return true;
+    }
+    let is_typical = |at: usize| match source {
+        FindingSource::Dependabot => split::has_field(text, at, DEPENDABOT_FIELDS),
+        FindingSource::AwsInspector => split::has_field(text, at, INSPECTOR_FIELDS),
+        FindingSource::Sarif => is_sarif_item(text, at),
+        FindingSource::Generic | FindingSource::Manual => split::has_field(text, at, GENERIC_FIELDS),
+    };
+    items.iter().any(|item| is_typical(item.bytes.start))
+}
+
+/// Whether the text is an object with `runs`, which may be null, as in SARIF.
+fn has_runs(text: &[u8]) -> bool {
+    has_runs_at(text, split::root_start(text))
+}
+
+fn has_runs_at(text: &[u8], at: usize) -> bool {
+    let runs = split::object_field(text, at, "runs");
+    runs.is_some_and(|runs| matches!(text.get(runs.start), Some(b'[' | b'n')))
+}
+
+/// Whether a SARIF log, run or result is at `at`. Other tools also write `results` and `tool`, but not `tool.driver`.
+fn is_sarif_item(text: &[u8], at: usize) -> bool {
+    let tool = split::object_field(text, at, "tool");
+    let is_run = tool.is_some_and(|tool| split::has_field(text, tool.start, &["driver"]));
+    is_run || is_sarif_result(text, at) || has_runs_at(text, at)
+}
+
+/// Whether a result of a SARIF run is at `at`.
+pub(super) fn is_sarif_result(text: &[u8], at: usize) -> bool {
+    let message = split::object_field(text, at, "message");
+    let has_message = message.is_some_and(|message| text.get(message.start) == Some(&b'{'));
+    has_message || split::object_field(text, at, "ruleId").is_some()
+}
+
+/// The error of a text that is neither JSON nor JSON lines, with its line and column.
+fn json_error(text: &[u8], shape: ReportShape, items: &[ItemSpan]) -> Option<serde_json::Error> {
+    let error = |json: &[u8]| serde_json::from_slice::<IgnoredAny>(json).err();
+    let is_json_line = |item: &ItemSpan| {
+        let line = &text[item.bytes.clone()];
+        line.starts_with(b"{") && error(line).is_none()
+    };
+    if shape == ReportShape::Lines && items.iter().any(is_json_line) {
+        return None;
+    }
+    error(split::without_mark(text))
+}
+
+fn name_with_article(source: FindingSource) -> &'static str {
+    match source {
+        FindingSource::Dependabot => "a Dependabot report",
+        FindingSource::AwsInspector => "an AWS Inspector report",
+        FindingSource::Sarif => "a SARIF report",
+        FindingSource::Generic => "a generic report",
+        FindingSource::Manual => "a manual report",
+    }
+}
+
+fn what_is_missing(text: &[u8], source: FindingSource) -> &'static str {
+    match source {
+        FindingSource::Dependabot => "no item has a field of an alert, such as `security_advisory`",
+        FindingSource::AwsInspector => "no item has a field of a finding, such as `findingArn`",
+        FindingSource::Sarif if split::object_field(text, split::root_start(text), "runs").is_some() => {
+            "`runs` is not a list"
+        }
+        FindingSource::Sarif => "the root has no `runs`",
+        FindingSource::Generic | FindingSource::Manual => {
+            "no item has a field of a finding, such as `title`, `vulnId` or `package`"
+        }
+    }
+}
+
+/// Names the formats, and the one that the text seems to have.
+fn formats_hint(text: &[u8], items: &[ItemSpan]) -> String {
+    let formats = [
+        FindingSource::Sarif,
+        FindingSource::Dependabot,
+        FindingSource::AwsInspector,
+        FindingSource::Generic,
+    ];
+    match formats.into_iter().find(|format| shows_format(text, items, *format)) {
+        Some(format) => {
+            format!(
+                "It looks like {}: use the format `{}`. {FORMATS}",
+                name_with_article(format),
+                format.as_str()
+            )
+        }
+        None => FORMATS.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::report::Report;
+
+    const ALL: [FindingSource; 5] = [
+        FindingSource::Dependabot,
+        FindingSource::AwsInspector,
+        FindingSource::Sarif,
+        FindingSource::Generic,
+        FindingSource::Manual,
+    ];
+
+    /// The message and the hint of a refused report.
+    fn refusal(text: &str, source: FindingSource) -> Option<(String, String)> {
+        let fault = Report::read(text.as_bytes().to_vec(), source, usize::MAX).err()?;
+        assert_eq!(fault.code, ErrorCode::InvalidRequest, "{text}");
+        Some((fault.message, fault.hint.unwrap()))
+    }
+
+    #[test]
+    fn each_format_is_told_from_the_others() {
+        let alert =
+            r#"{"number": 1, "state": "open", "dependency": {}, "security_advisory": {"summary": "s"}}"#;
+        let finding = r#"{"findingArn": "arn:1", "title": "t", "severity": "HIGH", "description": "d"}"#;
+        let result = r#"{"ruleId": "r", "message": {"text": "m"}}"#;
+        let log = format!("{{\"runs\": [{{\"tool\": {{\"driver\": {{}}}}, \"results\": [{result}]}}]}}");
+        let generic = r#"{"stableKey": "k", "vulnId": "CVE-2024-0001", "package": {"name": "p"}}"#;
+        let samples = [
+            ("dependabot", format!("[{alert}, {alert}]"), "a Dependabot report"),
+            ("dependabot", format!("{alert}\n{alert}\n"), "a Dependabot report"),
+            ("aws_inspector", format!("{{\"findings\": [{finding}]}}"), "an AWS Inspector report"),
+            ("sarif", log, "a SARIF report"),
+            ("sarif", "{\"version\": \"2.1.0\", \"runs\": []}".to_owned(), "a SARIF report"),
+            ("generic", format!("{generic}\n{{\"title\": broken\n"), "a generic report"),
+        ];
+        for (name, text, kind) in &samples {
+            for source in ALL {
+                let is_generic = matches!(source, FindingSource::Generic | FindingSource::Manual);
+                // A finding of AWS Inspector also has the title of a generic one.
+                let fits =
+                    source.as_str() == *name || (is_generic && matches!(*name, "generic" | "aws_inspector"));
+                let Some((message, hint)) = refusal(text, source) else {
+                    assert!(fits, "{source:?} accepts {text}");
+                    continue;
+                };
+                assert!(!fits, "{source:?} refuses {text}: {message}");
+                assert!(
+                    message.starts_with(&format!("It is not {}: ", name_with_article(source))),
+                    "{message}"
+                );
+                assert_eq!(
+                    hint,
+                    format!("It looks like {kind}: use the format `{name}`. {FORMATS}"),
+                    "{text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn reports_without_findings_are_reports() {
+        for source in ALL {
+            let is_sarif = source == FindingSource::Sarif;
+            for text in
+                ["[]", "\u{feff}[\n]\n", "{\"alerts\": []}", "{\"findings\": [], \"nextToken\": null}"]
+            {
+                assert_eq!(refusal(text, source).is_none(), !is_sarif, "{source:?} {text}");
+            }
+            for text in
+                ["{\"version\": \"2.1.0\", \"runs\": []}", "{\"runs\": null}", "{\"runs\": [{\"tool\": {}}]}"]
+            {
+                assert_eq!(refusal(text, source).is_none(), is_sarif, "{source:?} {text}");
+            }
+            for text in ["", " \n", "\u{feff}"] {
+                let has_lines = matches!(source, FindingSource::Generic | FindingSource::Manual);
+                assert_eq!(refusal(text, source).is_none(), has_lines, "{source:?} {text:?}");
+            }
+        }
+        let lines = "{\"tool\": {\"driver\": {}}, \"results\": []}\n{\"tool\": {\"driver\": {}}}\n";
+        assert_eq!(refusal(lines, FindingSource::Sarif), None);
+    }
+
+    #[test]
+    fn the_place_of_an_error_in_json_is_named() {
+        for source in ALL {
+            for (text, place) in [
+                ("not a report", "expected ident at line 1 column 2."),
+                ("[", "EOF while parsing a list at line 1 column 1."),
+                ("{\n  \"a\": 1,\n  b\n}", "key must be a string at line 3 column 3."),
+                ("<html>\n</html>\n", "expected value at line 1 column 1."),
+                ("{\"runs\": [{\"tool\": {\"driver\"", "EOF while parsing an object at line 1 column 28."),
+            ] {
+                let (message, _) = refusal(text, source).unwrap();
+                assert_eq!(message, format!("The report is not valid JSON: {place}"), "{source:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn files_of_other_kinds_are_refused() {
+        let code_scanning =
+            r#"[{"number": 4, "rule": {"id": "r"}, "tool": {"name": "CodeQL"}, "state": "open"}]"#;
+        let semgrep = r#"{"errors": [], "results": []}"#;
+        let npm_audit = r#"{"auditReportVersion": 2, "vulnerabilities": {"p": {"severity": "high"}}}"#;
+        let api_error = r#"{"message": "Bad credentials", "status": "401"}"#;
+        for text in [code_scanning, semgrep, npm_audit, api_error, "17", "{\"level\": \"info\"}\n[]\n", "{}"]
+        {
+            for source in ALL {
+                let (message, hint) = refusal(text, source).unwrap();
+                assert!(message.starts_with("It is not "), "{source:?} {text}: {message}");
+                assert_eq!(hint, FORMATS, "{source:?} {text}");
+            }
+        }
+        let (message, _) = refusal("{\"runs\": {}}", FindingSource::Sarif).unwrap();
+        assert_eq!(message, "It is not a SARIF report: `runs` is not a list.");
+    }
+}

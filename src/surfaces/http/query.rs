@@ -1,0 +1,49 @@
+//! Reads query strings, in which each name may occur only once: a proxy in front could use another value than this server does.
+
+use std::collections::BTreeMap;
+
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+
+use contract::{ErrorCode, Fault, echo};
+
+/// A query string as axum extracts it, with all its parameters.
+pub(super) type SentQuery = Result<Query<Vec<(String, String)>>, QueryRejection>;
+
+/// The parameters by their names. A repeated name is refused, even with an equal value.
+pub(super) fn unique_parameters(sent: SentQuery) -> Result<BTreeMap<String, String>, Fault> {
+    let Query(sent) =
+        sent.map_err(|rejection| Fault::new(ErrorCode::InvalidRequest, rejection.body_text()))?;
+    let mut parameters = BTreeMap::new();
+    for (name, value) in sent {
+        if parameters.contains_key(&name) {
+            let message = format!("The query has the parameter `{}` more than once.", echo(&name));
+            return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint("Send each parameter once."));
+        }
+        parameters.insert(name, value);
+    }
+    Ok(parameters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Uri;
+
+    fn read(query: &str) -> Result<BTreeMap<String, String>, Fault> {
+        let uri: Uri = format!("/status?{query}").parse().unwrap();
+        unique_parameters(Query::try_from_uri(&uri))
+    }
+
+    #[test]
+    fn a_parameter_named_twice_is_refused_however_it_is_written() {
+        let parameters = read("project_id=pa&repoPath=%2Fsrc+x").unwrap();
+        assert_eq!((parameters["project_id"].as_str(), parameters["repoPath"].as_str()), ("pa", "/src x"));
+        assert!(read("").unwrap().is_empty());
+        for query in ["project_id=pa&project_id=pb", "a=1&b=2&a=1", "a&a", "project_id=pa&project%5Fid=pb"] {
+            let fault = read(query).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::InvalidRequest, "{query}");
+            assert!(fault.message.contains("more than once"), "{query}: {}", fault.message);
+        }
+    }
+}
