@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use super::attributes;
+use super::defaults;
 use super::file_format::FileFormat;
 use super::names::{ClassCache, SecretClass};
+use super::quoted;
 use super::unquoted;
 use super::values::{self, VALUE_BYTES_MAX, ValueContext};
 
@@ -14,8 +17,8 @@ const SPACES_MAX: usize = 60;
 
 /// An unquoted value of more bytes is examined once, even if it contains further names.
 const RESCANNED_BYTES_MAX: usize = 512;
-/// Longest expression before a fallback literal, in bytes.
-const EXPRESSION_BYTES_MAX: usize = 200;
+/// Longest body of a Terraform variable before its default, in bytes.
+const VARIABLE_BYTES_MAX: usize = 400;
 
 /// The syntax between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +33,12 @@ pub(super) enum Operator {
     Element,
     /// Spaces alone.
     Spaces,
+    /// `is`, in prose: "The API key is `…`".
+    Is,
     /// `${NAME:-value}`
     Default,
+    /// The end of a look-up by a quoted name, `var("NAME")`, after which only a default can follow.
+    Lookup,
 }
 
 /// A name and its position in the text.
@@ -60,7 +67,14 @@ impl<'t> NameInText<'t> {
         let after =
             bytes[keyword.end..].iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
         let start = text.ceil_char_boundary(keyword.start - before);
-        let end = text.floor_char_boundary(keyword.end + after);
+        let mut end = text.floor_char_boundary(keyword.end + after);
+        // `${NAME-value}`
+        if text[..start].ends_with("${")
+            && let Some((variable, _)) = text[start..end].split_once('-')
+            && is_upper(variable)
+        {
+            end = start + variable.len();
+        }
         let leading = bytes[start..end].iter().take_while(|byte| matches!(byte, b'-' | b'.')).count();
         let dashes = bytes[start..end].iter().take_while(|byte| **byte == b'-').count();
         let name = Self { text, format, start: start + leading, end, dashes, quoted: false };
@@ -84,9 +98,37 @@ impl<'t> NameInText<'t> {
         before.rsplit('\n').next().unwrap_or(before)
     }
 
-    pub(super) fn is_upper(&self) -> bool {
-        self.name().bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    /// In prose, the name `key` with the word before it: `API key`.
+    fn with_word_before(self, operator: Operator) -> Self {
+        const WORDS: [&str; 10] = [
+            "api",
+            "access",
+            "secret",
+            "auth",
+            "private",
+            "master",
+            "license",
+            "account",
+            "encryption",
+            "app",
+        ];
+        let is_prose = self.format == FileFormat::Prose || operator == Operator::Is;
+        if !is_prose || self.dashes > 0 || !self.name().eq_ignore_ascii_case("key") {
+            return self;
+        }
+        let Some(before) = self.line_before().strip_suffix(' ') else { return self };
+        let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        let is_known = WORDS.contains(&word.to_ascii_lowercase().as_str());
+        if is_known { Self { start: self.start - word.len() - 1, ..self } } else { self }
     }
+
+    pub(super) fn is_upper(&self) -> bool {
+        is_upper(self.name())
+    }
+}
+
+fn is_upper(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// The range of the secret assigned to a name. Sets `examined_end` to the end of a long unquoted value, so that the names
@@ -97,6 +139,7 @@ pub(super) fn secret<'t>(
     examined_end: &mut usize,
 ) -> Option<Range<usize>> {
     let (operator, at) = operator(&mut name)?;
+    let name = name.with_word_before(operator);
     let class = class_cache.get(name.name())?;
     let if_secret = |(range, context): (Range<usize>, ValueContext)| {
         let range = without_scheme(name.text, range, class)?;
@@ -111,29 +154,16 @@ pub(super) fn secret<'t>(
         *examined_end = range.end;
     }
     found.and_then(if_secret).or_else(|| {
-        let at = fallback_start(&name, operator, at)?;
-        quoted(&name, at).and_then(|range| if_secret((range, ValueContext::Code)))
+        let context = quoted_context(&name, operator).min(ValueContext::Config);
+        defaults::literals(name, operator, at).find_map(|range| if_secret((range, context)))
     })
-}
-
-/// Start of the fallback literal after an expression: `get("x") || "…"`.
-fn fallback_start(name: &NameInText<'_>, operator: Operator, at: usize) -> Option<usize> {
-    const FALLBACK_OPERATORS: [&str; 4] = ["|| ", "?? ", " or ", "?: "];
-    if !matches!(operator, Operator::Equals { .. } | Operator::Colon | Operator::Argument) {
-        return None;
-    }
-    let rest =
-        name.text.get(at..name.text.floor_char_boundary((at + EXPRESSION_BYTES_MAX).min(name.text.len())))?;
-    let line = rest.split('\n').next().unwrap_or(rest);
-    let ends = FALLBACK_OPERATORS.iter().filter_map(|operator| Some(line.find(operator)? + operator.len()));
-    Some(at + ends.min()?)
 }
 
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || byte >= 0x80
 }
 
-fn space_count(bytes: &[u8], at: usize) -> usize {
+pub(super) fn space_count(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().take(SPACES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
@@ -141,6 +171,9 @@ fn space_count(bytes: &[u8], at: usize) -> usize {
 fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     let bytes = name.text.as_bytes();
     let name_end = skip_closers(name)?;
+    if let Some(at) = defaults::lookup_end(name, name_end) {
+        return Some((Operator::Lookup, at));
+    }
     // Fast path: most names are read, not assigned.
     if matches!(bytes.get(name_end), None | Some(b')' | b';' | b'.' | b'&' | b'*' | b'%' | b'/')) {
         return None;
@@ -148,19 +181,26 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     if bytes.get(name_end) == Some(&b'(') && bytes.get(name_end + 1) != Some(&b')') && !name.quoted {
         return Some((Operator::Argument, name_end + 1));
     }
-    if let Some(at) = element_value_start(name, name_end) {
+    if let Some(at) = attributes::element_value_start(name, name_end) {
         return Some((Operator::Element, at));
     }
     let spaces_before = space_count(bytes, name_end);
     let at = name_end + spaces_before;
     let rest = &bytes[at..];
-    if rest.starts_with(b":-") && name.byte_before() == Some(b'{') {
-        return Some((Operator::Default, at + 2));
+    if let Some(sign) = DEFAULT_SIGNS.into_iter().find(|sign| rest.starts_with(sign))
+        && spaces_before == 0
+        && name.byte_before() == Some(b'{')
+    {
+        return Some((Operator::Default, at + sign.len()));
     }
     if let Some(sign) = EQUALS_SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
         let spaces_after = space_count(bytes, at + sign.len());
         let tight = sign == b"=" && spaces_before == 0 && spaces_after == 0;
         return Some((Operator::Equals { tight }, at + sign.len() + spaces_after));
+    }
+    // `$ENV{NAME} // '…'`
+    if rest.starts_with(b"// ") && bytes[name_end - 1] == b'}' {
+        return Some((Operator::Equals { tight: false }, at + 3));
     }
     if rest.starts_with(b":") && !rest.starts_with(b"::") {
         return Some(colon_operator(name, at + 1));
@@ -168,8 +208,13 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     if rest.starts_with(b"or ") && name.quoted {
         return Some((Operator::Argument, at + 3));
     }
+    if let Some(is) = [&b"is "[..], b"is: "].into_iter().find(|is| rest.starts_with(is))
+        && spaces_before > 0
+    {
+        return Some((Operator::Is, at + is.len()));
+    }
     if (name.quoted || matches!(name.format, FileFormat::Yaml | FileFormat::Prose))
-        && let Some(at) = attribute_value_start(name, at)
+        && let Some(at) = attributes::attribute_value_start(name, at)
     {
         return Some((Operator::Colon, at));
     }
@@ -181,12 +226,17 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     {
         return Some((Operator::Equals { tight: false }, at));
     }
-    // Only flags, directives and `#define` separate the value with spaces alone.
+    // Only flags, directives, `setenv` and `#define` separate the value with spaces alone.
     let has_value = name.dashes > 0
-        || matches!(name.format, FileFormat::Shell | FileFormat::Properties)
-        || matches!(bytes.get(at), Some(b'"' | b'\'' | b'`'));
+        || name.format.is_shell()
+        || name.format == FileFormat::Properties
+        || matches!(bytes.get(at), Some(b'"' | b'\'' | b'`'))
+        || unquoted::follows_setter(name);
     (spaces_before > 0 && has_value).then_some((Operator::Spaces, at))
 }
+
+/// What separates the name of a shell variable from its default, longer ones first.
+const DEFAULT_SIGNS: [&[u8]; 3] = [b":-", b":=", b"-"];
 
 /// Assignment and comparison operators, longer ones first.
 const EQUALS_SIGNS: [&[u8]; 15] = [
@@ -194,7 +244,8 @@ const EQUALS_SIGNS: [&[u8]; 15] = [
     b"=",
 ];
 
-/// End of the characters that close a name: its quote, the bracket of an index. Records in `name` that it is quoted.
+/// End of the characters that close a name: its quote, the bracket of an index or of an item of a Perl hash. Records in `name`
+/// that it is quoted.
 fn skip_closers(name: &mut NameInText<'_>) -> Option<usize> {
     let bytes = name.text.as_bytes();
     let mut at = name.end;
@@ -214,30 +265,14 @@ fn skip_closers(name: &mut NameInText<'_>) -> Option<usize> {
         at += 1;
     }
     at += usize::from(name.quoted && is(at, b")"));
+    // `$ENV{NAME}`, but not `${NAME}`.
+    let is_item = name.format == FileFormat::Code
+        && name.byte_before() == Some(b'{')
+        && bytes.get(name.start.wrapping_sub(name.dashes + 2)).is_some_and(u8::is_ascii_alphanumeric);
+    at += usize::from(is_item && is(at, b"}"));
     // `password?: …`
     at += usize::from(is(at, b"?!") && is(at + 1, b":") && !is(at + 2, b":"));
     Some(at)
-}
-
-/// Start of the value of an XML element: `<password>…`, `<entry key="password">…`, `<setting name="Token"><value>…`,
-/// `<key>ApiKey</key><string>…`.
-fn element_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
-    const KEY_END: &[u8] = b"</key>";
-    const STRING_START: &[u8] = b"<string>";
-    const VALUE_START: &[u8] = b"<value>";
-    let bytes = name.text.as_bytes();
-    let rest = &bytes[at..];
-    if rest.first() == Some(&b'>') && (name.quoted || is_element(name)) {
-        let value = at + 1 + whitespace_count(bytes, at + 1);
-        return Some(if bytes[value..].starts_with(VALUE_START) {
-            value + VALUE_START.len()
-        } else {
-            at + 1
-        });
-    }
-    let value = at + KEY_END.len();
-    let value = rest.starts_with(KEY_END).then(|| value + whitespace_count(bytes, value))?;
-    bytes[value..].starts_with(STRING_START).then_some(value + STRING_START.len())
 }
 
 /// Start of the value in `variable "db_password" { default = "…" }`.
@@ -246,7 +281,7 @@ fn variable_default_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     if !name.quoted || bytes.get(at) != Some(&b'{') || !name.line_before().ends_with("variable \"") {
         return None;
     }
-    let end = name.text.floor_char_boundary((at + 2 * EXPRESSION_BYTES_MAX).min(bytes.len()));
+    let end = name.text.floor_char_boundary((at + VARIABLE_BYTES_MAX).min(bytes.len()));
     let body = name.text[at..end].split('}').next()?;
     let default = body.find("default")?;
     let value = at + default + body[default..].find('=')? + 1;
@@ -266,10 +301,6 @@ fn typed_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     assigns.then(|| at + 1 + space_count(bytes, at + 1))
 }
 
-fn whitespace_count(bytes: &[u8], at: usize) -> usize {
-    bytes[at..].iter().take(SPACES_MAX).take_while(|byte| byte.is_ascii_whitespace()).count()
-}
-
 /// `name: value`, or `name: Type = value` in code.
 fn colon_operator(name: &NameInText<'_>, at: usize) -> (Operator, usize) {
     let bytes = name.text.as_bytes();
@@ -286,54 +317,7 @@ fn colon_operator(name: &NameInText<'_>, at: usize) -> (Operator, usize) {
             return (Operator::Equals { tight: false }, sign + 1 + space_count(bytes, sign + 1));
         }
     }
-    (Operator::Colon, at)
-}
-
-/// Whether the name is that of an XML element, with or without a prefix: `<password>`, `<a:password>`.
-fn is_element(name: &NameInText<'_>) -> bool {
-    match name.byte_before() {
-        Some(b'<') => true,
-        Some(b':') => {
-            name.line_before().trim_end_matches(':').rsplit('<').next().is_some_and(|prefix| {
-                prefix.len() < 20 && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric())
-            }) && name.line_before().contains('<')
-        }
-        _ => false,
-    }
-}
-
-/// Start of the value if the name is itself the value of a `name` or `key` attribute.
-fn attribute_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
-    let before = name.line_before().trim_end_matches(['"', '\'', '\\']).trim_end();
-    let before = before.strip_suffix([':', '='])?.trim_end_matches(['"', '\'', '\\']);
-    if !["name", "Name", "key", "Key", "NAME", "parameterkey", "ParameterKey"]
-        .iter()
-        .any(|word| before.ends_with(word))
-    {
-        return None;
-    }
-    let bytes = name.text.as_bytes();
-    let mut at = at;
-    let mut lines = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'\n' if lines == 0 => lines = 1,
-            b' ' | b'\t' | b'\r' | b',' | b'"' | b'\'' | b'\\' => {}
-            _ => break,
-        }
-        at += 1;
-        if at > name.end + 200 {
-            return None;
-        }
-    }
-    let rest = &bytes[at..];
-    let word = [&b"value"[..], b"Value", b"parameterValue", b"ParameterValue"]
-        .into_iter()
-        .find(|word| rest.starts_with(word))?;
-    at += word.len();
-    at += bytes[at..].iter().take(2).take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\')).count();
-    at += space_count(bytes, at);
-    matches!(bytes.get(at), Some(b':' | b'=')).then(|| at + 1 + space_count(bytes, at + 1))
+    (Operator::Colon, unquoted::after_node_properties(name, at))
 }
 
 /// The range and context of the value.
@@ -345,19 +329,17 @@ fn value(
 ) -> Option<(Range<usize>, ValueContext)> {
     let bytes = name.text.as_bytes();
     match operator {
-        Operator::Element => {
-            let end = at
-                + bytes[at..].iter().take(VALUE_BYTES_MAX).position(|byte| matches!(byte, b'<' | b'\n'))?;
-            (bytes[end] == b'<').then_some((trimmed(name.text, at..end), ValueContext::Config))
-        }
+        Operator::Element => Some((attributes::element_text(name.text, at)?, ValueContext::Config)),
+        Operator::Lookup => None,
         Operator::Default => {
             let end = at
                 + bytes[at..].iter().take(VALUE_BYTES_MAX).position(|byte| matches!(byte, b'}' | b'\n'))?;
-            Some((trimmed(name.text, at..end), ValueContext::Code))
+            let context = quoted_context(name, operator).min(ValueContext::Config);
+            let range = quoted::content(name, at).filter(|range| range.end < end);
+            Some((range.unwrap_or_else(|| quoted::trimmed(name.text, at..end)), context))
         }
-        _ => match quoted(name, at) {
+        _ => match quoted::content(name, at) {
             Some(range) => Some((range, quoted_context(name, operator))),
-            None if operator == Operator::Argument => None,
             None => unquoted::value(name, operator, at, class),
         },
     }
@@ -367,73 +349,21 @@ fn value(
 fn quoted_context(name: &NameInText<'_>, operator: Operator) -> ValueContext {
     let is_flag = name.dashes > 0 && matches!(operator, Operator::Equals { .. } | Operator::Spaces);
     match name.format {
+        _ if operator == Operator::Is => ValueContext::Code,
         FileFormat::Env | FileFormat::Properties if operator != Operator::Argument => ValueContext::EnvFile,
-        FileFormat::Yaml | FileFormat::Data | FileFormat::Markup | FileFormat::Shell => ValueContext::Config,
+        FileFormat::Yaml | FileFormat::Data | FileFormat::Markup | FileFormat::Shell | FileFormat::Make => {
+            ValueContext::Config
+        }
         FileFormat::Prose
-            if is_flag || (name.is_upper() && matches!(operator, Operator::Equals { tight: true })) =>
+            if is_flag
+                || name.is_upper()
+                    && (matches!(operator, Operator::Equals { tight: true })
+                        || operator == Operator::Spaces && unquoted::follows_setter(name)) =>
         {
             ValueContext::Config
         }
         _ => ValueContext::Code,
     }
-}
-
-/// The content of the quotes at `at`, after an optional prefix: `b"…"`, `Some("…")`, `\"…\"`.
-fn quoted(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> {
-    let bytes = name.text.as_bytes();
-    let mut at = at;
-    for _ in 0..2 {
-        let word_length = bytes[at..]
-            .iter()
-            .take(30)
-            .take_while(|byte| {
-                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b' ' | b'!')
-            })
-            .count();
-        match bytes.get(at + word_length) {
-            Some(b'(') if name.format != FileFormat::Properties => at += word_length + 1,
-            _ => break,
-        }
-    }
-    at += space_count(bytes, at);
-    const POWERSHELL_CALL: &[u8] = b"ConvertTo-SecureString ";
-    if bytes[at..].starts_with(POWERSHELL_CALL) {
-        at += POWERSHELL_CALL.len();
-    }
-    let prefix = bytes[at..]
-        .iter()
-        .take(2)
-        .take_while(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'@' | b'$' | b'&'))
-        .count();
-    at += prefix;
-    let escaped = bytes.get(at) == Some(&b'\\');
-    at += usize::from(escaped);
-    let quote = *bytes.get(at).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
-    at += 1;
-    if bytes[at..].starts_with(&[quote, quote]) {
-        at += 2;
-    }
-    let mut end = at;
-    loop {
-        match bytes.get(end) {
-            Some(&byte) if byte == quote => break,
-            Some(b'\n') | None => return None,
-            Some(b'\\') if escaped || bytes.get(end + 1) == Some(&b'\n') => break,
-            Some(b'\\') => end += 2,
-            Some(_) => end += 1,
-        }
-        if end - at > VALUE_BYTES_MAX {
-            return None;
-        }
-    }
-    Some(trimmed(name.text, at..end))
-}
-
-/// The range without surrounding spaces.
-fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
-    let Some(value) = text.get(range.clone()) else { return range };
-    let start = range.start + (value.len() - value.trim_start().len());
-    start..start + value.trim().len()
 }
 
 /// The value of an `Authorization` header without its scheme (`Bearer …`).

@@ -7,8 +7,10 @@ pub(super) enum FileFormat {
     Code,
     /// One `NAME=value` per line.
     Env,
-    /// Shell scripts, batch files, makefiles, Dockerfiles.
+    /// Shell scripts, batch files, Dockerfiles.
     Shell,
+    /// Makefiles and other lists of commands, where `name:` begins a rule.
+    Make,
     /// YAML: `name: value`.
     Yaml,
     /// One `name=value` or `name: value` per line: INI, properties, server configuration.
@@ -22,6 +24,11 @@ pub(super) enum FileFormat {
 }
 
 impl FileFormat {
+    /// Whether the file consists of shell commands.
+    pub(super) fn is_shell(self) -> bool {
+        matches!(self, Self::Shell | Self::Make)
+    }
+
     /// The format of a file by its path; [`Self::Prose`] without a path.
     pub(super) fn from_path(path: Option<&str>) -> Self {
         let Some(path) = path else { return Self::Prose };
@@ -44,16 +51,18 @@ impl FileFormat {
         };
         match extension {
             "env" => Self::Env,
-            "sh" | "bash" | "zsh" | "fish" | "ksh" | "ps1" | "psm1" | "psd1" | "bat" | "cmd"
-            | "dockerfile" | "makefile" | "gnumakefile" | "justfile" | "mk" | "bats" | "bashrc" | "zshrc"
-            | "profile" | "bash_profile" | "zprofile" | "procfile" | "command" => Self::Shell,
+            "sh" | "bash" | "zsh" | "fish" | "ksh" | "csh" | "tcsh" | "ps1" | "psm1" | "psd1" | "bat"
+            | "cmd" | "dockerfile" | "bats" | "bashrc" | "zshrc" | "kshrc" | "cshrc" | "tcshrc"
+            | "profile" | "bash_profile" | "bash_login" | "bash_aliases" | "login" | "zprofile"
+            | "zshenv" | "zlogin" | "command" => Self::Shell,
+            "makefile" | "gnumakefile" | "justfile" | "mk" | "procfile" => Self::Make,
             "yaml" | "yml" | "eyaml" | "sls" => Self::Yaml,
             "properties" | "ini" | "cfg" | "conf" | "cnf" | "config" if !is_dot_net_config(base) => {
                 Self::Properties
             }
-            "service" | "desktop" | "npmrc" | "yarnrc" | "gitconfig" | "editorconfig" | "pypirc"
-            | "cmake_properties" | "inf" | "reg" | "hgrc" | "netrc" | "curlrc" | "wgetrc" | "inputrc"
-            | "s3cfg" | "boto" | "condarc" => Self::Properties,
+            "service" | "desktop" | "htaccess" | "npmrc" | "yarnrc" | "gitconfig" | "editorconfig"
+            | "pypirc" | "cmake_properties" | "inf" | "reg" | "hgrc" | "netrc" | "curlrc" | "wgetrc"
+            | "inputrc" | "s3cfg" | "boto" | "condarc" => Self::Properties,
             "json" | "jsonc" | "json5" | "ipynb" | "toml" | "tf" | "tfvars" | "hcl" | "nomad" | "har"
             | "webmanifest" => Self::Data,
             "xml" | "config" | "csproj" | "vbproj" | "props" | "targets" | "plist" | "pubxml" | "xaml"

@@ -4,12 +4,16 @@
 //! rules; each rule then examines a bounded number of bytes around its keyword, so the time is linear in the text.
 
 mod assigned;
+mod attributes;
 mod blocks;
 #[cfg(test)]
 mod corpus;
+mod defaults;
 mod file_format;
 mod files;
 mod names;
+mod phrases;
+mod quoted;
 mod rules;
 mod unquoted;
 mod urls;
@@ -26,7 +30,7 @@ use values::ValueContext;
 
 /// Version of the rules. Files stored under another version are read again, because they may contain secrets that the
 /// current rules redact.
-pub const REDACTION_VERSION: u32 = 4;
+pub const REDACTION_VERSION: u32 = 5;
 
 /// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +229,7 @@ fn may_begin(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// The credential after `Bearer` or `Basic`.
+/// The credential after one of [`rules::SCHEMES`], such as `Bearer`.
 fn after_scheme(text: &str, scheme: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     if !may_begin(bytes, scheme.start) {

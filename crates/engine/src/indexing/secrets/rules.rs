@@ -76,6 +76,10 @@ pub(super) struct Rules {
     pub(super) placeholders: AhoCorasick,
     /// Lower-case values that are not secrets, whatever their name.
     pub(super) harmless_values: HashSet<String>,
+    /// Lower-case English words of labels and messages about passwords.
+    pub(super) message_words: HashSet<String>,
+    /// Lower-case beginnings of words with digits that are not parts of passphrases: `base64`.
+    pub(super) technical_words: Vec<String>,
     /// For each letter, a bit set of the letters that often follow it in words.
     pub(super) common_next_letters: [u32; 26],
     pub(super) file_names: FileNames,
@@ -148,6 +152,8 @@ struct WordsToml {
     harmless_words_before: HashSet<String>,
     placeholders: Vec<String>,
     harmless_values: HashSet<String>,
+    message_words: HashSet<String>,
+    technical_words: Vec<String>,
     common_next_letters: Vec<String>,
 }
 
@@ -212,6 +218,8 @@ fn parse_rules() -> Result<Rules, Box<dyn std::error::Error>> {
         },
         placeholders: automaton(&words.placeholders)?,
         harmless_values: words.harmless_values,
+        message_words: words.message_words,
+        technical_words: words.technical_words,
         common_next_letters: common_next_letters(&words.common_next_letters),
         file_names: toml::from_str(FILES_TOML)?,
     })

@@ -102,7 +102,7 @@ fn every_replaced_secret_is_counted() {
 }
 
 /// Digest of the rules of the current `REDACTION_VERSION`.
-const DIGEST: &str = "4:5b37398a7369205a25299913182399fc";
+const DIGEST: &str = "5:a4066d2757fd7846aa72c4337808a59d";
 
 #[test]
 fn changed_rules_need_a_new_version() {
@@ -144,6 +144,16 @@ fn long_lines_and_many_keywords_take_linear_time() {
         "$ANSIBLE_VAULT;1.1;AES256\n0a".repeat(4_000),
         "bearer ".repeat(14_000),
         "passwordpassword".repeat(6_000),
+        "password=|| \"".repeat(8_000),
+        "\"password\")(".repeat(8_000),
+        "\"password\").default(".repeat(6_000),
+        "<password><![CDATA[".repeat(6_000),
+        "set -x password ".repeat(6_000),
+        "password: &a !!str ".repeat(6_000),
+        "password: |\n ".repeat(8_000),
+        "name = \"password\" a = ".repeat(5_000),
+        "password: \"h0rse b4ttery\" ".repeat(4_000),
+        "The API key is ``".repeat(6_000),
     ];
     for text in texts {
         let redacted = redact(&text);
@@ -173,11 +183,15 @@ proptest! {
     fn redaction_keeps_the_number_of_lines_and_is_idempotent(
         parts in prop::collection::vec(prop::sample::select(vec![
             "password = \"", "a1B!c2D?e3", "\"", "\n", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----",
-            "ghp_16C7e42F292c6912E7710c838347Ae178B4a", " ", "://a:", "@b", "é", "AKIAIOSFODNN7EXAMPLE", "eyJ", ".", "kind: Secret\n", "data:\n", "  a: ",
-            "PASSWORD=", "Authorization: Bearer ", "=", ":", ";", "--password ", "<password>", "</password>", "{", "$", "\\", "'", "MIIEabcdefghijklmnop\n", "-u a:",
-            "?token=", "&", "Server=b;", "name: ", "value: ", "9f8e7d6c5b4a39281706f5e4",
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a", " ", "://a:", "@b", "é", "AKIAIOSFODNN7EXAMPLE", "eyJ", ".",
+            "kind: Secret\n", "data:\n", "  a: ", "PASSWORD=", "Authorization: Bearer ", "=", ":", ";", "--password ",
+            "<password>", "</password>", "{", "$", "\\", "'", "MIIEabcdefghijklmnop\n", "-u a:", "?token=", "&",
+            "Server=b;", "h0rse b4ttery st4ple", "<![CDATA[", "]]>", "&pw ", "|\n", "set -x ", " is ", "default=",
+            "name: ", "value: ", "9f8e7d6c5b4a39281706f5e4",
         ]), 0..30),
-        path in prop::sample::select(vec!["a.rs", ".env", "a.yaml", "a.properties", "a.sh", "a.json", "a.xml", "a.md"]),
+        path in prop::sample::select(vec![
+            "a.rs", ".env", "a.yaml", "a.properties", "a.sh", "a.json", "a.xml", "a.md", "Makefile",
+        ]),
     ) {
         let text = parts.concat();
         let once = redact_file(path, &text);

@@ -93,7 +93,9 @@ pub(super) fn password(text: &str, at: usize, format: FileFormat) -> Option<Rang
     let value = text.get(secret.clone())?;
     let context = match format {
         FileFormat::Env | FileFormat::Properties => ValueContext::EnvFile,
-        FileFormat::Yaml | FileFormat::Shell | FileFormat::Data | FileFormat::Markup => ValueContext::Config,
+        FileFormat::Yaml | FileFormat::Shell | FileFormat::Make | FileFormat::Data | FileFormat::Markup => {
+            ValueContext::Config
+        }
         FileFormat::Code | FileFormat::Prose => ValueContext::Code,
     };
     let is_secret = match colon {

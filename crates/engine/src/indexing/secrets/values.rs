@@ -2,6 +2,7 @@
 //! context.
 
 use super::names::SecretClass;
+use super::phrases;
 use super::rules::RULES;
 
 /// Where a value was found, which decides how strictly it is checked; the strictest first.
@@ -20,6 +21,9 @@ pub(super) const VALUE_BYTES_MAX: usize = 4096;
 
 /// Whether `value` is a secret, given the class of its name.
 pub(super) fn is_secret(value: &str, class: SecretClass, context: ValueContext) -> bool {
+    if class == SecretClass::Password && phrases::is_passphrase(value, context) {
+        return true;
+    }
     if value.len() > VALUE_BYTES_MAX || !is_literal(value) {
         return false;
     }
@@ -83,8 +87,17 @@ fn decode_base64(value: &str) -> Option<Vec<u8>> {
 
 /// Whether a value is a literal: not a placeholder, reference, expression, path or sequence.
 pub(super) fn is_literal(value: &str) -> bool {
+    !(is_stand_in(value)
+        || value.contains(char::is_whitespace)
+        || is_file_name(value)
+        || RULES.harmless_values.contains(&value.to_lowercase())
+        || is_monotonous(value))
+}
+
+/// Whether a value is empty, or a placeholder, reference, format string or path.
+pub(super) fn is_stand_in(value: &str) -> bool {
     let bytes = value.as_bytes();
-    let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return false };
+    let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return true };
     let is_enclosed = matches!(
         (first, last),
         (b'<', b'>')
@@ -95,7 +108,7 @@ pub(super) fn is_literal(value: &str) -> bool {
             | (b'(', b')')
             | (b'_', b'_')
     );
-    let is_variable = matches!(first, b'$' | b':' | b'*' | b'&' | b'!') && is_identifier(&value[1..]);
+    let is_variable = matches!(first, b'$' | b':' | b'*' | b'&' | b'!') && is_name_or_item(&value[1..]);
     let is_path =
         ["/", "./", "../", "~/", "\\\\", "http:", "https:", "file:", "env:", "env.", "ref:", "classpath:"]
             .iter()
@@ -106,18 +119,15 @@ pub(super) fn is_literal(value: &str) -> bool {
                 && first.is_ascii_alphabetic());
     let is_format_string =
         ["%s", "%v", "%q", "%p", "%d", "%x"].iter().any(|mark| value.contains(mark)) && residue(value) < 8;
-    !(is_enclosed && bytes.len() > 1
+    is_enclosed && bytes.len() > 1
         || is_variable
         || is_path && !(first == b'/' && bytes.len() >= 32 && residue(value) * 10 >= bytes.len() * 7)
         || is_format_string
-        || value.contains(char::is_whitespace)
-        || is_file_name(value)
-        || RULES.harmless_values.contains(&value.to_lowercase())
         || is_placeholder(value)
-        || is_monotonous(value))
 }
 
-/// Whether the value contains a placeholder word in uniform case. A random value can contain `xXxx` by chance.
+/// Whether the value contains a placeholder word. A short word in mixed case, such as `xXxx`, does not count, because a random
+/// value can contain it by chance.
 fn is_placeholder(value: &str) -> bool {
     RULES.placeholders.find_iter(value).any(|found| {
         let text = &value[found.range()];
@@ -126,6 +136,12 @@ fn is_placeholder(value: &str) -> bool {
             && rest.bytes().any(|byte| byte.is_ascii_lowercase()))
             || rest.len() > 5
     })
+}
+
+/// Whether the value is an identifier, with or without an index: `argv[1]`.
+fn is_name_or_item(value: &str) -> bool {
+    let name = value.strip_suffix(']').and_then(|item| item.split_once('[')).map_or(value, |(name, _)| name);
+    is_identifier(name)
 }
 
 fn is_identifier(value: &str) -> bool {
@@ -143,7 +159,7 @@ fn is_file_name(value: &str) -> bool {
     EXTENSIONS.iter().any(|extension| value.ends_with(extension)) && residue(value) < 12
 }
 
-/// Whether the value repeats one character or consists of runs such as `abcdef` and `12345678`.
+/// Whether the value repeats a few characters or consists mostly of runs such as `abcdef` and `12345678`.
 fn is_monotonous(value: &str) -> bool {
     let bytes = value.as_bytes();
     let steps = bytes.windows(2).filter(|pair| {
@@ -169,7 +185,7 @@ fn is_reference(value: &str) -> bool {
         || value.contains("=>")
 }
 
-/// Whether the value can be a password chosen by a person.
+/// Whether the value can be a password chosen by a person. `may_be_words`: even if it consists of words.
 fn is_password(value: &str, may_be_words: bool) -> bool {
     let length = value.chars().count();
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -193,7 +209,7 @@ fn is_password(value: &str, may_be_words: bool) -> bool {
 }
 
 /// Whether the value is a version or a timestamp: `v1.2.3`, `1.0.0-rc1`, `2024-01-01T00:00:00Z`.
-fn is_version(value: &str) -> bool {
+pub(super) fn is_version(value: &str) -> bool {
     let value = value.trim_start_matches(['v', 'V', '^', '~', '>', '=']);
     let parts = value.split(['.', '-', ':', '/']).count();
     parts >= 3

@@ -35,6 +35,15 @@ impl RandomChars {
             self.pick(UPPER, 1) + &self.pick(LOWER, 2) + &self.pick(DIGITS, 1) + &self.pick(symbols, 1);
         start + &self.pick(&[UPPER, LOWER, DIGITS, symbols].concat(), count - 6) + &self.pick(LOWER, 1)
     }
+
+    /// Words with a digit among their letters.
+    fn phrase(&mut self, count: usize) -> String {
+        let mut word = || {
+            let first = self.pick(&[UPPER, LOWER].concat(), 1) + &self.pick(LOWER, 1);
+            first + &self.pick(DIGITS, 1) + &self.pick(LOWER, 3)
+        };
+        (0..count).map(|_| word()).collect::<Vec<_>>().join(" ")
+    }
 }
 
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -60,6 +69,7 @@ fn generated(name: &str, count: usize, random: &mut RandomChars) -> String {
         "word" => random.pick(LOWER, count),
         "pw" => random.password("!@#%^*_+-", count),
         "pwu" => random.password("!*_+-", count),
+        "phrase" => random.phrase(count),
         "uuid" => [8, 4, 4, 4, 12].map(|count| random.pick(hex, count)).join("-"),
         "basic" => base64(&format!("svc:{}", random.password("!#%", 12))),
         "pem" => (0..12).map(|_| random.pick(&[&alnum, "+/"].concat(), 64)).collect::<Vec<_>>().join("\n"),
