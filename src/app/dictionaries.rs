@@ -1,4 +1,5 @@
-//! The dictionary of this installation. It is reloaded when its files change, also from another process.
+//! The dictionary of this installation: the words by which joined identifiers are split. It is reloaded when the catalog of word
+//! lists changes, even if another process changed it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use contract::config::{self, Enabled, Layout};
 use languages::Dictionary;
 use upkeep::install::dictionaries::{CATALOG, dictionaries_folder, load_dictionary};
 
-/// Identifies a version of the catalog file, which every change replaces.
+/// Tells versions of the catalog file apart: each change renames a new file into its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CatalogVersion {
     inode: u64,
@@ -47,7 +48,7 @@ impl Dictionaries {
         if loaded.0 != version {
             let (folder, settings) = (self.folder.clone(), self.settings.clone());
             let dictionary = tokio::task::spawn_blocking(move || load_dictionary(&folder, &settings)).await;
-            // The runtime logs a panic of the task; the program also works without a dictionary.
+            // A panic is printed by Rust's default hook; the program also works without a dictionary.
             *loaded = (version, dictionary.ok().flatten().map(Arc::new));
         }
         loaded.1.clone()

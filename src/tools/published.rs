@@ -35,10 +35,10 @@ pub fn describe(tool: &ToolSpec) -> Map<String, Value> {
     }
 }
 
-/// The only tool whose output schema MCP lists show, because other calls use its hits. A schema costs the model tokens; those of
-/// all tools are in `contracts/` and in the answer of `GET /tools`.
+/// The only tool whose output schema MCP lists show, because other calls use its hits. A schema costs the model tokens.
+/// `contracts/` has those of all tools, and `GET /tools` those of the tools that it lists.
 const TOOL_WITH_OUTPUT_SCHEMA: &str = "search";
-/// The fields of that schema in lists: those that every answer has or that the next call needs.
+/// The fields of that schema that lists keep: those that a model reads most or needs for its next call.
 const LISTED_OUTPUT_FIELDS: [&str; 11] =
     ["hits", "total", "nextOffset", "id", "file", "startLine", "endLine", "kind", "name", "score", "snippet"];
 

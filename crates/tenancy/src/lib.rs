@@ -33,26 +33,21 @@ pub use store::{DecidedBy, Project};
 pub use trust::{Revocation, Trust};
 pub use workflow::Workflow;
 
-/// Opens a project if its workspace exists; never creates one. Migrates tables that an older version wrote.
+/// Opens a project if its workspace exists. Migrates tables that an older version wrote; a project that a newer version wrote is
+/// read-only.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` for a project that a newer version wrote; storage faults.
+/// Those of [`provision`] if tables have to be migrated; storage faults.
 pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Result<Option<Project>, Fault> {
     // Tests make this look-up return another project; the comparison below must notice.
     let other = failpoints::wrong_lookup("open").map(ProjectId::parse).transpose()?;
-    let found =
-        match store::projects::find_without_transaction(store, other.as_ref().unwrap_or(id), decided_by)
-            .await?
-        {
-            Some((project, version)) if store::is_outdated(version) => {
-                let model = project.model().clone();
-                Some(store::provision(store, id, decided_by, &model).await?)
-            }
-            found => found.map(|(project, _)| project),
-        };
-    match found {
-        Some(project) if project.id() != id => Err(wrong_project()),
-        found => Ok(found),
+    let sought = other.as_ref().unwrap_or(id);
+    match store::projects::find_without_transaction(store, sought, decided_by).await? {
+        Some((project, _)) if project.id() != id => Err(wrong_project()),
+        Some((project, version)) if store::is_outdated(version) => {
+            store::provision(store, id, decided_by, &project.model().clone()).await.map(Some)
+        }
+        found => Ok(found.map(|(project, _)| project)),
     }
 }
 

@@ -97,7 +97,7 @@ impl Session {
         Ok(Self { app: Arc::new(app), output: Output::new(flags), config_file, settings })
     }
 
-    /// The local user in the current directory, limited to the tools that the configuration enables.
+    /// The operator in the current directory, limited to the tools that the configuration enables.
     ///
     /// # Errors
     /// `INVALID_REQUEST` if the configuration names an unknown toolset.
@@ -107,7 +107,7 @@ impl Session {
         Ok(Caller { directory: std::env::current_dir().ok(), visibility, ..Caller::local(surface) })
     }
 
-    /// Calls a tool as the operator in the current directory, who may use every tool. Ctrl-C cancels the call.
+    /// Calls a tool as the operator in the current directory, with every tool visible. Ctrl-C cancels the call.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -213,7 +213,8 @@ impl StopSignal {
     }
 }
 
-/// Servers log as configured. Other commands log only errors without `-v`, because they already print their own failure.
+/// Without flags, servers log as configured, and other commands log errors only, because they print their result themselves.
+/// `-q`: errors only. `-v`: servers at level debug, other commands as configured. `-vv`: everything at level debug.
 fn log_settings(flags: &GlobalFlags, serves: bool, configured: &Log) -> Log {
     let filter = match (flags.verbose, serves) {
         (2.., _) | (1, true) => "debug,rmcp=error,hyper=info,h2=info".to_owned(),
@@ -231,7 +232,7 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn only_servers_log_below_error_without_a_flag() {
+    fn without_flags_only_servers_log_more_than_errors() {
         let configured = Log { filter: "info,x=warn".into(), format: config::LogFormat::Text };
         let filter = |args: &[&str]| {
             let cli = Cli::try_parse_from(args).unwrap();

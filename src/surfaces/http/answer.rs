@@ -22,7 +22,7 @@ pub(super) fn envelope(envelope: &Envelope) -> Response {
     with_status(status, envelope)
 }
 
-/// Rejects a request before any tool is called, with this status instead of that of the error code.
+/// The response to a request that failed without a tool call. The caller chooses the status; that of the error code is ignored.
 pub(super) fn refused(app: &App, status: StatusCode, fault: &Fault, request_id: &str) -> Response {
     with_status(status, &answer::failed(app, fault, Some(request_id.to_owned())))
 }

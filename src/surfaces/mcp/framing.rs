@@ -1,7 +1,7 @@
 //! Splits a byte stream into messages: by lines, as the protocol specifies, or by `Content-Length` headers
 //! (`mcp.transport = "legacy"`).
 //!
-//! A message that is too long and unframed input are skipped and reported; reading continues after them.
+//! Messages over the limit and unframed input are skipped and reported; reading then continues.
 
 use std::io;
 
@@ -27,9 +27,9 @@ pub(super) enum Frame {
     Unframed(&'static str),
 }
 
-/// Longest header line in bytes; of a longer one only the end is read.
+/// Most bytes of a header line that are kept: its last ones. A longer line is invalid.
 const HEADER_BYTES_MAX: usize = 1024;
-const LENGTH: &[u8] = b"content-length:";
+const CONTENT_LENGTH: &[u8] = b"content-length:";
 
 /// Reads the messages of an input.
 pub(super) struct Frames<R> {
@@ -37,13 +37,13 @@ pub(super) struct Frames<R> {
     framing: Framing,
     bytes_max: usize,
     /// After invalid input: skip everything until the next `Content-Length`.
-    lost: bool,
+    is_resynchronising: bool,
 }
 
 impl<R: AsyncBufRead + Unpin> Frames<R> {
     /// Reads `input`; messages of more than `bytes_max` bytes are skipped.
     pub(super) fn new(input: R, framing: Framing, bytes_max: usize) -> Self {
-        Self { input, framing, bytes_max, lost: false }
+        Self { input, framing, bytes_max, is_resynchronising: false }
     }
 
     /// The next frame; none at the end of the input.
@@ -58,7 +58,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
     async fn next_line(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let mut line = Vec::new();
-            let Some(whole) = self.read_line(&mut line, self.bytes_max, KeptPart::Start).await? else {
+            let Some(whole) = self.read_line(&mut line, self.bytes_max, KeptPart::Nothing).await? else {
                 return Ok(None);
             };
             if !whole {
@@ -86,7 +86,8 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         Ok(whole.then_some(Frame::Message(body)))
     }
 
-    /// The length of the next body. After an invalid header, skips everything up to the next length.
+    /// The length of the next body, or why a header is invalid; `None` at the end of the input. After an invalid header, the next
+    /// call skips everything up to a `Content-Length`.
     async fn read_length(&mut self) -> io::Result<Option<Result<u64, &'static str>>> {
         let mut length = None;
         loop {
@@ -95,11 +96,11 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
                 return Ok(None);
             };
             let header = line.trim_ascii();
-            if self.lost {
-                // A skipped body has no line break at its end, so the header may start within the line.
-                let Some(at) = find(header, LENGTH) else { continue };
-                length = parse_number(&header[at + LENGTH.len()..]);
-                self.lost = length.is_none();
+            if self.is_resynchronising {
+                // The body after an invalid header may have no line break at its end, so the header may start within the line.
+                let Some(at) = find_last(header, CONTENT_LENGTH) else { continue };
+                length = parse_number(&header[at + CONTENT_LENGTH.len()..]);
+                self.is_resynchronising = length.is_none();
                 continue;
             }
             let name_end = header.iter().position(|byte| *byte == b':');
@@ -115,14 +116,14 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
                 {
                     Some("a line is not a header")
                 }
-                Some(at) if header[..=at].eq_ignore_ascii_case(LENGTH) => {
+                Some(at) if header[..=at].eq_ignore_ascii_case(CONTENT_LENGTH) => {
                     length = parse_number(&header[at + 1..]);
                     length.is_none().then_some("Content-Length is not a number")
                 }
                 Some(_) => None,
             };
             if let Some(why) = wrong {
-                self.lost = true;
+                self.is_resynchronising = true;
                 return Ok(Some(Err(why)));
             }
         }
@@ -148,7 +149,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
             } else {
                 whole = false;
                 match keep {
-                    KeptPart::Start => line.clear(),
+                    KeptPart::Nothing => line.clear(),
                     KeptPart::End => {
                         line.extend_from_slice(&part[part.len().saturating_sub(max)..]);
                         line.drain(..line.len().saturating_sub(max));
@@ -167,8 +168,8 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
 /// Which part of a too long line is kept.
 #[derive(Clone, Copy)]
 enum KeptPart {
-    /// Unspecified; the caller discards the line.
-    Start,
+    /// None: the caller discards the line.
+    Nothing,
     /// The last bytes.
     End,
 }
@@ -178,7 +179,7 @@ fn parse_number(text: &[u8]) -> Option<u64> {
 }
 
 /// The position of the last occurrence of `wanted` in `text`, ignoring case.
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+fn find_last(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).rposition(|window| window.eq_ignore_ascii_case(wanted))
 }
 

@@ -26,11 +26,11 @@ use contract::Fault;
 use store::mcp_sessions;
 
 tokio::task_local! {
-    /// The principal of the current request; set around every call into rmcp.
+    /// The id of the principal of the current request; set around every call into rmcp.
     pub(super) static OWNER: String;
 }
 
-/// How often the use of a session is recorded in the database.
+/// Shortest time between two database records of the use of a session.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The sessions of one server.
@@ -43,8 +43,9 @@ pub(super) struct OwnedSessions {
 struct OwnedSession {
     owner: String,
     pending: PendingRequests,
-    used: Instant,
-    touched: Instant,
+    used_at: Instant,
+    /// When a use was last recorded in the database.
+    use_recorded_at: Instant,
 }
 
 impl OwnedSessions {
@@ -60,10 +61,10 @@ impl OwnedSessions {
         let mut due = false;
         let mine = self.with(|owned| match owned.get_mut(id) {
             Some(session) if session.owner == owner => {
-                session.used = now;
-                due = now.duration_since(session.touched) >= TOUCH_INTERVAL;
+                session.used_at = now;
+                due = now.duration_since(session.use_recorded_at) >= TOUCH_INTERVAL;
                 if due {
-                    session.touched = now;
+                    session.use_recorded_at = now;
                 }
                 true
             }
@@ -85,7 +86,7 @@ impl OwnedSessions {
     fn add<T>(&self, id: &SessionId, transport: T) -> PendingTransport<T> {
         let (now, pending) = (Instant::now(), PendingRequests::default());
         let tracked = PendingTransport::new(transport, pending.clone());
-        let session = OwnedSession { owner: owner(), pending, used: now, touched: now };
+        let session = OwnedSession { owner: owner(), pending, used_at: now, use_recorded_at: now };
         self.with(|owned| owned.insert(id.clone(), session));
         tracked
     }
@@ -95,13 +96,13 @@ impl OwnedSessions {
         self.with(|owned| owned.get(id).map(|session| session.pending.clone()).unwrap_or_default())
     }
 
-    /// The least recently used session of the current principal, if it has too many.
+    /// The session to close before the current principal opens one more: the least recently used, if it has the maximum.
     fn session_to_evict(&self) -> Option<SessionId> {
         let (owner, max) = (owner(), self.app.config.server.sessions_max);
         self.with(|owned| {
             let mine: Vec<_> = owned.iter().filter(|(_, session)| session.owner == owner).collect();
-            let oldest = mine.iter().min_by_key(|(_, session)| session.used);
-            oldest.filter(|_| mine.len() >= max).map(|(id, _)| (*id).clone())
+            let least_recent = mine.iter().min_by_key(|(_, session)| session.used_at);
+            least_recent.filter(|_| mine.len() >= max).map(|(id, _)| (*id).clone())
         })
     }
 
@@ -120,6 +121,7 @@ fn with_error_code(mut event: ServerSseMessage) -> ServerSseMessage {
     event
 }
 
+/// The id of the principal of the current request; empty outside of a request.
 fn owner() -> String {
     OWNER.try_with(Clone::clone).unwrap_or_default()
 }
@@ -129,9 +131,9 @@ impl SessionManager for OwnedSessions {
     type Transport = PendingTransport<<LocalSessionManager as SessionManager>::Transport>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        if let Some(oldest) = self.session_to_evict() {
-            self.close_session(&oldest).await?;
-            delete_stored(&self.app, &oldest, &owner()).await;
+        if let Some(least_recent) = self.session_to_evict() {
+            self.close_session(&least_recent).await?;
+            delete_stored(&self.app, &least_recent, &owner()).await;
         }
         let (id, transport) = self.inner.create_session().await?;
         let transport = self.add(&id, transport);

@@ -27,7 +27,8 @@ fn strings(list: &Value) -> Vec<String> {
     list.iter().map(|item| item.as_str().unwrap().to_owned()).collect()
 }
 
-/// Checks that the program accepts these arguments: `--help` at their end parses them without running the command.
+/// Checks that the program knows these arguments. They end with `--help`, so the command does not run, and missing or conflicting
+/// arguments are not noticed.
 fn assert_accepted(arguments: &[String]) {
     let output = Command::new(PROGRAM).args(arguments).arg("--help").stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

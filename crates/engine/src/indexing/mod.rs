@@ -1,4 +1,4 @@
-//! Indexing in stages: walk, plan, prepare (read, redact, chunk, weight), write, embed. [`RepositoryWatch`] detects when a
+//! Indexing in stages: walk, plan, prepare (read, redact, chunk, extract facts, weigh terms), write, read the history, embed. [`RepositoryWatch`] detects when a
 //! repository has to be indexed again.
 
 #[cfg(any(test, feature = "fuzzing"))]

@@ -10,7 +10,7 @@ use super::ranking::Ranking;
 use super::request::{Mode, SearchRequest};
 use super::scope::ResolvedScope;
 use super::snippet::shorten;
-use super::surroundings::{Piece, surroundings};
+use super::surroundings::{NearbyChunk, surroundings};
 use contract::Fault;
 use contract::clock::iso_seconds;
 use languages::facts::{CallPair, Detail, Field};
@@ -261,14 +261,14 @@ async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>
         spans.iter().filter(|span| near(line(span.start_line), line(span.end_line))).collect();
     let ids: Vec<i64> = wanted.iter().map(|span| span.id).collect();
     let texts = reads.contents(&ids).await?;
-    let pieces: Vec<Piece<'_>> = wanted
+    let chunks: Vec<NearbyChunk<'_>> = wanted
         .iter()
         .filter_map(|span| {
             let text = texts.iter().find(|(id, _)| *id == span.id).map(|(_, text)| text.as_str())?;
-            Some(Piece { start_line: line(span.start_line), text })
+            Some(NearbyChunk { start_line: line(span.start_line), text })
         })
         .collect();
-    Ok(surroundings(&pieces, start, end, count))
+    Ok(surroundings(&chunks, start, end, count))
 }
 
 /// Converts a line number from the database, which is never negative.

@@ -2,25 +2,25 @@
 
 use std::collections::BTreeMap;
 
-/// A piece of a file: its first line and its text.
-pub(super) struct Piece<'a> {
+/// A chunk at or near the hit.
+pub(super) struct NearbyChunk<'a> {
     /// First line, 1-based.
     pub(super) start_line: u32,
     /// Whole lines.
     pub(super) text: &'a str,
 }
 
-/// Returns up to `count` lines before `start` and after `end`. Chunks omit the blank lines between them, so lines that
-/// no piece contains are blank, up to the last line of the last piece.
+/// Returns up to `count` lines before `start` and after `end`. Only blank lines lie between chunks,
+/// so a line in no chunk is returned as a blank one. Nothing follows the last chunk.
 pub(super) fn surroundings(
-    pieces: &[Piece<'_>],
+    chunks: &[NearbyChunk<'_>],
     start: u32,
     end: u32,
     count: u32,
 ) -> (Vec<String>, Vec<String>) {
     let mut lines: BTreeMap<u32, &str> = BTreeMap::new();
-    for piece in pieces {
-        lines.extend((piece.start_line..).zip(piece.text.lines()));
+    for chunk in chunks {
+        lines.extend((chunk.start_line..).zip(chunk.text.lines()));
     }
     let last = lines.last_key_value().map_or(0, |(number, _)| *number);
     let shown = |number: u32| lines.get(&number).copied().unwrap_or("").to_owned();
@@ -35,19 +35,19 @@ mod tests {
 
     #[test]
     fn fills_the_gaps_with_blank_lines() {
-        let pieces = [
-            Piece { start_line: 1, text: "a\nb" },
-            Piece { start_line: 4, text: "d\ne" },
-            Piece { start_line: 7, text: "g" },
+        let chunks = [
+            NearbyChunk { start_line: 1, text: "a\nb" },
+            NearbyChunk { start_line: 4, text: "d\ne" },
+            NearbyChunk { start_line: 7, text: "g" },
         ];
-        let (before, after) = surroundings(&pieces, 4, 5, 2);
+        let (before, after) = surroundings(&chunks, 4, 5, 2);
         assert_eq!(
             (before, after),
             (vec!["b".to_owned(), String::new()], vec![String::new(), "g".to_owned()])
         );
-        let (before, after) = surroundings(&pieces, 4, 5, 100);
+        let (before, after) = surroundings(&chunks, 4, 5, 100);
         assert_eq!((before.len(), after.len()), (3, 2));
-        assert_eq!(surroundings(&pieces, 1, 7, 3), (Vec::new(), Vec::new()));
-        assert_eq!(surroundings(&pieces, 4, 5, 0), (Vec::new(), Vec::new()));
+        assert_eq!(surroundings(&chunks, 1, 7, 3), (Vec::new(), Vec::new()));
+        assert_eq!(surroundings(&chunks, 4, 5, 0), (Vec::new(), Vec::new()));
     }
 }

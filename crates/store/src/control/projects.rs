@@ -38,7 +38,7 @@ pub async fn find(
     decided_by: DecidedBy,
 ) -> Result<Option<(Project, i32)>, Fault> {
     let row = control.tx.first(ready(id)).await?;
-    row.map(|row| decode(&row, id, decided_by)).transpose()
+    row.map(|row| decode(&row, decided_by)).transpose()
 }
 
 /// As [`find`], without a transaction, which saves round trips if nothing else is read.
@@ -48,7 +48,7 @@ pub async fn find_without_transaction(
     decided_by: DecidedBy,
 ) -> Result<Option<(Project, i32)>, Fault> {
     let row = store.database().first(|| ready(id)).await?;
-    row.map(|row| decode(&row, id, decided_by)).transpose()
+    row.map(|row| decode(&row, decided_by)).transpose()
 }
 
 fn ready(id: &ProjectId) -> Query<'static> {
@@ -56,13 +56,15 @@ fn ready(id: &ProjectId) -> Query<'static> {
     sql(text).bind(id.as_str().to_owned())
 }
 
-fn decode(row: &Row, id: &ProjectId, decided_by: DecidedBy) -> Result<(Project, i32), Fault> {
+/// Decodes a row. The id is that of the row, so that a caller can compare it with the one it looked up.
+fn decode(row: &Row, decided_by: DecidedBy) -> Result<(Project, i32), Fault> {
+    let id = ProjectId::parse(row.try_get("id")?)?;
     let mut role: Option<String> = row.try_get("role_name")?;
     if let (Some(other), Some(role)) = (failpoints::wrong_lookup("role"), &mut role) {
         *role = role.replace(id.as_str(), other);
     }
     let (project, version) =
-        (Project::new(id.clone(), role, decided_by, model(row)?), row.try_get("search_version")?);
+        (Project::new(id, role, decided_by, model(row)?), row.try_get("search_version")?);
     let project = if version > newest(SEARCH) { project.written_by_newer_program() } else { project };
     Ok((project, version))
 }

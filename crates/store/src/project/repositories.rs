@@ -17,13 +17,14 @@ pub struct RepositoryRow {
     pub root: String,
     /// Name of the repository in results.
     pub name: String,
-    /// State of its last run.
+    /// Its state.
     pub state: RepositoryState,
     /// Number of its complete runs.
     pub generation: i64,
-    /// Versions of the code that made all of its chunks; set when it is created and at the end of a complete run.
+    /// Versions that all of its files were read with or compared with; set when it is created and when a run over all files
+    /// completes.
     pub versions: Versions,
-    /// Searchable files at the end of the last run that was not killed.
+    /// Searchable files when a run last completed or was cancelled.
     pub files: i64,
     /// Searchable chunks at that time.
     pub chunks: i64,
@@ -82,11 +83,11 @@ pub struct Versions {
 pub enum RepositoryState {
     /// No run has completed yet, or none since the project's model was changed.
     New,
-    /// A run is in progress; what it has committed is searchable.
+    /// A run is in progress, or was interrupted and not repeated yet; what it committed is searchable.
     Indexing,
-    /// The last run completed.
+    /// Complete. A later run may have been cancelled.
     Ready,
-    /// The last run failed; what it committed is searchable.
+    /// A run failed, or the repository is being removed; what is left is searchable.
     Failed,
 }
 

@@ -1,18 +1,18 @@
-//! Parses the tokens of a query: one function for each rule of the grammar in the module documentation.
+//! Parses the tokens of a query: one function for each rule of the grammar in `mod.rs`.
 
 use super::ast::{FilterClause, SearchQuery};
 use super::lex::{Fields, Lexeme, Lexer, Token, balanced};
 use super::plain::plain_words;
 
-/// The most words of a typed query. A longer text counts as pasted (an issue, a log) and contains no syntax.
+/// Maximum number of words in a typed query. A longer text counts as pasted (an issue, a log) and contains no syntax.
 ///
 /// Each clause has at least one word, so this also bounds the number of clauses and their depth.
 pub(super) const TYPED_WORDS_MAX: usize = 32;
 
-/// The most nested groups, which bounds the recursion of the parser.
+/// Maximum nesting depth of groups. It bounds the recursion of the parser.
 const DEPTH_MAX: usize = 32;
 
-// A printed query has fewer nested groups than words, so that it can be parsed again.
+// A printed query nests fewer groups than it has words, so this guarantees that it can be parsed again.
 const _: () = assert!(TYPED_WORDS_MAX <= DEPTH_MAX);
 
 /// A parsed query with remarks on its text.
@@ -43,8 +43,8 @@ impl LikeField {
         let (name, value) = word.split_once(':')?;
         let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(of_name);
-        let is_other = value.starts_with([':', '/', '\\', '=']);
-        (is_name && !is_other).then(|| Self {
+        let is_path_or_url = value.starts_with([':', '/', '\\', '=']);
+        (is_name && !is_path_or_url).then(|| Self {
             word: word.to_owned(),
             name: name.to_owned(),
             value: value.to_owned(),
@@ -59,7 +59,7 @@ impl SearchQuery {
     #[must_use]
     pub fn parse(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> ParsedQuery {
         let Some(lexemes) = typed_lexemes(text, fields) else {
-            let text = fold_lines(text);
+            let text = fold_spaces(text);
             let query = SearchQuery { text, ..SearchQuery::default() };
             return ParsedQuery { query, malformed: None, like_fields: Vec::new() };
         };
@@ -83,7 +83,7 @@ fn like_fields(lexemes: &[Lexeme]) -> Vec<LikeField> {
 }
 
 /// Folds spaces and removes empty lines of a pasted text; keeps line breaks, because the first line is the subject.
-fn fold_lines(text: &str) -> String {
+fn fold_spaces(text: &str) -> String {
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -106,7 +106,7 @@ fn typed_lexemes(text: &str, fields: Fields<'_>) -> Option<Vec<Lexeme>> {
 enum Part {
     /// Words without an operator: as a clause of the query they rank, as an operand they filter.
     Plain(Vec<String>),
-    /// A filter; `None` for an empty group or phrase.
+    /// A filter; `None` if all its operands are empty, as in `NOT ()`. An empty group or phrase itself is `Plain` without words.
     Filter(Option<FilterClause>),
 }
 
@@ -262,7 +262,7 @@ impl<'a> Parser<'a> {
         Ok(group_of(clauses))
     }
 
-    /// Returns the error for a missing operand of the preceding operator, or else of the one at this position.
+    /// Returns the error for a missing operand. It names the operator before this position, or else the token here.
     fn no_operand(&self) -> Malformed {
         let operator = |at: usize| matches!(self.token(at), Some(Token::And | Token::Or | Token::Not));
         match self.next.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! Reads AWS Inspector findings in the form of `list-findings`.
+//! Reads findings of AWS Inspector as `aws inspector2 list-findings` returns them.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,11 @@ use super::{cvss_at, joined_key};
 use crate::triage::json_path::{text_at, texts_at, value_at};
 use crate::triage::record::{Asset, Package, Record, Vuln};
 
+/// The record, and the finding's stable key, if it has one, from which the record's id is made.
 pub(super) fn inspector_record(item: &Value) -> (Record, Option<String>) {
     const DETAILS: &str = "packageVulnerabilityDetails";
     let text = |field: &str| text_at(item, &[&format!("{DETAILS}.{field}")]);
-    let first = |field: &str| text(&format!("vulnerablePackages.0.{field}"));
+    let package_text = |field: &str| text(&format!("vulnerablePackages.0.{field}"));
     let mut references = texts_at(item, &["packageVulnerabilityDetails.sourceUrl"], &[], &[]);
     references.extend(texts_at(item, &["packageVulnerabilityDetails.referenceUrls"], &["url"], &[]));
     let vuln = Vuln {
@@ -37,13 +38,13 @@ pub(super) fn inspector_record(item: &Value) -> (Record, Option<String>) {
         references,
     };
     let package = Package {
-        name: first("name"),
-        ecosystem: first("packageManager"),
-        installed_version: first("version"),
+        name: package_text("name"),
+        ecosystem: package_text("packageManager"),
+        installed_version: package_text("version"),
         affected_range: None,
-        fixed_version: first("fixedInVersion").or_else(|| first("fixedVersion")),
-        manifest_path: first("filePath"),
-        purl: first("purl"),
+        fixed_version: package_text("fixedInVersion").or_else(|| package_text("fixedVersion")),
+        manifest_path: package_text("filePath"),
+        purl: package_text("purl"),
         import_name: None,
     };
     let asset = Asset {
