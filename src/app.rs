@@ -5,6 +5,7 @@
 
 mod admission;
 mod audit;
+pub mod background_run;
 mod dictionaries;
 pub mod freshness;
 pub mod index_job;

@@ -19,7 +19,7 @@ use engine::jobs::{
     WRITER_LANE,
 };
 use store::{self, Project, Store};
-use tenancy::{self, AllowedRoots, Principal, RepositoryRoot};
+use tenancy::{self, AllowedRoots, RepositoryRoot};
 use upkeep::portable::{BuildRequest, IndexPart, build_portable, portable_file_name};
 
 /// The job kind that writes a project's index.
@@ -97,7 +97,7 @@ fn new_job(project: &ProjectId, root: &str, options: &Options) -> Result<NewJob,
 ///
 /// # Errors
 /// `ILLEGAL_STATE` for a project that a newer program wrote; as [`new_job`].
-fn writable_job(project: &Project, root: &str, options: &Options) -> Result<NewJob, Fault> {
+pub(super) fn writable_job(project: &Project, root: &str, options: &Options) -> Result<NewJob, Fault> {
     project.require_writable()?;
     new_job(project.id(), root, options)
 }
@@ -208,32 +208,6 @@ async fn run_until_covered(
     }
 }
 
-/// Requests a run for a principal and returns at once; the run continues in this process until that shuts down. It starts when
-/// the principal gets a slot.
-///
-/// # Errors
-/// `QUEUE_OVERLOADED` if the principal has too many waiting runs; storage faults.
-pub async fn start_in_background(
-    app: &Arc<App>,
-    principal: &Principal,
-    project: &Project,
-    root: &RepositoryRoot,
-    options: Options,
-) -> Result<Enqueued, Fault> {
-    let store = app.store().await?;
-    store.require_disk_space().await?;
-    let slot = app.queues.admit_background_run(principal).map_err(|refusal| refusal.to_fault())?;
-    let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
-    let (task_app, job) = (Arc::clone(app), enqueued.clone());
-    app.background.spawn(async move {
-        // Runs this job, not the oldest in the queue: there may be no other process that would run it.
-        if let Err(fault) = run_in_slot(&task_app, job, slot).await {
-            tracing::info!("a background index job failed: {fault}");
-        }
-    });
-    Ok(enqueued)
-}
-
 /// A call that waits for lexical search also waits for the vectors if at most this many texts have to be embedded.
 const FEW_TEXTS: u64 = 32;
 /// The longest such wait for vectors.
@@ -273,6 +247,8 @@ pub async fn start_and_wait_for_lexical(
     let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = CancellationToken::new();
+    // If this future is dropped before the run may go on by itself.
+    let stop_if_dropped = stop.clone().drop_guard();
     let (task_app, job, stop_job) = (Arc::clone(app), enqueued.clone(), stop.clone());
     let run_slot = slot.clone();
     let mut task = app.background.spawn(async move {
@@ -312,6 +288,7 @@ pub async fn start_and_wait_for_lexical(
                 let few = now.vectors_total.is_some_and(|texts| texts <= FEW_TEXTS);
                 if now.words_ready && !few {
                     slot.outlive_call();
+                    stop_if_dropped.disarm();
                     return Ok(continues(&enqueued, now));
                 }
                 if now.words_ready && deadline.is_none() {
@@ -320,6 +297,7 @@ pub async fn start_and_wait_for_lexical(
             }
             () = wait_until(deadline) => {
                 slot.outlive_call();
+                stop_if_dropped.disarm();
                 return Ok(continues(&enqueued, progress.borrow().clone()));
             }
             () = cancel.cancelled() => {
@@ -387,26 +365,15 @@ pub async fn run_to_completion(app: &Arc<App>, enqueued: Enqueued) -> Result<Fin
         .await
 }
 
-/// As [`run_to_completion`], for a run that waits for a slot.
-async fn run_in_slot(app: &Arc<App>, enqueued: Enqueued, slot: CallSlot) -> Result<FinishedJob, Fault> {
-    let settings = LeaseSettings::from(&app.config.indexing);
-    let park = || slot.park();
-    let control = RunControl {
-        cancel: &app.shutdown,
-        on_cancel: OnCancel::ReturnToQueue,
-        shutdown: None,
-        on_wait: Some(&park),
-    };
-    let execute = |running| execute_in_slot(Arc::clone(app), slot.clone(), running);
-    jobs::run_to_completion(app.store().await?, enqueued, &app.worker, settings, control, |_| (), execute)
-        .await
-}
-
 /// Interval of renewing the activity of a claimed job whose call waits for a slot.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a claimed job as soon as the call that requested it has a slot again.
-async fn execute_in_slot(app: Arc<App>, slot: CallSlot, running: RunningJob) -> Result<Value, Fault> {
+pub(super) async fn execute_in_slot(
+    app: Arc<App>,
+    slot: CallSlot,
+    running: RunningJob,
+) -> Result<Value, Fault> {
     let mut resumed = Box::pin(slot.resume());
     loop {
         // Otherwise the job would count as stalled.

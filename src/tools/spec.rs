@@ -43,11 +43,11 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// The queue in which a call with these arguments waits. A call that only requests an index run waits in none; the run
-    /// itself does.
+    /// The queue in which a call with these arguments waits. A call that only requests an index run is short, so it waits with
+    /// the searches; the run itself waits for a slot of its own.
     pub(super) fn bulkhead_for(&self, arguments: &Value) -> Bulkhead {
         match self.bulkhead {
-            Bulkhead::Index if arguments["wait"] == false => Bulkhead::None,
+            Bulkhead::Index if arguments["wait"] == false => Bulkhead::Search,
             bulkhead => bulkhead,
         }
     }

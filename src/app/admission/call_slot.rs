@@ -42,6 +42,21 @@ impl Drop for ParkedCall {
     }
 }
 
+/// A parked call that asks for a slot. It is parked again if the wait ends without one, even if the future that waits is dropped.
+struct Resuming<'a> {
+    call: &'a CallSlot,
+    parked: Option<ParkedCall>,
+}
+
+impl Drop for Resuming<'_> {
+    fn drop(&mut self) {
+        let Some(mut parked) = self.parked.take() else { return };
+        parked.queue.with_state(|state| state.calls.add_parked(&parked.requester));
+        parked.resumed = false;
+        self.call.with_state(|state| *state = SlotState::Parked(parked));
+    }
+}
+
 impl CallSlot {
     /// The slot that a call was admitted to.
     #[must_use]
@@ -54,16 +69,11 @@ impl CallSlot {
         Self::with(SlotState::Parked(ParkedCall { queue, requester, resumed: false }))
     }
 
-    /// Lets the call's work keep the slot when the call is answered before the work ends: until the last clone is dropped.
-    ///
-    /// Work of the local operator, who may use all slots, gives it back with the call, so that the next call can begin.
+    /// Parks the call for good, although it is answered: its work, which goes on without a slot, counts towards the waiting calls
+    /// of its principal until the last clone is dropped.
     pub fn outlive_call(&self) {
-        let is_local = self.with_state(|state| match state {
-            SlotState::None => true,
-            SlotState::Held(slot) => slot.requester.is_local,
-            SlotState::Parked(call) => call.requester.is_local,
-        });
-        self.0.outlives_call.store(!is_local, Ordering::Release);
+        self.park();
+        self.0.outlives_call.store(true, Ordering::Release);
     }
 
     /// Releases the slot while the call waits for work that is done elsewhere.
@@ -91,14 +101,15 @@ impl CallSlot {
             };
             parked.resumed = true;
             let (queue, requester) = (Arc::clone(&parked.queue), parked.requester.clone());
+            let mut resuming = Resuming { call: self, parked: Some(parked) };
             match queue.acquire(&requester, |calls| calls.resume_parked(&requester), |_| ()).await {
-                Ok(slot) => return self.with_state(|state| *state = SlotState::Held(slot)),
-                // It was displaced, or waited too long: it waits again.
+                Ok(slot) => {
+                    resuming.parked = None;
+                    return self.with_state(|state| *state = SlotState::Held(slot));
+                }
+                // It was displaced, or waited too long: it is parked and waits again.
                 Err(_) => {
-                    queue.with_state(|state| state.calls.add_parked(&requester));
-                    self.with_state(|state| {
-                        *state = SlotState::Parked(ParkedCall { queue, requester, resumed: false });
-                    });
+                    drop(resuming);
                     tokio::task::yield_now().await;
                 }
             }

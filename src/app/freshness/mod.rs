@@ -133,7 +133,8 @@ async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> 
         return Ok(project);
     }
     let (root, settings) = (root.clone(), app.config.indexing.clone());
-    blocking(move || indexing::require_files(&root, &settings)).await?;
+    let shutdown = app.shutdown.clone();
+    blocking(move || indexing::require_files(&root, &settings, &|| shutdown.is_cancelled())).await?;
     let model = ModelFacts::from(app.embedder().await?.model());
     tenancy::provision(store, id, DecidedBy::Argument, &model).await
 }

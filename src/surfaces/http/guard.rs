@@ -27,17 +27,22 @@ use contract::{ErrorCode, Fault};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Headers that decide where a request goes and where it ends. A second one is rejected, even an equal one; so is a second one
 /// of [`TEXT_HEADERS`]. (hyper merges equal `Content-Length` headers; [`BodyFraming`] finds them.)
-static UNIQUE_HEADERS: [HeaderName; 5] =
-    [header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONTENT_TYPE, header::ORIGIN];
+static UNIQUE_HEADERS: [HeaderName; 6] = [
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::CONTENT_TYPE,
+    header::ORIGIN,
+    REQUEST_ID,
+];
 /// Headers that say who sends a request and what it may do. A value that is not text is rejected: if it were ignored, a request
 /// might do more than its sender allows.
-static TEXT_HEADERS: [HeaderName; 10] = [
+static TEXT_HEADERS: [HeaderName; 9] = [
     header::AUTHORIZATION,
     API_KEY,
     PROJECT,
     TOOLSETS,
     READ_ONLY,
-    REQUEST_ID,
     HeaderName::from_static(SESSION_ID),
     HeaderName::from_static(TEXT),
     HeaderName::from_static("mcp-protocol-version"),

@@ -27,6 +27,9 @@ impl<'a> HostPort<'a> {
             return Some(Self { host, port: None });
         }
         let port = rest.strip_prefix(':')?;
+        if port.is_empty() {
+            return Some(Self { host, port: None });
+        }
         // `u16` also accepts a plus sign.
         if !port.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
@@ -58,6 +61,7 @@ mod tests {
             ("localhost", "localhost", None),
             ("code_1.example-2.com:7171", "code_1.example-2.com", Some(7171)),
             ("127.0.0.1:65535", "127.0.0.1", Some(65535)),
+            ("localhost:", "localhost", None),
             ("[::1]", "::1", None),
             ("[::ffff:127.0.0.1]:80", "::ffff:127.0.0.1", Some(80)),
         ] {
@@ -66,7 +70,6 @@ mod tests {
         for text in [
             "",
             ":80",
-            "localhost:",
             "localhost:evil",
             "localhost:+80",
             "localhost:80:80",

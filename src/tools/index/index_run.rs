@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::app::background_run;
 use crate::app::index_job::{self, LexicalReady, RequestingCall};
 use crate::tools::repository::list_repositories;
 use crate::tools::{Call, ProgressUpdate};
@@ -103,15 +104,11 @@ pub(in crate::tools) async fn start(
     call: &Call,
     request: &IndexRequest<'_>,
 ) -> Result<StartedIndexRun, Fault> {
+    // Before anything is written: a refused call changes nothing.
+    let slot = call.app.queues.admit_background_run(&call.caller.principal);
+    let slot = slot.map_err(|refusal| refusal.to_fault())?;
     let (project, root) = prepare(call, request).await?;
-    let enqueued = index_job::start_in_background(
-        &call.app,
-        &call.caller.principal,
-        &project,
-        &root,
-        request.options.clone(),
-    )
-    .await?;
+    let enqueued = background_run::start(&call.app, slot, &project, &root, request.options.clone()).await?;
     let state = enqueued.job.state.as_str();
     Ok(StartedIndexRun { project, job_id: enqueued.job.id, attached: enqueued.attached, state })
 }
@@ -155,10 +152,11 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
         let row = rows.into_iter().find(|row| row.is_folder() && Path::new(&row.name) == path);
         path = row.map_or(path, |row| row.root.into());
     }
+    let cancel = call.cancel.clone();
     let root = crate::app::blocking(move || {
         let root = allowed.check(&path)?;
         if !workspace_exists {
-            indexing::require_files(&root, &settings)?;
+            indexing::require_files(&root, &settings, &|| cancel.is_cancelled())?;
         }
         Ok(root)
     })

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use embedding::StubEmbedder;
-use pairofcleats::app::{App, upkeep_job};
-use pairofcleats::tools::Toolbox;
+use pairofcleats::app::{App, Bulkhead, upkeep_job};
 use serde_json::{Value, json};
 use store::DecidedBy;
-use tenancy::{NewKey, Projects, Scope};
+use tenancy::{NewKey, Principal, Projects, Scope};
 use tokio_util::sync::CancellationToken;
 
 use super::TestServer;
 use super::fixtures::{tools, wait_until, waiting};
-use super::http::BlockedEmbedder;
-use crate::harness::{Repository, app_without_embedder, project};
+use crate::harness::{Repository, project};
 
 /// Issues a key for all projects.
 async fn issue_key(app: &App) -> String {
@@ -147,35 +144,43 @@ async fn calls_that_wait_for_a_run_need_no_slot() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn background_runs_of_a_key_wait_for_a_slot_of_that_key() {
-    let names = ["greedy-1", "greedy-2", "greedy-3", "greedy-4", "greedy-5", "modest"];
+    let names = ["greedy-1", "greedy-2", "greedy-3", "greedy-4", "modest"];
     let all = names.map(|name| (project(name), Repository::new(&[("a.py", "a = 1\n")])));
     let roots =
         all.each_ref().map(|(id, repository)| (id.clone(), vec![repository.path().canonicalize().unwrap()]));
-    let app = app_without_embedder(|config| {
+    let server = TestServer::start(|config| {
         config.access.required = contract::config::Required::Always;
         config.indexing.project_roots = roots.into();
         config.queue.index_running = 2;
         config.queue.index_waiting_max = 4;
         config.queue.index_wait_ms = 600_000;
-    });
-    // Runs do not end before the server stops.
-    let app = app.with_embedder(Arc::new(BlockedEmbedder(StubEmbedder::default())));
-    let server = TestServer::over(Arc::new(app), Toolbox::standard()).await;
+    })
+    .await;
     let (greedy, modest) = (issue_key(&server.app).await, issue_key(&server.app).await);
-    let build = async |key: &str, (id, repository): &(String, Repository), wait: Value| {
+    let build = async |key: &str, (id, repository): &(String, Repository), wait: bool| {
         let arguments = json!({ "repoPath": repository.root(), "project_id": id, "wait": wait });
         server.call(Some(key), "build_index", arguments).await
     };
-    for (waiting, repository) in all.iter().take(4).enumerate() {
-        let (status, body) = build(&greedy, repository, json!(false)).await;
+    // A call of the first key runs all the time.
+    let key_id = greedy.split('_').nth(1).unwrap();
+    let principal = Principal { id: format!("key:{key_id}"), is_local: false, ..Principal::local() };
+    let running = server.app.queues.admit(Bulkhead::Index, &principal).await.unwrap();
+    for (at, repository) in all.iter().take(3).enumerate() {
+        let (status, body) = build(&greedy, repository, false).await;
         assert_eq!(status, 200, "{body:#}");
-        wait_until("one run, and others that wait", || server.app.queues.load()[1] == (1, waiting)).await;
+        wait_until("one run, and others that wait", || server.app.queues.load()[1] == (1, at + 1)).await;
     }
-    let (_, body) = build(&greedy, &all[4], json!(false)).await;
+    let (_, body) = build(&greedy, &all[3], false).await;
     assert_eq!(body["error"]["code"], "QUEUE_OVERLOADED", "three quarters of the queue: {body:#}");
-    // Another key has a slot, which its run keeps after the call was answered.
-    let (status, body) = build(&modest, &all[5], json!("words")).await;
-    assert_eq!((status.as_u16(), &body["result"]["state"]), (200, &json!("running")), "{body:#}");
-    assert_eq!(server.app.queues.load()[1], (2, 3));
+    let absent = server.call(Some(&greedy), "index_status", json!({ "project_id": all[3].0 })).await.1;
+    assert_eq!(absent["error"]["code"], "NO_INDEX", "a refused call creates no workspace: {absent:#}");
+    let (status, body) = build(&modest, &all[4], true).await;
+    assert_eq!(status, 200, "the other slot is for others: {body:#}");
+    drop(running);
+    wait_until("the waiting runs to end", || server.app.queues.load()[1] == (0, 0)).await;
+    for (id, _) in all.iter().take(3) {
+        let status = server.call(Some(&greedy), "index_status", json!({ "project_id": id })).await.1;
+        assert_eq!(status["result"]["files"], 1, "{status:#}");
+    }
     server.stop().await;
 }

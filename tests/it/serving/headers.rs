@@ -57,7 +57,6 @@ const AMBIGUOUS: &[&str] = &[
     "Host: localhost\r\nX-MCP-Toolsets: search\u{a0}\r\n",
     "Host: localhost\r\nX-MCP-Readonly: true\u{a0}\r\n",
     "Host: localhost\r\nX-MCP-Text: short\u{a0}\r\n",
-    "Host: localhost\r\nX-Request-Id: \u{e4}\r\n",
     "Host: localhost\r\nMcp-Session-Id: \u{e4}\r\n",
     "Host: localhost\r\nMCP-Protocol-Version: 2025-11-25\u{a0}\r\n",
     "Host: localhost\r\nLast-Event-ID: \u{e4}\r\n",

@@ -212,7 +212,7 @@ async fn streams_send_start_outcome_and_done() {
 // --- clients that disconnect
 
 /// A stub embedder whose passages block until they are cancelled.
-pub(super) struct BlockedEmbedder(pub(super) StubEmbedder);
+struct BlockedEmbedder(StubEmbedder);
 
 impl Embedder for BlockedEmbedder {
     fn model(&self) -> &ModelIdentity {

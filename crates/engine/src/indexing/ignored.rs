@@ -32,8 +32,8 @@ const RULES_BYTES_MAX: usize = 512 << 10;
 const RULE_BYTES_MAX: usize = 1024;
 /// Most `**` in a rule; rules with more are ignored. Each can double the time of a match.
 const DOUBLE_STARS_MAX: usize = 4;
-/// After this many rules, matching asks whether it must stop.
-const RULES_BETWEEN_STOP_CHECKS: usize = 16;
+/// The work after which matching asks whether it must stop, in bytes of rules times bytes of the path: milliseconds.
+const WORK_BETWEEN_STOP_CHECKS: usize = 1 << 18;
 /// Maximum number of rejected ignore files with a note.
 const NOTES_MAX: usize = 20;
 
@@ -67,6 +67,8 @@ pub(super) struct Rules {
     /// The directory to which they apply.
     base: PathBuf,
     patterns: Vec<Pattern>,
+    /// Number of rules that were left out because matching them could take too long.
+    left_out: usize,
 }
 
 impl Rules {
@@ -77,7 +79,8 @@ impl Rules {
             pattern.text.len() <= RULE_BYTES_MAX && double_stars <= DOUBLE_STARS_MAX
         };
         let lines = gix_ignore::parse(text, false).map(|(pattern, ..)| pattern);
-        Self { base: at.to_owned(), patterns: lines.filter(is_bounded).collect() }
+        let (patterns, left_out): (Vec<_>, Vec<_>) = lines.partition(is_bounded);
+        Self { base: at.to_owned(), patterns, left_out: left_out.len() }
     }
 
     /// Returns what the last matching rule decides about `path`; `None` if no rule matches, if the path lies elsewhere, or if
@@ -94,9 +97,14 @@ impl Rules {
             let mode = Mode::NO_MATCH_SLASH_LITERAL;
             pattern.matches_repo_relative_path(relative.into(), name, Some(is_folder), Case::Sensitive, mode)
         };
-        for (at, pattern) in self.patterns.iter().rev().enumerate() {
-            if at % RULES_BETWEEN_STOP_CHECKS == RULES_BETWEEN_STOP_CHECKS - 1 && must_stop() {
-                return None;
+        let mut work = 0;
+        for pattern in self.patterns.iter().rev() {
+            work += pattern.text.len() * relative.len();
+            if work >= WORK_BETWEEN_STOP_CHECKS {
+                work = 0;
+                if must_stop() {
+                    return None;
+                }
             }
             if matches(pattern) {
                 return Some(!pattern.is_negative());
@@ -206,7 +214,17 @@ impl IgnoreRules {
         let reason = match read {
             Ok(text) => {
                 self.bytes += text.len();
-                return Rules::parse(&text, at);
+                let rules = Rules::parse(&text, at);
+                if rules.left_out > 0 {
+                    let path = Path::new(display_path).join(file);
+                    self.note(format!(
+                        "{} rules of `{}` were not applied: they have more than {RULE_BYTES_MAX} bytes or \
+                         {DOUBLE_STARS_MAX} `**`.",
+                        rules.left_out,
+                        path.display()
+                    ));
+                }
+                return rules;
             }
             Err(ReadError::NotFound) => return Rules::default(),
             Err(ReadError::Link) => "it is a symbolic link or below one".to_owned(),
@@ -217,13 +235,17 @@ impl IgnoreRules {
             Err(ReadError::TooLarge) => format!("it exceeds {FILE_BYTES_MAX} bytes"),
             Err(ReadError::Unreadable) => "it could not be read".to_owned(),
         };
+        let path = Path::new(display_path).join(file);
+        self.note(format!("The rules of `{}` were not applied: {reason}.", path.display()));
+        Rules::default()
+    }
+
+    fn note(&mut self, note: String) {
         if self.rejected.len() < NOTES_MAX {
-            let path = Path::new(display_path).join(file);
-            self.rejected.push(format!("The rules of `{}` were not applied: {reason}.", path.display()));
+            self.rejected.push(note);
         } else {
             self.rejected_without_note += 1;
         }
-        Rules::default()
     }
 }
 
@@ -262,6 +284,9 @@ mod tests {
         let name = "abcdefgh".repeat(25);
         assert_eq!(ignored(&rules, &name, false), None);
         assert_eq!(ignored(&rules, "abcdef", false), Some(true));
-        assert_eq!(ignored(&format!("*.log\n{}", "no\n".repeat(50)), "a.log", true), None, "it was stopped");
+        let long_rule = format!("*a{}z\n", "*b".repeat(400));
+        assert_eq!(ignored(&format!("*.log\n{long_rule}"), "a.log", true), Some(true), "too little work");
+        let path = format!("{}.log", "a/".repeat(200));
+        assert_eq!(ignored(&format!("*.log\n{long_rule}"), &path, true), None, "it was stopped");
     }
 }

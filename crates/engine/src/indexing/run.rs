@@ -295,11 +295,18 @@ async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
 /// Rejects a directory without any file to index, before a workspace is provisioned for it. Blocks.
 ///
 /// # Errors
-/// `INVALID_REQUEST` if there is no file to index; faults of the walk if the root cannot be read.
-pub fn require_files(root: &RepositoryRoot, settings: &config::Indexing) -> Result<(), Fault> {
-    let walked = walk::walk(root.path(), root.allowed(), &settings.into(), &|| false)?;
+/// `INVALID_REQUEST` if there is no file to index; `CANCELLED`; faults of the walk if the root cannot be read.
+pub fn require_files(
+    root: &RepositoryRoot,
+    settings: &config::Indexing,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<(), Fault> {
+    let walked = walk::walk(root.path(), root.allowed(), &settings.into(), cancelled)?;
     if !walked.entries.is_empty() {
         return Ok(());
+    }
+    if cancelled() {
+        return Err(Fault::new(ErrorCode::Cancelled, "The call was cancelled."));
     }
     let mut skips = SkipCounter::default();
     walked.skipped.iter().for_each(|skipped| skips.add(skipped.reason.as_str(), &skipped.path));
