@@ -267,7 +267,7 @@ mod tests {
         }
         assert!(!refused("http://localhost/", &[("host", "localhost:80")]));
         assert!(!refused("http://localhost/", &[]), "the target alone names it");
-        for target in ["http://evil@localhost/", "http://localhost:99999/", "http://localhost:/"] {
+        for target in ["http://evil@localhost/", "http://localhost:99999/"] {
             assert!(refused(target, &[]) && refused(target, &[("host", "localhost")]), "{target}");
         }
         for host in ["localhost", "localhost:7172", "evil.example:7171", "", "a b"] {
