@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::defined::ChunkDefinition;
 use super::facts::{Comment, Facts, Flow};
 use super::lines::Lines;
+use super::symbols::FileSymbols;
 use super::word::{self, Word};
 
 /// A run of whole lines that is searched, embedded and displayed as a unit.
@@ -49,6 +50,8 @@ pub struct Chunked {
     pub imports: Vec<String>,
     /// Data flow in the file.
     pub flow: Flow,
+    /// Its symbols; `None` if there are none for its language, or they were not requested, or its facts are missing.
+    pub symbols: Option<FileSymbols>,
     /// Why its facts, comments and imports could not be extracted; `None` if they were, or were not requested. With a reason of
     /// [`MISSING_FACTS`], another attempt may succeed.
     #[serde(with = "word::optional")]
@@ -71,9 +74,12 @@ pub enum ChunkingMethod {
 
 impl Chunked {
     /// Sets the texts of chunks that were received without them. `None` if the chunks are not lines of `text`, in order and
-    /// without overlap.
+    /// without overlap, or the symbols are not sound.
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Option<Self> {
+        if self.symbols.as_ref().is_some_and(|symbols| !symbols.is_sound()) {
+            return None;
+        }
         let lines = Lines::new(text);
         let mut row = 0;
         for chunk in &mut self.chunks {
@@ -89,6 +95,6 @@ impl Chunked {
     }
 
     pub(super) fn new(chunks: Vec<Chunk>, how: ChunkingMethod) -> Self {
-        Self { chunks, how, imports: Vec::new(), flow: Flow::default(), facts_missing: None }
+        Self { chunks, how, imports: Vec::new(), flow: Flow::default(), symbols: None, facts_missing: None }
     }
 }

@@ -11,7 +11,7 @@ use super::lines::Lines;
 use super::stop::{Stop, Stopped};
 use super::syntax::Outline;
 use super::tree_query::Nodes;
-use super::{merge, name, split, syntax};
+use super::{merge, name, split, symbols, syntax};
 
 /// Increase when the same file yields other chunks. It is stored with an index, which is rebuilt when it changes.
 pub const CHUNKER_VERSION: i32 = 2;
@@ -113,6 +113,8 @@ fn add_facts(
     }
     chunked.imports = gathered.imports;
     chunked.flow = gathered.flow;
+    let symbols = symbols::extract(grammar.symbols, outline.text, nodes.node(0), stop);
+    chunked.symbols = symbols.map_err(|Stopped| "facts_timeout")?;
     Ok(())
 }
 

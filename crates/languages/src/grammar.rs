@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::facts::{self, FactQuery};
 use super::query::Compiled;
+use super::symbols::Extract;
 
 /// A tree-sitter grammar with the queries of the language's folder.
 pub(super) struct Grammar {
@@ -15,6 +16,8 @@ pub(super) struct Grammar {
     pub(super) facts: FactQuery,
     /// Recognises texts that would crash the grammar's scanner.
     pub(super) crash_check: Option<fn(&str) -> bool>,
+    /// Extracts the symbols of a file.
+    pub(super) symbols: Option<Extract>,
     /// The query of definitions, parsed on first use. An error is a defect of the query file, which the tests find.
     compiled: OnceLock<Result<Compiled, String>>,
 }
@@ -31,6 +34,7 @@ impl Grammar {
             definitions,
             facts: FactQuery::new(facts),
             crash_check: None,
+            symbols: None,
             compiled: OnceLock::new(),
         }
     }
@@ -43,7 +47,20 @@ impl Grammar {
         crash_check: fn(&str) -> bool,
     ) -> Self {
         let facts = FactQuery::new(facts);
-        Self { language, definitions, facts, crash_check: Some(crash_check), compiled: OnceLock::new() }
+        Self {
+            language,
+            definitions,
+            facts,
+            crash_check: Some(crash_check),
+            symbols: None,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// The same grammar with an extractor of symbols.
+    pub(super) const fn with_symbols(mut self, extract: Extract) -> Self {
+        self.symbols = Some(extract);
+        self
     }
 }
 

@@ -15,6 +15,8 @@ mod registry;
 pub mod facts;
 pub mod risk;
 
+pub mod symbols;
+
 mod crash_check;
 mod innermost;
 mod lines;

@@ -1,0 +1,602 @@
+//! Collects what an extractor sees, and divides it into the two halves of [`FileSymbols`].
+
+use std::collections::HashMap;
+
+use tree_sitter::Node;
+
+use super::table::{
+    Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
+    ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
+};
+use crate::stop::{Stop, Stopped};
+
+/// Most scopes, symbols, imports and uses of one file, each. Generated files have more; what is beyond is dropped.
+const ROWS_MAX: usize = 100_000;
+/// Most expressions of one file.
+const EXPRS_MAX: usize = 400_000;
+/// Most nested nodes into which an extractor descends; what is deeper is not seen.
+const DEPTH_MAX: u32 = 300;
+/// Longest name or module path in bytes; longer ones are not names that people write.
+const TEXT_BYTES_MAX: usize = 512;
+
+/// A symbol as an extractor reports it. Start from [`New::default`] and set what the language says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct New {
+    pub(crate) exported: bool,
+    pub(crate) is_static: bool,
+    pub(crate) is_declaration: bool,
+    pub(crate) declared: Option<ExprId>,
+    pub(crate) value: Option<ExprId>,
+    pub(crate) bases: Vec<ExprId>,
+}
+
+/// Collects the symbols of a file. Expressions and texts are numbered in one arena while it works.
+pub(crate) struct Builder<'t> {
+    text: &'t str,
+    stop: &'t Stop<'t>,
+    stopped: bool,
+    truncated: bool,
+    depth: u32,
+    package: Option<String>,
+    texts: HashMap<String, TextId>,
+    exprs: HashMap<Expr, ExprId>,
+    arena: Arena,
+    scopes: Vec<Scope>,
+    symbols: Vec<Symbol>,
+    imports: Vec<Import>,
+    exports: Vec<Export>,
+    uses: Vec<Use>,
+    /// The byte at which each place begins: of symbols, imports and uses, in this order when they are placed.
+    symbol_bytes: Vec<usize>,
+    import_bytes: Vec<usize>,
+    use_bytes: Vec<usize>,
+    /// The scopes that are open, innermost last.
+    open: Vec<ScopeId>,
+}
+
+impl<'t> Builder<'t> {
+    pub(crate) fn new(text: &'t str, stop: &'t Stop<'t>) -> Self {
+        let file = Scope { parent: 0, kind: ScopeKind::File, symbol: None, target: None, bases: Vec::new() };
+        Self {
+            text,
+            stop,
+            stopped: false,
+            truncated: false,
+            depth: 0,
+            package: None,
+            texts: HashMap::new(),
+            exprs: HashMap::new(),
+            arena: Arena::default(),
+            scopes: vec![file],
+            symbols: Vec::new(),
+            imports: Vec::new(),
+            exports: Vec::new(),
+            uses: Vec::new(),
+            symbol_bytes: Vec::new(),
+            import_bytes: Vec::new(),
+            use_bytes: Vec::new(),
+            open: vec![0],
+        }
+    }
+
+    /// Runs `work` one level deeper, for each node into which an extractor descends. Does nothing where the text is nested too
+    /// deeply or the time is up.
+    pub(crate) fn descend(&mut self, work: impl FnOnce(&mut Self)) {
+        if self.stop.step(1).is_err() {
+            self.stopped = true;
+        }
+        if self.depth >= DEPTH_MAX {
+            self.truncated = true;
+        } else if !self.stopped {
+            self.depth += 1;
+            work(self);
+            self.depth -= 1;
+        }
+    }
+
+    /// Calls `work` for each named child of a node, one level deeper.
+    pub(crate) fn each_child(&mut self, node: Node<'t>, mut work: impl FnMut(&mut Self, Node<'t>)) {
+        let mut cursor = node.walk();
+        if !cursor.goto_first_child() {
+            return;
+        }
+        loop {
+            if cursor.node().is_named() {
+                let child = cursor.node();
+                self.descend(|builder| work(builder, child));
+            }
+            if self.stopped || !cursor.goto_next_sibling() {
+                return;
+            }
+        }
+    }
+
+    /// The text of a node.
+    pub(crate) fn text(&self, node: Node<'_>) -> &'t str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Declares the package of the file.
+    pub(crate) fn package(&mut self, package: &str) {
+        if package.len() <= TEXT_BYTES_MAX {
+            self.package = Some(package.to_owned());
+        }
+    }
+
+    /// The innermost open scope.
+    pub(crate) fn scope(&self) -> ScopeId {
+        self.open.last().copied().unwrap_or(0)
+    }
+
+    /// What the innermost open scope is.
+    pub(crate) fn scope_kind(&self) -> ScopeKind {
+        self.scopes[self.scope() as usize].kind
+    }
+
+    /// Whether any of the open scopes is a function.
+    pub(crate) fn in_function(&self) -> bool {
+        self.open.iter().any(|scope| self.scopes[*scope as usize].kind == ScopeKind::Function)
+    }
+
+    /// The innermost open scope of a kind.
+    pub(crate) fn enclosing(&self, kind: ScopeKind) -> Option<ScopeId> {
+        self.open.iter().rev().copied().find(|scope| self.scopes[*scope as usize].kind == kind)
+    }
+
+    /// Runs `work` inside a new scope, which is the inside of `symbol` if there is one.
+    pub(crate) fn within(&mut self, kind: ScopeKind, symbol: Option<SymbolId>, work: impl FnOnce(&mut Self)) {
+        let scope = Scope { parent: self.scope(), kind, symbol, target: None, bases: Vec::new() };
+        self.within_scope(scope, work);
+    }
+
+    /// Runs `work` inside a scope that adds members to a type, possibly as an implementation of `bases`.
+    pub(crate) fn within_target(&mut self, target: ExprId, bases: Vec<ExprId>, work: impl FnOnce(&mut Self)) {
+        let scope =
+            Scope { parent: self.scope(), kind: ScopeKind::Type, symbol: None, target: Some(target), bases };
+        self.within_scope(scope, work);
+    }
+
+    fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
+        if self.scopes.len() >= ROWS_MAX {
+            self.truncated = true;
+            return;
+        }
+        let id = self.scopes.len() as ScopeId;
+        if let Some(symbol) = scope.symbol.and_then(|symbol| self.symbols.get_mut(symbol as usize)) {
+            symbol.inside.get_or_insert(id);
+        }
+        self.scopes.push(scope);
+        self.open.push(id);
+        work(self);
+        self.open.pop();
+    }
+
+    /// Defines a symbol, named by a node, in the innermost open scope. `None` if the file has too many or the name is not one.
+    pub(crate) fn define(&mut self, name: Node<'_>, kind: SymbolKind, new: New) -> Option<SymbolId> {
+        self.define_in(self.scope(), self.text(name), name.start_byte(), kind, new)
+    }
+
+    /// Defines a symbol in a given scope, by a name that begins at a byte of the text.
+    pub(crate) fn define_in(
+        &mut self,
+        scope: ScopeId,
+        name: &str,
+        at: usize,
+        kind: SymbolKind,
+        new: New,
+    ) -> Option<SymbolId> {
+        if self.symbols.len() >= ROWS_MAX {
+            self.truncated = true;
+            return None;
+        }
+        let name = self.intern(name)?;
+        let id = self.symbols.len() as SymbolId;
+        let New { exported, is_static, is_declaration, declared, value, bases } = new;
+        let (inside, place) = (None, Place::default());
+        self.symbols.push(Symbol {
+            name,
+            kind,
+            scope,
+            inside,
+            place,
+            exported,
+            is_static,
+            is_declaration,
+            declared,
+            value,
+            bases,
+        });
+        self.symbol_bytes.push(at);
+        Some(id)
+    }
+
+    /// A symbol that was defined, to complete what is known of it.
+    pub(crate) fn symbol_mut(&mut self, id: SymbolId) -> Option<&mut Symbol> {
+        self.symbols.get_mut(id as usize)
+    }
+
+    /// The symbol of this name in a scope, the latest first.
+    pub(crate) fn find(&self, scope: ScopeId, name: &str) -> Option<SymbolId> {
+        let name = self.texts.get(name)?;
+        let found = self.symbols.iter().rposition(|symbol| symbol.scope == scope && symbol.name == *name)?;
+        Some(found as SymbolId)
+    }
+
+    /// Reports an import in the innermost open scope. `at` is the node of the imported name.
+    pub(crate) fn import(
+        &mut self,
+        at: Node<'_>,
+        module: &str,
+        name: Option<&str>,
+        local: Option<&str>,
+        exported: Option<&str>,
+    ) {
+        let what = name.map(|name| self.intern(name));
+        if let Some(what) = what.map_or(Some(Imported::Module), |name| name.map(Imported::Name)) {
+            self.push_import(at, module, what, local, exported);
+        }
+    }
+
+    /// Reports an import of all public names of a module.
+    pub(crate) fn import_all(&mut self, at: Node<'_>, module: &str, exported: bool) {
+        self.push_import(at, module, Imported::All, None, exported.then_some("*"));
+    }
+
+    fn push_import(
+        &mut self,
+        at: Node<'_>,
+        module: &str,
+        what: Imported,
+        local: Option<&str>,
+        exported: Option<&str>,
+    ) {
+        if self.imports.len() >= ROWS_MAX {
+            self.truncated = true;
+            return;
+        }
+        let Some(module) = self.intern(module) else { return };
+        let local = local.and_then(|local| self.intern(local));
+        let exported = exported.and_then(|exported| self.intern(exported));
+        let (scope, place) = (self.scope(), Place::default());
+        self.imports.push(Import { scope, place, module, what, local, exported });
+        self.import_bytes.push(at.start_byte());
+    }
+
+    /// Reports that the file exports `value` under a name.
+    pub(crate) fn export(&mut self, name: &str, value: ExprId) {
+        if self.exports.len() >= ROWS_MAX {
+            self.truncated = true;
+        } else if let Some(name) = self.intern(name) {
+            self.exports.push(Export { name, value });
+        }
+    }
+
+    /// Reports a use of the last name of an expression, which begins at a node. Other expressions than names and members are not
+    /// reported.
+    pub(crate) fn used(&mut self, kind: UseKind, expr: ExprId, name: Node<'_>) {
+        if !matches!(self.arena.expr(expr), Expr::Name(_) | Expr::Member(..)) {
+            return;
+        }
+        if self.uses.len() >= ROWS_MAX {
+            self.truncated = true;
+            return;
+        }
+        self.uses.push(Use { kind, scope: self.scope(), expr, place: Place::default() });
+        self.use_bytes.push(name.start_byte());
+    }
+
+    /// An expression of the arena.
+    pub(crate) fn expr(&self, id: ExprId) -> &Expr {
+        self.arena.expr(id)
+    }
+
+    /// The number of an expression; equal ones share one.
+    pub(crate) fn add(&mut self, expr: Expr) -> ExprId {
+        if let Some(known) = self.exprs.get(&expr) {
+            return *known;
+        }
+        if self.arena.exprs.len() >= EXPRS_MAX {
+            self.truncated = true;
+            return 0;
+        }
+        if self.arena.exprs.is_empty() {
+            // Number 0 is `Unknown`, so that it is there when nothing else fits.
+            self.arena.exprs.push(Expr::Unknown);
+            self.exprs.insert(Expr::Unknown, 0);
+            if expr == Expr::Unknown {
+                return 0;
+            }
+        }
+        let id = self.arena.exprs.len() as ExprId;
+        self.arena.exprs.push(expr.clone());
+        self.exprs.insert(expr, id);
+        id
+    }
+
+    /// The expression of which nothing is known.
+    pub(crate) fn unknown(&mut self) -> ExprId {
+        self.add(Expr::Unknown)
+    }
+
+    /// The expression that is a name.
+    pub(crate) fn name(&mut self, name: &str) -> ExprId {
+        match self.intern(name) {
+            Some(name) => self.add(Expr::Name(name)),
+            None => self.unknown(),
+        }
+    }
+
+    /// The expression that is a member of another.
+    pub(crate) fn member(&mut self, of: ExprId, name: &str) -> ExprId {
+        match self.intern(name) {
+            Some(name) => self.add(Expr::Member(of, name)),
+            None => self.unknown(),
+        }
+    }
+
+    /// The number of a text; `None` if it is empty or too long.
+    fn intern(&mut self, text: &str) -> Option<TextId> {
+        if text.is_empty() || text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        if let Some(known) = self.texts.get(text) {
+            return Some(*known);
+        }
+        let id = self.arena.texts.len() as TextId;
+        // Postgres has no character NUL.
+        self.arena.texts.push(text.replace('\0', ""));
+        self.texts.insert(text.to_owned(), id);
+        Some(id)
+    }
+
+    /// The text of a number.
+    pub(crate) fn text_of(&self, id: TextId) -> &str {
+        self.arena.text(id)
+    }
+}
+
+impl Builder<'_> {
+    /// Divides what was collected into the two halves.
+    ///
+    /// # Errors
+    /// [`Stopped`] if the time limit passed or the work was cancelled.
+    pub(crate) fn finish(mut self) -> Result<FileSymbols, Stopped> {
+        if self.stopped {
+            return Err(Stopped);
+        }
+        self.place()?;
+        let seen = self.seen_outside();
+        let mut numbers = Vec::with_capacity(self.scopes.len());
+        let (mut outer, mut inner) = (0, seen.iter().filter(|seen| **seen).count() as ScopeId);
+        for seen in &seen {
+            let next = if *seen { &mut outer } else { &mut inner };
+            numbers.push(*next);
+            *next += 1;
+        }
+        Ok(self.divide(&seen, &numbers))
+    }
+
+    /// Whether each scope belongs to the interface: no scope around it is a function or a block.
+    fn seen_outside(&self) -> Vec<bool> {
+        let mut seen: Vec<bool> = Vec::with_capacity(self.scopes.len());
+        for (at, scope) in self.scopes.iter().enumerate() {
+            let around = at == 0 || seen[scope.parent as usize];
+            seen.push(around && !matches!(scope.kind, ScopeKind::Function | ScopeKind::Block));
+        }
+        seen
+    }
+
+    fn divide(mut self, seen: &[bool], scope_numbers: &[ScopeId]) -> FileSymbols {
+        let outer_symbols =
+            self.symbols.iter().filter(|symbol| seen[symbol.scope as usize]).count() as SymbolId;
+        let mut symbol_numbers = Vec::with_capacity(self.symbols.len());
+        let (mut outer, mut inner) = (0, outer_symbols);
+        for symbol in &self.symbols {
+            let next = if seen[symbol.scope as usize] { &mut outer } else { &mut inner };
+            symbol_numbers.push(*next);
+            *next += 1;
+        }
+        let mut interface = Interface { package: self.package.take(), ..Interface::default() };
+        let mut body = Body::default();
+        let (mut to_interface, mut to_body) = (Copying::new(&self.arena), Copying::new(&self.arena));
+        for (at, scope) in self.scopes.iter().enumerate() {
+            let (scopes, copying) = match seen[at] {
+                true => (&mut interface.scopes, &mut to_interface),
+                false => (&mut body.scopes, &mut to_body),
+            };
+            scopes.push(Scope {
+                parent: scope_numbers[scope.parent as usize],
+                kind: scope.kind,
+                symbol: scope.symbol.map(|symbol| symbol_numbers[symbol as usize]),
+                target: scope.target.map(|target| copying.expr(target)),
+                bases: scope.bases.iter().map(|base| copying.expr(*base)).collect(),
+            });
+        }
+        for symbol in &self.symbols {
+            let (symbols, copying) = match seen[symbol.scope as usize] {
+                true => (&mut interface.symbols, &mut to_interface),
+                false => (&mut body.symbols, &mut to_body),
+            };
+            symbols.push(Symbol {
+                name: copying.text(symbol.name),
+                scope: scope_numbers[symbol.scope as usize],
+                inside: symbol.inside.map(|inside| scope_numbers[inside as usize]),
+                declared: symbol.declared.map(|declared| copying.expr(declared)),
+                value: symbol.value.map(|value| copying.expr(value)),
+                bases: symbol.bases.iter().map(|base| copying.expr(*base)).collect(),
+                ..*symbol
+            });
+        }
+        for import in &self.imports {
+            let (imports, copying) = match seen[import.scope as usize] {
+                true => (&mut interface.imports, &mut to_interface),
+                false => (&mut body.imports, &mut to_body),
+            };
+            imports.push(Import {
+                scope: scope_numbers[import.scope as usize],
+                place: import.place,
+                module: copying.text(import.module),
+                what: match import.what {
+                    Imported::Name(name) => Imported::Name(copying.text(name)),
+                    what => what,
+                },
+                local: import.local.map(|local| copying.text(local)),
+                exported: import.exported.map(|exported| copying.text(exported)),
+            });
+        }
+        for export in &self.exports {
+            let name = to_interface.text(export.name);
+            interface.exports.push(Export { name, value: to_interface.expr(export.value) });
+        }
+        for used in &self.uses {
+            let (scope, expr) = (scope_numbers[used.scope as usize], to_body.expr(used.expr));
+            body.uses.push(Use { scope, expr, ..used.clone() });
+        }
+        body.uses.sort_by_key(|used| (used.place, used.kind));
+        body.uses.dedup();
+        (interface.arena, body.arena) = (to_interface.arena, to_body.arena);
+        FileSymbols { interface, body, truncated: self.truncated }
+    }
+
+    /// Sets all places, in one pass over the text.
+    fn place(&mut self) -> Result<(), Stopped> {
+        let mut places: Vec<(usize, &mut Place)> = Vec::new();
+        places
+            .extend(self.symbol_bytes.iter().copied().zip(self.symbols.iter_mut().map(|row| &mut row.place)));
+        places
+            .extend(self.import_bytes.iter().copied().zip(self.imports.iter_mut().map(|row| &mut row.place)));
+        places.extend(self.use_bytes.iter().copied().zip(self.uses.iter_mut().map(|row| &mut row.place)));
+        places.sort_by_key(|(at, _)| *at);
+        let (mut line, mut column, mut from) = (1, 1, 0);
+        for (at, place) in places {
+            self.stop.step(1 + at - from)?;
+            for c in self.text.get(from..at).unwrap_or_default().chars() {
+                (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+            }
+            from = at;
+            *place = Place { line, column };
+        }
+        Ok(())
+    }
+}
+
+/// Copies expressions and texts to the arena of one half.
+struct Copying<'a> {
+    from: &'a Arena,
+    arena: Arena,
+    texts: HashMap<TextId, TextId>,
+    exprs: HashMap<ExprId, ExprId>,
+}
+
+impl<'a> Copying<'a> {
+    fn new(from: &'a Arena) -> Self {
+        Self { from, arena: Arena::default(), texts: HashMap::new(), exprs: HashMap::new() }
+    }
+
+    fn text(&mut self, id: TextId) -> TextId {
+        if let Some(known) = self.texts.get(&id) {
+            return *known;
+        }
+        let new = self.arena.texts.len() as TextId;
+        self.arena.texts.push(self.from.text(id).to_owned());
+        self.texts.insert(id, new);
+        new
+    }
+
+    /// Copies an expression and its parts. Parts have smaller numbers, so a list of what is open suffices, and no recursion.
+    fn expr(&mut self, id: ExprId) -> ExprId {
+        let mut open = vec![id];
+        while let Some(&next) = open.last() {
+            if self.exprs.contains_key(&next) {
+                open.pop();
+                continue;
+            }
+            let missing: Vec<ExprId> = parts(self.from.expr(next))
+                .into_iter()
+                .filter(|part| !self.exprs.contains_key(part))
+                .collect();
+            if missing.is_empty() {
+                let copy = self.copy(next);
+                let new = self.arena.exprs.len() as ExprId;
+                self.arena.exprs.push(copy);
+                self.exprs.insert(next, new);
+                open.pop();
+            } else {
+                open.extend(missing);
+            }
+        }
+        self.exprs.get(&id).copied().unwrap_or(0)
+    }
+
+    fn copy(&mut self, id: ExprId) -> Expr {
+        match self.from.expr(id) {
+            Expr::Name(name) => Expr::Name(self.text(*name)),
+            Expr::Member(of, name) => Expr::Member(self.known(*of), self.text(*name)),
+            Expr::Call(of) => Expr::Call(self.known(*of)),
+            Expr::Instance(of) => Expr::Instance(self.known(*of)),
+            Expr::Inside(of) => Expr::Inside(self.known(*of)),
+            Expr::Apply(of, arguments) => Expr::Apply(self.known(*of), self.all_known(arguments)),
+            Expr::Either(all) => Expr::Either(self.all_known(all)),
+            other @ (Expr::Unknown | Expr::This | Expr::ThisType | Expr::Super) => other.clone(),
+        }
+    }
+
+    fn known(&self, part: ExprId) -> ExprId {
+        self.exprs.get(&part).copied().unwrap_or(0)
+    }
+
+    fn all_known(&self, parts: &[ExprId]) -> Vec<ExprId> {
+        parts.iter().map(|part| self.known(*part)).collect()
+    }
+}
+
+/// The expressions of which an expression is made.
+pub(super) fn parts(expr: &Expr) -> Vec<ExprId> {
+    match expr {
+        Expr::Member(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) => vec![*of],
+        Expr::Apply(of, arguments) => std::iter::once(*of).chain(arguments.iter().copied()).collect(),
+        Expr::Either(all) => all.clone(),
+        Expr::Unknown | Expr::Name(_) | Expr::This | Expr::ThisType | Expr::Super => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_inside_functions_is_not_seen_outside() {
+        let text = "class A:\n  def é(x): return x.b\n";
+        let tree = {
+            let mut parser = tree_sitter::Parser::new();
+            parser.set_language(&tree_sitter_python::LANGUAGE.into()).unwrap();
+            parser.parse(text, None).unwrap()
+        };
+        let stop = Stop::new(Duration::from_secs(60), &|| false);
+        let mut builder = Builder::new(text, &stop);
+        let node = |from: usize, to: usize| tree.root_node().descendant_for_byte_range(from, to).unwrap();
+        let class = builder.define(node(6, 7), SymbolKind::Type, New::default());
+        builder.within(ScopeKind::Type, class, |builder| {
+            let method = builder.define(node(15, 17), SymbolKind::Function, New::default());
+            builder.within(ScopeKind::Function, method, |builder| {
+                builder.define(node(18, 19), SymbolKind::Parameter, New::default());
+                let x = builder.name("x");
+                let member = builder.member(x, "b");
+                builder.used(UseKind::Read, member, node(31, 32));
+            });
+        });
+        let symbols = builder.finish().unwrap();
+        assert!(symbols.is_sound());
+        let names = |arena: &Arena, symbols: &[Symbol]| {
+            symbols.iter().map(|symbol| arena.text(symbol.name).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&symbols.interface.arena, &symbols.interface.symbols), ["A", "é"]);
+        assert_eq!(names(&symbols.body.arena, &symbols.body.symbols), ["x"]);
+        assert_eq!((symbols.interface.scopes.len(), symbols.body.scopes.len()), (2, 1));
+        assert_eq!(symbols.interface.symbols[1].inside, Some(2));
+        assert_eq!(symbols.body.uses[0].place, Place { line: 2, column: 22 });
+        assert_eq!(symbols.body.scopes[0].parent, 1);
+    }
+}

@@ -1,0 +1,35 @@
+//! Symbols of a file: what it defines, imports and uses, with the scopes in which names are looked up.
+//!
+//! Each language has an extractor (`symbols.rs` in its folder) that walks the syntax tree once and tells a [`Builder`] what it
+//! sees. The result, [`FileSymbols`], is the same for all languages and says nothing of other files: package `navigation`
+//! joins the symbols of all files of a repository to edges between definitions.
+
+mod builder;
+mod table;
+
+use crate::stop::{Stop, Stopped};
+
+pub(crate) use builder::{Builder, New};
+pub use table::{
+    Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
+    ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
+};
+
+/// An extractor: walks the tree of a file and reports to the builder. It stops where the builder says that it must.
+pub(crate) type Extract = for<'t> fn(&mut Builder<'t>, tree_sitter::Node<'t>);
+
+/// The symbols of a parsed file; `None` if its language has no extractor.
+///
+/// # Errors
+/// [`Stopped`] if the time limit passed or the work was cancelled.
+pub(crate) fn extract<'t>(
+    extractor: Option<Extract>,
+    text: &'t str,
+    root: tree_sitter::Node<'t>,
+    stop: &'t Stop<'t>,
+) -> Result<Option<FileSymbols>, Stopped> {
+    let Some(extractor) = extractor else { return Ok(None) };
+    let mut builder = Builder::new(text, stop);
+    extractor(&mut builder, root);
+    builder.finish().map(Some)
+}

@@ -1,0 +1,311 @@
+//! The data types of a file's symbols.
+//!
+//! They come in two halves. The [`Interface`] is what other files can see, and is needed to resolve any file that imports this
+//! one; the [`Body`] is the rest, needed only to resolve this file. Numbers of scopes and symbols count through both halves,
+//! the interface first. Each half has its own expressions and texts.
+
+use serde::{Deserialize, Serialize};
+
+use super::builder::parts;
+
+/// Number of a scope in its file. Scope 0 is the file.
+pub type ScopeId = u32;
+/// Number of a symbol in its file.
+pub type SymbolId = u32;
+/// Number of an expression in its half.
+pub type ExprId = u32;
+/// Number of a text in its half.
+pub type TextId = u32;
+
+/// The symbols of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSymbols {
+    /// What other files can see.
+    pub interface: Interface,
+    /// The rest.
+    pub body: Body,
+    /// Whether the file has more than the limits allow; what is beyond them is missing.
+    pub truncated: bool,
+}
+
+/// What other files can see of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interface {
+    /// The package or namespace that the whole file declares, as written: Go, Java, Kotlin, Scala, PHP, C# (file-scoped).
+    pub package: Option<String>,
+    /// The expressions of this half.
+    pub arena: Arena,
+    /// The file (0), and the namespaces and types that are not inside functions.
+    pub scopes: Vec<Scope>,
+    /// Definitions in these scopes.
+    pub symbols: Vec<Symbol>,
+    /// Imports in these scopes.
+    pub imports: Vec<Import>,
+    /// Names that the file exports by a statement of its own, apart from the definition: `export { a as b }`, `export default x`,
+    /// `module.exports = …`.
+    pub exports: Vec<Export>,
+}
+
+/// What only the file itself needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Body {
+    /// The expressions of this half.
+    pub arena: Arena,
+    /// Functions and blocks, and the types inside them; numbered after the scopes of the interface.
+    pub scopes: Vec<Scope>,
+    /// Parameters, local names and definitions inside functions; numbered after the symbols of the interface.
+    pub symbols: Vec<Symbol>,
+    /// Imports inside functions.
+    pub imports: Vec<Import>,
+    /// Uses of names, in text order.
+    pub uses: Vec<Use>,
+}
+
+/// Expressions, each after its parts, and their texts without duplicates.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arena {
+    /// Names, module paths.
+    pub texts: Vec<String>,
+    /// Expressions. A part has a smaller number than what it is part of, so that walking down always ends.
+    pub exprs: Vec<Expr>,
+}
+
+/// An expression, reduced to what resolving names needs. Types and values share one form.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Expr {
+    /// Something that names cannot tell: a literal, an operation.
+    Unknown,
+    /// A name, looked up in the scopes around it.
+    Name(TextId),
+    /// A member of something: `a.b`, `a::b`, `a->b`.
+    Member(ExprId, TextId),
+    /// The result of calling something. Calling a type makes an instance.
+    Call(ExprId),
+    /// A value of the type that the expression names: a parameter `x: T`, or `new T()`.
+    Instance(ExprId),
+    /// A generic type with its arguments: `List<T>`, `dict[str, T]`.
+    Apply(ExprId, Vec<ExprId>),
+    /// What something contains: an element, the result of a promise, the content of an option or a pointer. Of a generic
+    /// type this is its last argument.
+    Inside(ExprId),
+    /// One of several: a union type, the branches of a condition.
+    Either(Vec<ExprId>),
+    /// The instance whose method this is: `this`, `self`.
+    This,
+    /// The type whose method this is: `cls`, `Self`, `static`.
+    ThisType,
+    /// The instance, looked at as its base types.
+    Super,
+}
+
+/// A scope: where names are bound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    /// The scope around it; of the file, itself. Always smaller than its own number, except for the file.
+    pub parent: ScopeId,
+    /// What it is.
+    pub kind: ScopeKind,
+    /// The symbol whose inside it is: a type, a function, a namespace.
+    pub symbol: Option<SymbolId>,
+    /// For a type scope without a symbol, the type to which it adds members: a Rust `impl`, a Go method (one scope for each), an
+    /// extension, a C++ member that is defined outside of its class.
+    pub target: Option<ExprId>,
+    /// Traits or interfaces that `target` implements by this scope: `impl Trait for T`.
+    pub bases: Vec<ExprId>,
+}
+
+/// What a scope is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ScopeKind {
+    /// The whole file.
+    File,
+    /// A namespace or an inner module.
+    Namespace,
+    /// The members of a type.
+    Type,
+    /// A function: its parameters and its body.
+    Function,
+    /// A block inside a function, in languages that have block scope.
+    Block,
+}
+
+/// A place in a file: that of a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// Line, 1-based.
+    pub line: u32,
+    /// Column in characters, 1-based.
+    pub column: u32,
+}
+
+/// Something with a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Symbol {
+    /// Simple name, a text of its half.
+    pub name: TextId,
+    /// What it is.
+    pub kind: SymbolKind,
+    /// The scope that binds it.
+    pub scope: ScopeId,
+    /// The scope of its inside.
+    pub inside: Option<ScopeId>,
+    /// Where its name stands.
+    pub place: Place,
+    /// Whether other files can use it, as far as the language says so where it is defined.
+    pub exported: bool,
+    /// Whether it belongs to the type and not to its instances.
+    pub is_static: bool,
+    /// Whether it only announces a definition that stands elsewhere: a prototype in a C header, `declare` in TypeScript.
+    pub is_declaration: bool,
+    /// The declared type of a value; the declared result of a function; the aliased type or value of an alias.
+    pub declared: Option<ExprId>,
+    /// What it is first assigned, where no type is declared; of a function, what it returns where that is simple.
+    pub value: Option<ExprId>,
+    /// Base types and interfaces of a type, in order.
+    pub bases: Vec<ExprId>,
+}
+
+/// What a symbol is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SymbolKind {
+    /// A function or method.
+    Function,
+    /// A constructor.
+    Constructor,
+    /// A class, struct, interface, trait, enum, union.
+    Type,
+    /// Another name for a type or value.
+    Alias,
+    /// A namespace or inner module.
+    Namespace,
+    /// A variable or constant outside of functions.
+    Variable,
+    /// A field or property of a type, or an enum's member.
+    Field,
+    /// A macro.
+    Macro,
+    /// A parameter of a function.
+    Parameter,
+    /// A local variable.
+    Local,
+    /// A type parameter.
+    TypeParameter,
+}
+
+/// An import of a module, or of names from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// The scope that binds the name.
+    pub scope: ScopeId,
+    /// Where the imported name stands (of the module, where it is imported as a whole).
+    pub place: Place,
+    /// The module, as the language writes it, without quotes: `./a`, `..pkg.mod`, `crate::store`, `a.b.C`.
+    pub module: TextId,
+    /// What is imported from it.
+    pub what: Imported,
+    /// The name that it gets here; `None` if it gets none.
+    pub local: Option<TextId>,
+    /// The name under which the file passes it on by this statement: `export { a as b } from`, `pub use`. For `All`, any text.
+    pub exported: Option<TextId>,
+}
+
+/// What an import imports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Imported {
+    /// The module itself.
+    Module,
+    /// A name of the module.
+    Name(TextId),
+    /// All public names of the module.
+    All,
+}
+
+/// A name that a statement of its own exports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Export {
+    /// The name outside.
+    pub name: TextId,
+    /// What it is, looked up in the file's scope.
+    pub value: ExprId,
+}
+
+/// A use of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Use {
+    /// What is done with it.
+    pub kind: UseKind,
+    /// The scope in which it stands.
+    pub scope: ScopeId,
+    /// A [`Name`](Expr::Name) or a [`Member`](Expr::Member): the last name of it is used here. Uses of the names before it are listed
+    /// by themselves.
+    pub expr: ExprId,
+    /// Where that name stands.
+    pub place: Place,
+}
+
+/// What is done with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum UseKind {
+    /// It is called, or instantiated.
+    Call,
+    /// It is read.
+    Read,
+    /// It is assigned.
+    Write,
+    /// It is imported.
+    Import,
+    /// It is named as a type.
+    Type,
+    /// A type derives from it or implements it.
+    Inherit,
+}
+
+impl Arena {
+    /// A text; empty for a number that the arena does not have, because it may come from another process.
+    #[must_use]
+    pub fn text(&self, id: TextId) -> &str {
+        self.texts.get(id as usize).map_or("", String::as_str)
+    }
+
+    /// An expression; `Unknown` for a number that the arena does not have.
+    #[must_use]
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        self.exprs.get(id as usize).unwrap_or(&Expr::Unknown)
+    }
+}
+
+impl Arena {
+    /// Whether each expression is made of earlier ones.
+    fn is_sound(&self) -> bool {
+        self.exprs
+            .iter()
+            .enumerate()
+            .all(|(at, expr)| parts(expr).into_iter().all(|part| (part as usize) < at))
+    }
+}
+
+impl FileSymbols {
+    /// Whether all numbers are in range and all walks through them end. Whoever received symbols from another process asks this
+    /// first; what remains are wrong names and places, which cannot do harm.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let scopes = || self.interface.scopes.iter().chain(&self.body.scopes);
+        let symbols = || self.interface.symbols.iter().chain(&self.body.symbols);
+        let (scope_count, symbol_count) = (scopes().count() as ScopeId, symbols().count() as SymbolId);
+        let mut numbered = (0..).zip(scopes());
+        numbered.next().is_some_and(|(_, file)| file.parent == 0 && file.kind == ScopeKind::File)
+            && numbered.all(|(at, scope)| scope.parent < at)
+            && scopes().all(|scope| scope.symbol.is_none_or(|symbol| symbol < symbol_count))
+            && symbols().all(|symbol| symbol.scope < scope_count)
+            && symbols().all(|symbol| symbol.inside.is_none_or(|inside| inside < scope_count))
+            && self
+                .interface
+                .imports
+                .iter()
+                .chain(&self.body.imports)
+                .all(|import| import.scope < scope_count)
+            && self.body.uses.iter().all(|used| used.scope < scope_count)
+            && self.interface.arena.is_sound()
+            && self.body.arena.is_sound()
+    }
+}

@@ -1,0 +1,37 @@
+//! What a use of a name refers to.
+
+use languages::symbols::{Place, SymbolId, UseKind};
+
+/// A use of a name in a file, with what it refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// What is done with the name.
+    pub kind: ReferenceKind,
+    /// Where the name stands.
+    pub place: Place,
+    /// The innermost definition around it, of those that are not local names; `None` at the top level of the file.
+    pub source: Option<SymbolId>,
+    /// The simple name.
+    pub name: String,
+    /// What it refers to: overloads and the parts of a type that is defined in several places count as several. Empty if only
+    /// the name is known.
+    pub targets: Vec<Target>,
+}
+
+/// What a reference does with what it refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReferenceKind {
+    /// A use in the text.
+    Use(UseKind),
+    /// A method that overrides or implements the target; the place is that of its name, and the source is the method itself.
+    Override,
+}
+
+/// A symbol of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// The number of the file in its repository.
+    pub file: u32,
+    /// The symbol, a number of the file's interface or body.
+    pub symbol: SymbolId,
+}
