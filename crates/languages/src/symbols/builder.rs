@@ -40,6 +40,8 @@ pub(crate) struct Builder<'t> {
     package: Option<String>,
     texts: HashMap<String, TextId>,
     exprs: HashMap<Expr, ExprId>,
+    /// The latest symbol of a name in a scope.
+    latest: HashMap<(ScopeId, TextId), SymbolId>,
     arena: Arena,
     scopes: Vec<Scope>,
     symbols: Vec<Symbol>,
@@ -66,6 +68,7 @@ impl<'t> Builder<'t> {
             package: None,
             texts: HashMap::new(),
             exprs: HashMap::new(),
+            latest: HashMap::new(),
             arena: Arena::default(),
             scopes: vec![file],
             symbols: Vec::new(),
@@ -171,6 +174,37 @@ impl<'t> Builder<'t> {
         self.open.pop();
     }
 
+    /// A new scope inside of a given one, for extractors that do not open scopes one after the other. `target` is the type to
+    /// which it adds members.
+    pub(crate) fn scope_in(
+        &mut self,
+        parent: ScopeId,
+        kind: ScopeKind,
+        symbol: Option<SymbolId>,
+        target: Option<ExprId>,
+    ) -> ScopeId {
+        if self.scopes.len() >= ROWS_MAX {
+            self.truncated = true;
+            return parent;
+        }
+        let id = self.scopes.len() as ScopeId;
+        if let Some(symbol) = symbol.and_then(|symbol| self.symbols.get_mut(symbol as usize)) {
+            symbol.inside.get_or_insert(id);
+        }
+        self.scopes.push(Scope { parent, kind, symbol, target, bases: Vec::new() });
+        id
+    }
+
+    /// The scope around a scope.
+    pub(crate) fn parent(&self, scope: ScopeId) -> ScopeId {
+        self.scopes.get(scope as usize).map_or(0, |scope| scope.parent)
+    }
+
+    /// What a scope is.
+    pub(crate) fn kind_of_scope(&self, scope: ScopeId) -> ScopeKind {
+        self.scopes.get(scope as usize).map_or(ScopeKind::File, |scope| scope.kind)
+    }
+
     /// Defines a symbol, named by a node, in the innermost open scope. `None` if the file has too many or the name is not one.
     pub(crate) fn define(&mut self, name: Node<'_>, kind: SymbolKind, new: New) -> Option<SymbolId> {
         self.define_in(self.scope(), self.text(name), name.start_byte(), kind, new)
@@ -207,6 +241,7 @@ impl<'t> Builder<'t> {
             bases,
         });
         self.symbol_bytes.push(at);
+        self.latest.insert((scope, name), id);
         Some(id)
     }
 
@@ -215,11 +250,15 @@ impl<'t> Builder<'t> {
         self.symbols.get_mut(id as usize)
     }
 
+    /// The name of a symbol that was defined.
+    pub(crate) fn name_of(&self, id: SymbolId) -> &str {
+        self.symbols.get(id as usize).map_or("", |symbol| self.arena.text(symbol.name))
+    }
+
     /// The symbol of this name in a scope, the latest first.
     pub(crate) fn find(&self, scope: ScopeId, name: &str) -> Option<SymbolId> {
         let name = self.texts.get(name)?;
-        let found = self.symbols.iter().rposition(|symbol| symbol.scope == scope && symbol.name == *name)?;
-        Some(found as SymbolId)
+        self.latest.get(&(scope, *name)).copied()
     }
 
     /// Reports an import in the innermost open scope. `at` is the node of the imported name.
@@ -240,6 +279,17 @@ impl<'t> Builder<'t> {
     /// Reports an import of all public names of a module.
     pub(crate) fn import_all(&mut self, at: Node<'_>, module: &str, exported: bool) {
         self.push_import(at, module, Imported::All, None, exported.then_some("*"));
+    }
+
+    /// Reports an import of a whole module in a given scope, at a byte of the text.
+    pub(crate) fn import_in(&mut self, scope: ScopeId, at: usize, module: &str) {
+        if self.imports.len() >= ROWS_MAX {
+            self.truncated = true;
+        } else if let Some(module) = self.intern(module) {
+            let (place, what) = (Place::default(), Imported::Module);
+            self.imports.push(Import { scope, place, module, what, local: None, exported: None });
+            self.import_bytes.push(at);
+        }
     }
 
     fn push_import(
@@ -274,6 +324,16 @@ impl<'t> Builder<'t> {
     /// Reports a use of the last name of an expression, which begins at a node. Other expressions than names and members are not
     /// reported.
     pub(crate) fn used(&mut self, kind: UseKind, expr: ExprId, name: Node<'_>) {
+        self.used_at(kind, expr, name.start_byte());
+    }
+
+    /// As [`used`](Self::used), for a name that begins at a byte of the text and has no node.
+    pub(crate) fn used_at(&mut self, kind: UseKind, expr: ExprId, at: usize) {
+        self.used_in(self.scope(), kind, expr, at);
+    }
+
+    /// As [`used_at`](Self::used_at), in a given scope.
+    pub(crate) fn used_in(&mut self, scope: ScopeId, kind: UseKind, expr: ExprId, at: usize) {
         if !matches!(self.arena.expr(expr), Expr::Name(_) | Expr::Member(..)) {
             return;
         }
@@ -281,8 +341,8 @@ impl<'t> Builder<'t> {
             self.truncated = true;
             return;
         }
-        self.uses.push(Use { kind, scope: self.scope(), expr, place: Place::default() });
-        self.use_bytes.push(name.start_byte());
+        self.uses.push(Use { kind, scope, expr, place: Place::default() });
+        self.use_bytes.push(at);
     }
 
     /// An expression of the arena.
@@ -332,6 +392,11 @@ impl<'t> Builder<'t> {
             Some(name) => self.add(Expr::Member(of, name)),
             None => self.unknown(),
         }
+    }
+
+    /// The number of a name; `None` if it is none.
+    pub(crate) fn text_id(&mut self, name: &str) -> Option<TextId> {
+        self.intern(name)
     }
 
     /// The number of a text; `None` if it is empty or too long.

@@ -5,6 +5,9 @@
 //! joins the symbols of all files of a repository to edges between definitions.
 
 mod builder;
+#[cfg(test)]
+mod checks;
+pub(crate) mod general;
 mod table;
 
 use crate::stop::{Stop, Stopped};
