@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{FileSymbols, Place};
-use crate::chunking::chunk_until;
+use super::{FileSymbols, Place, extract, general};
 use crate::language::Language;
 use crate::stop::Stop;
-use crate::{ChunkLimits, ChunkingMethod, PARSED, by_name, chunk};
+use crate::syntax::with_outline;
+use crate::{ChunkLimits, PARSED, by_name, chunk};
 
 const LIMITS: ChunkLimits = ChunkLimits {
     chars_target: 750,
@@ -111,18 +111,29 @@ const REPEATED: &[(&str, &str, &str, &str)] = &[
     ("elixir", "defmodule A do\n", "def b(c), do: d(c)\n", "end\n"),
 ];
 
+/// The steps that the symbols of a text take, without those of its outline and its facts.
+fn steps(language: &str, text: &str) -> u64 {
+    let language = by_name(language).unwrap();
+    let grammar = language.grammar.as_ref().unwrap();
+    let stop = Stop::new(LIMITS.parse_timeout, &|| false);
+    let taken = with_outline(text, language.separator, grammar, &stop, |outline, nodes| {
+        let items = crate::facts::items(text, grammar.facts().unwrap(), nodes, &stop).unwrap();
+        let before = stop.steps();
+        let symbols = match grammar.symbols {
+            Some(_) => extract(grammar.symbols, text, nodes.node(0), &stop).unwrap().unwrap(),
+            None => general::extract(outline, &items, &stop).unwrap(),
+        };
+        assert!(symbols.is_sound(), "{}", language.id);
+        stop.steps() - before
+    });
+    taken.unwrap()
+}
+
 #[test]
 fn work_grows_linearly() {
     let mut wrong = Vec::new();
     for (language, start, part, end) in REPEATED {
-        let steps = |times: usize| {
-            let text = format!("{start}{}{end}", part.repeat(times));
-            let stop = Stop::new(LIMITS.parse_timeout, &|| false);
-            let chunked = chunk_until(&text, by_name(language), &LIMITS, &stop);
-            assert_eq!((chunked.how, chunked.facts_missing), (ChunkingMethod::Syntax, None), "{language} {part}");
-            assert!(chunked.symbols.is_some_and(|symbols| symbols.is_sound()), "{language}");
-            stop.steps()
-        };
+        let steps = |times: usize| steps(language, &format!("{start}{}{end}", part.repeat(times)));
         let (few, many) = (steps(200), steps(800));
         if many > 5 * few {
             wrong.push(format!("{language} {part:?}: {few} to {many} steps"));
