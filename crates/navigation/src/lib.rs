@@ -5,6 +5,7 @@
 
 mod reference;
 mod repository;
+pub mod scip;
 
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

@@ -1,0 +1,6 @@
+//! Tests of the SCIP reader: sound files, broken ones, and texts of symbols.
+
+mod samples;
+
+mod read;
+mod symbols;
