@@ -8,6 +8,7 @@
 mod document;
 mod error;
 mod limits;
+mod lines;
 mod metadata;
 mod range;
 mod reader;
@@ -20,6 +21,7 @@ mod tests;
 pub use document::{Document, Occurrence, Relationship, Roles, SymbolInformation, SymbolKind};
 pub use error::{Error, Problem};
 pub use limits::Limits;
+pub use lines::Lines;
 pub use metadata::Metadata;
 pub use range::{Position, PositionEncoding, Range};
 pub use reader::Reader;

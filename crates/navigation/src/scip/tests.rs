@@ -2,5 +2,6 @@
 
 mod samples;
 
+mod lines;
 mod read;
 mod symbols;

@@ -282,7 +282,7 @@ proptest::proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(tail in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
         drop(read(&tail));
-        drop(read(&file(&[tail.clone()])));
+        drop(read(&file(std::slice::from_ref(&tail))));
         drop(read(&file(&[bytes(2, &tail)])));
         drop(read(&of_occurrence(&[1, 2, 3], &[tail])));
     }

@@ -51,3 +51,9 @@ pub(in crate::scip) fn occurrence(range: &[u64], fields: &[Vec<u8>]) -> Vec<u8> 
 pub(in crate::scip) fn file(fields: &[Vec<u8>]) -> Vec<u8> {
     [metadata(), fields.concat()].concat()
 }
+
+/// A source file of the fixtures.
+pub(in crate::scip) fn source(folder: &str, path: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scip/tests/fixtures");
+    std::fs::read_to_string(format!("{root}/{folder}/{path}")).unwrap()
+}
