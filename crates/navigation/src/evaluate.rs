@@ -5,6 +5,7 @@ use std::rc::Rc;
 use languages::symbols::{Expr, ExprId, ScopeKind, SymbolKind};
 
 use super::reference::Target;
+use super::rules::Sight;
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{At, Found, Receiver, Type, Value};
 
@@ -29,9 +30,12 @@ impl<'r> Session<'r> {
             }
             Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
             Expr::Apply(of, _) => {
+                let knows_content = self.rules(at.file).sight == Sight::Included;
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
                     Value::External => Value::Type(Type { of: None, arguments: Some(at) }),
+                    // A pointer or a template of which nothing else is known still says what it contains.
+                    Value::Unknown if knows_content => Value::Type(Type { of: None, arguments: Some(at) }),
                     value => value,
                 };
                 self.evaluate(part(*of), receiver).into_iter().map(apply).collect()

@@ -4,8 +4,10 @@ use std::rc::Rc;
 
 use languages::symbols::{Expr, Import, Imported, ScopeId, ScopeKind, SymbolKind};
 
+use super::index::Half;
+use super::packages::path_of;
 use super::reference::Target;
-use super::rules::{FreeNames, Located, Rules};
+use super::rules::{FreeNames, Located, Rules, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{At, Found, Module, Receiver, Type, Value};
 
@@ -34,19 +36,29 @@ impl<'r> Session<'r> {
     /// What a name is bound to, seen from a scope. Never empty.
     pub(crate) fn find_name(&mut self, file: u32, from: ScopeId, name: &'r str) -> Vec<Found> {
         let rules = self.rules(file);
+        if name == rules.separator {
+            // The separator alone names the package around all others.
+            let root = self.repository.packages().find(rules.family, "");
+            return vec![root.map_or(Found::Unknown, |root| Found::Module(Module::Package(root)))];
+        }
         let (mut scope, mut maybe_inherited) = (from, false);
+        let mut seen = Members { method: None, has_class: false };
         loop {
             let Some(row) = self.scope(file, scope) else { break };
+            if row.kind == ScopeKind::Function && seen.method.is_none() {
+                seen.method = row.symbol.map(|symbol| Target { file, symbol });
+            }
             let found = if row.kind == ScopeKind::Type && rules.members_visible {
-                self.inherited_name(file, scope, name, &mut maybe_inherited)
+                self.inherited_name(file, scope, name, seen, &mut maybe_inherited)
             } else {
                 self.name_in_scope(file, scope, name, row.kind != ScopeKind::Type || scope == from)
             };
+            seen.has_class |= row.kind == ScopeKind::Type;
             if !found.is_empty() {
                 return found;
             }
-            if row.kind == ScopeKind::Namespace {
-                let found = self.name_in_namespace(file, row.symbol, name);
+            if row.kind == ScopeKind::Namespace || (row.kind == ScopeKind::Type && row.symbol.is_none()) {
+                let found = self.name_in_namespace(file, scope, name);
                 if !found.is_empty() {
                     return found;
                 }
@@ -84,9 +96,14 @@ impl<'r> Session<'r> {
         file: u32,
         scope: ScopeId,
         name: &'r str,
+        seen: Members,
         maybe_inherited: &mut bool,
     ) -> Vec<Found> {
-        let own = self.name_in_scope(file, scope, name, true);
+        let sides = self.rules(file).sides;
+        if sides && seen.has_class && !is_constant(name) {
+            return Vec::new();
+        }
+        let own = if sides { Vec::new() } else { self.name_in_scope(file, scope, name, true) };
         if !own.is_empty() {
             return own;
         }
@@ -94,39 +111,88 @@ impl<'r> Session<'r> {
             *maybe_inherited = true;
             return Vec::new();
         };
-        let found = self.member(Value::Instance(of), name);
+        let is_static = |method| self.symbol(method).is_some_and(|(symbol, _)| symbol.is_static);
+        let value = match sides && seen.method.is_none_or(is_static) {
+            true => Value::Type(of),
+            false => Value::Instance(of),
+        };
+        let found = self.member(value, name);
         *maybe_inherited |= found.iter().any(|one| matches!(one, Found::Unknown));
         found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect()
     }
 
-    /// Members of the same namespace that stand elsewhere.
-    fn name_in_namespace(&mut self, file: u32, namespace: Option<u32>, name: &'r str) -> Vec<Found> {
-        let Some(symbol) = namespace else { return Vec::new() };
-        match self.package_of_namespace(Target { file, symbol }) {
-            Some(package) => self.name_in_package(package, name),
-            None => Vec::new(),
+    /// Members of the same namespace that stand elsewhere. Inside of a member that is defined outside of its class, those of the
+    /// namespaces around the class.
+    fn name_in_namespace(&mut self, file: u32, scope: ScopeId, name: &'r str) -> Vec<Found> {
+        if let Some(package) = self.package_of_scope(file, scope) {
+            let found = self.name_in_package(file, package, name);
+            if !found.is_empty() {
+                return found;
+            }
         }
+        let is_outside = self.scope(file, scope).is_some_and(|row| row.kind == ScopeKind::Type);
+        let of = if is_outside { self.type_of_scope(file, scope).and_then(|of| of.of) } else { None };
+        let Some((of, scope)) = of.and_then(|of| Some((of, self.symbol(of)?.0.scope))) else {
+            return Vec::new();
+        };
+        let mut around = self.package_of_scope(of.file, scope);
+        while let Some(package) = around {
+            let found = self.name_in_package(file, package, name);
+            if !found.is_empty() {
+                return found;
+            }
+            let packages = self.repository.packages();
+            let outer = packages.name(package).rsplit_once(self.rules(file).separator);
+            around = outer.and_then(|(outer, _)| packages.find(self.family(file), outer));
+        }
+        Vec::new()
     }
 
     /// The package that a namespace of a file is a part of.
     pub(crate) fn package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
-        let (rules, packages) = (self.rules(namespace.file), self.repository.packages());
-        let mut names = Vec::new();
-        let mut next = Some(namespace);
-        while let Some(target) = next {
+        let (symbol, arena) = self.symbol(namespace)?;
+        self.package_around(namespace.file, symbol.scope, vec![arena.text(symbol.name)])
+    }
+
+    /// The package whose members the symbols of a scope are.
+    pub(crate) fn package_of_scope(&mut self, file: u32, scope: ScopeId) -> Option<u32> {
+        self.package_around(file, scope, Vec::new())
+    }
+
+    /// The package that `names`, innermost first, are inside of a scope.
+    fn package_around(&mut self, file: u32, mut scope: ScopeId, mut names: Vec<&'r str>) -> Option<u32> {
+        let (rules, packages) = (self.rules(file), self.repository.packages());
+        loop {
             self.step(1);
-            let (symbol, arena) = self.symbol(target)?;
-            names.push(arena.text(symbol.name));
-            let scope = self.scope(target.file, symbol.scope)?;
-            next = scope.symbol.map(|symbol| Target { symbol, ..target });
-            if names.len() > 64 {
+            let row = self.scope(file, scope)?;
+            match (row.kind, row.symbol, row.target) {
+                (ScopeKind::File, ..) => break,
+                (ScopeKind::Type, Some(_), _) if !rules.types_are_packages => return None,
+                (ScopeKind::Namespace | ScopeKind::Type, Some(symbol), _) => {
+                    let (symbol, arena) = self.symbol(Target { file, symbol })?;
+                    names.push(arena.text(symbol.name));
+                }
+                (ScopeKind::Type, None, Some(target)) => {
+                    let half = self.half(file, self.scope_in_body(file, scope))?;
+                    names.extend(path_of(half.arena, target)?.into_iter().rev());
+                }
+                _ => return None,
+            }
+            if row.parent >= scope || names.len() > 64 {
                 return None;
             }
+            scope = row.parent;
         }
-        let outer = (rules.package)(self.repository.files().get(namespace.file as usize)?)?;
-        names.extend(Some(outer.as_str()).filter(|outer| !outer.is_empty()));
+        let outer = (rules.package)(self.repository.files().get(file as usize)?)?;
         names.reverse();
-        packages.find(rules.family, &names.join(rules.separator))
+        let mut path = outer;
+        for name in names {
+            if !path.is_empty() {
+                path.push_str(rules.separator);
+            }
+            path.push_str(name);
+        }
+        packages.find(rules.family, &path)
     }
 
     /// A name that no scope of the file binds.
@@ -136,26 +202,34 @@ impl<'r> Session<'r> {
         let own = self.repository.files().get(file as usize).and_then(rules.package);
         let mut package = own.as_deref();
         while let Some(of) = package {
-            let found = packages.find(rules.family, of).map(|of| self.name_in_package(of, name));
+            let found = packages.find(rules.family, of).map(|of| self.name_in_package(file, of, name));
             if let Some(found) = found.filter(|found| !found.is_empty()) {
                 return found;
             }
             let outer = of.rsplit_once(rules.separator).map(|(outer, _)| outer);
             let root = Some("").filter(|_| !of.is_empty());
-            package = outer.or(root).filter(|_| rules.outer_packages);
+            package = match rules.root_package {
+                true => root,
+                false => outer.or(root).filter(|_| rules.outer_packages),
+            };
         }
         let stars = self.stars_in(file, 0);
         let found = self.find_in_stars(file, &stars, name);
         if !found.is_empty() {
             return found;
         }
+        if rules.sides && is_constant(name) {
+            return vec![Found::Value(Value::External)];
+        }
         vec![free_name(rules, maybe_inherited)]
     }
 
-    fn name_in_package(&mut self, package: u32, name: &str) -> Vec<Found> {
+    /// The members of a name in a package, as a file sees them.
+    fn name_in_package(&mut self, file: u32, package: u32, name: &str) -> Vec<Found> {
         let packages = self.repository.packages();
         let symbols = packages.members(package, name).to_vec();
         self.step(symbols.len());
+        let symbols = self.visible(file, symbols);
         let mut found = self.defined(symbols, None);
         if found.is_empty() {
             let (family, outer) = (packages.family(package), packages.name(package));
@@ -171,13 +245,13 @@ impl<'r> Session<'r> {
 
     /// Symbols as what a name is bound to: definitions, or declarations if there are no definitions.
     pub(crate) fn defined(&mut self, mut symbols: Vec<Target>, receiver: Option<Receiver>) -> Vec<Found> {
-        let declared =
-            |target: &Target| self.symbol(*target).is_some_and(|(symbol, _)| symbol.is_declaration);
-        if symbols.iter().all(declared) {
-            let elsewhere: Vec<Target> =
-                symbols.iter().take(4).flat_map(|symbol| self.definitions_of(*symbol)).collect();
-            symbols.extend(elsewhere);
+        if symbols.iter().all(|target| self.is_declaration(*target)) {
+            let firsts: Vec<Target> = symbols.iter().take(4).copied().collect();
+            for first in firsts {
+                symbols.extend(self.definitions_of(first));
+            }
         }
+        let declared = |target: &Target| self.is_declaration(*target);
         if symbols.iter().any(|target| !declared(target)) {
             symbols.retain(|target| !declared(target));
         }
@@ -187,30 +261,30 @@ impl<'r> Session<'r> {
     }
 
     /// What is defined elsewhere in the package under the name of a declaration.
-    fn definitions_of(&self, declaration: Target) -> Vec<Target> {
+    fn definitions_of(&mut self, declaration: Target) -> Vec<Target> {
         let Some((symbol, arena)) = self.symbol(declaration) else { return Vec::new() };
-        let Some(file) = self.repository.files().get(declaration.file as usize) else { return Vec::new() };
-        let rules = self.rules(declaration.file);
-        let Some(mut package) = (rules.package)(file) else { return Vec::new() };
-        match self.scope(declaration.file, symbol.scope).map(|scope| (scope.kind, scope.symbol)) {
-            Some((ScopeKind::File, _)) => {}
-            Some((ScopeKind::Namespace, Some(_))) => {
-                let all = super::packages::packages_of_scopes(file);
-                match all.into_iter().nth(symbol.scope as usize).flatten() {
-                    Some(name) => package = name,
-                    None => return Vec::new(),
-                }
-            }
-            _ => return Vec::new(),
-        }
+        let Some(package) = self.package_of_scope(declaration.file, symbol.scope) else { return Vec::new() };
         let packages = self.repository.packages();
-        let found = packages.find(rules.family, &package);
-        found.map_or_else(Vec::new, |package| packages.members(package, arena.text(symbol.name)).to_vec())
+        let found = packages.members(package, arena.text(symbol.name)).to_vec();
+        self.visible(declaration.file, found)
+    }
+
+    /// Whether an import only says which definitions of a package the file sees: that of a file in languages where all files
+    /// belong to one package.
+    fn is_only_seen(&self, file: u32, body: bool, import: u32) -> bool {
+        let rules = self.rules(file);
+        let of_package =
+            |row: &Import, half: Half<'_>| half.arena.text(row.module).starts_with(rules.separator);
+        rules.sight != Sight::All
+            && self.import_row(file, body, import).is_none_or(|(row, half)| !of_package(row, half))
     }
 
     fn find_in_stars(&mut self, file: u32, stars: &[(bool, u32)], name: &'r str) -> Vec<Found> {
         let mut unknown = false;
         for (body, import) in stars.iter().copied() {
+            if self.is_only_seen(file, body, import) {
+                continue;
+            }
             let found = self.found_in_star(file, body, import, name);
             if found.iter().any(|one| !matches!(one, Found::Unknown)) {
                 return found;
@@ -250,12 +324,7 @@ impl<'r> Session<'r> {
         found
     }
 
-    pub(crate) fn import_row(
-        &self,
-        file: u32,
-        body: bool,
-        import: u32,
-    ) -> Option<(&'r Import, super::index::Half<'r>)> {
+    pub(crate) fn import_row(&self, file: u32, body: bool, import: u32) -> Option<(&'r Import, Half<'r>)> {
         let half = self.half(file, body)?;
         Some((half.imports.get(import as usize)?, half))
     }
@@ -399,7 +468,7 @@ impl<'r> Session<'r> {
         let mut found = match module {
             Module::File(file) => self.exported_name(file, name),
             Module::Folder { .. } => Vec::new(),
-            Module::Package(package) => self.name_in_package(package, name),
+            Module::Package(package) => self.name_in_package(self.file, package, name),
         };
         if found.is_empty() && name != "=" {
             for whole in self.whole_export(module) {
@@ -418,10 +487,25 @@ impl<'r> Session<'r> {
             found.extend((rules.submodule)(self.repository, module, name).map(Found::Module));
         }
         if found.is_empty() {
-            found.push(Found::Unknown);
+            let is_foreign = matches!(module, Module::Package(_)) && rules.free_names == FreeNames::Builtin;
+            found.push(if is_foreign { Found::Value(Value::External) } else { Found::Unknown });
         }
         found
     }
+}
+
+/// What a look-up has passed on its way outwards.
+#[derive(Clone, Copy)]
+struct Members {
+    /// The innermost method.
+    method: Option<Target>,
+    /// Whether a class was passed.
+    has_class: bool,
+}
+
+/// Whether a name is that of a constant, in languages where the first letter says so.
+fn is_constant(name: &str) -> bool {
+    name.starts_with(char::is_uppercase)
 }
 
 fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {

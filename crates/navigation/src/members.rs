@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
+use languages::symbols::{ScopeId, SymbolKind};
 
 use super::lookup::receiver;
 use super::reference::Target;
@@ -10,6 +10,14 @@ use super::repository::last_name;
 use super::rules::Merging;
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{At, Found, Module, Type, Value};
+
+/// Of a class, what it has itself, what its instances have, or both where they are not apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Class,
+    Instance,
+    Both,
+}
 
 /// Most types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
@@ -22,8 +30,9 @@ impl<'r> Session<'r> {
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
-            Value::Type(of) | Value::Instance(of) => session.member_of_type(of, name, false),
-            Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Type(of) => session.member_of_type(of, name, false, Side::Class),
+            Value::Instance(of) => session.member_of_type(of, name, false, Side::Instance),
+            Value::Super(of) => session.member_of_type(of, name, true, Side::Both),
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
             Value::Module(module) => session.member_of_module(module, name),
@@ -62,13 +71,14 @@ impl<'r> Session<'r> {
     }
 
     /// A member of a type or of its bases. `bases_only` leaves out the type itself.
-    fn member_of_type(&mut self, of: Type, name: &'r str, bases_only: bool) -> Vec<Found> {
+    fn member_of_type(&mut self, of: Type, name: &'r str, bases_only: bool, side: Side) -> Vec<Found> {
         let Some(target) = of.of else { return vec![Found::Unknown] };
+        let side = if self.rules(target.file).sides { side } else { Side::Both };
         let mut seen: Vec<Target> = Vec::new();
         // Types still to be searched, the next one last.
-        let mut open = vec![of];
+        let mut open = vec![(of, side)];
         let (mut foreign, mut unknown) = (false, false);
-        while let Some(next) = open.pop() {
+        while let Some((next, side)) = open.pop() {
             let Some(type_target) = next.of else { continue };
             if seen.contains(&type_target) || seen.len() >= TYPES_MAX {
                 continue;
@@ -76,13 +86,19 @@ impl<'r> Session<'r> {
             seen.push(type_target);
             if !bases_only || type_target != target {
                 let symbols = self.own_members(type_target, name);
+                let symbols = self.of_side(symbols, side);
                 if !symbols.is_empty() {
                     return self.defined(symbols, receiver(of, next));
                 }
             }
             for base in self.bases(type_target).into_iter().rev() {
                 match base {
-                    Value::Type(base) | Value::Instance(base) if base.of.is_some() => open.push(base),
+                    // A class that is extended with a module has the methods of the module's instances.
+                    Value::Instance(_) if side == Side::Instance => {}
+                    Value::Instance(base) if base.of.is_some() && side == Side::Class => {
+                        open.push((base, Side::Instance));
+                    }
+                    Value::Type(base) | Value::Instance(base) if base.of.is_some() => open.push((base, side)),
                     Value::Unknown => unknown = true,
                     _ => foreign = true,
                 }
@@ -92,6 +108,21 @@ impl<'r> Session<'r> {
             true => vec![Found::Value(Value::External)],
             false => vec![Found::Unknown],
         }
+    }
+
+    /// Those members that one side of a type has. Constants belong to both.
+    fn of_side(&self, mut symbols: Vec<Target>, side: Side) -> Vec<Target> {
+        let is_static = |target: &Target| self.symbol(*target).is_some_and(|(symbol, _)| symbol.is_static);
+        match side {
+            Side::Both => {}
+            Side::Class => symbols.retain(|target| {
+                let kind = self.kind(*target);
+                is_static(target) || !matches!(kind, Some(SymbolKind::Function | SymbolKind::Field))
+            }),
+            Side::Instance if symbols.iter().all(is_static) => {}
+            Side::Instance => symbols.retain(|target| !is_static(target)),
+        }
+        symbols
     }
 
     /// Members of a name that a type has itself, in all parts of it.
@@ -117,14 +148,7 @@ impl<'r> Session<'r> {
             Merging::Apart => return vec![of],
             Merging::InScope => self.symbols_in(of.file, symbol.scope, name),
             Merging::InPackage => {
-                let scope = self.scope(of.file, symbol.scope).map(|scope| (scope.kind, scope.symbol));
-                let package = match scope {
-                    Some((ScopeKind::Namespace, Some(symbol))) => {
-                        self.package_of_namespace(Target { symbol, ..of })
-                    }
-                    Some((ScopeKind::File, _)) => self.package_of_file(of.file),
-                    _ => None,
-                };
+                let package = self.package_of_scope(of.file, symbol.scope);
                 package.map_or_else(Vec::new, |package| {
                     self.repository.packages().members(package, name).to_vec()
                 })
@@ -138,12 +162,6 @@ impl<'r> Session<'r> {
         }
         parts.truncate(RESULTS_MAX);
         parts
-    }
-
-    fn package_of_file(&self, file: u32) -> Option<u32> {
-        let rules = self.rules(file);
-        let package = (rules.package)(self.repository.files().get(file as usize)?)?;
-        self.repository.packages().find(rules.family, &package)
     }
 
     /// The scopes that add members to a type.

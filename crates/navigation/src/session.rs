@@ -37,6 +37,8 @@ pub(crate) struct Session<'r> {
     pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
+    /// The files that a file includes, directly or through others.
+    pub(crate) included: HashMap<u32, Rc<HashSet<u32>>>,
 }
 
 /// Something that is evaluated only once at a time.
@@ -67,6 +69,7 @@ impl<'r> Session<'r> {
             members: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
+            included: HashMap::new(),
         })
     }
 
@@ -156,6 +159,11 @@ impl<'r> Session<'r> {
             return Some((half.symbols.get(at as usize)?, half.arena));
         }
         self.repository.seen_symbol(target)
+    }
+
+    /// Whether a symbol only announces what is defined elsewhere.
+    pub(crate) fn is_declaration(&self, target: Target) -> bool {
+        self.symbol(target).is_some_and(|(symbol, _)| symbol.is_declaration)
     }
 
     pub(crate) fn kind(&self, target: Target) -> Option<SymbolKind> {
