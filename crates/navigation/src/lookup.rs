@@ -42,7 +42,7 @@ impl<'r> Session<'r> {
             return vec![root.map_or(Found::Unknown, |root| Found::Module(Module::Package(root)))];
         }
         let (mut scope, mut maybe_inherited) = (from, false);
-        let mut seen = Members { method: None, has_class: false };
+        let mut seen = Members { method: None, has_block: false, has_class: false };
         loop {
             let Some(row) = self.scope(file, scope) else { break };
             if row.kind == ScopeKind::Function && seen.method.is_none() {
@@ -54,6 +54,7 @@ impl<'r> Session<'r> {
                 self.name_in_scope(file, scope, name, row.kind != ScopeKind::Type || scope == from)
             };
             seen.has_class |= row.kind == ScopeKind::Type;
+            seen.has_block |= row.kind == ScopeKind::Block;
             if !found.is_empty() {
                 return found;
             }
@@ -112,7 +113,9 @@ impl<'r> Session<'r> {
             return Vec::new();
         };
         let is_static = |method| self.symbol(method).is_some_and(|(symbol, _)| symbol.is_static);
-        let value = match sides && seen.method.is_none_or(is_static) {
+        // A block in the body of a class is mostly run by an instance.
+        let of_class = seen.method.map_or(!seen.has_block, is_static);
+        let value = match sides && of_class {
             true => Value::Type(of),
             false => Value::Instance(of),
         };
@@ -499,6 +502,8 @@ impl<'r> Session<'r> {
 struct Members {
     /// The innermost method.
     method: Option<Target>,
+    /// Whether a block was passed.
+    has_block: bool,
     /// Whether a class was passed.
     has_class: bool,
 }

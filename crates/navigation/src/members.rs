@@ -91,8 +91,8 @@ impl<'r> Session<'r> {
                     return self.defined(symbols, receiver(of, next));
                 }
             }
-            for base in self.bases(type_target).into_iter().rev() {
-                match base {
+            for base in self.bases(type_target).iter().rev() {
+                match *base {
                     // A class that is extended with a module has the methods of the module's instances.
                     Value::Instance(_) if side == Side::Instance => {}
                     Value::Instance(base) if base.of.is_some() && side == Side::Class => {
@@ -128,6 +128,11 @@ impl<'r> Session<'r> {
     /// Members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
+        if self.rules(of.file).types_are_packages
+            && let Some(package) = self.package_of_namespace(of)
+        {
+            return self.repository.packages().members(package, name).to_vec();
+        }
         for part in self.parts(of) {
             if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
@@ -203,7 +208,19 @@ impl<'r> Session<'r> {
     }
 
     /// The bases of a type, in order, in all parts of it.
-    pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
+    pub(crate) fn bases(&mut self, of: Target) -> Rc<[Value]> {
+        if let Some(known) = self.bases.get(&of) {
+            return Rc::clone(known);
+        }
+        let before = self.given_up;
+        let bases: Rc<[Value]> = Rc::from(self.find_bases(of));
+        if before == self.given_up {
+            self.bases.insert(of, Rc::clone(&bases));
+        }
+        bases
+    }
+
+    fn find_bases(&mut self, of: Target) -> Vec<Value> {
         let mut ats = Vec::new();
         for part in self.parts(of) {
             if let Some((symbol, _)) = self.symbol(part) {

@@ -37,6 +37,7 @@ pub(crate) struct Session<'r> {
     pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
+    pub(crate) bases: HashMap<Target, Rc<[Value]>>,
     /// The files that a file includes, directly or through others.
     pub(crate) included: HashMap<u32, Rc<HashSet<u32>>>,
 }
@@ -69,6 +70,7 @@ impl<'r> Session<'r> {
             members: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
+            bases: HashMap::new(),
             included: HashMap::new(),
         })
     }
