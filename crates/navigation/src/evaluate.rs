@@ -22,7 +22,13 @@ impl<'r> Session<'r> {
             Expr::Unknown => vec![Value::Unknown],
             Expr::Name(_) | Expr::Member(..) => {
                 let found = self.find(at, receiver);
-                self.values_of(&found, receiver)
+                let mut values = self.values_of(&found, receiver);
+                let is_type = |value: &Value| matches!(value, Value::Type(_));
+                if self.rules(at.file).types_are_packages && values.iter().all(is_type) {
+                    // All parts of an open class have the same members.
+                    values.truncate(1);
+                }
+                values
             }
             Expr::Call(of) => {
                 let callees = self.evaluate(part(*of), receiver);

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use languages::symbols::{Imported, SymbolKind};
+use languages::symbols::SymbolKind;
 
 use super::reference::Target;
 use super::rules::Sight;
 use super::session::Session;
-use super::value::Module;
 
 /// Most files that are followed.
 const FILES_MAX: usize = 600;
@@ -65,18 +64,10 @@ impl Session<'_> {
         }
         let (mut included, mut open) = (HashSet::new(), vec![file]);
         while let Some(next) = open.pop() {
-            let Some((half, _)) = self.repository.interface(next) else { continue };
-            for import in half.imports.iter().filter(|import| import.what == Imported::All) {
+            for other in self.repository.includes(next) {
                 self.step(1);
-                let located =
-                    (self.rules(next).modules)(self.repository, next, half.arena.text(import.module));
-                for one in located {
-                    if let Module::File(other) = one.module
-                        && included.len() < FILES_MAX
-                        && included.insert(other)
-                    {
-                        open.push(other);
-                    }
+                if included.len() < FILES_MAX && included.insert(*other) {
+                    open.push(*other);
                 }
             }
         }

@@ -105,7 +105,7 @@ impl<'r> Session<'r> {
             return Vec::new();
         }
         let own = if sides { Vec::new() } else { self.name_in_scope(file, scope, name, true) };
-        if !own.is_empty() {
+        if !own.is_empty() && !own.iter().all(|one| self.is_constructor(one)) {
             return own;
         }
         let Some(of) = self.type_of_scope(file, scope) else {
@@ -121,7 +121,20 @@ impl<'r> Session<'r> {
         };
         let found = self.member(value, name);
         *maybe_inherited |= found.iter().any(|one| matches!(one, Found::Unknown));
-        found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect()
+        match of.of {
+            // Inside of a class, its name is that of the class and not of its constructors.
+            Some(class) if found.iter().all(|one| self.is_constructor(one)) => {
+                vec![Found::Symbol(class, None)]
+            }
+            _ => found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect(),
+        }
+    }
+
+    fn is_constructor(&self, one: &Found) -> bool {
+        match one {
+            Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::Constructor),
+            _ => false,
+        }
     }
 
     /// Members of the same namespace that stand elsewhere. Inside of a member that is defined outside of its class, those of the
@@ -233,7 +246,12 @@ impl<'r> Session<'r> {
         let symbols = packages.members(package, name).to_vec();
         self.step(symbols.len());
         let symbols = self.visible(file, symbols);
-        let mut found = self.defined(symbols, None);
+        let is_namespace = |target: &Target| self.kind(*target) == Some(SymbolKind::Namespace);
+        let mut found = match symbols.iter().all(is_namespace) {
+            // All parts of a namespace are one package.
+            true => Vec::new(),
+            false => self.defined(symbols, None),
+        };
         if found.is_empty() {
             let (family, outer) = (packages.family(package), packages.name(package));
             let separator = super::rules::of_family(family).separator;

@@ -73,6 +73,15 @@ impl Packages {
         found.ok().map(|at| at as u32)
     }
 
+    /// The only package whose name ends with these names.
+    pub(crate) fn ending_with(&self, family: Family, end: &str) -> Option<u32> {
+        let separator = rules::of_family(family).separator;
+        let ends = |name: &str| name.strip_suffix(end).is_some_and(|before| before.ends_with(separator));
+        let mut found = (0..).zip(&self.names).filter(|(_, (of, name))| *of == family && ends(name));
+        let (only, _) = found.next()?;
+        found.next().is_none().then_some(only)
+    }
+
     /// The name of a package.
     pub(crate) fn name(&self, package: u32) -> &str {
         self.names.get(package as usize).map_or("", |(_, name)| name)

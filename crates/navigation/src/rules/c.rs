@@ -31,7 +31,10 @@ const FILES_MAX: usize = 4;
 /// The file that an `#include` names: beside the file, or else the nearest whose path ends so. `::a::b` is a namespace.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
     if let Some(namespace) = path.strip_prefix("::") {
-        let found = repository.packages().find(Family::C, namespace);
+        let packages = repository.packages();
+        // It may be relative to the namespaces around.
+        let found =
+            packages.find(Family::C, namespace).or_else(|| packages.ending_with(Family::C, namespace));
         return found.map(|package| Located::whole(Module::Package(package))).into_iter().collect();
     }
     let paths = &repository.paths;

@@ -261,7 +261,8 @@ impl<'t> Walk<'t> {
     fn result(&mut self, b: &mut Builder<'t>, node: Node<'t>, depth: u32) -> ExprId {
         let Some(function) = node.child_by_field_name("function") else { return b.unknown() };
         let last = last_of(function);
-        let name = last.child_by_field_name("name").map_or(b.text(last), |name| b.text(name));
+        let named = last.child_by_field_name("name").or_else(|| last.child_by_field_name("field"));
+        let name = b.text(named.unwrap_or(last));
         let template = || children(last.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
         let argument = || children(node.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
         if last.kind() == "template_function" && (name.ends_with("_cast") || MAKERS.contains(&name)) {
