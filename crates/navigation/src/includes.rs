@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use languages::symbols::SymbolKind;
+use languages::symbols::{Imported, SymbolKind};
 
 use super::reference::Target;
 use super::rules::Sight;
 use super::session::Session;
 
+/// Most packages that are included into every class.
+const PACKAGES_MAX: usize = 16;
 /// Most files that are followed.
 const FILES_MAX: usize = 600;
 
@@ -40,7 +42,13 @@ impl Session<'_> {
             .map(|target| target.file)
             .collect();
         if defined.len() < 2 {
-            return symbols;
+            // A macro is seen only where it is included; in what a header leaves to its includers, that cannot be told.
+            let is_macro = symbols.iter().all(|target| self.kind(*target) == Some(SymbolKind::Macro));
+            if !is_macro || defined.contains(&file) || is_header(self.repository.paths.path(file)) {
+                return symbols;
+            }
+            let included = self.included(file);
+            return symbols.into_iter().filter(|target| included.contains(&target.file)).collect();
         }
         if defined.contains(&file) {
             return symbols.into_iter().filter(|target| target.file == file).collect();
@@ -55,6 +63,31 @@ impl Session<'_> {
         // What is declared may be defined in any file that is compiled by itself, but not in a header that is not included.
         let is_header = |target: &Target| is_header(self.repository.paths.path(target.file));
         symbols.into_iter().filter(|target| is_seen(&target) || !is_header(target)).collect()
+    }
+
+    /// The packages that a file, or a file that it requires, includes into every class: `include` outside of classes in Ruby.
+    pub(crate) fn ambient(&mut self, file: u32) -> Rc<[u32]> {
+        if let Some(known) = self.ambient.get(&file) {
+            return Rc::clone(known);
+        }
+        let (rules, packages) = (self.rules(file), self.repository.packages());
+        let mut files: Vec<u32> = self.included(file).iter().copied().collect();
+        files.sort_unstable();
+        files.insert(0, file);
+        let mut found = Vec::new();
+        for file in files {
+            let Some((half, _)) = self.repository.interface(file) else { continue };
+            for import in half.imports.iter().filter(|import| import.what == Imported::All) {
+                self.step(1);
+                let path = half.arena.text(import.module).strip_prefix(rules.separator);
+                let package = path.and_then(|path| packages.find(rules.family, path));
+                found
+                    .extend(package.filter(|package| found.len() < PACKAGES_MAX && !found.contains(package)));
+            }
+        }
+        let found: Rc<[u32]> = Rc::from(found);
+        self.ambient.insert(file, Rc::clone(&found));
+        found
     }
 
     /// The files that a file includes, directly or through others.

@@ -48,6 +48,8 @@ impl<'r> Session<'r> {
             if row.kind == ScopeKind::Function && seen.method.is_none() {
                 seen.method = row.symbol.map(|symbol| Target { file, symbol });
             }
+            // A value that belongs to a class was mostly assigned by a method.
+            seen.has_block |= row.kind == ScopeKind::Type && scope == from;
             let found = if row.kind == ScopeKind::Type && rules.members_visible {
                 self.inherited_name(file, scope, name, seen, &mut maybe_inherited)
             } else {
@@ -121,12 +123,14 @@ impl<'r> Session<'r> {
         };
         let found = self.member(value, name);
         *maybe_inherited |= found.iter().any(|one| matches!(one, Found::Unknown));
-        match of.of {
-            // Inside of a class, its name is that of the class and not of its constructors.
-            Some(class) if found.iter().all(|one| self.is_constructor(one)) => {
-                vec![Found::Symbol(class, None)]
-            }
-            _ => found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect(),
+        // Inside of a class, its name and those of its bases are those of the classes and not of their constructors.
+        let class_of = |one: &Found| match one {
+            Found::Symbol(_, Some(receiver)) if self.is_constructor(one) => receiver.owner.of,
+            _ => None,
+        };
+        match found.first().and_then(class_of) {
+            Some(class) => vec![Found::Symbol(class, None)],
+            None => found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect(),
         }
     }
 
@@ -235,6 +239,12 @@ impl<'r> Session<'r> {
             return found;
         }
         if rules.sides && is_constant(name) {
+            for package in self.ambient(file).iter() {
+                let found = self.name_in_package(file, *package, name);
+                if !found.is_empty() {
+                    return found;
+                }
+            }
             return vec![Found::Value(Value::External)];
         }
         vec![free_name(rules, maybe_inherited)]

@@ -85,7 +85,10 @@ impl Session<'_> {
             (UseKind::Type | UseKind::Inherit, Some(kind)) => {
                 matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
             }
-            (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
+            (UseKind::Call, Some(kind)) => !matches!(kind, SymbolKind::Alias | SymbolKind::Field),
+            (UseKind::Read | UseKind::Write, Some(kind)) => {
+                !matches!(kind, SymbolKind::Alias | SymbolKind::Function)
+            }
             _ => true,
         };
         if targets.len() > 1 && targets.iter().any(fits) {

@@ -38,6 +38,8 @@ pub(crate) struct Session<'r> {
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
     pub(crate) bases: HashMap<Target, Rc<[Value]>>,
+    /// The packages whose names a file sees in every class.
+    pub(crate) ambient: HashMap<u32, Rc<[u32]>>,
     /// The files that a file includes, directly or through others.
     pub(crate) included: HashMap<u32, Rc<HashSet<u32>>>,
 }
@@ -71,6 +73,7 @@ impl<'r> Session<'r> {
             extensions: HashMap::new(),
             imports: HashMap::new(),
             bases: HashMap::new(),
+            ambient: HashMap::new(),
             included: HashMap::new(),
         })
     }

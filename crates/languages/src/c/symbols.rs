@@ -126,6 +126,12 @@ impl<'t> Walk<'t> {
                 .any(|(_, child)| matches!(child.kind(), "declaration" | "init_statement" | "parameter_list"))
         };
         let opens = declares(node) || node.child_by_field_name("condition").is_some_and(declares);
+        // A body without a function is that of a macro: `TEST_CASE("name") { … }`.
+        let is_body = node.kind() == "compound_statement"
+            && matches!(b.scope_kind(), ScopeKind::File | ScopeKind::Namespace | ScopeKind::Type);
+        if is_body {
+            return self.within(b, ScopeKind::Function, None, |walk, b| walk.each(b, node));
+        }
         if !opens || !b.in_function() {
             return self.each(b, node);
         }
@@ -312,7 +318,8 @@ impl<'t> Walk<'t> {
                 self.types_in(b, parameters);
                 return self.define_value(b, &declared, SymbolKind::Local, New::default());
             }
-            if matches!(value.map(|value| value.kind()), Some("argument_list" | "initializer_list")) {
+            let is_direct = child.child(1).is_none_or(|mark| mark.kind() != "=");
+            if is_direct && matches!(value.map(|value| value.kind()), Some("argument_list" | "initializer_list")) {
                 self.construction(b, node);
             }
             let kind = match b.scope_kind() {

@@ -29,6 +29,10 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
         true => path.to_owned(),
         false => format!("{path}.rb"),
     };
+    if path.starts_with("::") {
+        // A module that is included everywhere, which is no file.
+        return Vec::new();
+    }
     let found = match path.strip_prefix("./") {
         Some(path) => {
             let file = relative(folder(paths.path(from)), &with_end(path));

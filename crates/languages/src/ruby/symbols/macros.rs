@@ -20,6 +20,16 @@ impl<'t> Walk<'t> {
                 }
                 return false;
             }
+            "include" if self.class.is_none() && self.method.is_none() => {
+                let Some(list) = arguments else { return false };
+                b.each_child(list, |b, of| {
+                    if matches!(of.kind(), "constant" | "scope_resolution") {
+                        let module = format!("::{}", b.text(of).trim_start_matches("::"));
+                        b.import_all(of, &module, true);
+                    }
+                });
+                return false;
+            }
             _ if self.class.is_none() || self.method.is_some() || self.myself != Myself::Class => return false,
             _ => {}
         }
