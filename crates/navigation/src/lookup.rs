@@ -106,7 +106,14 @@ impl<'r> Session<'r> {
         if sides && seen.has_class && !is_constant(name) {
             return Vec::new();
         }
-        let own = if sides { Vec::new() } else { self.name_in_scope(file, scope, name, true) };
+        let mut own = if sides { Vec::new() } else { self.name_in_scope(file, scope, name, true) };
+        if self.rules(file).sight == Sight::Included {
+            // Members are defined in the class and outside of it; only the parameters of a template are not.
+            own.retain(|one| match one {
+                Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::TypeParameter),
+                _ => true,
+            });
+        }
         if !own.is_empty() && !own.iter().all(|one| self.is_constructor(one)) {
             return own;
         }

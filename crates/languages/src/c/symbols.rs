@@ -162,7 +162,12 @@ impl<'t> Walk<'t> {
         };
         let declared = self.declarator(b, node_declarator, base);
         if declared.function.is_none() && node_declarator.kind() != "operator_cast" {
-            return self.each_except(b, node, &["type", "declarator"]);
+            // A macro made it look like a function: what is in the braces belongs to the scope around.
+            self.each_except(b, node, &["type", "declarator", "body"]);
+            if let Some(body) = node.child_by_field_name("body") {
+                b.descend(|b| self.each(b, body));
+            }
+            return;
         }
         let storage = storage(b, node);
         let body = |walk: &mut Self, b: &mut Builder<'t>, symbol: Option<SymbolId>| {
