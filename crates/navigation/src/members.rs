@@ -7,7 +7,7 @@ use languages::symbols::{ScopeId, SymbolKind};
 use super::lookup::receiver;
 use super::reference::Target;
 use super::repository::last_name;
-use super::rules::Merging;
+use super::rules::{Merging, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{At, Found, Module, Type, Value};
 
@@ -162,6 +162,10 @@ impl<'r> Session<'r> {
         parts.retain(|part| {
             matches!(self.kind(*part), Some(SymbolKind::Type | SymbolKind::Namespace)) || *part == of
         });
+        if self.rules(of.file).sight == Sight::Included && !self.is_declaration(of) {
+            // A class is defined once; another one of its name is an alternative for another platform.
+            parts.retain(|part| *part == of || self.is_declaration(*part));
+        }
         if !parts.contains(&of) {
             parts.push(of);
         }

@@ -13,6 +13,8 @@ const BORDERS: &[&str] = &[
     "BEGIN_NAMESPACE",
     "END_EXPORT",
     "END_NAMESPACE",
+    "EXPORT_BEGIN",
+    "EXPORT_END",
     "NAMESPACE_BEGIN",
     "NAMESPACE_END",
 ];
