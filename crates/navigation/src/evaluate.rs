@@ -27,7 +27,10 @@ impl<'r> Session<'r> {
                 let callees = self.evaluate(part(*of), receiver);
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
-            Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
+            Expr::Instance(of) => {
+                let of = self.evaluate(part(*of), receiver);
+                of.into_iter().map(|value| self.made_of(value)).collect()
+            }
             Expr::Apply(of, _) => {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
@@ -54,6 +57,16 @@ impl<'r> Session<'r> {
                 let of = self.this(at.file, at.scope, None);
                 vec![of.map_or(Value::Unknown, Value::Super)]
             }
+        }
+    }
+
+    /// An instance of a type, also of one that is written as a function, as JavaScript allows.
+    fn made_of(&self, value: Value) -> Value {
+        match value {
+            Value::Function(target, _) if self.rules(target.file).functions_are_types => {
+                Value::Instance(Type::plain(target))
+            }
+            value => instance(value),
         }
     }
 
