@@ -39,7 +39,8 @@ pub(super) fn judge(sources: &Sources, resolved: &[Vec<Reference>], oracle: &Ora
         }
         for (place, symbols) in &oracle.used[number as usize] {
             let Some(is_type) = judge.callee(symbols) else { continue };
-            if !is_called(source, *place) {
+            // A method in an object is also a use of what it implements.
+            if judge.at_place[number as usize].contains_key(place) || !is_called(source, *place) {
                 continue;
             }
             let form = forms.get(place).copied().unwrap_or("other");

@@ -191,6 +191,11 @@ impl<'t> Walk<'_, 't> {
         }
         let mut callee = match function.kind() {
             "import" => self.b.unknown(),
+            // With type arguments, the grammar takes what is awaited for the callee.
+            "await_expression" => match function.named_child(0) {
+                Some(awaited) => self.value_as(awaited, UseKind::Call),
+                None => self.b.unknown(),
+            },
             _ => self.value_as(function, UseKind::Call),
         };
         let generic = node.child_by_field_name("type_arguments");
@@ -209,6 +214,11 @@ impl<'t> Walk<'_, 't> {
         match *self.b.expr(callee) {
             // `super(…)` gives nothing.
             Expr::Super => self.b.unknown(),
+            _ if function.kind() == "await_expression" => {
+                let called = self.b.add(Expr::Call(callee));
+                let inside = self.b.add(Expr::Inside(called));
+                self.b.add(Expr::Either(vec![inside, called]))
+            }
             _ => self.b.add(Expr::Call(callee)),
         }
     }
