@@ -53,7 +53,12 @@ impl<'r> Session<'r> {
             let found = if row.kind == ScopeKind::Type && rules.members_visible {
                 self.inherited_name(file, scope, name, seen, &mut maybe_inherited)
             } else {
-                self.name_in_scope(file, scope, name, row.kind != ScopeKind::Type || scope == from)
+                self.name_in_scope(
+                    file,
+                    scope,
+                    name,
+                    row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body),
+                )
             };
             seen.has_class |= row.kind == ScopeKind::Type;
             seen.has_block |= row.kind == ScopeKind::Block;

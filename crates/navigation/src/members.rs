@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{ScopeId, SymbolKind};
+use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
 
 use super::lookup::receiver;
 use super::reference::Target;
@@ -33,6 +33,9 @@ impl<'r> Session<'r> {
             Value::Type(of) => session.member_of_type(of, name, false, Side::Class),
             Value::Instance(of) => session.member_of_type(of, name, false, Side::Instance),
             Value::Super(of) => session.member_of_type(of, name, true, Side::Both),
+            Value::Function(of, _) if session.rules(of.file).functions_are_types => {
+                session.member_of_type(Type::plain(of), name, false, Side::Both)
+            }
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
             Value::Module(module) => session.member_of_module(module, name),
@@ -134,7 +137,12 @@ impl<'r> Session<'r> {
             return self.repository.packages().members(package, name).to_vec();
         }
         for part in self.parts(of) {
-            if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
+            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
+            let members = |scope: &ScopeId| {
+                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
+                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
+            };
+            if let Some(scope) = inside.filter(members) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
                 found.extend(symbols.filter(|symbol| self.kind(*symbol) != Some(SymbolKind::TypeParameter)));
             }

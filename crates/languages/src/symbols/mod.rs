@@ -8,6 +8,7 @@ mod builder;
 #[cfg(test)]
 mod checks;
 pub(crate) mod general;
+mod rewriting;
 mod table;
 
 use crate::stop::{Stop, Stopped};
