@@ -33,10 +33,11 @@ CREATE INDEX IF NOT EXISTS symbols_repository ON {schema}.symbols (repository_id
 
 CREATE INDEX IF NOT EXISTS symbols_unresolved ON {schema}.symbols (repository_id) WHERE NOT resolved;
 
--- Names whose meaning a file changed since the uses of its repository were last resolved.
+-- Names whose meaning a file of this language changed since the uses of its repository were last resolved.
 CREATE TABLE IF NOT EXISTS {schema}.name_changes (
     file_id int8 PRIMARY KEY,
     repository_id int8 NOT NULL,
+    language text NOT NULL,
     names int4[] NOT NULL
 );
 
