@@ -14,6 +14,7 @@ mod reference;
 mod repository;
 mod resolve;
 mod rules;
+pub mod scip;
 mod session;
 mod value;
 
