@@ -40,11 +40,24 @@ pub fn family_languages(language: &str) -> Vec<&str> {
     if languages.is_empty() { vec![language] } else { languages.to_vec() }
 }
 
-/// FNV-1a over letters without case: some languages do not tell them apart.
+/// FNV-1a over letters without case, because some languages do not tell them apart. The last bit is 0.
 fn hash(name: &str) -> NameHash {
-    name.bytes().fold(0x811c_9dc5, |hash, byte| {
+    let hash = name.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
-    })
+    });
+    hash & !1
+}
+
+/// The hash of a folder: the last bit is 1, so that it is that of no name.
+fn folder_hash(folder: &str) -> NameHash {
+    hash(folder) | 1
+}
+
+/// The folders around a file, the inner ones first.
+fn folders_around(path: &str) -> impl Iterator<Item = &str> {
+    let first = paths::folder(path);
+    std::iter::successors(Some(first), |folder| Some(paths::folder(folder)))
+        .take_while(|folder| !folder.is_empty())
 }
 
 /// The hashes of the identifiers in a text: of a name, or of each part of a module's path.
@@ -132,6 +145,7 @@ impl<'i> Offers<'i> {
         self.add_imports();
         let file = Meaning::of(0).with(self.path.as_bytes());
         file_names(self.path).into_iter().for_each(|name| self.add(name, file));
+        folders_around(self.path).for_each(|folder| self.add(folder_hash(folder), file));
         if ROOT_FILES.contains(&paths::name(self.path)) {
             self.add(hash(EVERYTHING), file);
         }
@@ -296,8 +310,12 @@ pub fn affected(
     unresolved: &HashSet<u32>,
     changed: impl IntoIterator<Item = NameHash>,
 ) -> Option<HashSet<NameHash>> {
-    let mut changed: HashSet<NameHash> = changed.into_iter().collect();
-    if changed.contains(&hash(EVERYTHING)) {
+    let (folders, mut changed): (HashSet<NameHash>, HashSet<NameHash>) =
+        changed.into_iter().partition(|hash| hash & 1 == 1);
+    let around = files.iter().flat_map(|file| folders_around(&file.path));
+    let existing: HashSet<NameHash> = around.map(folder_hash).collect();
+    // The names of folders that are gone are not known.
+    if changed.contains(&hash(EVERYTHING)) || !folders.is_subset(&existing) {
         return None;
     }
     changed.extend(new_folders(files, unresolved));
@@ -326,14 +344,8 @@ fn new_folders(files: &[SourceFile], unresolved: &HashSet<u32>) -> HashSet<NameH
     let mut folders: HashMap<&str, bool> = HashMap::new();
     for (number, file) in (0..).zip(files) {
         let is_old = !unresolved.contains(&number);
-        let mut folder = paths::folder(&file.path);
-        while !folder.is_empty() {
-            let has_old = folders.entry(folder).or_insert(false);
-            if *has_old {
-                break;
-            }
-            *has_old = is_old;
-            folder = paths::folder(folder);
+        for folder in folders_around(&file.path) {
+            *folders.entry(folder).or_insert(false) |= is_old;
         }
     }
     let new = folders.into_iter().filter(|(_, has_old)| !has_old);
@@ -428,3 +440,6 @@ pub fn places_around(
     }
     places
 }
+
+#[cfg(test)]
+mod edits;

@@ -86,7 +86,8 @@ pub(super) async fn write(
     files: &[(i64, &FileWrite)],
 ) -> Result<(), Fault> {
     let ids: Vec<i64> = files.iter().map(|(id, _)| *id).collect();
-    let text = format!("SELECT file_id, language, offers FROM {} WHERE file_id = ANY($1)", tx.table("symbols"));
+    let text =
+        format!("SELECT file_id, language, offers FROM {} WHERE file_id = ANY($1)", tx.table("symbols"));
     let rows = tx.tx.all(sql(text).bind(&ids)).await?;
     let mut before = HashMap::with_capacity(rows.len());
     for row in &rows {
@@ -99,7 +100,8 @@ pub(super) async fn write(
         return Ok(());
     }
     let changes = files.iter().filter_map(|(id, file)| {
-        let (language, old) = before.get(id).map(|(language, old)| (language.as_str(), old.as_slice())).unzip();
+        let (language, old) =
+            before.get(id).map(|(language, old)| (language.as_str(), old.as_slice())).unzip();
         let new = file.symbols.as_ref().map(|symbols| symbols.offers.as_slice()).unwrap_or_default();
         let names = changed_names(old.unwrap_or_default(), new);
         let language = file.language.or(language).unwrap_or_default();
@@ -210,23 +212,23 @@ pub(super) async fn record_removal(tx: &mut ProjectTx, file_ids: &[i64]) -> Resu
 pub struct Unresolved {
     /// The version of the resolver that all uses were resolved with; 0 before the first time.
     pub version: i32,
-    /// Files whose own uses are not resolved, sorted.
-    pub files: Vec<i64>,
+    /// Files whose own uses are not resolved, with their language; sorted by id.
+    pub files: Vec<(String, i64)>,
     /// Hashes of names that changed their meaning since, with the language of the file that changed them; sorted.
     pub names: Vec<(String, i32)>,
 }
 
 /// Reads what there is to resolve in a repository.
 pub async fn unresolved(tx: &mut ProjectTx, repository_id: i64) -> Result<Unresolved, Fault> {
+    let text = format!("SELECT navigation_version FROM {} WHERE id = $1", tx.table("repositories"));
+    let version = tx.tx.scalar(sql(text).bind(repository_id)).await?;
     let text = format!(
-        "SELECT navigation_version, ARRAY(SELECT s.file_id FROM {symbols} s WHERE s.repository_id = $1 \
-           AND NOT s.resolved ORDER BY s.file_id) AS files \
-         FROM {repositories} WHERE id = $1",
-        symbols = tx.table("symbols"),
-        repositories = tx.table("repositories"),
+        "SELECT language, file_id FROM {} WHERE repository_id = $1 AND NOT resolved ORDER BY file_id",
+        tx.table("symbols")
     );
-    let row = tx.tx.one(sql(text).bind(repository_id)).await?;
-    let (version, files) = (row.try_get("navigation_version")?, row.try_get("files")?);
+    let rows = tx.tx.all(sql(text).bind(repository_id)).await?;
+    let file = |row: &Row| Ok((row.try_get("language")?, row.try_get("file_id")?));
+    let files = rows.iter().map(file).collect::<Result<_, Fault>>()?;
     let text = format!(
         "SELECT DISTINCT c.language, n.name \
          FROM {} c CROSS JOIN unnest(c.names) AS n (name) \

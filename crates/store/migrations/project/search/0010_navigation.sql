@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS {schema}.symbols (
     resolved bool NOT NULL,
     scip_uses int4 NOT NULL,
     resolved_uses int4 NOT NULL,
-    name_uses int4 NOT NULL
+    name_uses int4 NOT NULL,
+    CHECK ((interface IS NULL) = (body IS NULL))
 );
 
 CREATE INDEX IF NOT EXISTS symbols_repository ON {schema}.symbols (repository_id);
