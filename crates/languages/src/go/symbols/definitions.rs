@@ -24,7 +24,6 @@ impl<'t> Walk<'t> {
                 }
             }
             "method_declaration" => self.method(b, node),
-            "func_literal" => self.function(b, node, None, |_, _| {}),
             "type_spec" => self.type_spec(b, node),
             "type_alias" => {
                 if let Some(name) = node.child_by_field_name("name") {
@@ -54,52 +53,55 @@ impl<'t> Walk<'t> {
     }
 
     fn type_parameters(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
-        let mut bases = Vec::new();
+        let mut bounds = Vec::new();
         for constraint in node.child_by_field_name("type").map(parts).unwrap_or_default() {
-            bases.push(self.visit(b, constraint));
+            bounds.push(self.visit(b, constraint));
         }
+        let declared = bounds.first().copied();
         for name in fields(node, "name") {
-            let bases = bases.clone();
-            self.define_local(b, name, SymbolKind::TypeParameter, New { bases, ..New::default() });
+            self.define_local(b, name, SymbolKind::TypeParameter, New { declared, ..New::default() });
         }
     }
 
-    /// Visits the inside of a function; `first` runs in its scope before anything else.
-    fn function(
+    /// Visits the inside of a function; `first` runs in its scope before anything else. Returns what it gives.
+    pub(super) fn function(
         &mut self,
         b: &mut Builder<'t>,
         node: Node<'t>,
         symbol: Option<SymbolId>,
         first: impl FnOnce(&mut Self, &mut Builder<'t>),
-    ) {
+    ) -> Option<ExprId> {
+        let mut result = None;
         self.within(b, ScopeKind::Function, symbol, |walk, b| {
             first(walk, b);
             walk.field(b, node, "type_parameters");
             walk.field(b, node, "parameters");
-            let declared = walk.result(b, node);
+            result = walk.result(b, node);
             if let Some(symbol) = symbol.and_then(|symbol| b.symbol_mut(symbol)) {
-                symbol.declared = declared;
+                symbol.declared = result;
             }
             // The block of a function is its scope.
             for body in node.child_by_field_name("body").map(parts).unwrap_or_default() {
                 walk.visit(b, body);
             }
         });
+        result
     }
 
-    /// Visits the result of a function: its type, or the first of several.
+    /// Visits the result of a function: its type, or the types of several as those of a tuple.
     fn result(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
         let result = node.child_by_field_name("result")?;
         if result.kind() != "parameter_list" {
             return Some(self.visit(b, result));
         }
-        let mut first = None;
+        let mut all = Vec::new();
         for one in parts(result) {
             let declared = self.field(b, one, "type");
             self.parameters(b, one, declared);
-            first = first.or(declared);
+            let same = fields(one, "name").len().max(1);
+            all.extend(std::iter::repeat_n(declared.unwrap_or_default(), same));
         }
-        first
+        several(b, all)
     }
 
     fn method(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
@@ -110,7 +112,8 @@ impl<'t> Walk<'t> {
             receiver.and_then(|receiver| Some((receiver, receiver_type(receiver)?)))
         else {
             let symbol = b.define(name, SymbolKind::Function, new);
-            return self.function(b, node, symbol, |_, _| {});
+            self.function(b, node, symbol, |_, _| {});
+            return;
         };
         let target = b.name(b.text(base));
         b.used(UseKind::Type, target, base);
@@ -214,10 +217,18 @@ fn package_name(module: &str) -> &str {
     last.strip_prefix("go-").unwrap_or(last)
 }
 
-/// A generic type without a name; its last argument is the element.
+/// A generic type of the language itself; its last argument is the element.
 pub(super) fn elements(b: &mut Builder<'_>, arguments: Vec<ExprId>) -> ExprId {
-    let unknown = b.unknown();
-    b.add(Expr::Apply(unknown, arguments))
+    let foreign = b.name("[]");
+    b.add(Expr::Apply(foreign, arguments))
+}
+
+/// The results of a function: one type, or a tuple, of which each result is a numbered member.
+pub(super) fn several(b: &mut Builder<'_>, mut all: Vec<ExprId>) -> Option<ExprId> {
+    match all.len() {
+        0 | 1 => all.pop(),
+        _ => Some(elements(b, all)),
+    }
 }
 
 /// The name of a receiver's type, and the names of its type parameters.

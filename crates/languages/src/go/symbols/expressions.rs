@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::definitions::elements;
+use super::definitions::{elements, several};
 use super::{Walk, parts};
 use crate::symbols::{Builder, Expr, ExprId, UseKind};
 
@@ -62,26 +62,23 @@ impl<'t> Walk<'t> {
                 elements(b, vec![value])
             }
             "function_type" | "method_elem" => {
-                for part in ["parameters", "result"] {
-                    let of = node.child_by_field_name(part);
-                    self.parameter_types(b, of);
-                }
-                b.unknown()
+                let parameters = node.child_by_field_name("parameters");
+                self.parameter_types(b, parameters);
+                let result = node.child_by_field_name("result");
+                let all = self.parameter_types(b, result);
+                callback(b, all)
             }
             _ => return None,
         })
     }
 
     /// Visits the types of parameters that have no body in which their names could be used.
-    fn parameter_types(&mut self, b: &mut Builder<'t>, list: Option<Node<'t>>) {
-        let Some(list) = list else { return };
+    fn parameter_types(&mut self, b: &mut Builder<'t>, list: Option<Node<'t>>) -> Vec<ExprId> {
+        let Some(list) = list else { return Vec::new() };
         if list.kind() != "parameter_list" {
-            self.visit(b, list);
-            return;
+            return vec![self.visit(b, list)];
         }
-        for one in parts(list) {
-            self.field(b, one, "type");
-        }
+        parts(list).into_iter().filter_map(|one| self.field(b, one, "type")).collect()
     }
 
     /// Visits an expression.
@@ -90,6 +87,11 @@ impl<'t> Walk<'t> {
             "identifier" => Some(self.name(b, node, kind)),
             "selector_expression" => self.selector(b, node, kind),
             "call_expression" => self.call(b, node),
+            "func_literal" => {
+                let result = self.function(b, node, None, |_, _| {});
+                let of = callback(b, result.into_iter().collect());
+                Some(b.add(Expr::Instance(of)))
+            }
             "type_conversion_expression" => self.conversion(b, node),
             "type_instantiation_expression" => {
                 let mut first = None;
@@ -249,5 +251,26 @@ impl<'t> Walk<'t> {
                 }
             }
         });
+    }
+}
+
+/// The type of a function that gives these: a generic type whose last argument a call gives.
+fn callback(b: &mut Builder<'_>, results: Vec<ExprId>) -> ExprId {
+    match several(b, results) {
+        Some(result) => elements(b, vec![result]),
+        None => b.unknown(),
+    }
+}
+
+/// What each of several names gets from some values: one each, or the results of one call in turn. Of other expressions with
+/// several results the first is the value.
+pub(super) fn value_of(b: &mut Builder<'_>, values: &[ExprId], at: usize, names: usize) -> Option<ExprId> {
+    let first = *values.first()?;
+    if values.len() == names {
+        return values.get(at).copied();
+    }
+    match b.expr(first) {
+        Expr::Call(_) => Some(b.member(first, &at.to_string())),
+        _ => Some(first).filter(|_| at == 0),
     }
 }

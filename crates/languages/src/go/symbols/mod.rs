@@ -1,7 +1,7 @@
 //! Symbols of Go: a walk over the syntax tree that tells the builder of definitions, imports and uses.
 //!
 //! Pointers are transparent: `*T`, `&x` and `x` are the same to whoever looks for a member. A type of several elements, such as
-//! `[]T`, is a generic type without a name whose last argument is the element. Of several results only the first is known.
+//! `[]T`, is a generic type whose last argument is the element; several results are a tuple, and each of them a numbered member.
 
 mod definitions;
 mod expressions;

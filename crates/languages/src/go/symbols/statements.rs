@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::expressions::value_of;
 use super::{Walk, fields, is_exported, parts};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
 
@@ -65,16 +66,15 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Defines the names on the left of `:=`, except those that their scope already has. If there are more names than values,
-    /// the first name gets the first value.
+    /// Defines the names on the left of `:=`, except those that their scope already has.
     fn bind(&mut self, b: &mut Builder<'t>, left: Option<Node<'t>>, values: &[ExprId]) {
         let names = left.map(parts).unwrap_or_default();
-        let paired = names.len() == values.len();
+        let count = names.len();
         for (at, name) in names.into_iter().enumerate() {
             if name.kind() != "identifier" {
                 self.visit_as(b, name, UseKind::Write);
             } else if !self.locals.has_here(b.text(name)) {
-                let value = values.get(at).copied().filter(|_| paired || at == 0);
+                let value = value_of(b, values, at, count);
                 self.define_local(b, name, SymbolKind::Local, New { value, ..New::default() });
             }
         }
@@ -147,9 +147,9 @@ impl<'t> Walk<'t> {
 
     fn spec(&mut self, b: &mut Builder<'t>, spec: Node<'t>, declared: Option<ExprId>, values: &[ExprId]) {
         let names = fields(spec, "name");
-        let paired = names.len() == values.len();
+        let count = names.len();
         for (at, name) in names.into_iter().enumerate() {
-            let value = values.get(at).copied().filter(|_| declared.is_none() && (paired || at == 0));
+            let value = value_of(b, values, at, count).filter(|_| declared.is_none());
             let new = New { declared, value, ..New::default() };
             if self.locals.is_outside() {
                 let exported = is_exported(b.text(name));

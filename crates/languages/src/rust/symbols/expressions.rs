@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::patterns::contained;
-use super::types::POINTERS;
+use super::types::{POINTERS, anonymous};
 use super::{Walk, is_capital, parts};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
 
@@ -33,9 +33,11 @@ impl<'t> Walk<'t> {
                 None
             }
             "struct_expression" => self.struct_expression(b, node),
-            "closure_expression" => {
-                self.closure(b, node, None);
-                None
+            "closure_expression" => self.closure(b, node, None),
+            "tuple_expression" => {
+                let all = parts(node).into_iter().map(|part| self.visit(b, part)).collect();
+                let of = anonymous(b, all);
+                Some(b.add(Expr::Instance(of)))
             }
             "await_expression" | "parenthesized_expression" => {
                 parts(node).first().map(|inner| self.visit_as(b, *inner, kind))
@@ -140,7 +142,9 @@ impl<'t> Walk<'t> {
         let mut first = None;
         for argument in node.child_by_field_name("arguments").map(parts).unwrap_or_default() {
             if argument.kind() == "closure_expression" && passed.is_some() {
-                b.descend(|b| self.closure(b, argument, passed));
+                b.descend(|b| {
+                    self.closure(b, argument, passed);
+                });
                 continue;
             }
             let value = self.visit(b, argument);
@@ -171,15 +175,19 @@ impl<'t> Walk<'t> {
         PASS_CONTENT.binary_search(&b.text_of(name)).is_ok().then(|| b.add(Expr::Inside(of)))
     }
 
-    fn closure(&mut self, b: &mut Builder<'t>, node: Node<'t>, passed: Option<ExprId>) {
+    /// Visits a closure. Its value gives what it declares.
+    fn closure(&mut self, b: &mut Builder<'t>, node: Node<'t>, passed: Option<ExprId>) -> Option<ExprId> {
+        let mut result = None;
         self.within(b, ScopeKind::Function, None, |walk, b| {
             let parameters = node.child_by_field_name("parameters").map(parts).unwrap_or_default();
             for (at, parameter) in parameters.into_iter().enumerate() {
                 walk.parameter(b, parameter, passed.filter(|_| at == 0));
             }
-            walk.field(b, node, "return_type");
+            result = walk.field(b, node, "return_type");
             walk.field(b, node, "body");
         });
+        let of = result.map(|result| anonymous(b, vec![result]))?;
+        Some(b.add(Expr::Instance(of)))
     }
 
     fn struct_expression(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
@@ -187,8 +195,6 @@ impl<'t> Walk<'t> {
         let made = self.visit_as(b, of, UseKind::Call);
         let made = match *b.expr(made) {
             Expr::Apply(of, _) => of,
-            // The enum of a variant.
-            Expr::Member(of, _) if of.to_owned() != made && is_variant(b, node, of) => of,
             _ => made,
         };
         let instance = b.add(Expr::Instance(made));
@@ -254,16 +260,6 @@ impl<'t> Walk<'t> {
 fn is_zip(b: &Builder<'_>, value: Option<ExprId>) -> bool {
     let Some(Expr::Call(callee)) = value.map(|value| b.expr(value)) else { return false };
     matches!(b.expr(*callee), Expr::Member(_, name) if matches!(b.text_of(*name), "zip" | "drain" | "windows"))
-}
-
-/// Whether a struct expression makes the variant of an enum: the name before the last is written like a type.
-fn is_variant(b: &Builder<'_>, node: Node<'_>, of: ExprId) -> bool {
-    let is_type = match b.expr(of) {
-        Expr::Name(name) | Expr::Member(_, name) => is_capital(b.text_of(*name)),
-        Expr::ThisType => true,
-        _ => false,
-    };
-    is_type && node.child_by_field_name("name").is_some_and(|name| name.kind() == "scoped_type_identifier")
 }
 
 /// Whether a block defines names, and so has to be a scope.

@@ -88,23 +88,27 @@ impl<'t> Walk<'t> {
                 continue;
             }
             self.field(b, one, "default_type");
-            let declared = self.field(b, one, "type");
-            let bases = self.bounds(b, one, UseKind::Type);
-            let kind = match declared {
+            let of = self.field(b, one, "type");
+            let bounds = self.bounds(b, one, UseKind::Type);
+            let kind = match of {
                 Some(_) => SymbolKind::Parameter,
                 None => SymbolKind::TypeParameter,
             };
-            let symbol = self.define_local(b, name, kind, New { declared, bases, ..New::default() });
+            let declared = of.or_else(|| together(b, bounds));
+            let symbol = self.define_local(b, name, kind, New { declared, ..New::default() });
             known.extend(symbol.map(|symbol| (b.text(name), symbol)));
         }
         let Some(clause) = child_of(node, "where_clause") else { return };
         for predicate in parts(clause) {
             let Some(left) = predicate.child_by_field_name("left") else { continue };
             self.visit(b, left);
-            let bases = self.bounds(b, predicate, UseKind::Type);
+            let mut bounds = self.bounds(b, predicate, UseKind::Type);
             let symbol = known.iter().find(|(name, _)| *name == b.text(left)).map(|(_, symbol)| *symbol);
-            if let Some(symbol) = symbol.and_then(|symbol| b.symbol_mut(symbol)) {
-                symbol.bases.extend(bases);
+            let Some(symbol) = symbol else { continue };
+            bounds.extend(b.symbol_mut(symbol).and_then(|symbol| symbol.declared));
+            let declared = together(b, bounds);
+            if let Some(symbol) = b.symbol_mut(symbol) {
+                symbol.declared = declared;
             }
         }
     }
@@ -144,16 +148,15 @@ impl<'t> Walk<'t> {
                 }
                 ("enum_variant", Some(name)) => {
                     let declared = Some(b.add(Expr::ThisType));
-                    let new = New { exported: true, is_static: true, declared, ..New::default() };
-                    b.define(name, SymbolKind::Field, new);
+                    // A value of a variant has its fields, and the members of the enum.
+                    let bases = declared.into_iter().collect();
+                    let new = New { exported: true, is_static: true, declared, bases, ..New::default() };
+                    let symbol = b.define(name, SymbolKind::Field, new);
                     self.field(b, member, "value");
-                    for field in member.child_by_field_name("body").map(parts).unwrap_or_default() {
-                        let of = if field.kind() == "field_declaration" {
-                            field.child_by_field_name("type")
-                        } else {
-                            Some(field)
-                        };
-                        of.map(|of| self.visit(b, of));
+                    if let Some(body) = member.child_by_field_name("body") {
+                        b.descend(|b| {
+                            self.within(b, ScopeKind::Type, symbol, |walk, b| walk.members(b, body));
+                        });
                     }
                 }
                 ("visibility_modifier", _) => {}
@@ -221,10 +224,9 @@ impl<'t> Walk<'t> {
 
     fn alias(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(name) = node.child_by_field_name("name") else { return };
-        let bases = self.bounds(b, node, UseKind::Type);
-        let declared = self.field(b, node, "type");
-        let new = New { exported: is_exported(node), declared, bases, ..New::default() };
-        b.define(name, SymbolKind::Alias, new);
+        let bounds = self.bounds(b, node, UseKind::Type);
+        let declared = self.field(b, node, "type").or_else(|| together(b, bounds));
+        b.define(name, SymbolKind::Alias, New { exported: is_exported(node), declared, ..New::default() });
     }
 
     fn constant(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
@@ -258,6 +260,14 @@ impl<'t> Walk<'t> {
             let value = value.filter(|_| declared.is_none());
             self.bind(b, pattern, SymbolKind::Local, New { declared, value, ..New::default() });
         }
+    }
+}
+
+/// A type that has the members of all bounds.
+fn together(b: &mut Builder<'_>, mut bounds: Vec<ExprId>) -> Option<ExprId> {
+    match bounds.len() {
+        0 | 1 => bounds.pop(),
+        _ => Some(b.add(Expr::Either(bounds))),
     }
 }
 

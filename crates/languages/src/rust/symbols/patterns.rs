@@ -20,9 +20,17 @@ impl<'t> Walk<'t> {
                     self.bind(b, part, kind, new.clone());
                 }
             }
-            "tuple_pattern" | "slice_pattern" => {
+            "tuple_pattern" => {
+                let whole = matched(b, &new);
+                for (at, part) in parts(node).into_iter().enumerate() {
+                    let value = whole.map(|whole| b.member(whole, &at.to_string()));
+                    self.bind(b, part, kind, New { value, ..New::default() });
+                }
+            }
+            "slice_pattern" => {
+                let value = contained(b, &new);
                 for part in parts(node) {
-                    self.bind(b, part, kind, New::default());
+                    self.bind(b, part, kind, New { value, ..New::default() });
                 }
             }
             "tuple_struct_pattern" => self.bind_numbered(b, node, kind, &new),
@@ -37,17 +45,15 @@ impl<'t> Walk<'t> {
     /// `Some(pattern)`, `Variant(pattern)`, `Struct(pattern)`.
     fn bind_numbered(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, new: &New) {
         let Some(of) = node.child_by_field_name("type") else { return };
-        let matched = self.visit_as(b, of, UseKind::Read);
-        let inside = if matches!(b.text(of), "Some" | "Ok") { contained(b, new) } else { None };
-        // Of a path, the last name is most often a variant, whose fields are not known.
-        let is_struct = of.kind() == "identifier" && !matches!(b.text(of), "Some" | "Ok" | "Err" | "None");
+        let of_type = self.visit_as(b, of, UseKind::Read);
+        let instance = b.add(Expr::Instance(of_type));
         for (at, part) in parts(node).into_iter().skip(1).enumerate() {
-            let mut inner = New { value: inside, ..New::default() };
-            if is_struct {
-                let instance = b.add(Expr::Instance(matched));
-                inner.value = Some(b.member(instance, &at.to_string()));
-            }
-            self.bind(b, part, kind, inner);
+            let value = match b.text(of) {
+                "Some" | "Ok" => contained(b, new),
+                "Err" => None,
+                _ => Some(b.member(instance, &at.to_string())),
+            };
+            self.bind(b, part, kind, New { value, ..New::default() });
         }
     }
 
@@ -70,12 +76,12 @@ impl<'t> Walk<'t> {
     }
 }
 
+/// What a pattern is matched with.
+fn matched(b: &mut Builder<'_>, new: &New) -> Option<ExprId> {
+    new.value.or_else(|| new.declared.map(|declared| b.add(Expr::Instance(declared))))
+}
+
 /// The content of what a pattern is matched with.
 pub(super) fn contained(b: &mut Builder<'_>, new: &New) -> Option<ExprId> {
-    let value = match (new.value, new.declared) {
-        (Some(value), _) => value,
-        (None, Some(declared)) => b.add(Expr::Instance(declared)),
-        (None, None) => return None,
-    };
-    Some(b.add(Expr::Inside(value)))
+    matched(b, new).map(|value| b.add(Expr::Inside(value)))
 }

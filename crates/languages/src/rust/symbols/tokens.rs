@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Walk, is_capital};
-use crate::symbols::{Builder, Expr, ExprId, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, New, SymbolKind, UseKind};
 
 /// Macros of the standard library; uses of them are not reported.
 const STANDARD: &[&str] = &[
@@ -44,22 +44,56 @@ impl<'t> Walk<'t> {
                 at += 1;
                 match token.kind() {
                     "token_tree" | "token_repetition" => self.tokens(b, *token),
-                    "identifier" | "self" | "crate" | "super" => at = self.chain(b, &tokens, at - 1),
+                    "let" => at = self.let_tokens(b, &tokens, at),
+                    "|" | "," => at = self.typed_parameter(b, &tokens, at),
+                    "identifier" | "self" | "crate" | "super" => at = self.chain(b, &tokens, at - 1).0,
                     _ => {}
                 }
             }
         });
     }
 
-    /// Reads a chain that begins at a token, and returns the number of the token after it.
-    fn chain(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> usize {
+    /// `let name = chain`: the name is local from here on.
+    fn let_tokens(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> usize {
+        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let name = if kind(from) == "mutable_specifier" { from + 1 } else { from };
+        let is_chain = matches!(kind(name + 2), "identifier" | "self" | "crate" | "super");
+        if kind(name) != "identifier" || kind(name + 1) != "=" || !is_chain {
+            return from;
+        }
+        let (at, value) = self.chain(b, tokens, name + 2);
+        self.define_local(b, tokens[name], SymbolKind::Local, New { value: Some(value), ..New::default() });
+        at
+    }
+
+    /// `name: Type` after `|` or between other parameters, up to the next `,` or `|`.
+    fn typed_parameter(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> usize {
+        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let name = if kind(from) == "mutable_specifier" { from + 1 } else { from };
+        let mut of = name + 2;
+        while matches!(kind(of), "&" | "mutable_specifier") {
+            of += 1;
+        }
+        let is_type = tokens.get(of).is_some_and(|of| of.kind() == "identifier" && is_capital(b.text(*of)));
+        if kind(name) != "identifier" || kind(name + 1) != ":" || !is_type || !matches!(kind(of + 1), "|" | ",") {
+            return from;
+        }
+        let declared = b.name(b.text(tokens[of]));
+        b.used(UseKind::Type, declared, tokens[of]);
+        let new = New { declared: Some(declared), ..New::default() };
+        self.define_local(b, tokens[name], SymbolKind::Parameter, new);
+        of + 1
+    }
+
+    /// Reads a chain that begins at a token, and returns the number of the token after it, and its value.
+    fn chain(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> (usize, ExprId) {
         let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
         let first = tokens[from];
         let mut chain = self.first(b, first, from > 0 && kind(from - 1) == ".");
         let mut at = from + 1;
         // `name = value` and `name: value` name an argument or a field.
         if matches!(kind(at), "=" | ":") {
-            return at;
+            return (at, chain.value);
         }
         loop {
             b.descend(|_| {});
@@ -69,18 +103,21 @@ impl<'t> Walk<'t> {
                     chain = member(b, chain.value, tokens[at + 1]);
                     at += 2;
                 }
+                (".", "await") => {
+                    chain.used(b, UseKind::Read);
+                    at += 2;
+                }
                 (".", "identifier" | "integer_literal") => {
                     chain.used(b, UseKind::Read);
-                    if b.text(tokens[at + 1]) != "await" {
-                        chain = member(b, chain.value, tokens[at + 1]);
-                    }
+                    chain = member(b, chain.value, tokens[at + 1]);
                     at += 2;
                 }
                 ("!", "token_tree") => {
                     if chain.last.is_some_and(|name| STANDARD.binary_search(&b.text(name)).is_err()) {
                         chain.used(b, UseKind::Call);
                     }
-                    return at + 1;
+                    self.tokens(b, tokens[at + 1]);
+                    return (at + 2, b.unknown());
                 }
                 ("?", _) => {
                     chain.used(b, UseKind::Read);
@@ -106,7 +143,7 @@ impl<'t> Walk<'t> {
             }
         }
         chain.used(b, UseKind::Read);
-        at
+        (at, chain.value)
     }
 
     /// The beginning of a chain; after a dot it is a member of something that was not read.

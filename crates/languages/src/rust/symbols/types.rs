@@ -22,7 +22,7 @@ impl<'t> Walk<'t> {
             "array_type" => {
                 self.field(b, node, "length");
                 let element = self.field(b, node, "element")?;
-                anonymous(b, element)
+                anonymous(b, vec![element])
             }
             "abstract_type" | "dynamic_type" => {
                 let of = node.child_by_field_name("trait")?;
@@ -45,8 +45,10 @@ impl<'t> Walk<'t> {
                     let of = part.child_by_field_name("type").unwrap_or(part);
                     self.visit(b, of);
                 }
-                self.field(b, node, "return_type");
-                b.unknown()
+                match self.field(b, node, "return_type") {
+                    Some(result) => anonymous(b, vec![result]),
+                    None => b.unknown(),
+                }
             }
             // `<T as Trait>::name` is a member of the trait.
             "bracketed_type" => {
@@ -62,10 +64,11 @@ impl<'t> Walk<'t> {
                 b.unknown()
             }
             "type_binding" => self.field(b, node, "type")?,
-            "tuple_type" | "unit_type" | "never_type" => {
-                self.children(b, node);
-                b.unknown()
+            "tuple_type" => {
+                let all = parts(node).into_iter().map(|part| self.visit(b, part)).collect();
+                anonymous(b, all)
             }
+            "unit_type" | "never_type" => b.unknown(),
             _ => return None,
         })
     }
@@ -84,7 +87,7 @@ impl<'t> Walk<'t> {
         match arguments[..] {
             [] => Some(of),
             [.., last] if POINTERS.contains(&name) => Some(last),
-            [first, ..] if name == "Result" => Some(anonymous(b, first)),
+            [first, ..] if name == "Result" => Some(anonymous(b, vec![first])),
             _ => Some(b.add(Expr::Apply(of, arguments))),
         }
     }
@@ -144,8 +147,8 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// A generic type without a name.
-fn anonymous(b: &mut Builder<'_>, argument: ExprId) -> ExprId {
-    let unknown = b.unknown();
-    b.add(Expr::Apply(unknown, vec![argument]))
+/// A generic type of the language itself. Calling a value of it gives its last argument; those of a tuple are numbered members.
+pub(super) fn anonymous(b: &mut Builder<'_>, arguments: Vec<ExprId>) -> ExprId {
+    let foreign = b.name("[]");
+    b.add(Expr::Apply(foreign, arguments))
 }
