@@ -52,6 +52,9 @@ pub(crate) struct Builder<'t> {
     use_bytes: Vec<usize>,
     /// The scopes that are open, innermost last.
     open: Vec<ScopeId>,
+    /// The parameters, local names and type parameters of each open scope, and how many open scopes have each.
+    open_locals: Vec<Vec<TextId>>,
+    locals: HashMap<TextId, u32>,
 }
 
 impl<'t> Builder<'t> {
@@ -76,6 +79,8 @@ impl<'t> Builder<'t> {
             import_bytes: Vec::new(),
             use_bytes: Vec::new(),
             open: vec![0],
+            open_locals: vec![Vec::new()],
+            locals: HashMap::new(),
         }
     }
 
@@ -167,8 +172,33 @@ impl<'t> Builder<'t> {
         }
         self.scopes.push(scope);
         self.open.push(id);
+        self.open_locals.push(Vec::new());
         work(self);
         self.open.pop();
+        for name in self.open_locals.pop().unwrap_or_default() {
+            if let Some(count) = self.locals.get_mut(&name) {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Notes a local name of an open scope, until the scope closes.
+    fn note_local(&mut self, scope: ScopeId, name: TextId) {
+        let open = self.open.iter().rposition(|open| *open == scope);
+        if let Some(locals) = open.and_then(|open| self.open_locals.get_mut(open)) {
+            locals.push(name);
+            *self.locals.entry(name).or_default() += 1;
+        }
+    }
+
+    /// Whether a parameter, local name or type parameter of an open scope, defined so far, has this name.
+    pub(crate) fn is_local(&self, name: &str) -> bool {
+        self.texts.get(name).and_then(|name| self.locals.get(name)).is_some_and(|count| *count > 0)
+    }
+
+    /// The innermost type around, if it has a name.
+    pub(crate) fn enclosing_type(&self) -> Option<SymbolId> {
+        self.scopes[self.enclosing(ScopeKind::Type)? as usize].symbol
     }
 
     /// Defines a symbol, named by a node, in the innermost open scope. `None` if the file has too many or the name is not one.
@@ -190,6 +220,9 @@ impl<'t> Builder<'t> {
             return None;
         }
         let name = self.intern(name)?;
+        if matches!(kind, SymbolKind::Parameter | SymbolKind::Local | SymbolKind::TypeParameter) {
+            self.note_local(scope, name);
+        }
         let id = self.symbols.len() as SymbolId;
         let New { exported, is_static, is_declaration, declared, value, bases } = new;
         let (inside, place) = (None, Place::default());
