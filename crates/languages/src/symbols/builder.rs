@@ -55,6 +55,8 @@ pub(crate) struct Builder<'t> {
     /// The parameters, local names and type parameters of each open scope, and how many open scopes have each.
     open_locals: Vec<Vec<TextId>>,
     locals: HashMap<TextId, u32>,
+    /// The latest symbol of each name in each scope.
+    bound: HashMap<(ScopeId, TextId), SymbolId>,
 }
 
 impl<'t> Builder<'t> {
@@ -81,6 +83,7 @@ impl<'t> Builder<'t> {
             open: vec![0],
             open_locals: vec![Vec::new()],
             locals: HashMap::new(),
+            bound: HashMap::new(),
         }
     }
 
@@ -161,6 +164,24 @@ impl<'t> Builder<'t> {
         self.within_scope(scope, work);
     }
 
+    /// Runs `work` inside a scope that makes a symbol of the innermost open scope also a member of a type, as extensions are.
+    pub(crate) fn within_extension(
+        &mut self,
+        target: ExprId,
+        symbol: SymbolId,
+        work: impl FnOnce(&mut Self),
+    ) {
+        let (parent, target) = (self.scope(), Some(target));
+        let inside = self.symbols.get(symbol as usize).and_then(|symbol| symbol.inside);
+        let scope = Scope { parent, kind: ScopeKind::Type, symbol: Some(symbol), target, bases: Vec::new() };
+        let before = self.scopes.len() as ScopeId;
+        self.within_scope(scope, work);
+        if let Some(symbol) = self.symbols.get_mut(symbol as usize) {
+            // Its inside is that of the function, which is within this scope if it is not before.
+            symbol.inside = inside.or((self.scopes.len() as ScopeId > before + 1).then_some(before + 1));
+        }
+    }
+
     fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
         if self.scopes.len() >= ROWS_MAX {
             self.truncated = true;
@@ -224,6 +245,7 @@ impl<'t> Builder<'t> {
             self.note_local(scope, name);
         }
         let id = self.symbols.len() as SymbolId;
+        self.bound.insert((scope, name), id);
         let New { exported, is_static, is_declaration, declared, value, bases } = new;
         let (inside, place) = (None, Place::default());
         self.symbols.push(Symbol {
@@ -250,9 +272,7 @@ impl<'t> Builder<'t> {
 
     /// The symbol of this name in a scope, the latest first.
     pub(crate) fn find(&self, scope: ScopeId, name: &str) -> Option<SymbolId> {
-        let name = self.texts.get(name)?;
-        let found = self.symbols.iter().rposition(|symbol| symbol.scope == scope && symbol.name == *name)?;
-        Some(found as SymbolId)
+        self.bound.get(&(scope, *self.texts.get(name)?)).copied()
     }
 
     /// Reports an import in the innermost open scope. `at` is the node of the imported name.

@@ -260,14 +260,16 @@ fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) -> Option<E
 fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
     let Some(name) = field(node, "name") else { return each(b, node) };
     let new = New { exported: !is_private(b, node), is_static, ..New::default() };
-    match receiver(b, node, name) {
-        Some(receiver) => b.within_target(receiver, Vec::new(), |b| function_of(b, node, name, new)),
-        None => function_of(b, node, name, new),
+    let receiver = receiver(b, node, name);
+    let text = b.text(name).trim_matches('`');
+    let own = b.define_in(b.scope(), text, name.start_byte(), SymbolKind::Function, new);
+    match (receiver, own) {
+        (Some(of), Some(own)) => b.within_extension(of, own, |b| inside_function(b, node, name, Some(own))),
+        _ => inside_function(b, node, name, own),
     }
 }
 
-fn function_of<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, new: New) {
-    let own = b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), SymbolKind::Function, new);
+fn inside_function<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, own: Option<SymbolId>) {
     b.within(ScopeKind::Function, own, |b| {
         let (mut declared, mut result) = (None, None);
         b.each_child(node, |b, child| match child.kind() {
@@ -359,25 +361,27 @@ pub(super) fn property<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind
         return;
     }
     let of = receiver(b, node, name);
-    let work = |b: &mut Builder<'t>| {
-        let mut own = None;
-        for (name, declared) in names(b, name) {
-            let new = New { exported, is_static, declared, ..New::default() };
-            own = b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new);
-        }
-        b.within(ScopeKind::Function, own, |b| {
-            for part in parts.iter().filter(|part| part.start_byte() > name.start_byte()) {
-                let value = initial(b, *part);
-                if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
-                    own.value = own.value.or(value);
-                }
-            }
-        });
-    };
-    match of {
-        Some(of) => b.within_target(of, Vec::new(), work),
-        None => work(b),
+    let mut own = None;
+    for (name, declared) in names(b, name) {
+        let new = New { exported, is_static, declared, ..New::default() };
+        own = b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new);
     }
+    let parts: Vec<Node<'t>> = parts.into_iter().filter(|part| part.start_byte() > name.start_byte()).collect();
+    match (of, own) {
+        (Some(of), Some(own)) => b.within_extension(of, own, |b| inside_property(b, &parts, Some(own))),
+        _ => inside_property(b, &parts, own),
+    }
+}
+
+fn inside_property<'t>(b: &mut Builder<'t>, parts: &[Node<'t>], own: Option<SymbolId>) {
+    b.within(ScopeKind::Function, own, |b| {
+        for part in parts {
+            let value = initial(b, *part);
+            if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+                own.value = own.value.or(value);
+            }
+        }
+    });
 }
 
 /// A part of a property behind its name; returns the value that it gives to the property.

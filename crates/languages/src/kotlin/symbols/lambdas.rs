@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::declarations::variables;
 use super::types::types;
-use super::{each, last_value, navigation, value};
+use super::{navigation, value};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children};
 
 /// Functions of the standard library that pass what they are called on to the lambda.
@@ -145,7 +145,7 @@ pub(super) fn lambda<'t>(b: &mut Builder<'t>, node: Node<'t>, passed: Option<Pas
     let mut result = b.unknown();
     let Passed { it, this } = passed.unwrap_or_default();
     let parameters = child_of(node, "lambda_parameters");
-    let inside = |b: &mut Builder<'t>| {
+    let mut inside = |b: &mut Builder<'t>| {
         b.within(ScopeKind::Function, None, |b| {
             match parameters {
                 Some(parameters) => {
