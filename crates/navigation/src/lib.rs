@@ -13,6 +13,7 @@ mod reference;
 mod repository;
 mod resolve;
 mod rules;
+pub mod scip;
 mod session;
 mod value;
 
