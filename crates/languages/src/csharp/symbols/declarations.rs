@@ -51,6 +51,15 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 }
             }
         }
+        "preproc_if" | "preproc_elif" => {
+            let condition = field(node, "condition");
+            b.each_child(node, |b, child| {
+                if Some(child) != condition {
+                    walk(b, child);
+                }
+            });
+        }
+        "preproc_region" | "preproc_pragma" | "preproc_define" | "preproc_undef" | "preproc_error" => {}
         "tuple_pattern" => tuple(b, node),
         "predefined_type" | "implicit_parameter" | "modifier" => {}
         "array_type" | "nullable_type" | "tuple_type" => {

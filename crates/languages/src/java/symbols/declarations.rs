@@ -115,13 +115,15 @@ fn bases<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, node: Node<'t>) {
     }
 }
 
-/// The components of a record: fields, which are read by a call from outside.
+/// The components of a record: fields with methods of the same name.
 fn components<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     for component in children(node) {
         modifiers(b, component);
         let declared = field(component, "type").map(|of| type_name(b, of, UseKind::Type));
         if let Some(name) = field(component, "name") {
-            b.define(name, SymbolKind::Field, New { exported: true, declared, ..New::default() });
+            for kind in [SymbolKind::Field, SymbolKind::Function] {
+                b.define(name, kind, New { exported: true, declared, ..New::default() });
+            }
         }
     }
 }

@@ -44,6 +44,7 @@ const EACH_ELEMENT: &[&str] = &[
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
+    b.functions_apart();
     each(b, root);
 }
 
