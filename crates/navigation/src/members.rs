@@ -19,7 +19,13 @@ impl<'r> Session<'r> {
     /// A member of a value. Never empty: `Unknown` if it has none that is known.
     pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
         let found = self.deeper(|session| match value {
-            Value::Unknown | Value::Content(_) | Value::Gives(_) => vec![Found::Unknown],
+            Value::Unknown | Value::Gives(_) => vec![Found::Unknown],
+            // Something that is read like a field of its generic owner.
+            Value::Content(at) => {
+                let values = session.argument(at);
+                let values = values.into_iter().map(super::evaluate::instance);
+                values.collect::<Vec<_>>().into_iter().flat_map(|value| session.member(value, name)).collect()
+            }
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
@@ -119,17 +125,52 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// Whether nothing is known of one of the bases of a type, so that it may have any member.
+    pub(crate) fn has_unknown_base(&mut self, of: Type) -> bool {
+        let mut seen: Vec<Target> = Vec::new();
+        let mut open: Vec<Target> = of.of.into_iter().collect();
+        while let Some(next) = open.pop() {
+            if seen.contains(&next) {
+                continue;
+            }
+            if seen.len() >= TYPES_MAX {
+                return true;
+            }
+            seen.push(next);
+            for base in self.bases(next) {
+                match base {
+                    Value::Type(base) | Value::Instance(base) => open.extend(base.of),
+                    Value::Unknown => return true,
+                    _ => {}
+                }
+            }
+        }
+        false
+    }
+
     /// Members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
         for part in self.parts(of) {
             if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
-                found.extend(symbols.filter(|symbol| self.kind(*symbol) != Some(SymbolKind::TypeParameter)));
+                let own_name = self.name_of(part);
+                found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
+                    Some(SymbolKind::TypeParameter) => false,
+                    // A constructor that has the name of its type is no member that can be named.
+                    Some(SymbolKind::Constructor) => self.name_of(*symbol) != own_name,
+                    _ => true,
+                }));
             }
         }
         for (file, scope) in self.extensions_of(of).iter().copied() {
-            found.extend(self.symbols_in(file, scope, name));
+            match self.scope(file, scope).and_then(|row| row.symbol) {
+                Some(symbol) => {
+                    let extension = Target { file, symbol };
+                    found.extend((self.name_of(extension) == name).then_some(extension));
+                }
+                None => found.extend(self.symbols_in(file, scope, name)),
+            }
         }
         found
     }

@@ -105,6 +105,12 @@ pub(crate) struct Rules {
     pub(crate) outer_packages: bool,
     /// Whether members of a type are seen by their bare name from inside its methods.
     pub(crate) members_visible: bool,
+    /// Languages of the family in which functions have names of their own, apart from those of variables.
+    pub(crate) functions_apart: &'static [&'static str],
+    /// Whether a member that a value is not known to have may be an extension that the file sees.
+    pub(crate) visible_extensions: bool,
+    /// Whether an import of all names that is passed on holds in all files: C#'s `global using`.
+    pub(crate) global_stars: bool,
     /// Whether other files can name a symbol of the file by import.
     pub(crate) exported: fn(&SourceFile, &Symbol) -> bool,
     /// Whether an import of all names of the file binds this one.
@@ -155,6 +161,9 @@ pub(crate) const DEFAULT: Rules = Rules {
     separator: ".",
     outer_packages: false,
     members_visible: false,
+    functions_apart: &[],
+    visible_extensions: false,
+    global_stars: false,
     exported: |_, symbol| symbol.exported,
     in_star: |_, _| true,
     namespaces: false,
@@ -171,6 +180,21 @@ pub(crate) const DEFAULT: Rules = Rules {
     transparent_members: &[],
     builtin_members: &[],
 };
+
+/// The longest beginning of a path that is a package, with the names that follow. `None` if what follows does not stand in it.
+fn package_and_rest<'p>(repository: &Repository, family: Family, path: &'p str) -> Option<Located<'p>> {
+    let separator = of_family(family).separator;
+    let packages = repository.packages();
+    let mut end = path.len();
+    loop {
+        if let Some(package) = packages.find(family, path.get(..end)?) {
+            let rest: Vec<&str> = path.get(end..)?.split(separator).filter(|name| !name.is_empty()).collect();
+            let known = rest.first().is_none_or(|first| !packages.members(package, first).is_empty());
+            return known.then_some(Located { module: Module::Package(package), rest });
+        }
+        end = path.get(..end)?.rfind(separator)?;
+    }
+}
 
 /// All families.
 const ALL: &[&Rules] = &[
