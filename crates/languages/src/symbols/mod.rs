@@ -8,6 +8,9 @@
 mod agreement;
 mod builder;
 #[cfg(test)]
+mod checks;
+pub(crate) mod general;
+#[cfg(test)]
 mod listed;
 mod locals;
 mod nodes;
