@@ -283,7 +283,7 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
 }
 
 /// Tables whose rows belong to chunks; all have the column `file_id`.
-const CHUNK_TABLES: &[&str] = &["lexical", "facts", "definitions", "comments", "authors", "flows"];
+const CHUNK_TABLES: &[&str] = &["lexical", "grams", "facts", "definitions", "comments", "authors", "flows"];
 
 /// Removes the chunks of files with all their rows, and marks the change; returns the number of chunks.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
