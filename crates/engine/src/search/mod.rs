@@ -55,7 +55,7 @@ pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
 pub use exact::{
     ExactQuery, FileMatches, LineInContext, LineMatches, MatchedLine, Matches, NotIndexed, PresentedFile,
-    PresentedLine,
+    PresentedLine, slashed_query,
 };
 pub use execute::{SearchDeps, execute};
 pub use nearest::nearest;

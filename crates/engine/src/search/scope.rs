@@ -66,7 +66,8 @@ impl ResolvedScope {
             repositories: &repositories,
             case_file: request.case_file,
             case_tokens: request.case_tokens,
-            names_max: settings.filter_names_max,
+            settings,
+            is_part,
             used: Vec::new(),
             warnings: Vec::new(),
             terms: FilterTerms::default(),
@@ -80,7 +81,7 @@ impl ResolvedScope {
         filter = filter.of_one_definition();
         marks.add(&filter);
         marks.ids.extend(terms.ids);
-        (marks.names, marks.phrases) = (terms.names, terms.phrases);
+        (marks.names, marks.phrases, marks.lines) = (terms.names, terms.phrases, terms.lines);
         warnings.append(&mut filter_warnings);
         if request.case_tokens {
             filter = filter.and(exact_words(query));

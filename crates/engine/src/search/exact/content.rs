@@ -1,5 +1,6 @@
 //! The filter `content`: chunks with a line that matches.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use store::{ChunkSelection, Reads};
 ///
 /// # Errors
 /// `INVALID_REQUEST` for a pattern that cannot be searched.
-pub(in crate::search) fn content_pattern(value: &str, exact_case: bool) -> Result<Pattern, Fault> {
+fn content_pattern(value: &str, exact_case: bool) -> Result<Pattern, Fault> {
     match slashed_regex(value) {
         // Languages that write expressions between slashes escape the slash as `\/`.
         Some((regex, ignores_case)) => {
@@ -25,7 +26,7 @@ pub(in crate::search) fn content_pattern(value: &str, exact_case: bool) -> Resul
     }
 }
 
-/// Returns the chunks of a selection that match.
+/// Returns the chunks of a selection that match, each with the first matching line.
 ///
 /// # Errors
 /// `INVALID_REQUEST` if too many chunks would have to be read, because a filter must not be incomplete; storage faults.
@@ -36,16 +37,16 @@ pub(in crate::search) async fn matching_chunks(
     selection: &ChunkSelection,
     settings: &config::Search,
     clock: &dyn Clock,
-) -> Result<Vec<i64>, Fault> {
+) -> Result<HashMap<i64, u32>, Fault> {
     let pattern = content_pattern(value, exact_case)?;
     let matcher = Matcher::new(Arc::new(pattern), clock, Duration::from_millis(settings.exact_scan_ms));
     let ordered = matcher.candidates(reads, selection, settings.exact_candidates_max).await?;
-    let mut chunks = Vec::new();
+    let mut chunks = HashMap::new();
     let is_listed = matches!(ordered.candidates, Candidates::Chunks(_));
     let is_whole = is_listed
         && matcher
             .run(reads, selection, &ordered, |page| {
-                chunks.extend(page.into_iter().map(|chunk| chunk.id));
+                chunks.extend(page.iter().filter_map(|chunk| Some((chunk.id, chunk.lines.first()?.line))));
                 true
             })
             .await?;

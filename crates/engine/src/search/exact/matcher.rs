@@ -15,6 +15,8 @@ use store::{ChunkSelection, ChunkText, FilePlace, Reads};
 const FIRST_PAGE_CHUNKS: usize = 128;
 /// Most chunks of a page.
 const PAGE_CHUNKS_MAX: usize = 1024;
+/// Most files of a page.
+const PAGE_FILES_MAX: usize = 1024;
 
 /// A chunk with matching lines.
 pub(super) struct MatchedChunk {
@@ -184,5 +186,5 @@ fn files_page(files: &[FilePlace], chunks: usize) -> Vec<i64> {
         sum += usize::try_from(file.chunks).unwrap_or(0);
         before < chunks
     };
-    files.iter().take_while(fits).map(|file| file.id).collect()
+    files.iter().take(PAGE_FILES_MAX).take_while(fits).map(|file| file.id).collect()
 }

@@ -14,7 +14,7 @@ mod trigrams;
 #[cfg(test)]
 mod tests;
 
-pub(super) use content::{content_pattern, matching_chunks};
+pub(super) use content::matching_chunks;
 pub(super) use execute::execute_exact;
 pub use execute::{FileMatches, LineInContext, LineMatches};
 pub use lines::MatchedLine;
@@ -22,7 +22,10 @@ pub use pattern::ExactQuery;
 pub use present::{Matches, NotIndexed, PresentedFile, PresentedLine};
 pub(super) use present::{frame, present_matches};
 
-/// The slashes of a query that is only `/pattern/` or `/pattern/i`, and whether it has the flag.
-pub(super) fn slashed(query: &str) -> Option<(&str, bool)> {
+/// The expression of a query that is only `/expression/` or `/expression/i`, and whether it ignores case.
+#[must_use]
+pub fn slashed_query(query: &str) -> Option<(String, bool)> {
+    // Languages that write expressions between slashes escape the slash as `\/`.
     super::pattern::slashed_regex(query.trim())
+        .map(|(regex, ignores_case)| (regex.replace("\\/", "/"), ignores_case))
 }

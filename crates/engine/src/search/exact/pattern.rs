@@ -6,7 +6,6 @@
 
 use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
-use regex_automata::util::captures;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{
     Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
@@ -120,11 +119,6 @@ impl Pattern {
         self.matches_blank
     }
 
-    /// Whether a text contains a match.
-    pub(in crate::search) fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(without_last_return(text))
-    }
-
     /// The first match that begins at byte `from` or later, as its start and end.
     pub(super) fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         let text = without_last_return(text);
@@ -183,20 +177,27 @@ fn needs_line_ends(hir: &Hir) -> bool {
     }
 }
 
-/// Removes groups, which nobody asks for, and, unless matches may span lines, line feeds from all classes.
+/// Removes groups, which nobody asks for, and, unless matches may span lines, line feeds and carriage returns from all
+/// classes; a literal `\r` finds the line ends of Windows.
 fn within_lines(hir: Hir, spans_lines: bool) -> Hir {
     match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
         HirKind::Literal(literal) => Hir::literal(literal.0),
         HirKind::Class(Class::Unicode(mut class)) => {
             if !spans_lines {
-                class.difference(&ClassUnicode::new([ClassUnicodeRange::new('\n', '\n')]));
+                class.difference(&ClassUnicode::new([
+                    ClassUnicodeRange::new('\n', '\n'),
+                    ClassUnicodeRange::new('\r', '\r'),
+                ]));
             }
             Hir::class(Class::Unicode(class))
         }
         HirKind::Class(Class::Bytes(mut class)) => {
             if !spans_lines {
-                class.difference(&ClassBytes::new([ClassBytesRange::new(b'\n', b'\n')]));
+                class.difference(&ClassBytes::new([
+                    ClassBytesRange::new(b'\n', b'\n'),
+                    ClassBytesRange::new(b'\r', b'\r'),
+                ]));
             }
             Hir::class(Class::Bytes(class))
         }
