@@ -8,7 +8,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{grep, indexed, lines, places};
 use crate::filters::shop::{IndexedProject, index, search_warnings, sorted_hit_files};
-use crate::harness::{self, app, app_with, call, error, result};
+use crate::harness::{self, app, app_with, call, error, result, try_call};
 use crate::storage::database::{number, run};
 
 fn codes(warnings: &[Value]) -> Vec<&str> {
@@ -17,13 +17,13 @@ fn codes(warnings: &[Value]) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_count_and_continue() {
-    let files: Vec<(String, String)> = (0..40)
+    let files: Vec<(String, String)> = (0..200)
         .map(|file| {
             let mut text = String::new();
-            for line in 0..25 {
+            for line in 0..5 {
                 let _ = writeln!(text, "let needle_{line} = {file};");
             }
-            (format!("f{file:02}.txt"), text)
+            (format!("f{file:03}.txt"), text)
         })
         .collect();
     let given: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -33,23 +33,27 @@ async fn pages_count_and_continue() {
     assert_eq!(first["totalRelation"], "gte");
     assert!((300..1000).contains(&first["total"].as_u64().unwrap()), "{first:#}");
     assert_eq!((first["nextOffset"].as_u64(), &first["hits"]), (Some(7), &json!([])));
-    assert_eq!(places(&first)[..2], ["f00.txt:1", "f00.txt:2"]);
+    assert_eq!(places(&first)[..2], ["f000.txt:1", "f000.txt:2"]);
     let second = grep(&bounded, "needle_\\d", json!({ "top": 20, "offset": 20 })).await;
     assert_eq!(
         places(&second)[4..6],
-        ["f00.txt:25", "f01.txt:1"],
+        ["f004.txt:5", "f005.txt:1"],
         "pages follow the order of paths and lines"
     );
 
     let whole = IndexedProject::new(app(), bounded.project, bounded.repository);
     let counted = grep(&whole, "needle_\\d", json!({ "top": 1 })).await;
     assert_eq!((&counted["total"], counted.get("totalRelation")), (&json!(1000), None));
-    assert_eq!(counted["matches"]["totalFiles"], 40);
+    assert_eq!(counted["matches"]["totalFiles"], 200);
     let last = grep(&whole, "needle_\\d", json!({ "offset": 995 })).await;
     assert_eq!((lines(&last).len(), last.get("nextOffset")), (5, None));
-    let beyond =
-        error(&whole.app, "search", whole.arguments("x", json!({ "regex": true, "top": 1001 }))).await;
-    assert_eq!(beyond["code"], "INVALID_REQUEST");
+    for refused in [
+        whole.arguments("x", json!({ "regex": true, "top": 1001 })),
+        whole.arguments("a\0b", json!({ "regex": true })),
+    ] {
+        let refusal = try_call(&whole.app, "search", refused).await.unwrap_err();
+        assert_eq!(refusal.code().as_str(), "INVALID_REQUEST");
+    }
     // Too many candidates to list are read file by file, in the same order.
     let scanned = app_with(|config| config.search.exact_candidates_max = 3);
     let scanned = IndexedProject::new(scanned, whole.project.clone(), whole.repository);
@@ -110,7 +114,7 @@ async fn every_filter_applies() {
         let found = answer["matches"]["files"].as_array().unwrap().clone();
         found.iter().map(|file| file["file"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    for (name, value, expected) in crate::filters::fields::rows().into_iter().chain([]) {
+    for (name, value, expected) in crate::filters::fields::rows() {
         let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
         let mut found = files("[a-z]", json!({ name: value })).await;
         expected.sort();
@@ -280,7 +284,6 @@ async fn hostile_patterns_are_refused_or_bounded() {
         "(",
         "a*",
         "\\w{1000}{50}",
-        "a\0b",
         format!("{}a{}", "(".repeat(900), ")".repeat(900)).as_str(),
     ] {
         let refused =

@@ -38,7 +38,7 @@ pub(super) fn matched_lines(
     let (mut counted_to, mut number) = (0, start_line);
     let mut at = 0;
     while at <= text.len() && !stop.load(Ordering::Relaxed) {
-        let Some((start, end)) = pattern.find_at(text, at) else { break };
+        let Some((start, end)) = pattern.find_at(text, at, stop) else { break };
         let line_start = text[..start].rfind('\n').map_or(0, |found| found + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |found| start + found);
         number += line_ends(&text[counted_to..line_start]);

@@ -106,7 +106,7 @@ impl<'a> Matcher<'a> {
         let ranks = ranks(&ordered.files);
         let mut size = FIRST_PAGE_CHUNKS;
         let (mut next_chunk, mut next_file) = (0, 0);
-        loop {
+        while !self.is_over() {
             let mut texts = match &ordered.candidates {
                 Candidates::Chunks(ids) => {
                     let page = &ids[next_chunk..(next_chunk + size).min(ids.len())];
@@ -135,11 +135,12 @@ impl<'a> Matcher<'a> {
             if is_whole && is_last {
                 return Ok(true);
             }
-            if !goes_on || !is_whole || self.is_over() {
+            if !goes_on || !is_whole {
                 return Ok(false);
             }
             size = (size * 2).min(PAGE_CHUNKS_MAX);
         }
+        Ok(false)
     }
 
     /// Matches texts on a blocking thread. Returns the chunks with matches, and whether the time sufficed for all texts.

@@ -4,6 +4,8 @@
 //! and a carriage return before a line feed belongs to the line end. A pattern that needs line ends (a literal `\n`, a class
 //! of all characters as `(?s).` is) may match across the lines of one chunk instead.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
 use regex_syntax::ParserBuilder;
@@ -19,7 +21,9 @@ use store::GramQuery;
 /// The most nested groups, which bounds the recursion over a parsed pattern.
 const NEST_MAX: u32 = 50;
 /// Size limit of the compiled pattern in bytes. The time for a text grows with it, if the lazy automaton gives up.
-const COMPILED_BYTES_MAX: usize = 1024 * 1024;
+const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// A larger one is matched line by line, so that a search can stop between two lines.
+const COMPILED_BYTES_FAST: usize = 2 * 1024 * 1024;
 /// Bytes of the lazy automaton's cache.
 const CACHE_BYTES: usize = 2 * 1024 * 1024;
 /// Most characters of a class with a line feed that is taken for a line end: `[\r\n]`.
@@ -46,6 +50,8 @@ pub(in crate::search) struct Pattern {
     spans_lines: bool,
     /// Whether blank lines match.
     matches_blank: bool,
+    /// Whether it is large and matches within lines.
+    is_slow: bool,
 }
 
 impl Pattern {
@@ -88,7 +94,7 @@ impl Pattern {
         let grams = trigrams(&hir);
         let config = Config::new()
             .nfa_size_limit(Some(COMPILED_BYTES_MAX))
-            .onepass_size_limit(Some(COMPILED_BYTES_MAX))
+            .onepass_size_limit(Some(CACHE_BYTES))
             .hybrid_cache_capacity(CACHE_BYTES)
             .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
         let regex = Regex::builder().configure(config).build_from_hir(&hir).map_err(|error| {
@@ -101,7 +107,8 @@ impl Pattern {
         if matches_blank && regex.is_match(UNLIKELY_LINE) {
             return Err(refused(text, "it matches every line", "Write what a line has to contain."));
         }
-        Ok(Self { regex, grams, spans_lines, matches_blank })
+        let is_slow = !spans_lines && regex.memory_usage() > COMPILED_BYTES_FAST;
+        Ok(Self { regex, grams, spans_lines, matches_blank, is_slow })
     }
 
     /// What the trigrams of a text with a match fulfil.
@@ -119,11 +126,29 @@ impl Pattern {
         self.matches_blank
     }
 
-    /// The first match that begins at byte `from` or later, as its start and end.
-    pub(super) fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+    /// The first match that begins at byte `from` or later, as its start and end. Stops between two lines if `stop` is set and
+    /// the pattern is large.
+    pub(super) fn find_at(&self, text: &str, from: usize, stop: &AtomicBool) -> Option<(usize, usize)> {
         let text = without_last_return(text);
-        let found = self.regex.find(Input::new(text).range(from.min(text.len())..))?;
-        Some((found.start(), found.end()))
+        let find = |from: usize, to: usize| {
+            let found = self.regex.find(Input::new(text).range(from..to))?;
+            Some((found.start(), found.end()))
+        };
+        let mut from = from.min(text.len());
+        if !self.is_slow {
+            return find(from, text.len());
+        }
+        while !stop.load(Ordering::Relaxed) {
+            let end = text[from..].find('\n').map_or(text.len(), |at| from + at);
+            if let Some(found) = find(from, end) {
+                return Some(found);
+            }
+            if end == text.len() {
+                break;
+            }
+            from = end + 1;
+        }
+        None
     }
 }
 

@@ -98,6 +98,8 @@ fn hostile_patterns_are_refused_or_bounded() {
         let pattern = Pattern::regex(pattern, false).unwrap();
         lines(&pattern, &format!("{}\n{}c!", "a".repeat(20_000), "aab".repeat(10_000)));
     }
+    let large = Pattern::regex("\\w{60,}!$|^x{3}", true).unwrap();
+    assert_eq!(lines(&large, &format!("xxx\n{}!\nyyy", "w".repeat(70))).len(), 2, "matched line by line");
     let groups = format!("{}a{}", "(".repeat(2_000), ")".repeat(2_000));
     for (pattern, says) in [
         ("a(?=b)", "look-around"),
