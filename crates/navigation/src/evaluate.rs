@@ -33,7 +33,10 @@ impl<'r> Session<'r> {
                 };
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
-            Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
+            Expr::Instance(of) => {
+                let of = self.evaluate(part(*of), receiver);
+                of.into_iter().map(|value| self.made_of(value)).collect()
+            }
             Expr::Apply(of, _) => {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
@@ -62,6 +65,16 @@ impl<'r> Session<'r> {
                     self.type_scope(at.file, at.scope).is_some_and(|of| self.is_nameless(at.file, of));
                 vec![of.map_or(Value::Unknown, if nameless { Value::Instance } else { Value::Super })]
             }
+        }
+    }
+
+    /// An instance of a type, also of one that is written as a function, as JavaScript allows.
+    fn made_of(&self, value: Value) -> Value {
+        match value {
+            Value::Function(target, _) if self.rules(target.file).functions_are_types => {
+                Value::Instance(Type::plain(target))
+            }
+            value => instance(value),
         }
     }
 

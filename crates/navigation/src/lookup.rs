@@ -60,7 +60,8 @@ impl<'r> Session<'r> {
             } else if row.kind == ScopeKind::Type && rules.members_visible {
                 self.inherited_name(file, scope, name, functions, &mut maybe_inherited)
             } else {
-                let all = row.kind != ScopeKind::Type || (scope == from && !rules.locals_in_order);
+                let all =
+                    row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
                 let found = self.name_in_scope(file, scope, name, all);
                 self.apart(found, functions)
             };

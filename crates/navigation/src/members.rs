@@ -39,6 +39,9 @@ impl<'r> Session<'r> {
                 }
             }
             Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Function(of, _) if session.rules(of.file).functions_are_types => {
+                session.member_of_type(Type::plain(of), name, false)
+            }
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
             Value::Module(module) => session.member_of_module(module, name),

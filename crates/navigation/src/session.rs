@@ -34,7 +34,6 @@ pub(crate) struct Session<'r> {
     pub(crate) active: HashSet<Question<'r>>,
     pub(crate) values: HashMap<Target, Rc<[Value]>>,
     pub(crate) exported: HashMap<(u32, &'r str), Rc<[Found]>>,
-    pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
 }
@@ -44,7 +43,6 @@ pub(crate) struct Session<'r> {
 pub(crate) enum Question<'r> {
     Value(Target),
     Exported(u32, &'r str),
-    Star(u32, &'r str),
     Import(u32, bool, u32),
     Extensions(Target),
 }
@@ -64,7 +62,6 @@ impl<'r> Session<'r> {
             active: HashSet::new(),
             values: HashMap::new(),
             exported: HashMap::new(),
-            members: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
         })
@@ -248,6 +245,7 @@ impl<'r> Session<'r> {
         let at = At { file, body, scope: row.parent, expr, place: ANYWHERE };
         self.evaluate(at, None).into_iter().find_map(|value| match value {
             Value::Type(of) | Value::Instance(of) => Some(of),
+            Value::Function(target, _) => Some(Type::plain(target)),
             _ => None,
         })
     }

@@ -14,6 +14,7 @@ pub(crate) mod general;
 mod listed;
 mod locals;
 mod nodes;
+mod rewriting;
 mod table;
 
 use crate::stop::{Stop, Stopped};

@@ -105,6 +105,8 @@ pub(crate) struct Rules {
     pub(crate) outer_packages: bool,
     /// Whether members of a type are seen by their bare name from inside its methods.
     pub(crate) members_visible: bool,
+    /// Whether they are at least seen in the body of the type itself, outside of its methods.
+    pub(crate) members_visible_in_body: bool,
     /// Languages of the family in which functions have names of their own, apart from those of variables.
     pub(crate) functions_apart: &'static [&'static str],
     /// Whether a member that a value is not known to have may be an extension that the file sees.
@@ -122,6 +124,8 @@ pub(crate) struct Rules {
     /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
     pub(crate) stars_pass_on: bool,
     pub(crate) merging: Merging,
+    /// Whether functions can have members and make instances.
+    pub(crate) functions_are_types: bool,
     pub(crate) free_names: FreeNames,
     /// Whether a name that nothing binds can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
@@ -161,6 +165,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     separator: ".",
     outer_packages: false,
     members_visible: false,
+    members_visible_in_body: false,
     functions_apart: &[],
     visible_extensions: false,
     global_stars: false,
@@ -170,6 +175,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     imports_pass_on: false,
     stars_pass_on: false,
     merging: Merging::Apart,
+    functions_are_types: false,
     free_names: FreeNames::Unknown,
     free_names_are_modules: false,
     locals_in_order: false,
