@@ -133,8 +133,14 @@ impl<'r> Session<'r> {
     fn argument_of(&mut self, parameter: Target, owner: Type) -> Option<At> {
         let arguments = owner.arguments?;
         let scope = self.symbol(parameter)?.0.scope;
-        if self.scope(parameter.file, scope)?.symbol.map(|symbol| Target { symbol, ..parameter }) != owner.of
-        {
+        // Parameters of a scope that adds members to the type stand for those of the type, in the same order.
+        let row = self.scope(parameter.file, scope)?;
+        let of = match row.symbol {
+            Some(symbol) => Some(Target { symbol, ..parameter }),
+            None if row.kind == ScopeKind::Type => self.type_of_scope(parameter.file, scope)?.of,
+            None => None,
+        };
+        if of != owner.of {
             return None;
         }
         let all = self.all_symbols_in(parameter.file, scope);

@@ -160,7 +160,10 @@ impl<'t> Walk<'t> {
                 Chain { value: b.name(&path), last: None, is_local: true }
             }
             (_, "Self") => Chain { value: b.add(Expr::ThisType), last: None, is_local: true },
-            _ => Chain { value: b.name(text), last: Some(token), is_local: self.locals.has(text) },
+            _ => {
+                self.locals.mention(text, token.start_byte());
+                Chain { value: b.name(text), last: Some(token), is_local: self.locals.has(text) }
+            }
         }
     }
 }
