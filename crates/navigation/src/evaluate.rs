@@ -225,6 +225,18 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// The first of some types that a type declares by these names.
+    fn declared_content(&mut self, of: Type, names: &[&'static str]) -> Vec<Value> {
+        for name in names {
+            let found = self.member(Value::Type(of), name);
+            let values = self.values_of(&found, None);
+            if values.iter().any(|value| matches!(value, Value::Type(_))) {
+                return values;
+            }
+        }
+        vec![Value::Unknown]
+    }
+
     /// The last argument of a type or of the first of its bases that has one.
     fn argument_inherited(&mut self, mut of: Type) -> Vec<Value> {
         for _ in 0..8 {
@@ -232,6 +244,10 @@ impl<'r> Session<'r> {
                 return self.argument(at);
             }
             let Some(target) = of.of else { return vec![Value::External] };
+            let names = self.rules(target.file).content_types;
+            if !names.is_empty() {
+                return self.declared_content(of, names);
+            }
             let bases = self.bases(target);
             let generic = bases.iter().find_map(|base| match base {
                 Value::Type(base) if base.arguments.is_some() => Some(*base),

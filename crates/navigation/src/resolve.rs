@@ -85,6 +85,11 @@ impl Session<'_> {
             (UseKind::Type | UseKind::Inherit, Some(kind)) => {
                 matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
             }
+            // A field is called only as the value of an expression of its own.
+            (UseKind::Call, Some(SymbolKind::Field)) => !self.rules(target.file).namespaces,
+            (UseKind::Read | UseKind::Write, Some(SymbolKind::Function)) => {
+                !self.rules(target.file).namespaces
+            }
             (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
             _ => true,
         };
@@ -139,7 +144,8 @@ impl Session<'_> {
         let all = scopes + self.half(self.file, true).map_or(0, |half| half.scopes.len());
         for scope in 0..all as ScopeId {
             let Some(row) = self.scope(self.file, scope) else { continue };
-            if row.kind != ScopeKind::Type {
+            let names_none = row.symbol.is_none() && row.bases.is_empty();
+            if row.kind != ScopeKind::Type || (names_none && self.rules(self.file).bases_by_scope) {
                 continue;
             }
             self.begin();

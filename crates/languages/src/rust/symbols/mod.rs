@@ -33,6 +33,8 @@ struct Walk<'t> {
     modules: Vec<&'t str>,
     /// The file that an attribute gives the module that follows.
     module_file: Option<&'t str>,
+    /// The traits that attributes derive for the type that follows.
+    derived: Vec<ExprId>,
 }
 
 impl<'t> Walk<'t> {

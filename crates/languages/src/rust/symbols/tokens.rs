@@ -98,6 +98,10 @@ impl<'t> Walk<'t> {
         loop {
             b.descend(|_| {});
             match (kind(at), kind(at + 1)) {
+                ("::", "<") => match generics_end(tokens, at + 1) {
+                    Some(end) => at = end,
+                    None => break,
+                },
                 ("::", "identifier") => {
                     use_type(b, &chain);
                     chain = member(b, chain.value, tokens[at + 1]);
@@ -166,6 +170,26 @@ impl<'t> Walk<'t> {
             }
         }
     }
+}
+
+/// Most tokens of the arguments of a generic name.
+const GENERICS_MAX: usize = 40;
+
+/// The number of the token after generic arguments that begin at a token.
+fn generics_end(tokens: &[Node<'_>], from: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(from).take(GENERICS_MAX) {
+        match token.kind() {
+            "<" => depth += 1,
+            ">" => depth -= 1,
+            ">>" => depth -= 2,
+            _ => {}
+        }
+        if depth <= 0 {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 impl<'t> Chain<'t> {
