@@ -12,18 +12,34 @@ use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value};
 impl<'r> Session<'r> {
     /// What a name or the last name of a member expression is bound to. Never empty.
     pub(crate) fn find(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Found> {
+        let mut is_macro = false;
+        let marked = self.rules(at.file).macros_marked;
+        let mut unmarked = |name: &'r str| match name.strip_suffix('!').filter(|_| marked) {
+            Some(name) => {
+                is_macro = true;
+                name
+            }
+            None => name,
+        };
         let mut found = match self.expr(at) {
             Expr::Name(name) => {
-                let name = self.text(at, *name);
+                let name = unmarked(self.text(at, *name));
                 self.find_name(at.file, at.scope, at.place, name)
             }
             Expr::Member(of, name) => {
-                let (of, name) = (At { expr: *of, ..at }, self.text(at, *name));
+                let (of, name) = (At { expr: *of, ..at }, unmarked(self.text(at, *name)));
                 let owners = self.evaluate(of, receiver);
                 owners.into_iter().flat_map(|owner| self.member(owner, name)).collect()
             }
             _ => Vec::new(),
         };
+        if marked {
+            let fits = |session: &Self, one: &Found| match one {
+                Found::Symbol(target, _) => (session.kind(*target) == Some(SymbolKind::Macro)) == is_macro,
+                _ => true,
+            };
+            found.retain(|one| fits(self, one));
+        }
         found = distinct(found);
         if found.is_empty() {
             found.push(Found::Unknown);
@@ -403,6 +419,10 @@ impl<'r> Session<'r> {
             for (body, import) in self.imports_in(file, 0, name) {
                 found.extend(self.imported(file, body, import));
             }
+        }
+        if rules.namespaces {
+            // What a foreign or unknown thing of the name is not, a star may be.
+            found.retain(|one| !matches!(one, Found::Unknown));
         }
         if found.is_empty() {
             let stars = self.stars_in(file, 0).into_iter();

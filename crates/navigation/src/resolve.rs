@@ -50,7 +50,9 @@ impl Session<'_> {
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
             Outcome::Named => Vec::new(),
         };
-        let (kind, name) = (ReferenceKind::Use(used.kind), name.to_owned());
+        let marked = self.rules(self.file).macros_marked;
+        let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
+        let kind = ReferenceKind::Use(used.kind);
         Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
     }
 

@@ -111,6 +111,8 @@ pub(crate) struct Rules {
     pub(crate) in_star: fn(&Interface, &str) -> bool,
     /// Whether one name of a file can be several things at once: a module or a type, and a value.
     pub(crate) namespaces: bool,
+    /// Whether the names of macros are apart from all others, and uses of them are marked by `!` at the end.
+    pub(crate) macros_marked: bool,
     /// Whether the names that a file imports can be imported from it.
     pub(crate) imports_pass_on: bool,
     /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
@@ -164,6 +166,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     exported: |_, symbol| symbol.exported,
     in_star: |_, _| true,
     namespaces: false,
+    macros_marked: false,
     imports_pass_on: false,
     stars_pass_on: false,
     merging: Merging::Apart,

@@ -17,6 +17,7 @@ pub(super) const RULES: Rules = Rules {
     separator: "::",
     exported: |_, _| true,
     namespaces: true,
+    macros_marked: true,
     imports_pass_on: true,
     free_names: FreeNames::Builtin,
     free_names_are_modules: true,
