@@ -154,8 +154,14 @@ impl<'r> Session<'r> {
     fn argument_of(&mut self, parameter: Target, owner: Type) -> Option<At> {
         let arguments = owner.arguments?;
         let scope = self.symbol(parameter)?.0.scope;
-        if self.scope(parameter.file, scope)?.symbol.map(|symbol| Target { symbol, ..parameter }) != owner.of
-        {
+        // Parameters of a scope that adds members to the type stand for those of the type, in the same order.
+        let row = self.scope(parameter.file, scope)?;
+        let of = match row.symbol {
+            Some(symbol) => Some(Target { symbol, ..parameter }),
+            None if row.kind == ScopeKind::Type => self.type_of_scope(parameter.file, scope)?.of,
+            None => None,
+        };
+        if of != owner.of {
             return None;
         }
         let all = self.all_symbols_in(parameter.file, scope);
@@ -240,6 +246,18 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// The first of some types that a type declares by these names.
+    fn declared_content(&mut self, of: Type, names: &[&'static str]) -> Vec<Value> {
+        for name in names {
+            let found = self.member(Value::Type(of), name);
+            let values = self.values_of(&found, None);
+            if values.iter().any(|value| matches!(value, Value::Type(_))) {
+                return values;
+            }
+        }
+        vec![Value::Unknown]
+    }
+
     /// The last argument of a type or of the first of its bases that has one.
     fn argument_inherited(&mut self, mut of: Type) -> Vec<Value> {
         for _ in 0..8 {
@@ -247,6 +265,10 @@ impl<'r> Session<'r> {
                 return self.argument(at);
             }
             let Some(target) = of.of else { return vec![Value::External] };
+            let names = self.rules(target.file).content_types;
+            if !names.is_empty() {
+                return self.declared_content(of, names);
+            }
             let bases = self.bases(target);
             let generic = bases.iter().find_map(|base| match base {
                 Value::Type(base) if base.arguments.is_some() => Some(*base),

@@ -17,13 +17,22 @@ impl<'r> Session<'r> {
 
     /// As [`find`](Self::find), for a name that is `called` or not.
     pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, called: bool) -> Vec<Found> {
+        let mut is_macro = false;
+        let marked = self.rules(at.file).macros_marked;
+        let mut unmarked = |name: &'r str| match name.strip_suffix('!').filter(|_| marked) {
+            Some(name) => {
+                is_macro = true;
+                name
+            }
+            None => name,
+        };
         let mut found = match self.expr(at) {
             Expr::Name(name) => {
-                let name = self.text(at, *name);
+                let name = unmarked(self.text(at, *name));
                 self.find_name(at.file, at.scope, at.place, name, called)
             }
             Expr::Member(of, name) => {
-                let (of, name) = (At { expr: *of, ..at }, self.text(at, *name));
+                let (of, name) = (At { expr: *of, ..at }, unmarked(self.text(at, *name)));
                 let owners = self.evaluate(of, receiver);
                 let found: Vec<Found> = owners.iter().flat_map(|owner| self.member(*owner, name)).collect();
                 match found.iter().any(|one| matches!(one, Found::Symbol(..))) {
@@ -33,6 +42,13 @@ impl<'r> Session<'r> {
             }
             _ => Vec::new(),
         };
+        if marked {
+            let fits = |session: &Self, one: &Found| match one {
+                Found::Symbol(target, _) => (session.kind(*target) == Some(SymbolKind::Macro)) == is_macro,
+                _ => true,
+            };
+            found.retain(|one| fits(self, one));
+        }
         found = distinct(found);
         if found.is_empty() {
             found.push(Found::Unknown);
@@ -515,6 +531,10 @@ impl<'r> Session<'r> {
             for (body, import) in self.imports_in(file, 0, name) {
                 found.extend(self.imported(file, body, import));
             }
+        }
+        if rules.namespaces {
+            // What a foreign or unknown thing of the name is not, a star may be.
+            found.retain(|one| !matches!(one, Found::Unknown));
         }
         if found.is_empty() {
             let stars = self.stars_in(file, 0).into_iter();

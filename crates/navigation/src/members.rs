@@ -32,10 +32,11 @@ impl<'r> Session<'r> {
             Value::Type(of) => session.member_of_type(of, name, false),
             Value::Instance(of) => {
                 let found = session.member_of_type(of, name, false);
-                let transparent = of.of.map(|target| session.rules(target.file).transparent_members);
-                match transparent.is_some_and(|names| names.contains(&name)) && found == [Found::Unknown] {
-                    true => vec![Found::Value(Value::Gives(of))],
-                    false => found,
+                match found.as_slice() {
+                    [Found::Unknown | Found::Value(Value::External)] => {
+                        session.member_behind(of, name).unwrap_or(found)
+                    }
+                    _ => found,
                 }
             }
             Value::Super(of) => session.member_of_type(of, name, true),
@@ -47,6 +48,22 @@ impl<'r> Session<'r> {
             Value::Module(module) => session.member_of_module(module, name),
         });
         found.filter(|found| !found.is_empty()).unwrap_or_else(|| vec![Found::Unknown])
+    }
+
+    /// A member that an instance has although its type has none of the name: that of what it points to, or one that gives the
+    /// instance itself.
+    fn member_behind(&mut self, of: Type, name: &'r str) -> Option<Vec<Found>> {
+        let rules = self.rules(of.of?.file);
+        if rules.transparent_members.contains(&name) {
+            return Some(vec![Found::Value(Value::Gives(of))]);
+        }
+        let target = rules.target_type.filter(|target| *target != name)?;
+        let declared = self.member_of_type(of, target, false);
+        let values = self.values_of(&declared, None);
+        let pointed =
+            values.into_iter().find(|value| matches!(value, Value::Type(Type { of: Some(_), .. })))?;
+        let found = self.member(instance(pointed), name);
+        found.iter().any(|one| matches!(one, Found::Symbol(..))).then_some(found)
     }
 
     /// A member of an instance of a foreign type.
@@ -166,16 +183,23 @@ impl<'r> Session<'r> {
                 }));
             }
         }
+        // Members that implement a base are behind those of the type itself.
+        let mut of_bases = Vec::new();
         for (file, scope) in self.extensions_of(of).iter().copied() {
-            match self.scope(file, scope).and_then(|row| row.symbol) {
-                Some(symbol) => {
-                    let extension = Target { file, symbol };
-                    found.extend((self.name_of(extension) == name).then_some(extension));
-                }
-                None => found.extend(self.symbols_in(file, scope, name)),
+            let Some(row) = self.scope(file, scope) else { continue };
+            if let Some(symbol) = row.symbol {
+                let extension = Target { file, symbol };
+                found.extend((self.name_of(extension) == name).then_some(extension));
+                continue;
+            }
+            let of_type_itself = row.bases.is_empty();
+            let symbols = self.symbols_in(file, scope, name);
+            match of_type_itself {
+                true => found.extend(symbols),
+                false => of_bases.extend(symbols),
             }
         }
-        found
+        if found.is_empty() { of_bases } else { found }
     }
 
     /// The definitions that are one type together.

@@ -50,7 +50,9 @@ impl Session<'_> {
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
             Outcome::Named => Vec::new(),
         };
-        let (kind, name) = (ReferenceKind::Use(used.kind), name.to_owned());
+        let marked = self.rules(self.file).macros_marked;
+        let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
+        let kind = ReferenceKind::Use(used.kind);
         Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
     }
 
@@ -85,7 +87,11 @@ impl Session<'_> {
             (UseKind::Type | UseKind::Inherit, Some(kind)) => {
                 matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
             }
+            // A field is called only as the value of an expression of its own.
             (UseKind::Call, Some(SymbolKind::Field | SymbolKind::Variable)) => false,
+            (UseKind::Read | UseKind::Write, Some(SymbolKind::Function)) => {
+                !self.rules(target.file).namespaces
+            }
             (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
             _ => true,
         };
@@ -140,7 +146,8 @@ impl Session<'_> {
         let all = scopes + self.half(self.file, true).map_or(0, |half| half.scopes.len());
         for scope in 0..all as ScopeId {
             let Some(row) = self.scope(self.file, scope) else { continue };
-            if row.kind != ScopeKind::Type {
+            let names_none = row.symbol.is_none() && row.bases.is_empty();
+            if row.kind != ScopeKind::Type || (names_none && self.rules(self.file).bases_by_scope) {
                 continue;
             }
             self.begin();

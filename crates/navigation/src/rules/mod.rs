@@ -119,6 +119,8 @@ pub(crate) struct Rules {
     pub(crate) in_star: fn(&Interface, &str) -> bool,
     /// Whether one name of a file can be several things at once: a module or a type, and a value.
     pub(crate) namespaces: bool,
+    /// Whether the names of macros are apart from all others, and uses of them are marked by `!` at the end.
+    pub(crate) macros_marked: bool,
     /// Whether the names that a file imports can be imported from it.
     pub(crate) imports_pass_on: bool,
     /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
@@ -132,6 +134,8 @@ pub(crate) struct Rules {
     /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope; members of a type are then not
     /// seen by their bare names from anywhere.
     pub(crate) locals_in_order: bool,
+    /// Whether members implement bases only in scopes that name the bases.
+    pub(crate) bases_by_scope: bool,
     /// Name of the member that makes an instance callable.
     pub(crate) call_member: Option<&'static str>,
     /// Names of methods that are constructors although their kind does not say so; they override nothing.
@@ -143,6 +147,10 @@ pub(crate) struct Rules {
     /// Members that give the instance itself if its type has none of that name, because it was wrapped: `unwrap` of what a lock
     /// gives.
     pub(crate) transparent_members: &'static [&'static str],
+    /// Names of the types, declared inside of a type or where it implements something, that say what it contains.
+    pub(crate) content_types: &'static [&'static str],
+    /// Name of the type, declared likewise, whose members an instance has beside its own.
+    pub(crate) target_type: Option<&'static str>,
     /// Members of the language's own types, sorted.
     pub(crate) builtin_members: &'static [&'static str],
 }
@@ -172,6 +180,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     exported: |_, symbol| symbol.exported,
     in_star: |_, _| true,
     namespaces: false,
+    macros_marked: false,
     imports_pass_on: false,
     stars_pass_on: false,
     merging: Merging::Apart,
@@ -179,11 +188,14 @@ pub(crate) const DEFAULT: Rules = Rules {
     free_names: FreeNames::Unknown,
     free_names_are_modules: false,
     locals_in_order: false,
+    bases_by_scope: false,
     call_member: None,
     constructors: &[],
     content_members: &[],
     same_members: &[],
     transparent_members: &[],
+    content_types: &[],
+    target_type: None,
     builtin_members: &[],
 };
 
