@@ -4,6 +4,7 @@
 //! pure function of its arguments.
 
 mod evaluate;
+mod extensions;
 mod index;
 mod lookup;
 mod members;

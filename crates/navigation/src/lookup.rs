@@ -28,7 +28,7 @@ impl<'r> Session<'r> {
                 let found: Vec<Found> = owners.iter().flat_map(|owner| self.member(*owner, name)).collect();
                 match found.iter().any(|one| matches!(one, Found::Symbol(..))) {
                     true => found,
-                    false => [found, self.visible_extensions(at, &owners, name)].concat(),
+                    false => [found, self.visible_extensions(of, &owners, name)].concat(),
                 }
             }
             _ => Vec::new(),
@@ -102,50 +102,6 @@ impl<'r> Session<'r> {
             });
         }
         found
-    }
-
-    /// Extensions of a name that the file sees, for values that are not known to have such a member.
-    fn visible_extensions(&mut self, at: At, owners: &[Value], name: &'r str) -> Vec<Found> {
-        let family = self.family(at.file);
-        let candidates = self.repository.extending(family, name);
-        if candidates.is_empty() || !self.rules(at.file).visible_extensions {
-            return Vec::new();
-        }
-        let unknown = owners.iter().any(|owner| matches!(owner, Value::Unknown));
-        let foreign = |owner: &Value| {
-            matches!(owner, Value::External | Value::Instance(Type { of: None, .. }) | Value::Content(_))
-        };
-        if !unknown && !owners.iter().any(foreign) {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        for (target, scope) in candidates.iter().copied() {
-            self.step(1);
-            if self.sees_extension(at, target, name)
-                && (unknown || self.type_of_scope(target.file, scope).is_none())
-            {
-                found.push(Found::Symbol(target, None));
-            }
-        }
-        found
-    }
-
-    /// Whether a file sees an extension: it imports it or its package, or is of the same package.
-    fn sees_extension(&mut self, at: At, target: Target, name: &'r str) -> bool {
-        if target.file == at.file {
-            return true;
-        }
-        let Some((symbol, _)) = self.symbol(target) else { return false };
-        let Some(scope) = self.scope(target.file, symbol.scope) else { return false };
-        if scope.kind == ScopeKind::File {
-            let found = self.find_name(at.file, 0, name, true);
-            return found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == target));
-        }
-        // A static method of a class: the class has to be seen.
-        let Some(class) = scope.symbol.map(|symbol| Target { symbol, ..target }) else { return false };
-        let class_name = self.name_of(class);
-        let found = self.find_name(at.file, at.scope, class_name, false);
-        found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == class))
     }
 
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.

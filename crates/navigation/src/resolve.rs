@@ -71,11 +71,21 @@ impl Session<'_> {
         }
         targets.sort_unstable();
         targets.dedup();
+        self.prefer_variables(&mut targets, kind);
         self.prefer(&mut targets, kind);
         match (targets.is_empty(), unknown) {
             (false, _) => Outcome::Targets(targets),
             (true, true) => Outcome::Named,
             (true, false) => Outcome::Elsewhere,
+        }
+    }
+
+    /// What is read or written is a field rather than a method of the same name.
+    fn prefer_variables(&self, targets: &mut Vec<Target>, kind: UseKind) {
+        let variable =
+            |target: &Target| matches!(self.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable));
+        if matches!(kind, UseKind::Read | UseKind::Write) && targets.iter().any(variable) {
+            targets.retain(|target| self.kind(*target) != Some(SymbolKind::Function));
         }
     }
 

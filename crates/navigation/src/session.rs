@@ -37,6 +37,8 @@ pub(crate) struct Session<'r> {
     pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
+    /// The last name of the type of a value.
+    pub(crate) type_names: HashMap<At, Option<&'r str>>,
 }
 
 /// Something that is evaluated only once at a time.
@@ -67,6 +69,7 @@ impl<'r> Session<'r> {
             members: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
+            type_names: HashMap::new(),
         })
     }
 
