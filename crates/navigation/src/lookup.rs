@@ -166,6 +166,15 @@ impl<'r> Session<'r> {
 
     /// The package that a namespace of a file is a part of.
     pub(crate) fn package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
+        if let Some(known) = self.namespaces.get(&namespace) {
+            return *known;
+        }
+        let found = self.find_package_of_namespace(namespace);
+        self.namespaces.insert(namespace, found);
+        found
+    }
+
+    fn find_package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
         let (rules, packages) = (self.rules(namespace.file), self.repository.packages());
         let mut names = Vec::new();
         let mut next = Some(namespace);

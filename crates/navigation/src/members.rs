@@ -125,8 +125,20 @@ impl<'r> Session<'r> {
 
     /// Members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
+        if let Some(known) = self.members.get(&(of, name)) {
+            return known.to_vec();
+        }
+        let before = self.given_up;
+        let found = self.find_own_members(of, name);
+        if before == self.given_up {
+            self.members.insert((of, name), Rc::from(found.as_slice()));
+        }
+        found
+    }
+
+    fn find_own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
-        for part in self.parts(of) {
+        for part in self.parts(of).iter().copied() {
             if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
                 let own_name = self.name_of(part);
@@ -151,7 +163,16 @@ impl<'r> Session<'r> {
     }
 
     /// The definitions that are one type together.
-    pub(crate) fn parts(&mut self, of: Target) -> Vec<Target> {
+    pub(crate) fn parts(&mut self, of: Target) -> Rc<[Target]> {
+        if let Some(known) = self.parts.get(&of) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[Target]> = Rc::from(self.find_parts(of));
+        self.parts.insert(of, Rc::clone(&found));
+        found
+    }
+
+    fn find_parts(&mut self, of: Target) -> Vec<Target> {
         let Some((symbol, arena)) = self.symbol(of) else { return Vec::new() };
         let name = arena.text(symbol.name);
         let mut parts = match self.rules(of.file).merging {
@@ -227,8 +248,20 @@ impl<'r> Session<'r> {
 
     /// The bases of a type, in order, in all parts of it.
     pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
+        if let Some(known) = self.bases.get(&of) {
+            return known.to_vec();
+        }
+        let before = self.given_up;
+        let found = self.find_bases(of);
+        if before == self.given_up {
+            self.bases.insert(of, Rc::from(found.as_slice()));
+        }
+        found
+    }
+
+    fn find_bases(&mut self, of: Target) -> Vec<Value> {
         let mut ats = Vec::new();
-        for part in self.parts(of) {
+        for part in self.parts(of).iter().copied() {
             if let Some((symbol, _)) = self.symbol(part) {
                 let bases = symbol.bases.iter().take(RESULTS_MAX);
                 ats.extend(bases.filter_map(|base| self.at_symbol(part, *base)));
