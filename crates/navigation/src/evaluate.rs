@@ -21,7 +21,8 @@ impl<'r> Session<'r> {
             Expr::Unknown => vec![Value::Unknown],
             Expr::Name(_) | Expr::Member(..) => {
                 let found = self.find(at, receiver);
-                self.values_of(&found, receiver)
+                let values = self.values_of(&found, receiver);
+                self.of_arity(values, 0)
             }
             Expr::Call(of) => {
                 let callees = match self.expr(part(*of)) {
@@ -34,13 +35,23 @@ impl<'r> Session<'r> {
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
             Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
-            Expr::Apply(of, _) => {
+            Expr::Apply(of, arguments) => {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
                     Value::External => Value::Type(Type { of: None, arguments: Some(at) }),
                     value => value,
                 };
-                self.evaluate(part(*of), receiver).into_iter().map(apply).collect()
+                let values = match self.expr(part(*of)) {
+                    // An array, or another type of the language itself.
+                    Expr::Unknown => vec![Value::External],
+                    Expr::Name(_) | Expr::Member(..) => {
+                        let found = self.find(part(*of), receiver);
+                        let values = self.values_of(&found, receiver);
+                        self.of_arity(values, arguments.len())
+                    }
+                    _ => self.evaluate(part(*of), receiver),
+                };
+                values.into_iter().map(apply).collect()
             }
             Expr::Inside(of) => {
                 let whole = self.evaluate(part(*of), receiver);

@@ -11,6 +11,8 @@ use super::rules::Merging;
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{At, Found, Module, Type, Value};
 
+/// Most definitions that are one type together.
+const PARTS_MAX: usize = 128;
 /// Most types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
 
@@ -195,11 +197,39 @@ impl<'r> Session<'r> {
         parts.retain(|part| {
             matches!(self.kind(*part), Some(SymbolKind::Type | SymbolKind::Namespace)) || *part == of
         });
+        // Types of one name that differ in the number of their parameters are different types.
+        if parts.len() > 1 && self.kind(of) == Some(SymbolKind::Type) {
+            let arity = self.arity(of);
+            parts.retain(|part| self.arity(*part) == arity);
+        }
         if !parts.contains(&of) {
             parts.push(of);
         }
-        parts.truncate(RESULTS_MAX);
+        parts.truncate(PARTS_MAX);
         parts
+    }
+
+    /// How many type parameters a type has.
+    fn arity(&mut self, of: Target) -> usize {
+        let inside = self.symbol(of).and_then(|(symbol, _)| symbol.inside);
+        let Some(scope) = inside else { return 0 };
+        let all = self.all_symbols_in(of.file, scope).into_iter();
+        let parameters = all.filter(|symbol| self.kind(*symbol) == Some(SymbolKind::TypeParameter));
+        parameters.count()
+    }
+
+    /// Of several types, those with this number of parameters, if there are any.
+    pub(crate) fn of_arity(&mut self, values: Vec<Value>, count: usize) -> Vec<Value> {
+        let is_type = |value: &Value| matches!(value, Value::Type(Type { of: Some(_), .. }));
+        if values.iter().filter(|value| is_type(value)).count() < 2 {
+            return values;
+        }
+        let mut fits = |value: &Value| match value {
+            Value::Type(Type { of: Some(of), .. }) => self.arity(*of) == count,
+            _ => true,
+        };
+        let fitting: Vec<Value> = values.iter().copied().filter(&mut fits).collect();
+        if fitting.iter().any(is_type) { fitting } else { values }
     }
 
     fn package_of_file(&self, file: u32) -> Option<u32> {

@@ -100,7 +100,9 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "user_type" | "nullable_type" | "function_type" => {
             type_name(b, node, UseKind::Type);
         }
-        "type_arguments" => types(b, node),
+        "type_arguments" => {
+            types(b, node);
+        }
         "callable_reference" => callable_reference(b, node),
         "for_statement" => b.within(ScopeKind::Block, None, |b| for_each(b, node)),
         "while_statement" | "do_while_statement" | "finally_block" => {
