@@ -5,7 +5,7 @@ use languages::symbols::{Expr, ScopeKind, SymbolKind};
 use super::reference::Target;
 use super::repository::last_name;
 use super::session::Session;
-use super::value::{At, Found, Type, Value};
+use super::value::{At, Found, Type, Value, Wanted};
 
 /// Most steps from a value to the name of its type.
 const STEPS_MAX: u32 = 6;
@@ -74,7 +74,7 @@ impl<'r> Session<'r> {
                 self.type_name_of_symbol(&found, steps)
             }
             Expr::Call(of) => {
-                let found = self.find_as(part(*of), None, true);
+                let found = self.find_as(part(*of), None, Wanted::Function);
                 self.type_name_of_symbol(&found, steps)
             }
             _ => None,
@@ -105,13 +105,13 @@ impl<'r> Session<'r> {
         let Some((symbol, _)) = self.symbol(target) else { return false };
         let Some(scope) = self.scope(target.file, symbol.scope) else { return false };
         if scope.kind == ScopeKind::File {
-            let found = self.find_name(at.file, 0, name, true);
+            let found = self.find_name(at.file, 0, name, Wanted::Function);
             return found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == target));
         }
         // A static method of a class: the class has to be seen.
         let Some(class) = scope.symbol.map(|symbol| Target { symbol, ..target }) else { return false };
         let class_name = self.name_of(class);
-        let found = self.find_name(at.file, at.scope, class_name, false);
+        let found = self.find_name(at.file, at.scope, class_name, Wanted::Type);
         found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == class))
     }
 }

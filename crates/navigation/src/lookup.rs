@@ -7,20 +7,20 @@ use languages::symbols::{Expr, Import, Imported, ScopeId, ScopeKind, SymbolKind}
 use super::reference::Target;
 use super::rules::{FreeNames, Located, Rules};
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Module, Receiver, Type, Value};
+use super::value::{At, Found, Module, Receiver, Type, Value, Wanted};
 
 impl<'r> Session<'r> {
     /// What a name or the last name of a member expression is bound to. Never empty.
     pub(crate) fn find(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Found> {
-        self.find_as(at, receiver, false)
+        self.find_as(at, receiver, Wanted::Value)
     }
 
-    /// As [`find`](Self::find), for a name that is `called` or not.
-    pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, called: bool) -> Vec<Found> {
+    /// As [`find`](Self::find), for what is wanted.
+    pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, wanted: Wanted) -> Vec<Found> {
         let mut found = match self.expr(at) {
             Expr::Name(name) => {
                 let name = self.text(at, *name);
-                self.find_name(at.file, at.scope, name, called)
+                self.find_name(at.file, at.scope, name, wanted)
             }
             Expr::Member(of, name) => {
                 let (of, name) = (At { expr: *of, ..at }, self.text(at, *name));
@@ -41,18 +41,23 @@ impl<'r> Session<'r> {
     }
 
     /// What a name is bound to, seen from a scope. Never empty.
-    pub(crate) fn find_name(&mut self, file: u32, from: ScopeId, name: &'r str, called: bool) -> Vec<Found> {
+    pub(crate) fn find_name(
+        &mut self,
+        file: u32,
+        from: ScopeId,
+        name: &'r str,
+        wanted: Wanted,
+    ) -> Vec<Found> {
         let rules = self.rules(file);
-        let functions = self.functions_apart(file).then_some(called);
         let (mut scope, mut maybe_inherited) = (from, false);
         loop {
             let Some(row) = self.scope(file, scope) else { break };
             let found = if row.kind == ScopeKind::Type && rules.members_visible {
-                self.inherited_name(file, scope, name, functions, &mut maybe_inherited)
+                self.inherited_name(file, scope, name, wanted, &mut maybe_inherited)
             } else {
                 let found =
                     self.name_in_scope(file, scope, name, row.kind != ScopeKind::Type || scope == from);
-                self.apart(found, functions)
+                self.apart(file, found, wanted)
             };
             if !found.is_empty() {
                 return found;
@@ -87,20 +92,25 @@ impl<'r> Session<'r> {
                 .is_some_and(|file| apart.contains(&file.language.as_str()))
     }
 
-    /// Of functions and variables with the same name, those that are meant where `functions` says it.
-    fn apart(&self, mut found: Vec<Found>, functions: Option<bool>) -> Vec<Found> {
-        if let Some(called) = functions {
-            found.retain(|one| match one {
-                Found::Symbol(target, _) => match self.kind(*target) {
-                    Some(SymbolKind::Function) => called,
-                    Some(
-                        SymbolKind::Variable | SymbolKind::Field | SymbolKind::Parameter | SymbolKind::Local,
-                    ) => !called,
-                    _ => true,
-                },
-                _ => true,
-            });
-        }
+    /// Of different things with the same name, those that can be meant.
+    fn apart(&self, file: u32, mut found: Vec<Found>, wanted: Wanted) -> Vec<Found> {
+        use SymbolKind::{
+            Alias, Field, Function, Local, Namespace, Parameter, Type, TypeParameter, Variable,
+        };
+        let fits: fn(SymbolKind) -> bool = match wanted {
+            Wanted::Type if self.rules(file).types_apart => {
+                |kind| matches!(kind, Type | Alias | Namespace | TypeParameter)
+            }
+            Wanted::Function if self.functions_apart(file) => {
+                |kind| !matches!(kind, Variable | Field | Parameter | Local)
+            }
+            Wanted::Value if self.functions_apart(file) => |kind| kind != Function,
+            _ => return found,
+        };
+        found.retain(|one| match one {
+            Found::Symbol(target, _) => self.kind(*target).is_none_or(fits),
+            _ => true,
+        });
         found
     }
 
@@ -129,11 +139,11 @@ impl<'r> Session<'r> {
         file: u32,
         scope: ScopeId,
         name: &'r str,
-        functions: Option<bool>,
+        wanted: Wanted,
         maybe_inherited: &mut bool,
     ) -> Vec<Found> {
         let own = self.name_in_scope(file, scope, name, true);
-        let own = self.apart(own, functions);
+        let own = self.apart(file, own, wanted);
         if !own.is_empty() {
             return own;
         }
@@ -144,7 +154,7 @@ impl<'r> Session<'r> {
         let found = self.member(Value::Instance(of), name);
         *maybe_inherited |= self.has_unknown_base(of);
         let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
-        self.apart(found, functions)
+        self.apart(file, found, wanted)
     }
 
     /// Members of the same namespace that stand elsewhere.
@@ -215,7 +225,12 @@ impl<'r> Session<'r> {
             return found;
         }
         if rules.global_stars {
-            let everywhere: Vec<(u32, u32)> = self.repository.global_stars(rules.family).collect();
+            let paths = &self.repository.paths;
+            let in_folder = |other: u32| {
+                super::paths::is_below(paths.path(file), super::paths::folder(paths.path(other)))
+            };
+            let everywhere = self.repository.global_stars(rules.family);
+            let everywhere: Vec<(u32, u32)> = everywhere.filter(|(other, _)| in_folder(*other)).collect();
             for (other, import) in everywhere {
                 let found = self.find_in_stars(other, &[(false, import)], name);
                 if !found.is_empty() {

@@ -305,6 +305,6 @@ impl<'r> Session<'r> {
             }
         }
         ats.truncate(TYPES_MAX);
-        ats.into_iter().flat_map(|at| self.evaluate(at, None)).collect()
+        ats.into_iter().flat_map(|at| self.evaluate_type(at, None)).collect()
     }
 }

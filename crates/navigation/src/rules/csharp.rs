@@ -12,6 +12,7 @@ pub(super) const RULES: Rules = Rules {
     members_visible: true,
     merging: Merging::InPackage,
     free_names: FreeNames::Builtin,
+    types_apart: true,
     visible_extensions: true,
     global_stars: true,
     content_members: &[
