@@ -4,6 +4,7 @@
 //! pure function of its arguments.
 
 mod evaluate;
+mod extensions;
 pub mod incremental;
 mod index;
 mod lookup;

@@ -5,7 +5,7 @@ use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, Sym
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
 use super::session::Session;
-use super::value::{At, Found, Value};
+use super::value::{At, Found, Value, Wanted};
 
 /// Most scopes around a use.
 const SCOPES_MAX: usize = 400;
@@ -23,6 +23,15 @@ pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec
     references.sort_by_key(|reference| (reference.place, reference.kind));
     references.dedup_by_key(|reference| (reference.place, reference.kind));
     references
+}
+
+/// What a use of a kind wants.
+fn wanted(kind: UseKind) -> Wanted {
+    match kind {
+        UseKind::Call => Wanted::Function,
+        UseKind::Type | UseKind::Inherit => Wanted::Type,
+        UseKind::Read | UseKind::Write | UseKind::Import => Wanted::Value,
+    }
 }
 
 /// What became of a use.
@@ -43,7 +52,21 @@ impl Session<'_> {
             Expr::Member(of, name) => (self.text(at, *name), Some(*of)),
             _ => return None,
         };
-        let found = self.find_as(at, None, used.kind == UseKind::Call);
+        let mut found = self.find_as(at, None, wanted(used.kind));
+        // `new Name()` beside a property of that name.
+        let is_variable = |session: &Self, one: &Found| match one {
+            Found::Symbol(target, _) => {
+                matches!(session.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable))
+            }
+            _ => false,
+        };
+        let types_apart = self.rules(self.file).types_apart && of.is_none();
+        if used.kind == UseKind::Call && types_apart && found.iter().all(|one| is_variable(self, one)) {
+            let types = self.find_as(at, None, Wanted::Type);
+            if types.iter().any(|one| matches!(one, Found::Symbol(..))) {
+                found = types;
+            }
+        }
         let targets = match self.outcome(&found, used.kind) {
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
@@ -73,11 +96,21 @@ impl Session<'_> {
         }
         targets.sort_unstable();
         targets.dedup();
+        self.prefer_variables(&mut targets, kind);
         self.prefer(&mut targets, kind);
         match (targets.is_empty(), unknown) {
             (false, _) => Outcome::Targets(targets),
             (true, true) => Outcome::Named,
             (true, false) => Outcome::Elsewhere,
+        }
+    }
+
+    /// What is read or written is a field rather than a method of the same name.
+    fn prefer_variables(&self, targets: &mut Vec<Target>, kind: UseKind) {
+        let variable =
+            |target: &Target| matches!(self.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable));
+        if matches!(kind, UseKind::Read | UseKind::Write) && targets.iter().any(variable) {
+            targets.retain(|target| self.kind(*target) != Some(SymbolKind::Function));
         }
     }
 

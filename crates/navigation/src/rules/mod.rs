@@ -109,6 +109,8 @@ pub(crate) struct Rules {
     pub(crate) members_visible_in_body: bool,
     /// Languages of the family in which functions have names of their own, apart from those of variables.
     pub(crate) functions_apart: &'static [&'static str],
+    /// Whether a type is looked for where a type has to stand, whatever else has its name.
+    pub(crate) types_apart: bool,
     /// Whether a member that a value is not known to have may be an extension that the file sees.
     pub(crate) visible_extensions: bool,
     /// Whether an import of all names that is passed on holds in all files: C#'s `global using`.
@@ -175,6 +177,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     members_visible: false,
     members_visible_in_body: false,
     functions_apart: &[],
+    types_apart: false,
     visible_extensions: false,
     global_stars: false,
     exported: |_, symbol| symbol.exported,

@@ -96,6 +96,11 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "identifier" | "generic_name" | "alias_qualified_name" | "qualified_name" => {
             simple_name(b, node, UseKind::Read)
         }
+        "string_literal" | "verbatim_string_literal" | "raw_string_literal" | "interpolated_string_expression" => {
+            each(b, node);
+            let of = b.name("string");
+            b.add(Expr::Instance(of))
+        }
         "member_access_expression" | "conditional_access_expression" => member(b, node, UseKind::Read),
         "invocation_expression" => call(b, node),
         "object_creation_expression" => creation(b, node),

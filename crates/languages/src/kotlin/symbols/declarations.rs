@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::types::type_name;
+use super::types::{named, type_name};
 use super::{each, own_name, value, walk};
 use crate::symbols::{
     Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
@@ -238,8 +238,13 @@ fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 
 /// The type before the name of an extension. Of a type parameter, its bound.
 fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) -> Option<ExprId> {
-    let before = |part: &Node<'t>| part.end_byte() <= name.start_byte() && part.kind().ends_with("_type");
+    let before = |part: &Node<'t>| part.start_byte() < name.start_byte() && part.kind().ends_with("_type");
     let receiver = children(node).into_iter().find(before)?;
+    if receiver.end_byte() > name.start_byte() {
+        let mut parts = children(receiver);
+        parts.retain(|part| part.start_byte() < name.start_byte());
+        return (!parts.is_empty()).then(|| named(b, &parts, UseKind::Type));
+    }
     let text = b.text(receiver).trim_end_matches('?');
     let parameters = child_of(node, "type_parameters").map(children).unwrap_or_default();
     for parameter in parameters {
@@ -258,7 +263,15 @@ fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) -> Option<E
 }
 
 fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(mut name) = field(node, "name") else { return each(b, node) };
+    if b.text(name).is_empty() {
+        // The grammar may take `Type.name` for a type, with no name behind it.
+        let before = children(node).into_iter().rfind(|part| {
+            part.end_byte() <= name.start_byte() && part.kind() == "user_type"
+        });
+        let last = before.and_then(|of| children(of).into_iter().rfind(|part| part.kind() == "identifier"));
+        name = last.unwrap_or(name);
+    }
     let new = New { exported: !is_private(b, node), is_static, ..New::default() };
     let receiver = receiver(b, node, name);
     let text = b.text(name).trim_matches('`');
@@ -278,7 +291,7 @@ fn inside_function<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, own:
             "function_body" => result = body(b, child),
             "modifiers" | "identifier" => {}
             "type_constraints" => each(b, child),
-            _ if child.start_byte() > name.start_byte() => declared = Some(type_name(b, child, UseKind::Type)),
+            _ if child.start_byte() > name.start_byte() && child.end_byte() > name.end_byte() => declared = Some(type_name(b, child, UseKind::Type)),
             _ => {}
         });
         if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {

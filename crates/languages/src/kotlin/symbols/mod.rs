@@ -80,6 +80,9 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             return values.first().copied().unwrap_or(0);
         }
         "lambda_literal" => return lambda(b, node, None),
+        "string_literal" | "multiline_string_literal" | "number_literal" | "float_literal" | "character_literal" => {
+            return literal(b, node);
+        }
         _ => statement(b, node),
     }
     b.unknown()
@@ -97,7 +100,9 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "user_type" | "nullable_type" | "function_type" => {
             type_name(b, node, UseKind::Type);
         }
-        "type_arguments" => types(b, node),
+        "type_arguments" => {
+            types(b, node);
+        }
         "callable_reference" => callable_reference(b, node),
         "for_statement" => b.within(ScopeKind::Block, None, |b| for_each(b, node)),
         "while_statement" | "do_while_statement" | "finally_block" => {
@@ -142,6 +147,20 @@ fn name_called<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let expr = b.name(b.text(node).trim_matches('`'));
     b.used(UseKind::Call, expr, node);
     expr
+}
+
+/// A literal is an instance of a type of the language.
+fn literal<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
+    each(b, node);
+    let of = match node.kind() {
+        "character_literal" => "Char",
+        "float_literal" => "Double",
+        "number_literal" if b.text(node).ends_with(['L', 'l']) => "Long",
+        "number_literal" => "Int",
+        _ => "String",
+    };
+    let of = b.name(of);
+    b.add(Expr::Instance(of))
 }
 
 /// `a.b`, `a?.b`, `a::b`.
