@@ -530,6 +530,9 @@ async fn rows_that_no_index_run_writes_are_refused() {
     let finding =
         json!({ "source": "generic", "payload": "{\"title\": \"Open door\"}\n", "buildIndex": false });
     projects.result("triage_ingest", finding).await;
+    // A file with a use of a definition.
+    projects.shop.write("till.py", "def count():\n    return 1\n\ndef total():\n    return count()\n");
+    projects.result("build_index", json!({ "repoPath": projects.shop.root() })).await;
     let (folder, id) = (tempfile::tempdir().unwrap(), project("victim"));
     let schema_of = schema(&projects.ours);
     for (case, (change, undo)) in IMPOSSIBLE_CHANGES.iter().copied().enumerate() {
