@@ -432,10 +432,10 @@ async fn exact_reads(tx: &mut ProjectTx, selection: &ChunkSelection) -> Result<u
     let either = GramQuery::Any(vec![has("ant b"), GramQuery::HasAny(grams_of("cat"))]);
     let mut found = 0;
     for query in [&GramQuery::EVERYTHING, &GramQuery::All(vec![has("ant"), either])] {
-        found = store::exact::candidates(tx, selection, query, 10).await?.len();
+        found = store::grams::candidates(tx, selection, query, 10).await?.len();
         let files: Vec<i64> =
-            store::exact::files_within(tx, selection).await?.iter().map(|file| file.id).collect();
-        let texts = store::exact::texts_of_files(tx, &files, selection, query).await?;
+            store::grams::files_within(tx, selection).await?.iter().map(|file| file.id).collect();
+        let texts = store::grams::texts_of_files(tx, &files, selection, query).await?;
         assert_eq!(texts.len(), found, "{selection:?}");
     }
     Ok(found)
@@ -449,22 +449,22 @@ async fn trigrams(fresh: &Fresh, project: &Project) -> Result<(), Fault> {
     };
     let mut tx = ProjectTx::begin(&fresh.store, project, Access::Search).await?;
     assert_eq!(exact_reads(&mut tx, &ChunkSelection::All).await?, 1);
-    let files = store::exact::files_within(&mut tx, &ChunkSelection::All).await?;
+    let files = store::grams::files_within(&mut tx, &ChunkSelection::All).await?;
     let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
-    assert_eq!(store::exact::files(&mut tx, &ids).await?, files);
+    assert_eq!(store::grams::files(&mut tx, &ids).await?, files);
     let everything =
-        store::exact::candidates(&mut tx, &ChunkSelection::All, &GramQuery::EVERYTHING, 10).await?;
+        store::grams::candidates(&mut tx, &ChunkSelection::All, &GramQuery::EVERYTHING, 10).await?;
     let chunks: Vec<i64> = everything.into_iter().map(|(chunk, _)| chunk).collect();
-    assert_eq!(store::exact::texts(&mut tx, &chunks).await?.len(), 3);
-    assert_eq!(store::exact::skipped(&mut tx, &[files[0].repository_id]).await?, []);
+    assert_eq!(store::grams::texts(&mut tx, &chunks).await?.len(), 3);
+    assert_eq!(store::grams::skipped(&mut tx, &[files[0].repository_id]).await?, []);
     tx.commit().await?;
     unwritten("src/b.rs").await;
     let mut tx = ProjectTx::begin(&fresh.store, project, Access::Search).await?;
     assert_eq!(exact_reads(&mut tx, &ChunkSelection::All).await?, 2, "a chunk without trigrams may match");
     tx.commit().await?;
     let mut tx = writing(&fresh.store, project).await;
-    assert_eq!(store::exact::write_missing(&mut tx, store::Fence(1), 10).await?, 1);
-    assert_eq!(store::exact::write_missing(&mut tx, store::Fence(1), 10).await?, 0);
+    assert_eq!(store::grams::write_missing(&mut tx, store::Fence(1), 10).await?, 1);
+    assert_eq!(store::grams::write_missing(&mut tx, store::Fence(1), 10).await?, 0);
     assert_eq!(exact_reads(&mut tx, &ChunkSelection::All).await?, 1);
     tx.commit().await
 }
