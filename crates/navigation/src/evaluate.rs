@@ -7,7 +7,7 @@ use languages::symbols::{Expr, ExprId, ScopeKind, SymbolKind};
 use super::reference::Target;
 use super::rules::Sight;
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Receiver, Type, Value};
+use super::value::{At, Found, Receiver, Type, Value, Wanted};
 
 impl<'r> Session<'r> {
     /// What an expression may stand for, without duplicates. Never empty.
@@ -28,17 +28,23 @@ impl<'r> Session<'r> {
                     // All parts of an open class have the same members.
                     values.truncate(1);
                 }
-                values
+                self.of_arity(values, 0)
             }
             Expr::Call(of) => {
-                let callees = self.evaluate(part(*of), receiver);
+                let callees = match self.expr(part(*of)) {
+                    Expr::Name(_) => {
+                        let found = self.find_as(part(*of), receiver, Wanted::Function);
+                        self.values_of(&found, receiver)
+                    }
+                    _ => self.evaluate(part(*of), receiver),
+                };
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
             Expr::Instance(of) => {
-                let of = self.evaluate(part(*of), receiver);
+                let of = self.evaluate_type(part(*of), receiver);
                 of.into_iter().map(|value| self.made_of(value)).collect()
             }
-            Expr::Apply(of, _) => {
+            Expr::Apply(of, arguments) => {
                 let knows_content = self.rules(at.file).sight == Sight::Included;
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
@@ -47,7 +53,12 @@ impl<'r> Session<'r> {
                     Value::Unknown if knows_content => Value::Type(Type { of: None, arguments: Some(at) }),
                     value => value,
                 };
-                self.evaluate(part(*of), receiver).into_iter().map(apply).collect()
+                let values = match self.expr(part(*of)) {
+                    // An array, or another type of the language itself.
+                    Expr::Unknown => vec![Value::External],
+                    _ => self.evaluate_named(part(*of), receiver, arguments.len()),
+                };
+                values.into_iter().map(apply).collect()
             }
             Expr::Inside(of) => {
                 let whole = self.evaluate(part(*of), receiver);
@@ -65,7 +76,9 @@ impl<'r> Session<'r> {
             Expr::Super => {
                 // The bases are those of the type that has the method, not of the instance.
                 let of = self.this(at.file, at.scope, None);
-                vec![of.map_or(Value::Unknown, Value::Super)]
+                let nameless =
+                    self.type_scope(at.file, at.scope).is_some_and(|of| self.is_nameless(at.file, of));
+                vec![of.map_or(Value::Unknown, if nameless { Value::Instance } else { Value::Super })]
             }
         }
     }
@@ -77,6 +90,23 @@ impl<'r> Session<'r> {
                 Value::Instance(Type::plain(target))
             }
             value => instance(value),
+        }
+    }
+
+    /// As [`evaluate`](Self::evaluate), for an expression that has to be a type.
+    pub(crate) fn evaluate_type(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Value> {
+        self.deeper(|session| session.evaluate_named(at, receiver, 0)).unwrap_or_else(|| vec![Value::Unknown])
+    }
+
+    /// The types of a name with this number of arguments; any other expression as it is.
+    fn evaluate_named(&mut self, at: At, receiver: Option<Receiver>, arguments: usize) -> Vec<Value> {
+        match self.expr(at) {
+            Expr::Name(_) | Expr::Member(..) => {
+                let found = self.find_as(at, receiver, Wanted::Type);
+                let values = self.values_of(&found, receiver);
+                self.of_arity(values, arguments)
+            }
+            _ => self.evaluate(at, receiver),
         }
     }
 
@@ -146,7 +176,7 @@ impl<'r> Session<'r> {
             (SymbolKind::Alias, Some(at), _) | (SymbolKind::Alias, None, Some(at)) => {
                 self.evaluate(at, receiver)
             }
-            (_, Some(at), _) => self.evaluate(at, receiver).into_iter().map(instance).collect(),
+            (_, Some(at), _) => self.evaluate_type(at, receiver).into_iter().map(instance).collect(),
             (_, None, Some(at)) => self.evaluate(at, receiver),
             (_, None, None) => Vec::new(),
         }
@@ -156,11 +186,11 @@ impl<'r> Session<'r> {
     fn type_argument(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
         let argument = receiver.and_then(|receiver| self.argument_of(target, receiver.owner));
         if let Some(argument) = argument {
-            return self.evaluate(argument, None);
+            return self.evaluate_type(argument, None);
         }
         let bound = self.symbol(target).and_then(|(symbol, _)| symbol.declared);
         match bound.and_then(|bound| self.at_symbol(target, bound)) {
-            Some(bound) => self.evaluate(bound, None),
+            Some(bound) => self.evaluate_type(bound, None),
             None => vec![Value::Unknown],
         }
     }
@@ -168,8 +198,14 @@ impl<'r> Session<'r> {
     fn argument_of(&mut self, parameter: Target, owner: Type) -> Option<At> {
         let arguments = owner.arguments?;
         let scope = self.symbol(parameter)?.0.scope;
-        if self.scope(parameter.file, scope)?.symbol.map(|symbol| Target { symbol, ..parameter }) != owner.of
-        {
+        // Parameters of a scope that adds members to the type stand for those of the type, in the same order.
+        let row = self.scope(parameter.file, scope)?;
+        let of = match row.symbol {
+            Some(symbol) => Some(Target { symbol, ..parameter }),
+            None if row.kind == ScopeKind::Type => self.type_of_scope(parameter.file, scope)?.of,
+            None => None,
+        };
+        if of != owner.of {
             return None;
         }
         let all = self.all_symbols_in(parameter.file, scope);
@@ -210,6 +246,7 @@ impl<'r> Session<'r> {
                 let values = values.into_iter().filter(|value| !matches!(value, Value::Module(_)));
                 values.collect::<Vec<_>>().into_iter().flat_map(|value| self.call(value)).collect()
             }
+            Value::Gives(of) => vec![Value::Instance(of)],
             Value::External => vec![Value::External],
             Value::Unknown | Value::Super(_) | Value::Namespace(_) => vec![Value::Unknown],
         }
@@ -225,7 +262,7 @@ impl<'r> Session<'r> {
         let declared = symbol.declared.and_then(|declared| self.at_symbol(target, declared));
         let value = symbol.value.and_then(|value| self.at_symbol(target, value));
         let result = self.once(Question::Value(target), |session| match (declared, value) {
-            (Some(at), _) => session.evaluate(at, receiver).into_iter().map(instance).collect(),
+            (Some(at), _) => session.evaluate_type(at, receiver).into_iter().map(instance).collect(),
             (None, Some(at)) => session.evaluate(at, receiver),
             (None, None) => Vec::new(),
         });
@@ -233,10 +270,10 @@ impl<'r> Session<'r> {
     }
 
     /// The last argument of a generic type, as a type.
-    fn argument(&mut self, at: At) -> Vec<Value> {
+    pub(crate) fn argument(&mut self, at: At) -> Vec<Value> {
         match self.expr(at) {
             Expr::Apply(_, arguments) => match arguments.last() {
-                Some(last) => self.evaluate(At { expr: *last, ..at }, None),
+                Some(last) => self.evaluate_type(At { expr: *last, ..at }, None),
                 None => vec![Value::Unknown],
             },
             _ => vec![Value::Unknown],
@@ -253,6 +290,18 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// The first of some types that a type declares by these names.
+    fn declared_content(&mut self, of: Type, names: &[&'static str]) -> Vec<Value> {
+        for name in names {
+            let found = self.member(Value::Type(of), name);
+            let values = self.values_of(&found, None);
+            if values.iter().any(|value| matches!(value, Value::Type(_))) {
+                return values;
+            }
+        }
+        vec![Value::Unknown]
+    }
+
     /// The last argument of a type or of the first of its bases that has one.
     fn argument_inherited(&mut self, mut of: Type) -> Vec<Value> {
         for _ in 0..8 {
@@ -260,6 +309,10 @@ impl<'r> Session<'r> {
                 return self.argument(at);
             }
             let Some(target) = of.of else { return vec![Value::External] };
+            let names = self.rules(target.file).content_types;
+            if !names.is_empty() {
+                return self.declared_content(of, names);
+            }
             let bases = self.bases(target);
             let generic = bases.iter().find_map(|base| match base {
                 Value::Type(base) if base.arguments.is_some() => Some(*base),

@@ -4,10 +4,13 @@
 //! pure function of its arguments.
 
 mod evaluate;
+mod extensions;
 mod includes;
+pub mod incremental;
 mod index;
 mod lookup;
 mod members;
+mod namespaces;
 mod packages;
 mod paths;
 mod reference;

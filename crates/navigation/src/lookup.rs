@@ -2,30 +2,54 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{Expr, Import, Imported, ScopeId, ScopeKind, SymbolKind};
+use languages::symbols::{Expr, Import, Imported, Place, ScopeId, ScopeKind, SymbolKind};
 
 use super::index::Half;
-use super::packages::path_of;
 use super::reference::Target;
 use super::rules::{FreeNames, Located, Rules, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Module, Receiver, Type, Value};
+use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value, Wanted};
 
 impl<'r> Session<'r> {
     /// What a name or the last name of a member expression is bound to. Never empty.
     pub(crate) fn find(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Found> {
+        self.find_as(at, receiver, Wanted::Value)
+    }
+
+    /// As [`find`](Self::find), for what is wanted.
+    pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, wanted: Wanted) -> Vec<Found> {
+        let mut is_macro = false;
+        let marked = self.rules(at.file).macros_marked;
+        let mut unmarked = |name: &'r str| match name.strip_suffix('!').filter(|_| marked) {
+            Some(name) => {
+                is_macro = true;
+                name
+            }
+            None => name,
+        };
         let mut found = match self.expr(at) {
             Expr::Name(name) => {
-                let name = self.text(at, *name);
-                self.find_name(at.file, at.scope, name)
+                let name = unmarked(self.text(at, *name));
+                self.find_name(at.file, at.scope, at.place, name, wanted)
             }
             Expr::Member(of, name) => {
-                let (of, name) = (At { expr: *of, ..at }, self.text(at, *name));
+                let (of, name) = (At { expr: *of, ..at }, unmarked(self.text(at, *name)));
                 let owners = self.evaluate(of, receiver);
-                owners.into_iter().flat_map(|owner| self.member(owner, name)).collect()
+                let found: Vec<Found> = owners.iter().flat_map(|owner| self.member(*owner, name)).collect();
+                match found.iter().any(|one| matches!(one, Found::Symbol(..))) {
+                    true => found,
+                    false => [found, self.visible_extensions(of, &owners, name)].concat(),
+                }
             }
             _ => Vec::new(),
         };
+        if marked {
+            let fits = |session: &Self, one: &Found| match one {
+                Found::Symbol(target, _) => (session.kind(*target) == Some(SymbolKind::Macro)) == is_macro,
+                _ => true,
+            };
+            found.retain(|one| fits(self, one));
+        }
         found = distinct(found);
         if found.is_empty() {
             found.push(Found::Unknown);
@@ -34,7 +58,14 @@ impl<'r> Session<'r> {
     }
 
     /// What a name is bound to, seen from a scope. Never empty.
-    pub(crate) fn find_name(&mut self, file: u32, from: ScopeId, name: &'r str) -> Vec<Found> {
+    pub(crate) fn find_name(
+        &mut self,
+        file: u32,
+        from: ScopeId,
+        place: Place,
+        name: &'r str,
+        wanted: Wanted,
+    ) -> Vec<Found> {
         let rules = self.rules(file);
         if name == rules.separator {
             // The separator alone names the package around all others.
@@ -50,15 +81,15 @@ impl<'r> Session<'r> {
             }
             // A value that belongs to a class was mostly assigned by a method.
             seen.has_block |= row.kind == ScopeKind::Type && scope == from;
-            let found = if row.kind == ScopeKind::Type && rules.members_visible {
-                self.inherited_name(file, scope, name, seen, &mut maybe_inherited)
+            let found = if rules.locals_in_order && matches!(row.kind, ScopeKind::Function | ScopeKind::Block)
+            {
+                self.name_before(file, scope, place, name)
+            } else if row.kind == ScopeKind::Type && rules.members_visible {
+                self.inherited_name(file, scope, name, wanted, seen, &mut maybe_inherited)
             } else {
-                self.name_in_scope(
-                    file,
-                    scope,
-                    name,
-                    row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body),
-                )
+                let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
+                let found = self.name_in_scope(file, scope, name, all);
+                self.apart(file, found, wanted)
             };
             seen.has_class |= row.kind == ScopeKind::Type;
             seen.has_block |= row.kind == ScopeKind::Block;
@@ -84,10 +115,70 @@ impl<'r> Session<'r> {
         self.name_of_package(file, name, maybe_inherited)
     }
 
+    /// What is bound in a function or block before a place: the last local name, or else what is no local name.
+    fn name_before(&mut self, file: u32, scope: ScopeId, place: Place, name: &'r str) -> Vec<Found> {
+        let local = |session: &Self, target: &Target| {
+            let (symbol, _) = session.symbol(*target)?;
+            matches!(symbol.kind, SymbolKind::Local | SymbolKind::Parameter).then_some(symbol.place)
+        };
+        let symbols = self.symbols_in(file, scope, name);
+        let last = symbols
+            .iter()
+            .filter_map(|target| Some((local(self, target).filter(|at| *at < place)?, *target)))
+            .max();
+        if let Some((_, last)) = last {
+            return vec![Found::Symbol(last, None)];
+        }
+        let others = symbols.into_iter().filter(|target| local(self, target).is_none()).collect();
+        let mut found = self.defined(others, None);
+        for (body, import) in self.imports_in(file, scope, name) {
+            found.extend(self.imported(file, body, import));
+        }
+        found
+    }
+
+    /// Whether functions of the file's language have names of their own.
+    fn functions_apart(&self, file: u32) -> bool {
+        let apart = self.rules(file).functions_apart;
+        !apart.is_empty()
+            && self
+                .repository
+                .files()
+                .get(file as usize)
+                .is_some_and(|file| apart.contains(&file.language.as_str()))
+    }
+
+    /// Of different things with the same name, those that can be meant.
+    fn apart(&self, file: u32, mut found: Vec<Found>, wanted: Wanted) -> Vec<Found> {
+        use SymbolKind::{
+            Alias, Field, Function, Local, Namespace, Parameter, Type, TypeParameter, Variable,
+        };
+        let fits: fn(SymbolKind) -> bool = match wanted {
+            Wanted::Type if self.rules(file).types_apart => {
+                |kind| matches!(kind, Type | Alias | Namespace | TypeParameter)
+            }
+            Wanted::Function if self.functions_apart(file) => {
+                |kind| !matches!(kind, Variable | Field | Parameter | Local)
+            }
+            Wanted::Value if self.functions_apart(file) => |kind| kind != Function,
+            _ => return found,
+        };
+        found.retain(|one| match one {
+            Found::Symbol(target, _) => self.kind(*target).is_none_or(fits),
+            _ => true,
+        });
+        found
+    }
+
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
     fn name_in_scope(&mut self, file: u32, scope: ScopeId, name: &'r str, all: bool) -> Vec<Found> {
         let symbols = self.symbols_in(file, scope, name);
-        let seen = |target: &Target| all || self.kind(*target) == Some(SymbolKind::TypeParameter);
+        // A constructor has the name of its type, which is meant.
+        let seen = |target: &Target| match self.kind(*target) {
+            Some(SymbolKind::Constructor) => false,
+            Some(SymbolKind::TypeParameter) => true,
+            _ => all,
+        };
         let symbols: Vec<Target> = symbols.into_iter().filter(seen).collect();
         let mut found = self.defined(symbols, None);
         if all {
@@ -104,6 +195,7 @@ impl<'r> Session<'r> {
         file: u32,
         scope: ScopeId,
         name: &'r str,
+        wanted: Wanted,
         seen: Members,
         maybe_inherited: &mut bool,
     ) -> Vec<Found> {
@@ -119,7 +211,8 @@ impl<'r> Session<'r> {
                 _ => true,
             });
         }
-        if !own.is_empty() && !own.iter().all(|one| self.is_constructor(one)) {
+        let own = self.apart(file, own, wanted);
+        if !own.is_empty() {
             return own;
         }
         let Some(of) = self.type_of_scope(file, scope) else {
@@ -134,7 +227,7 @@ impl<'r> Session<'r> {
             false => Value::Instance(of),
         };
         let found = self.member(value, name);
-        *maybe_inherited |= found.iter().any(|one| matches!(one, Found::Unknown));
+        *maybe_inherited |= self.has_unknown_base(of);
         // Inside of a class, its name and those of its bases are those of the classes and not of their constructors.
         let class_of = |one: &Found| match one {
             Found::Symbol(_, Some(receiver)) if self.is_constructor(one) => receiver.owner.of,
@@ -142,7 +235,10 @@ impl<'r> Session<'r> {
         };
         match found.first().and_then(class_of) {
             Some(class) => vec![Found::Symbol(class, None)],
-            None => found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect(),
+            None => {
+                let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
+                self.apart(file, found, wanted)
+            }
         }
     }
 
@@ -151,165 +247,6 @@ impl<'r> Session<'r> {
             Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::Constructor),
             _ => false,
         }
-    }
-
-    /// Members of the same namespace that stand elsewhere. Inside of a member that is defined outside of its class, those of the
-    /// namespaces around the class.
-    fn name_in_namespace(&mut self, file: u32, scope: ScopeId, name: &'r str) -> Vec<Found> {
-        if let Some(package) = self.package_of_scope(file, scope) {
-            let found = self.name_in_package(file, package, name);
-            if !found.is_empty() {
-                return found;
-            }
-        }
-        let is_outside = self.scope(file, scope).is_some_and(|row| row.kind == ScopeKind::Type);
-        let of = if is_outside { self.type_of_scope(file, scope).and_then(|of| of.of) } else { None };
-        let Some((of, scope)) = of.and_then(|of| Some((of, self.symbol(of)?.0.scope))) else {
-            return Vec::new();
-        };
-        let mut around = self.package_of_scope(of.file, scope);
-        while let Some(package) = around {
-            let found = self.name_in_package(file, package, name);
-            if !found.is_empty() {
-                return found;
-            }
-            let packages = self.repository.packages();
-            let outer = packages.name(package).rsplit_once(self.rules(file).separator);
-            around = outer.and_then(|(outer, _)| packages.find(self.family(file), outer));
-        }
-        Vec::new()
-    }
-
-    /// The package that a namespace of a file is a part of.
-    pub(crate) fn package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
-        let (symbol, arena) = self.symbol(namespace)?;
-        self.package_around(namespace.file, symbol.scope, vec![arena.text(symbol.name)])
-    }
-
-    /// The package whose members the symbols of a scope are.
-    pub(crate) fn package_of_scope(&mut self, file: u32, scope: ScopeId) -> Option<u32> {
-        self.package_around(file, scope, Vec::new())
-    }
-
-    /// The package that `names`, innermost first, are inside of a scope.
-    fn package_around(&mut self, file: u32, mut scope: ScopeId, mut names: Vec<&'r str>) -> Option<u32> {
-        let (rules, packages) = (self.rules(file), self.repository.packages());
-        loop {
-            self.step(1);
-            let row = self.scope(file, scope)?;
-            match (row.kind, row.symbol, row.target) {
-                (ScopeKind::File, ..) => break,
-                (ScopeKind::Type, Some(_), _) if !rules.types_are_packages => return None,
-                (ScopeKind::Namespace | ScopeKind::Type, Some(symbol), _) => {
-                    let (symbol, arena) = self.symbol(Target { file, symbol })?;
-                    names.push(arena.text(symbol.name));
-                }
-                (ScopeKind::Type, None, Some(target)) => {
-                    let half = self.half(file, self.scope_in_body(file, scope))?;
-                    names.extend(path_of(half.arena, target)?.into_iter().rev());
-                }
-                _ => return None,
-            }
-            if row.parent >= scope || names.len() > 64 {
-                return None;
-            }
-            scope = row.parent;
-        }
-        let outer = (rules.package)(self.repository.files().get(file as usize)?)?;
-        names.reverse();
-        let mut path = outer;
-        for name in names {
-            if !path.is_empty() {
-                path.push_str(rules.separator);
-            }
-            path.push_str(name);
-        }
-        packages.find(rules.family, &path)
-    }
-
-    /// A name that no scope of the file binds.
-    fn name_of_package(&mut self, file: u32, name: &'r str, maybe_inherited: bool) -> Vec<Found> {
-        let rules = self.rules(file);
-        let packages = self.repository.packages();
-        let own = self.repository.files().get(file as usize).and_then(rules.package);
-        let mut package = own.as_deref();
-        while let Some(of) = package {
-            let found = packages.find(rules.family, of).map(|of| self.name_in_package(file, of, name));
-            if let Some(found) = found.filter(|found| !found.is_empty()) {
-                return found;
-            }
-            let outer = of.rsplit_once(rules.separator).map(|(outer, _)| outer);
-            let root = Some("").filter(|_| !of.is_empty());
-            package = match rules.root_package {
-                true => root,
-                false => outer.or(root).filter(|_| rules.outer_packages),
-            };
-        }
-        let stars = self.stars_in(file, 0);
-        let found = self.find_in_stars(file, &stars, name);
-        if !found.is_empty() {
-            return found;
-        }
-        if rules.sides && is_constant(name) {
-            for package in self.ambient(file).iter() {
-                let found = self.name_in_package(file, *package, name);
-                if !found.is_empty() {
-                    return found;
-                }
-            }
-            return vec![Found::Value(Value::External)];
-        }
-        vec![free_name(rules, maybe_inherited)]
-    }
-
-    /// The members of a name in a package, as a file sees them.
-    fn name_in_package(&mut self, file: u32, package: u32, name: &str) -> Vec<Found> {
-        let packages = self.repository.packages();
-        let symbols = packages.members(package, name).to_vec();
-        self.step(symbols.len());
-        let symbols = self.visible(file, symbols);
-        let is_namespace = |target: &Target| self.kind(*target) == Some(SymbolKind::Namespace);
-        let mut found = match symbols.iter().all(is_namespace) {
-            // All parts of a namespace are one package.
-            true => Vec::new(),
-            false => self.defined(symbols, None),
-        };
-        if found.is_empty() {
-            let (family, outer) = (packages.family(package), packages.name(package));
-            let separator = super::rules::of_family(family).separator;
-            let inner = match outer.is_empty() {
-                true => name.to_owned(),
-                false => format!("{outer}{separator}{name}"),
-            };
-            found.extend(packages.find(family, &inner).map(|inner| Found::Module(Module::Package(inner))));
-        }
-        found
-    }
-
-    /// Symbols as what a name is bound to: definitions, or declarations if there are no definitions.
-    pub(crate) fn defined(&mut self, mut symbols: Vec<Target>, receiver: Option<Receiver>) -> Vec<Found> {
-        if symbols.iter().all(|target| self.is_declaration(*target)) {
-            let firsts: Vec<Target> = symbols.iter().take(4).copied().collect();
-            for first in firsts {
-                symbols.extend(self.definitions_of(first));
-            }
-        }
-        let declared = |target: &Target| self.is_declaration(*target);
-        if symbols.iter().any(|target| !declared(target)) {
-            symbols.retain(|target| !declared(target));
-        }
-        symbols.sort_unstable();
-        symbols.dedup();
-        symbols.into_iter().take(RESULTS_MAX).map(|target| Found::Symbol(target, receiver)).collect()
-    }
-
-    /// What is defined elsewhere in the package under the name of a declaration.
-    fn definitions_of(&mut self, declaration: Target) -> Vec<Target> {
-        let Some((symbol, arena)) = self.symbol(declaration) else { return Vec::new() };
-        let Some(package) = self.package_of_scope(declaration.file, symbol.scope) else { return Vec::new() };
-        let packages = self.repository.packages();
-        let found = packages.members(package, arena.text(symbol.name)).to_vec();
-        self.visible(declaration.file, found)
     }
 
     /// Whether an import only says which definitions of a package the file sees: that of a file in languages where all files
@@ -322,7 +259,7 @@ impl<'r> Session<'r> {
             && self.import_row(file, body, import).is_none_or(|(row, half)| !of_package(row, half))
     }
 
-    fn find_in_stars(&mut self, file: u32, stars: &[(bool, u32)], name: &'r str) -> Vec<Found> {
+    pub(crate) fn find_in_stars(&mut self, file: u32, stars: &[(bool, u32)], name: &'r str) -> Vec<Found> {
         let mut unknown = false;
         for (body, import) in stars.iter().copied() {
             if self.is_only_seen(file, body, import) {
@@ -373,7 +310,7 @@ impl<'r> Session<'r> {
     }
 
     /// The modules that a path names, as the file sees it.
-    fn locate(&mut self, file: u32, path: &'r str) -> Vec<Located<'r>> {
+    pub(crate) fn locate(&mut self, file: u32, path: &'r str) -> Vec<Located<'r>> {
         self.step(4);
         let mut located = (self.rules(file).modules)(self.repository, file, path);
         located.truncate(RESULTS_MAX);
@@ -381,7 +318,7 @@ impl<'r> Session<'r> {
     }
 
     /// What a located path leads to.
-    fn follow(&mut self, located: &Located<'r>) -> Vec<Found> {
+    pub(crate) fn follow(&mut self, located: &Located<'r>) -> Vec<Found> {
         let mut found = vec![Found::Module(located.module)];
         for name in located.rest.iter().take(16) {
             let values = self.values_of(&found, None);
@@ -451,7 +388,13 @@ impl<'r> Session<'r> {
         let Some((half, index)) = repository.interface(file) else { return Vec::new() };
         let mut found = Vec::new();
         for export in index.exports(half, name) {
-            let at = At { file, body: false, scope: 0, expr: half.exports[export as usize].value };
+            let at = At {
+                file,
+                body: false,
+                scope: 0,
+                expr: half.exports[export as usize].value,
+                place: ANYWHERE,
+            };
             let bound = self.find_exported_value(at);
             found.extend(bound.into_iter().filter(|one| !matches!(one, Found::Unknown)));
         }
@@ -460,19 +403,23 @@ impl<'r> Session<'r> {
                 found.extend(self.imported(file, false, import));
             }
         }
-        if found.is_empty() {
+        if found.is_empty() || rules.namespaces {
             let symbols = self.symbols_in(file, 0, name).into_iter();
             let exported = |target: &Target| {
                 half.symbols
                     .get(target.symbol as usize)
                     .is_some_and(|symbol| (rules.exported)(source, symbol))
             };
-            found = self.defined(symbols.filter(exported).collect(), None);
+            found.extend(self.defined(symbols.filter(exported).collect(), None));
         }
-        if found.is_empty() && rules.imports_pass_on {
+        if (found.is_empty() || rules.namespaces) && rules.imports_pass_on {
             for (body, import) in self.imports_in(file, 0, name) {
                 found.extend(self.imported(file, body, import));
             }
+        }
+        if rules.namespaces {
+            // What a foreign or unknown thing of the name is not, a star may be.
+            found.retain(|one| !matches!(one, Found::Unknown));
         }
         if found.is_empty() {
             let stars = self.stars_in(file, 0).into_iter();
@@ -549,11 +496,11 @@ struct Members {
 }
 
 /// Whether a name is that of a constant, in languages where the first letter says so.
-fn is_constant(name: &str) -> bool {
+pub(crate) fn is_constant(name: &str) -> bool {
     name.starts_with(char::is_uppercase)
 }
 
-fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
+pub(crate) fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
     match rules.free_names {
         FreeNames::Builtin if !maybe_inherited => Found::Value(Value::External),
         _ => Found::Unknown,

@@ -2,14 +2,15 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
+use languages::symbols::{Expr, ScopeId, SymbolKind};
 
+use super::evaluate::instance;
 use super::lookup::receiver;
 use super::reference::Target;
 use super::repository::last_name;
 use super::rules::{Merging, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Module, Type, Value};
+use super::value::{ANYWHERE, At, Found, Module, Type, Value};
 
 /// Of a class, what it has itself, what its instances have, or both where they are not apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,8 @@ enum Side {
     Both,
 }
 
+/// Most definitions that are one type together.
+const PARTS_MAX: usize = 128;
 /// Most types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
 
@@ -26,12 +29,26 @@ impl<'r> Session<'r> {
     /// A member of a value. Never empty: `Unknown` if it has none that is known.
     pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
         let found = self.deeper(|session| match value {
-            Value::Unknown | Value::Content(_) => vec![Found::Unknown],
+            Value::Unknown | Value::Gives(_) => vec![Found::Unknown],
+            // Something that is read like a field of its generic owner.
+            Value::Content(at) => {
+                let values = session.argument(at);
+                let values = values.into_iter().map(super::evaluate::instance);
+                values.collect::<Vec<_>>().into_iter().flat_map(|value| session.member(value, name)).collect()
+            }
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
             Value::Type(of) => session.member_of_type(of, name, false, Side::Class),
-            Value::Instance(of) => session.member_of_type(of, name, false, Side::Instance),
+            Value::Instance(of) => {
+                let found = session.member_of_type(of, name, false, Side::Instance);
+                match found.as_slice() {
+                    [Found::Unknown | Found::Value(Value::External)] => {
+                        session.member_behind(of, name).unwrap_or(found)
+                    }
+                    _ => found,
+                }
+            }
             Value::Super(of) => session.member_of_type(of, name, true, Side::Both),
             Value::Function(of, _) if session.rules(of.file).functions_are_types => {
                 session.member_of_type(Type::plain(of), name, false, Side::Both)
@@ -43,14 +60,46 @@ impl<'r> Session<'r> {
         found.filter(|found| !found.is_empty()).unwrap_or_else(|| vec![Found::Unknown])
     }
 
+    /// A member that an instance has although its type has none of the name: that of what it points to, or one that gives the
+    /// instance itself.
+    fn member_behind(&mut self, of: Type, name: &'r str) -> Option<Vec<Found>> {
+        let rules = self.rules(of.of?.file);
+        if rules.transparent_members.contains(&name) {
+            return Some(vec![Found::Value(Value::Gives(of))]);
+        }
+        let target = rules.target_type.filter(|target| *target != name)?;
+        let declared = self.member_of_type(of, target, false, Side::Both);
+        let values = self.values_of(&declared, None);
+        let pointed =
+            values.into_iter().find(|value| matches!(value, Value::Type(Type { of: Some(_), .. })))?;
+        let found = self.member(instance(pointed), name);
+        found.iter().any(|one| matches!(one, Found::Symbol(..))).then_some(found)
+    }
+
     /// A member of an instance of a foreign type.
-    fn foreign_member(&self, arguments: Option<At>, name: &str) -> Vec<Found> {
+    fn foreign_member(&mut self, arguments: Option<At>, name: &str) -> Vec<Found> {
+        if let (Some(at), Ok(number)) = (arguments, name.parse::<usize>()) {
+            return self.part_of_tuple(at, number);
+        }
         match arguments {
             Some(at) if self.rules(at.file).content_members.contains(&name) => {
                 vec![Found::Value(Value::Content(at))]
             }
+            Some(at) if self.rules(at.file).same_members.contains(&name) => {
+                vec![Found::Value(Value::Gives(Type { of: None, arguments }))]
+            }
             _ => vec![Found::Value(Value::External)],
         }
+    }
+
+    /// A numbered member of a tuple, which is a foreign generic type of its parts.
+    fn part_of_tuple(&mut self, at: At, number: usize) -> Vec<Found> {
+        let part = match self.expr(at) {
+            Expr::Apply(_, parts) => parts.get(number).copied(),
+            _ => None,
+        };
+        let values = part.map(|expr| self.evaluate(At { expr, ..at }, None)).unwrap_or_default();
+        values.into_iter().map(|value| Found::Value(instance(value))).collect()
     }
 
     fn member_of_namespace(&mut self, namespace: Target, name: &'r str) -> Vec<Found> {
@@ -128,33 +177,91 @@ impl<'r> Session<'r> {
         symbols
     }
 
+    /// Whether nothing is known of one of the bases of a type, so that it may have any member.
+    pub(crate) fn has_unknown_base(&mut self, of: Type) -> bool {
+        let mut seen: Vec<Target> = Vec::new();
+        let mut open: Vec<Target> = of.of.into_iter().collect();
+        while let Some(next) = open.pop() {
+            if seen.contains(&next) {
+                continue;
+            }
+            if seen.len() >= TYPES_MAX {
+                return true;
+            }
+            seen.push(next);
+            for base in self.bases(next) {
+                match base {
+                    Value::Type(base) | Value::Instance(base) => open.extend(base.of),
+                    Value::Unknown => return true,
+                    _ => {}
+                }
+            }
+        }
+        false
+    }
+
     /// Members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
-        let mut found = Vec::new();
+        if let Some(known) = self.members.get(&(of, name)) {
+            return known.to_vec();
+        }
+        let before = self.given_up;
+        let found = self.find_own_members(of, name);
+        if before == self.given_up {
+            self.members.insert((of, name), Rc::from(found.as_slice()));
+        }
+        found
+    }
+
+    fn find_own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         if self.rules(of.file).types_are_packages
             && let Some(package) = self.package_of_namespace(of)
         {
             return self.repository.packages().members(package, name).to_vec();
         }
-        for part in self.parts(of) {
-            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
-            let members = |scope: &ScopeId| {
-                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
-                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
-            };
-            if let Some(scope) = inside.filter(members) {
+        let mut found = Vec::new();
+        for part in self.parts(of).iter().copied() {
+            if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
-                found.extend(symbols.filter(|symbol| self.kind(*symbol) != Some(SymbolKind::TypeParameter)));
+                let own_name = self.name_of(part);
+                found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
+                    Some(SymbolKind::TypeParameter) => false,
+                    // A constructor that has the name of its type is no member that can be named.
+                    Some(SymbolKind::Constructor) => self.name_of(*symbol) != own_name,
+                    _ => true,
+                }));
             }
         }
+        // Members that implement a base are behind those of the type itself.
+        let mut of_bases = Vec::new();
         for (file, scope) in self.extensions_of(of).iter().copied() {
-            found.extend(self.symbols_in(file, scope, name));
+            let Some(row) = self.scope(file, scope) else { continue };
+            if let Some(symbol) = row.symbol {
+                let extension = Target { file, symbol };
+                found.extend((self.name_of(extension) == name).then_some(extension));
+                continue;
+            }
+            let of_type_itself = row.bases.is_empty();
+            let symbols = self.symbols_in(file, scope, name);
+            match of_type_itself {
+                true => found.extend(symbols),
+                false => of_bases.extend(symbols),
+            }
         }
-        found
+        if found.is_empty() { of_bases } else { found }
     }
 
     /// The definitions that are one type together.
-    pub(crate) fn parts(&mut self, of: Target) -> Vec<Target> {
+    pub(crate) fn parts(&mut self, of: Target) -> Rc<[Target]> {
+        if let Some(known) = self.parts.get(&of) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[Target]> = Rc::from(self.find_parts(of));
+        self.parts.insert(of, Rc::clone(&found));
+        found
+    }
+
+    fn find_parts(&mut self, of: Target) -> Vec<Target> {
         let Some((symbol, arena)) = self.symbol(of) else { return Vec::new() };
         let name = arena.text(symbol.name);
         let mut parts = match self.rules(of.file).merging {
@@ -174,11 +281,45 @@ impl<'r> Session<'r> {
             // A class is defined once; another one of its name is an alternative for another platform.
             parts.retain(|part| *part == of || self.is_declaration(*part));
         }
+        // Types of one name that differ in the number of their parameters are different types.
+        if parts.len() > 1 && self.kind(of) == Some(SymbolKind::Type) {
+            let arity = self.arity(of);
+            parts.retain(|part| self.arity(*part) == arity);
+        }
         if !parts.contains(&of) {
             parts.push(of);
         }
-        parts.truncate(RESULTS_MAX);
+        parts.truncate(PARTS_MAX);
         parts
+    }
+
+    /// How many type parameters a type has.
+    fn arity(&mut self, of: Target) -> usize {
+        let inside = self.symbol(of).and_then(|(symbol, _)| symbol.inside);
+        let Some(scope) = inside else { return 0 };
+        let all = self.all_symbols_in(of.file, scope).into_iter();
+        let parameters = all.filter(|symbol| self.kind(*symbol) == Some(SymbolKind::TypeParameter));
+        parameters.count()
+    }
+
+    /// Of several types, those with this number of parameters, if there are any.
+    pub(crate) fn of_arity(&mut self, values: Vec<Value>, count: usize) -> Vec<Value> {
+        let is_type = |value: &Value| matches!(value, Value::Type(Type { of: Some(_), .. }));
+        if values.iter().filter(|value| is_type(value)).count() < 2 {
+            return values;
+        }
+        let mut fits = |value: &Value| match value {
+            Value::Type(Type { of: Some(of), .. }) => self.arity(*of) == count,
+            _ => true,
+        };
+        let fitting: Vec<Value> = values.iter().copied().filter(&mut fits).collect();
+        if fitting.iter().any(is_type) { fitting } else { values }
+    }
+
+    fn package_of_file(&self, file: u32) -> Option<u32> {
+        let rules = self.rules(file);
+        let package = (rules.package)(self.repository.files().get(file as usize)?)?;
+        self.repository.packages().find(rules.family, &package)
     }
 
     /// The scopes that add members to a type.
@@ -220,21 +361,21 @@ impl<'r> Session<'r> {
     }
 
     /// The bases of a type, in order, in all parts of it.
-    pub(crate) fn bases(&mut self, of: Target) -> Rc<[Value]> {
+    pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
         if let Some(known) = self.bases.get(&of) {
-            return Rc::clone(known);
+            return known.to_vec();
         }
         let before = self.given_up;
-        let bases: Rc<[Value]> = Rc::from(self.find_bases(of));
+        let found = self.find_bases(of);
         if before == self.given_up {
-            self.bases.insert(of, Rc::clone(&bases));
+            self.bases.insert(of, Rc::from(found.as_slice()));
         }
-        bases
+        found
     }
 
     fn find_bases(&mut self, of: Target) -> Vec<Value> {
         let mut ats = Vec::new();
-        for part in self.parts(of) {
+        for part in self.parts(of).iter().copied() {
             if let Some((symbol, _)) = self.symbol(part) {
                 let bases = symbol.bases.iter().take(RESULTS_MAX);
                 ats.extend(bases.filter_map(|base| self.at_symbol(part, *base)));
@@ -243,11 +384,11 @@ impl<'r> Session<'r> {
         for (file, scope) in self.extensions_of(of).iter().copied().take(TYPES_MAX) {
             if let Some(row) = self.scope(file, scope) {
                 let body = self.scope_in_body(file, scope);
-                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr };
+                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr, place: ANYWHERE };
                 ats.extend(row.bases.iter().take(RESULTS_MAX).map(at));
             }
         }
         ats.truncate(TYPES_MAX);
-        ats.into_iter().flat_map(|at| self.evaluate(at, None)).collect()
+        ats.into_iter().flat_map(|at| self.evaluate_type(at, None)).collect()
     }
 }

@@ -9,7 +9,7 @@ use super::repository::SourceFile;
 use super::rules::{self, Family};
 
 /// Most symbols of one name in one package.
-const SAME_NAME_MAX: usize = 64;
+const SAME_NAME_MAX: usize = 192;
 /// Longest name of a package in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 

@@ -5,7 +5,7 @@ use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, Sym
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
 use super::session::Session;
-use super::value::{At, Found, Value};
+use super::value::{At, Found, Value, Wanted};
 
 /// Most scopes around a use.
 const SCOPES_MAX: usize = 400;
@@ -25,6 +25,15 @@ pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec
     references
 }
 
+/// What a use of a kind wants.
+fn wanted(kind: UseKind) -> Wanted {
+    match kind {
+        UseKind::Call => Wanted::Function,
+        UseKind::Type | UseKind::Inherit => Wanted::Type,
+        UseKind::Read | UseKind::Write | UseKind::Import => Wanted::Value,
+    }
+}
+
 /// What became of a use.
 enum Outcome {
     /// It refers to these.
@@ -37,20 +46,36 @@ enum Outcome {
 
 impl Session<'_> {
     fn resolve(&mut self, used: &Use) -> Option<Reference> {
-        let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr };
+        let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr, place: used.place };
         let (name, of) = match self.expr(at) {
             Expr::Name(name) => (self.text(at, *name), None),
             Expr::Member(of, name) => (self.text(at, *name), Some(*of)),
             _ => return None,
         };
-        let found = self.find(at, None);
+        let mut found = self.find_as(at, None, wanted(used.kind));
+        // `new Name()` beside a property of that name.
+        let is_variable = |session: &Self, one: &Found| match one {
+            Found::Symbol(target, _) => {
+                matches!(session.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable))
+            }
+            _ => false,
+        };
+        let types_apart = self.rules(self.file).types_apart && of.is_none();
+        if used.kind == UseKind::Call && types_apart && found.iter().all(|one| is_variable(self, one)) {
+            let types = self.find_as(at, None, Wanted::Type);
+            if types.iter().any(|one| matches!(one, Found::Symbol(..))) {
+                found = types;
+            }
+        }
         let targets = match self.outcome(&found, used.kind) {
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
             Outcome::Named => Vec::new(),
         };
-        let (kind, name) = (ReferenceKind::Use(used.kind), name.to_owned());
+        let marked = self.rules(self.file).macros_marked;
+        let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
+        let kind = ReferenceKind::Use(used.kind);
         Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
     }
 
@@ -71,11 +96,21 @@ impl Session<'_> {
         }
         targets.sort_unstable();
         targets.dedup();
+        self.prefer_variables(&mut targets, kind);
         self.prefer(&mut targets, kind);
         match (targets.is_empty(), unknown) {
             (false, _) => Outcome::Targets(targets),
             (true, true) => Outcome::Named,
             (true, false) => Outcome::Elsewhere,
+        }
+    }
+
+    /// What is read or written is a field rather than a method of the same name.
+    fn prefer_variables(&self, targets: &mut Vec<Target>, kind: UseKind) {
+        let variable =
+            |target: &Target| matches!(self.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable));
+        if matches!(kind, UseKind::Read | UseKind::Write) && targets.iter().any(variable) {
+            targets.retain(|target| self.kind(*target) != Some(SymbolKind::Function));
         }
     }
 
@@ -85,10 +120,12 @@ impl Session<'_> {
             (UseKind::Type | UseKind::Inherit, Some(kind)) => {
                 matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
             }
-            (UseKind::Call, Some(kind)) => !matches!(kind, SymbolKind::Alias | SymbolKind::Field),
-            (UseKind::Read | UseKind::Write, Some(kind)) => {
-                !matches!(kind, SymbolKind::Alias | SymbolKind::Function)
+            // A field is called only as the value of an expression of its own.
+            (UseKind::Call, Some(SymbolKind::Field | SymbolKind::Variable)) => false,
+            (UseKind::Read | UseKind::Write, Some(SymbolKind::Function)) => {
+                !self.rules(target.file).namespaces
             }
+            (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
             _ => true,
         };
         if targets.len() > 1 && targets.iter().any(fits) {
@@ -152,7 +189,8 @@ impl Session<'_> {
         let all = scopes + self.half(self.file, true).map_or(0, |half| half.scopes.len());
         for scope in 0..all as ScopeId {
             let Some(row) = self.scope(self.file, scope) else { continue };
-            if row.kind != ScopeKind::Type {
+            let names_none = row.symbol.is_none() && row.bases.is_empty();
+            if row.kind != ScopeKind::Type || (names_none && self.rules(self.file).bases_by_scope) {
                 continue;
             }
             self.begin();
@@ -164,7 +202,11 @@ impl Session<'_> {
             if has_bases {
                 for symbol in self.all_symbols_in(self.file, scope) {
                     self.begin();
-                    references.extend(self.overridden(Value::Super(of), symbol));
+                    let bases = match self.is_nameless(self.file, scope) {
+                        true => Value::Instance(of),
+                        false => Value::Super(of),
+                    };
+                    references.extend(self.overridden(bases, symbol));
                 }
             }
         }

@@ -9,6 +9,7 @@ mod change_model;
 mod control;
 pub mod damage;
 pub mod deletion;
+mod gram_query;
 mod import_checks;
 pub mod portable;
 pub mod postgres;
@@ -30,21 +31,26 @@ pub use control::jobs::{
 pub use control::mcp_sessions;
 pub use control::modules;
 pub use control::projects::{self, ProjectSummary};
+pub use gram_query::{Gram, GramQuery, gram, grams_of};
 pub use project::breakdown::{self, FactsMissing, LanguageCount};
 pub use project::chunks::{self, Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion};
 pub use project::definitions::{self, DefinitionRow};
 pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{ChunkSelection, Counted, Filter, Test, listed, select_chunks};
 pub use project::flows::{self, FlowWrite};
+pub use project::grams::{self, ChunkText, FilePlace};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
+pub use project::navigation::{self, Coverage, DefinitionAt};
 pub use project::overview::{self, IndexOverview};
 pub use project::pages::{self, ProjectPart};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::sizes::{self, RowUsage, TableSize};
+pub use project::symbols::{self, InterfaceRow, SymbolsWrite, Unresolved};
 pub use project::triage;
+pub use project::uses::{self, Certainty, UsePlace, UseRow, UseTarget, UseWrite, UsedFor, Uses};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{
     ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite, Written, write_batch,

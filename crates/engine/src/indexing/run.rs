@@ -13,15 +13,15 @@ use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, RiskRules};
 use super::versions::run_versions;
 use super::walk::{self, WalkResult};
-use super::{artifacts, history, vectors, write};
+use super::{artifacts, history, navigation, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::disk_space::is_disk_space_fault;
 use platform::failpoints;
 use store::{
-    Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, index_state,
-    is_full, is_transient, lexical, names, repositories,
+    Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, grams,
+    index_state, is_full, is_transient, lexical, names, repositories,
 };
 use tenancy::{AllowedRoots, RepositoryRoot};
 
@@ -120,6 +120,7 @@ async fn run_stages(
     failpoints::reach("index.removed");
     finish_files(run, repository, written.changed_chunks + removed_chunks).await?;
     let lexical_seconds = seconds_since(run, started);
+    let resolved = navigation::resolve_uses(run, repository.id).await?;
 
     // The history also depends on settings, so an outdated repository reads it again.
     let commit = repository.commit.as_deref().filter(|_| !repository.outdated);
@@ -128,6 +129,8 @@ async fn run_stages(
         remove_orphan_names(run).await?;
     }
     let mut notes = report_notes(run, repository, note);
+    let navigation = navigation::report(run, repository.id, &resolved).await?;
+    notes.extend(resolved.notes);
     notes.extend(walked.incomplete.into_iter().chain(walked.notes).chain(history_note));
     let restored = artifacts::restore(run, &mut notes).await?;
     let embedded = vectors::embed_pending(run).await?;
@@ -149,6 +152,7 @@ async fn run_stages(
         secrets_redacted: written.redacted,
         skipped: skips.finish(),
         facts_missing: facts_missing(run, repository.id).await?,
+        navigation,
         notes,
         restored_artifacts: restored,
         sqlite: None,
@@ -373,7 +377,10 @@ pub(super) async fn remove_files(run: &RunContext<'_>, ids: &[i64]) -> Result<i6
     Ok(chunks)
 }
 
-/// Completes lexical search: term index, document frequencies and counts.
+/// Files of an earlier version whose trigrams are written in one transaction.
+const FILES_WITHOUT_TRIGRAMS: i64 = 100;
+
+/// Completes lexical search: counts, document frequencies, trigrams of files that an earlier version wrote, and the indexes.
 pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = run.begin_batch().await?;
     let mut state = index_state::read(&mut tx).await?;
@@ -390,8 +397,17 @@ pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) ->
         vectors::limit_orphans(run, state.chunks).await?;
     }
     run.store.require_disk_space().await?;
+    while !run.cancel.is_cancelled() && write_missing_trigrams(run).await? {}
     lexical::ensure_terms_index(run.store, run.project, run.fence, run.maintenance_memory_mb()).await?;
     Ok(())
+}
+
+/// Writes the trigrams of some files that an earlier version wrote; returns whether more may be left.
+async fn write_missing_trigrams(run: &RunContext<'_>) -> Result<bool, Fault> {
+    let mut tx = run.begin_batch().await?;
+    let written = grams::write_missing(&mut tx, run.fence, FILES_WITHOUT_TRIGRAMS).await?;
+    tx.commit().await?;
+    Ok(written > 0)
 }
 
 /// Returns whether to rebuild document frequencies: more than 1/50 of the chunks changed, or rebuilding is cheap.

@@ -54,6 +54,8 @@ pub(crate) struct Builder<'t> {
     open: Vec<ScopeId>,
     /// The latest symbol of each name in each scope, and whether all of them are local names.
     bound: HashMap<(ScopeId, TextId), (SymbolId, bool)>,
+    /// Whether functions have names of their own, apart from those of variables.
+    functions_apart: bool,
 }
 
 impl<'t> Builder<'t> {
@@ -79,6 +81,7 @@ impl<'t> Builder<'t> {
             use_bytes: Vec::new(),
             open: vec![0],
             bound: HashMap::new(),
+            functions_apart: false,
         }
     }
 
@@ -138,6 +141,11 @@ impl<'t> Builder<'t> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
+    /// Says that functions have names of their own, so that a local name does not hide the function that is called.
+    pub(crate) fn functions_apart(&mut self) {
+        self.functions_apart = true;
+    }
+
     /// Declares the package of the file.
     pub(crate) fn package(&mut self, package: &str) {
         if package.len() <= TEXT_BYTES_MAX {
@@ -176,6 +184,36 @@ impl<'t> Builder<'t> {
         let scope =
             Scope { parent: self.scope(), kind: ScopeKind::Type, symbol: None, target: Some(target), bases };
         self.within_scope(scope, work);
+    }
+
+    /// Runs `work` inside a scope that makes a symbol of the innermost open scope also a member of a type, as extensions are.
+    pub(crate) fn within_extension(
+        &mut self,
+        target: ExprId,
+        symbol: SymbolId,
+        work: impl FnOnce(&mut Self),
+    ) {
+        let (parent, target) = (self.scope(), Some(target));
+        let inside = self.symbols.get(symbol as usize).and_then(|symbol| symbol.inside);
+        let scope = Scope { parent, kind: ScopeKind::Type, symbol: Some(symbol), target, bases: Vec::new() };
+        let before = self.scopes.len() as ScopeId;
+        self.within_scope(scope, work);
+        if let Some(symbol) = self.symbols.get_mut(symbol as usize) {
+            // Its inside is that of the function, which is within this scope if it is not before.
+            symbol.inside = inside.or((self.scopes.len() as ScopeId > before + 1).then_some(before + 1));
+        }
+    }
+
+    /// Whether a name is that of a parameter, local name or type parameter, as far as was defined by now.
+    pub(crate) fn is_local(&self, name: &str) -> bool {
+        let Some(name) = self.texts.get(name) else { return false };
+        let bound = self.open.iter().rev().find_map(|scope| self.bound.get(&(*scope, *name)));
+        bound.is_some_and(|(_, local)| *local)
+    }
+
+    /// The innermost type around, if it has a name.
+    pub(crate) fn enclosing_type(&self) -> Option<SymbolId> {
+        self.scopes[self.enclosing(ScopeKind::Type)? as usize].symbol
     }
 
     fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
@@ -526,10 +564,15 @@ impl Builder<'_> {
         let mut kept = Vec::with_capacity(self.uses.len());
         let mut decided: HashMap<(ScopeId, TextId), bool> = HashMap::new();
         for used in &self.uses {
+            let apart = self.functions_apart && used.kind == UseKind::Call;
             let Expr::Name(name) = *self.arena.expr(used.expr) else {
                 kept.push(true);
                 continue;
             };
+            if apart {
+                kept.push(true);
+                continue;
+            }
             let mut scope = used.scope;
             let mut climbed = Vec::new();
             let local = loop {

@@ -12,11 +12,16 @@ pub mod overview;
 pub mod breakdown;
 mod condition;
 pub(super) mod filter;
+pub mod grams;
 pub mod names;
 mod patterns;
 
+mod definition_rows;
 pub mod flows;
 pub mod history;
+pub mod navigation;
+pub mod symbols;
+pub mod uses;
 pub(super) mod write;
 
 pub mod triage;

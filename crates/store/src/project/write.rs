@@ -4,16 +4,19 @@ use std::collections::HashMap;
 
 use pgvector::SparseVector;
 
+use super::definition_rows;
 use super::files::{mark_changed, remove_chunks_of};
+use super::grams;
 use super::index_state::{self, Fence};
 use super::lexical::sparse;
 use super::names::{self, KnownNames, NamedFact, NewNames};
+use super::symbols::{self, SymbolsWrite};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
 /// Most rows of one INSERT; larger statements are not faster.
-const ROWS_MAX: usize = 1000;
+pub(super) const ROWS_MAX: usize = 1000;
 /// Separates the texts of a list that is sent as one text; identifiers and metadata do not contain it.
 const SEPARATOR: &str = "\u{1f}";
 
@@ -48,6 +51,8 @@ pub struct FileWrite {
     pub meta: Option<Vec<String>>,
     /// Open ends of flows (untrusted input that leaves the file, and dangerous parameters), as JSON; `None` if there are none.
     pub risk_ends: Option<String>,
+    /// Its symbols; `None` if they were not read.
+    pub symbols: Option<SymbolsWrite>,
     /// Its chunks, in file order.
     pub chunks: Vec<ChunkWrite>,
 }
@@ -100,6 +105,8 @@ pub struct DefinitionWrite {
     pub qualified: String,
     /// `function`, `class`, `method` …
     pub kind: &'static str,
+    /// The fact of its folded simple name, by which navigation finds it; `None` if it is not a name of code.
+    pub name_id: Option<i64>,
     /// Signature, on one line.
     pub signature: Option<String>,
     /// Line of the name, 1-based.
@@ -170,28 +177,37 @@ pub async fn write_batch(
     let mut next_id = first_id + count(files.len());
     for file in files {
         let Some(&file_id) = ids.get(file.path.as_str()) else { continue };
-        for (ordinal, chunk) in file.chunks.iter().enumerate() {
-            rows.push(NewChunk { id: next_id, file_id, ordinal, chunk });
+        let symbols = symbols::of_definitions(repository_id, file);
+        for ((ordinal, chunk), symbols) in file.chunks.iter().enumerate().zip(symbols) {
+            rows.push(NewChunk { id: next_id, file_id, ordinal, chunk, symbols });
             next_id += 1;
         }
     }
     for rows in rows.chunks(ROWS_MAX) {
         insert_chunks(tx, repository_id, rows).await?;
         insert_lexical(tx, rows).await?;
+        let texts = column(rows, |r| (r.id, r.file_id, r.chunk.content.as_str()));
+        grams::insert(tx, &texts).await?;
         insert_facts(tx, rows, known, &mut fresh).await?;
-        insert_definitions(tx, rows, known, &mut fresh).await?;
+        definition_rows::insert(tx, rows, known, &mut fresh).await?;
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
+    let stored: Vec<(i64, &FileWrite)> =
+        files.iter().filter_map(|file| Some((*ids.get(file.path.as_str())?, file))).collect();
+    symbols::write(tx, repository_id, &stored).await?;
     mark_changed(tx, &ids.values().copied().collect::<Vec<_>>(), count(chunks)).await?;
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 
-struct NewChunk<'a> {
-    id: i64,
-    file_id: i64,
+/// A chunk with the ids that it gets.
+pub(super) struct NewChunk<'a> {
+    pub(super) id: i64,
+    pub(super) file_id: i64,
     ordinal: usize,
-    chunk: &'a ChunkWrite,
+    pub(super) chunk: &'a ChunkWrite,
+    /// The symbols of its definitions.
+    pub(super) symbols: Vec<Option<i64>>,
 }
 
 async fn remove_chunks(tx: &mut ProjectTx, repository_id: i64, files: &[FileWrite]) -> Result<i64, Fault> {
@@ -213,10 +229,11 @@ async fn upsert<'a>(
 ) -> Result<HashMap<&'a str, i64>, Fault> {
     let text = format!(
         "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, \
-           content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms) \
+           content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms, \
+           grams_written) \
          SELECT t.id, $1, t.path, t.language, t.extension, t.mode, t.bytes, t.modified_ns, t.content_hash, \
            t.lines, t.chunks, t.skipped, ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), \
-           t.risk_ends, t.facts_missing, t.facts_tried_ms \
+           t.risk_ends, t.facts_missing, t.facts_tried_ms, true \
          FROM unnest($3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int8[], $9::int8[], \
            $10::bytea[], $11::int4[], $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], \
            $18::text[], $19::text[], $20::int8[]) AS t (id, path, language, extension, mode, bytes, \
@@ -227,7 +244,7 @@ async fn upsert<'a>(
            modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, lines = excluded.lines, \
            chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, \
            meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, \
-           facts_tried_ms = excluded.facts_tried_ms, lines_attributed_to = NULL \
+           facts_tried_ms = excluded.facts_tried_ms, grams_written = true, lines_attributed_to = NULL \
          RETURNING f.path, f.id",
         tx.table("files")
     );
@@ -354,58 +371,6 @@ async fn insert_facts<'a>(
     Ok(())
 }
 
-async fn insert_definitions<'a>(
-    tx: &mut ProjectTx,
-    rows: &[NewChunk<'a>],
-    known: &mut KnownNames,
-    fresh: &mut NewNames<'a>,
-) -> Result<(), Fault> {
-    let all: Vec<(i64, i64, usize, &'a DefinitionWrite)> = rows
-        .iter()
-        .flat_map(|row| {
-            let chunk: &'a ChunkWrite = row.chunk;
-            let definitions = chunk.definitions.iter().enumerate();
-            definitions.map(|(ordinal, definition)| (row.id, row.file_id, ordinal, definition))
-        })
-        .collect();
-    let text = format!(
-        "INSERT INTO {} (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, \
-           start_line, end_line, exported, ids) \
-         SELECT t.chunk_id, t.ordinal, t.file_id, t.name, t.qualified, t.kind, t.signature, t.line, \
-           t.name_column, t.start_line, t.end_line, t.exported, CASE WHEN t.own \
-           THEN ($1::int8[])[t.first:t.last] END \
-         FROM unnest($2::int8[], $3::int4[], $4::int8[], $5::text[], $6::text[], $7::text[], $8::text[], \
-           $9::int4[], $10::int4[], $11::int4[], $12::int4[], $13::bool[], $14::bool[], $15::int4[], \
-           $16::int4[]) AS t (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, \
-           name_column, start_line, end_line, exported, own, first, last)",
-        tx.table("definitions")
-    );
-    // The number of chunks is bounded by the caller; the number of their definitions is not.
-    for rows in all.chunks(ROWS_MAX) {
-        let facts = rows.iter().map(|(.., d)| d.facts.as_deref().unwrap_or_default());
-        let ids = FlatLists::from_lists(facts.map(|facts| known.ids(named(facts), fresh)));
-        let query = sql(text.clone())
-            .bind(ids.all)
-            .bind(column(rows, |(id, ..)| *id))
-            .bind(column(rows, |(_, _, ordinal, _)| i32::try_from(*ordinal).unwrap_or(i32::MAX)))
-            .bind(column(rows, |(_, file_id, ..)| *file_id))
-            .bind(column(rows, |(.., d)| d.name.as_str()))
-            .bind(column(rows, |(.., d)| d.qualified.as_str()))
-            .bind(column(rows, |(.., d)| d.kind))
-            .bind(column(rows, |(.., d)| d.signature.as_deref()))
-            .bind(column(rows, |(.., d)| int4(d.line)))
-            .bind(column(rows, |(.., d)| int4(d.column)))
-            .bind(column(rows, |(.., d)| int4(d.start_line)))
-            .bind(column(rows, |(.., d)| int4(d.end_line)))
-            .bind(column(rows, |(.., d)| d.exported))
-            .bind(column(rows, |(.., d)| d.facts.is_some()))
-            .bind(ids.first)
-            .bind(ids.last);
-        tx.execute(query).await?;
-    }
-    Ok(())
-}
-
 async fn insert_comments(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<(), Fault> {
     let rows: Vec<(i64, i64, &CommentWrite)> =
         rows.iter().filter_map(|row| Some((row.id, row.file_id, row.chunk.comment.as_ref()?))).collect();
@@ -457,11 +422,11 @@ impl<T> FlatLists<T> {
     }
 }
 
-fn named(facts: &[NamedFact]) -> impl Iterator<Item = (i16, &str)> {
+pub(super) fn named(facts: &[NamedFact]) -> impl Iterator<Item = (i16, &str)> {
     facts.iter().map(|(field, value)| (*field, value.as_str()))
 }
 
-fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
+pub(super) fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
 }
 
@@ -473,6 +438,6 @@ fn bound(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-fn int4(number: u32) -> i32 {
+pub(super) fn int4(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
