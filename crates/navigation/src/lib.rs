@@ -19,6 +19,7 @@ mod resolve;
 mod rules;
 pub mod scip;
 mod session;
+mod stars;
 mod value;
 
 #[cfg(test)]

@@ -316,12 +316,6 @@ impl<'r> Session<'r> {
         if fitting.iter().any(is_type) { fitting } else { values }
     }
 
-    fn package_of_file(&self, file: u32) -> Option<u32> {
-        let rules = self.rules(file);
-        let package = (rules.package)(self.repository.files().get(file as usize)?)?;
-        self.repository.packages().find(rules.family, &package)
-    }
-
     /// The scopes that add members to a type.
     pub(crate) fn extensions_of(&mut self, of: Target) -> Rc<[(u32, ScopeId)]> {
         if let Some(known) = self.extensions.get(&of) {

@@ -117,10 +117,9 @@ impl<'t> Walk<'t> {
 
     /// Reports that `make_unique<T>` and its like make a `T`.
     pub(super) fn made_type(&mut self, b: &mut Builder<'t>, function: Node<'t>) {
-        if let Some(made) = self.maker_argument(b, function) {
-            if let Some(named) = made.child_by_field_name("type") {
-                b.descend(|b| self.type_use(b, named, UseKind::Call));
-            }
+        let made = self.maker_argument(b, function);
+        if let Some(named) = made.and_then(|made| made.child_by_field_name("type")) {
+            b.descend(|b| self.type_use(b, named, UseKind::Call));
         }
     }
 
