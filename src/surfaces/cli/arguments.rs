@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::flags::GlobalFlags;
 use super::{
-    bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models,
+    bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models, navigate,
     projects, quickstart, search, serve, tools, triage, trust, watch,
 };
 use contract::config::Overrides;
@@ -41,6 +41,20 @@ pub(super) enum Command {
     Hook(hook::HookArgs),
     /// Search indexed code
     Search(search::SearchArgs),
+    /// List where a symbol is used
+    Refs(navigate::NavigateArgs),
+    /// List where a function or method is called
+    Callers(navigate::NavigateArgs),
+    /// List what a function or method calls
+    Callees(navigate::NavigateArgs),
+    /// Show where a symbol is defined
+    Definition(navigate::NavigateArgs),
+    /// List types that implement or derive from a type, or methods that override a method
+    Implementations(navigate::NavigateArgs),
+    /// Show the bases of a type or method, and what derives from it
+    Hierarchy(navigate::NavigateArgs),
+    /// Show what a change of a symbol reaches, step by step
+    Impact(navigate::NavigateArgs),
     /// Serve HTTP and MCP on this machine until Ctrl-C
     Serve(serve::ServeArgs),
     /// Serve MCP over stdin and stdout; MCP clients start this command

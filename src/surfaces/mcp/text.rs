@@ -3,6 +3,8 @@
 //! For each hit it prints one line with the location, then the code verbatim. JSON keys and escapes would cost a third of the
 //! tokens. Selected by `mcp.text = "short"`, `mcp --text short` or the header `X-MCP-Text: short`; the default is the envelope.
 
+mod navigation;
+
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -44,6 +46,7 @@ fn write_result(text: &mut String, result: &Value) -> std::fmt::Result {
             write_summary(text, result, hits.len())
         }
         (None, Some(lines)) if result["path"].is_string() => write_file(text, result, lines),
+        _ if result["relation"].is_string() && result["files"].is_array() => navigation::write(text, result),
         _ => write!(text, "{result}"),
     }
 }

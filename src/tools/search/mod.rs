@@ -11,4 +11,5 @@ mod caller_suggestion;
 pub(super) mod search;
 pub(super) mod search_code;
 pub(super) mod search_file;
+pub(super) mod navigate;
 pub(super) mod show_file;

@@ -52,6 +52,7 @@ pub use answer::{
 };
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
+pub(crate) use exact_name::QueriedName;
 pub use execute::{SearchDeps, execute};
 pub use nearest::nearest;
 pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, TotalRelation, headline, present};
@@ -61,3 +62,4 @@ pub use request::{Mode, Output, SearchRequest, Vectors};
 pub use request_filter::{FilterValue, RequestFilter, parse_filters};
 pub use snippet::shorten;
 pub use stage::SearchStage;
+pub(crate) use suggestions::similarity;
