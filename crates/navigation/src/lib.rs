@@ -3,8 +3,21 @@
 //! A [`Repository`] is built from the interfaces of all files; it resolves the uses of one file at a time. Everything here is a
 //! pure function of its arguments.
 
+mod evaluate;
+mod index;
+mod lookup;
+mod members;
+mod packages;
+mod paths;
 mod reference;
 mod repository;
+mod resolve;
+mod rules;
+mod session;
+mod value;
+
+#[cfg(test)]
+mod cases;
 
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

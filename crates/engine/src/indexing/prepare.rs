@@ -108,6 +108,7 @@ fn empty_row(entry: &WalkedFile, content_hash: Vec<u8>) -> FileWrite {
         skipped: None,
         facts_missing: None,
         facts_tried_ms: 0,
+        symbols: None,
         imports: Vec::new(),
         meta: None,
         risk_ends: None,
