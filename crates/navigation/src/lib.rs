@@ -4,6 +4,7 @@
 //! pure function of its arguments.
 
 mod evaluate;
+mod family;
 mod index;
 mod lookup;
 mod members;
@@ -19,5 +20,9 @@ mod value;
 #[cfg(test)]
 mod cases;
 
+pub use family::{FAMILIES, family};
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};
+
+/// Changes whenever the same symbols may be resolved in another way, so that all uses are resolved again.
+pub const RESOLVER_VERSION: i32 = 1;

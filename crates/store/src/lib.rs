@@ -47,6 +47,7 @@ pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::sizes::{self, RowUsage, TableSize};
 pub use project::symbols::{self, InterfaceRow, SymbolsWrite, Unresolved};
 pub use project::triage;
+pub use project::use_places;
 pub use project::uses::{self, Certainty, UsePlace, UseRow, UseTarget, UseWrite, UsedFor, Uses};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{

@@ -92,7 +92,7 @@ async fn unresolved(
     answer: &mut Navigation,
 ) -> Result<(), Fault> {
     let Some(first) = target.first() else { return Ok(()) };
-    let Some(family) = first.language.as_deref().and_then(::navigation::family) else { return Ok(()) };
+    let Some(family) = first.language.as_deref().map(::navigation::family) else { return Ok(()) };
     let name = store::symbols::used_name_id(first.repository_id, family, &first.name);
     name_uses(navigator, &[name], Some(target), answer).await?;
     let Some(uses) = &mut answer.unresolved else { return Ok(()) };
