@@ -4,7 +4,7 @@
 //! pure function of its arguments.
 
 mod evaluate;
-mod family;
+pub mod incremental;
 mod index;
 mod lookup;
 mod members;
@@ -14,15 +14,12 @@ mod reference;
 mod repository;
 mod resolve;
 mod rules;
+pub mod scip;
 mod session;
 mod value;
 
 #[cfg(test)]
 mod cases;
 
-pub use family::{FAMILIES, family};
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};
-
-/// Changes whenever the same symbols may be resolved in another way, so that all uses are resolved again.
-pub const RESOLVER_VERSION: i32 = 1;

@@ -1,6 +1,6 @@
 //! Resolves the uses of one file, and finds what its methods override.
 
-use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind};
+use languages::symbols::{Arena, Body, Expr, ExprId, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind};
 
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
@@ -23,6 +23,21 @@ pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec
     references.sort_by_key(|reference| (reference.place, reference.kind));
     references.dedup_by_key(|reference| (reference.place, reference.kind));
     references
+}
+
+/// Most generic types around the name of a base.
+const BASE_DEPTH_MAX: usize = 8;
+
+/// The last name of a base type, without its type arguments.
+fn last_name(arena: &Arena, mut base: ExprId) -> Option<&str> {
+    for _ in 0..BASE_DEPTH_MAX {
+        match arena.expr(base) {
+            Expr::Name(name) | Expr::Member(_, name) => return Some(arena.text(*name)),
+            Expr::Apply(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) => base = *of,
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// What became of a use.
@@ -50,8 +65,27 @@ impl Session<'_> {
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
             Outcome::Named => Vec::new(),
         };
-        let (kind, name) = (ReferenceKind::Use(used.kind), name.to_owned());
-        Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
+        let source = match used.kind {
+            UseKind::Inherit => self.deriving(used, name),
+            _ => None,
+        };
+        let source = source.or_else(|| self.source(used.scope));
+        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, name: name.to_owned(), targets })
+    }
+
+    /// The type of the file that derives from a base by this use of its name; bases are evaluated outside of the type.
+    fn deriving(&mut self, used: &Use, name: &str) -> Option<SymbolId> {
+        let scope = self.scope(self.file, used.scope)?;
+        if scope.kind == ScopeKind::Type && scope.symbol.is_none() && scope.target.is_some() {
+            let of = self.type_of_scope(self.file, used.scope)?.of?;
+            return (of.file == self.file).then_some(of.symbol);
+        }
+        // The name of a type stands before those of its bases.
+        let derived = self.derived_types();
+        let before = derived.partition_point(|(place, _)| *place <= used.place);
+        let (_, symbol) = *derived.get(before.checked_sub(1)?)?;
+        let (row, arena) = self.symbol(Target { file: self.file, symbol })?;
+        row.bases.iter().any(|base| last_name(arena, *base) == Some(name)).then_some(symbol)
     }
 
     fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {

@@ -7,6 +7,7 @@ use super::find::{CANDIDATES_MAX, Finder, Found, Target};
 use super::request::{Certainty, NavigationRequest, Relation};
 use super::{callees, places, steps};
 use crate::search::shorten;
+use ::navigation::incremental::RESOLVER_VERSION;
 use contract::clock::Clock;
 use contract::{ErrorCode, Fault, Warning, echo};
 use store::navigation::{self, DefinitionAt};
@@ -259,7 +260,7 @@ impl Navigator<'_> {
             Some(id) => vec![id],
             None => self.repositories.iter().map(|row| row.id).collect(),
         };
-        let due = navigation::due(self.tx, &ids, ::navigation::RESOLVER_VERSION).await?;
+        let due = navigation::due(self.tx, &ids, RESOLVER_VERSION).await?;
         if !due.is_empty() {
             let names: Vec<String> = due.iter().map(|id| self.repository(*id)).collect();
             let message = format!(

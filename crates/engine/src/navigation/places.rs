@@ -1,12 +1,13 @@
 //! Where a symbol is used: a page of places, and the uses of its name that are not resolved.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::answer::Place;
 use super::find::{DEFINITIONS_MAX, Target, name_id};
 use super::navigator::{Located, NameUses, Navigation, Navigator, TEXT_BYTES_MAX};
 use super::request::{Certainty, Relation, UsedAs};
 use crate::search::shorten;
+use ::navigation::incremental::family;
 use contract::Fault;
 use store::navigation;
 use store::use_places::{self, FilePlaces, PlacedUse, PlacesOf, WantedPlaces};
@@ -92,7 +93,7 @@ async fn unresolved(
     answer: &mut Navigation,
 ) -> Result<(), Fault> {
     let Some(first) = target.first() else { return Ok(()) };
-    let Some(family) = first.language.as_deref().map(::navigation::family) else { return Ok(()) };
+    let Some(family) = first.language.as_deref().map(family) else { return Ok(()) };
     let name = store::symbols::used_name_id(first.repository_id, family, &first.name);
     name_uses(navigator, &[name], Some(target), answer).await?;
     let Some(uses) = &mut answer.unresolved else { return Ok(()) };
@@ -119,9 +120,8 @@ pub(super) async fn uses_of_name(
     answer: &mut Navigation,
 ) -> Result<(), Fault> {
     let id = |repository: i64| {
-        ::navigation::FAMILIES
-            .iter()
-            .map(move |family| store::symbols::used_name_id(repository, family, name))
+        let families: BTreeSet<&str> = languages::all().map(|language| family(language.id)).collect();
+        families.into_iter().map(move |family| store::symbols::used_name_id(repository, family, name))
     };
     let names: Vec<i64> = navigator.repositories.iter().flat_map(|row| id(row.id)).collect();
     name_uses(navigator, &names, None, answer).await?;

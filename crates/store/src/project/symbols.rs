@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::index_state::{self, Fence};
 use super::write::{FileWrite, FlatLists};
-use crate::postgres::sql;
+use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
@@ -86,11 +86,13 @@ pub(super) async fn write(
     files: &[(i64, &FileWrite)],
 ) -> Result<(), Fault> {
     let ids: Vec<i64> = files.iter().map(|(id, _)| *id).collect();
-    let text = format!("SELECT file_id, offers FROM {} WHERE file_id = ANY($1)", tx.table("symbols"));
+    let text =
+        format!("SELECT file_id, language, offers FROM {} WHERE file_id = ANY($1)", tx.table("symbols"));
     let rows = tx.tx.all(sql(text).bind(&ids)).await?;
     let mut before = HashMap::with_capacity(rows.len());
     for row in &rows {
-        before.insert(row.try_get::<i64>("file_id")?, row.try_get::<Vec<i64>>("offers")?);
+        let of_file: (String, Vec<i64>) = (row.try_get("language")?, row.try_get("offers")?);
+        before.insert(row.try_get::<i64>("file_id")?, of_file);
     }
     let written: Vec<(i64, &FileWrite, &SymbolsWrite)> =
         files.iter().filter_map(|(id, file)| Some((*id, *file, file.symbols.as_ref()?))).collect();
@@ -98,10 +100,12 @@ pub(super) async fn write(
         return Ok(());
     }
     let changes = files.iter().filter_map(|(id, file)| {
-        let old = before.get(id).map(Vec::as_slice).unwrap_or_default();
+        let (language, old) =
+            before.get(id).map(|(language, old)| (language.as_str(), old.as_slice())).unzip();
         let new = file.symbols.as_ref().map(|symbols| symbols.offers.as_slice()).unwrap_or_default();
-        let names = changed_names(old, new);
-        (!names.is_empty()).then_some((*id, names))
+        let names = changed_names(old.unwrap_or_default(), new);
+        let language = file.language.or(language).unwrap_or_default();
+        (!names.is_empty()).then_some((*id, language, names))
     });
     record_changes(tx, repository_id, changes.collect()).await?;
     let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("symbols"));
@@ -121,24 +125,25 @@ fn changed_names(old: &[i64], new: &[i64]) -> Vec<i32> {
 async fn record_changes(
     tx: &mut ProjectTx,
     repository_id: i64,
-    changes: Vec<(i64, Vec<i32>)>,
+    changes: Vec<(i64, &str, Vec<i32>)>,
 ) -> Result<(), Fault> {
     if changes.is_empty() {
         return Ok(());
     }
     let text = format!(
-        "INSERT INTO {changes} AS c (file_id, repository_id, names) \
-         SELECT t.file_id, r.id, ($2::int4[])[t.first:t.last] \
-         FROM unnest($3::int8[], $4::int4[], $5::int4[]) AS t (file_id, first, last) \
+        "INSERT INTO {changes} AS c (file_id, repository_id, language, names) \
+         SELECT t.file_id, r.id, t.language, ($2::int4[])[t.first:t.last] \
+         FROM unnest($3::int8[], $4::text[], $5::int4[], $6::int4[]) AS t (file_id, language, first, last) \
          JOIN {repositories} r ON r.id = $1 AND r.navigation_version <> 0 \
          ON CONFLICT (file_id) DO UPDATE SET names = c.names || excluded.names",
         changes = tx.table("name_changes"),
         repositories = tx.table("repositories"),
     );
-    let (ids, names): (Vec<i64>, Vec<Vec<i32>>) = changes.into_iter().unzip();
-    let names = FlatLists::from_lists(names.into_iter());
-    let query = sql(text).bind(repository_id).bind(names.all).bind(ids).bind(names.first).bind(names.last);
-    tx.execute(query).await?;
+    let (ids, languages): (Vec<i64>, Vec<&str>) =
+        changes.iter().map(|(id, language, _)| (*id, *language)).unzip();
+    let names = FlatLists::from_lists(changes.into_iter().map(|(.., names)| names));
+    let query = sql(text).bind(repository_id).bind(names.all).bind(ids).bind(languages);
+    tx.execute(query.bind(names.first).bind(names.last)).await?;
     Ok(())
 }
 
@@ -188,8 +193,8 @@ async fn insert(
 /// Records that names of files which are about to be removed lose their meaning. Their symbols are still stored.
 pub(super) async fn record_removal(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
     let text = format!(
-        "INSERT INTO {changes} AS c (file_id, repository_id, names) \
-         SELECT s.file_id, s.repository_id, ARRAY(SELECT DISTINCT (o >> 32)::int4 FROM unnest(s.offers) o \
+        "INSERT INTO {changes} AS c (file_id, repository_id, language, names) \
+         SELECT s.file_id, s.repository_id, s.language, ARRAY(SELECT DISTINCT (o >> 32)::int4 FROM unnest(s.offers) o \
            ORDER BY 1) \
          FROM {symbols} s JOIN {repositories} r ON r.id = s.repository_id AND r.navigation_version <> 0 \
          WHERE s.file_id = ANY($1) \
@@ -207,29 +212,32 @@ pub(super) async fn record_removal(tx: &mut ProjectTx, file_ids: &[i64]) -> Resu
 pub struct Unresolved {
     /// The version of the resolver that all uses were resolved with; 0 before the first time.
     pub version: i32,
-    /// Files whose own uses are not resolved, sorted.
-    pub files: Vec<i64>,
-    /// Hashes of names that changed their meaning since.
-    pub names: Vec<i32>,
+    /// Files whose own uses are not resolved, with their language; sorted by id.
+    pub files: Vec<(String, i64)>,
+    /// Hashes of names that changed their meaning since, with the language of the file that changed them; sorted.
+    pub names: Vec<(String, i32)>,
 }
 
 /// Reads what there is to resolve in a repository.
 pub async fn unresolved(tx: &mut ProjectTx, repository_id: i64) -> Result<Unresolved, Fault> {
+    let text = format!("SELECT navigation_version FROM {} WHERE id = $1", tx.table("repositories"));
+    let version = tx.tx.scalar(sql(text).bind(repository_id)).await?;
     let text = format!(
-        "SELECT navigation_version, ARRAY(SELECT s.file_id FROM {symbols} s WHERE s.repository_id = $1 \
-           AND NOT s.resolved ORDER BY s.file_id) AS files, ARRAY(SELECT DISTINCT n.name FROM {changes} c \
-           CROSS JOIN unnest(c.names) AS n (name) WHERE c.repository_id = $1 ORDER BY n.name) AS names \
-         FROM {repositories} WHERE id = $1",
-        symbols = tx.table("symbols"),
-        changes = tx.table("name_changes"),
-        repositories = tx.table("repositories"),
+        "SELECT language, file_id FROM {} WHERE repository_id = $1 AND NOT resolved ORDER BY file_id",
+        tx.table("symbols")
     );
-    let row = tx.tx.one(sql(text).bind(repository_id)).await?;
-    Ok(Unresolved {
-        version: row.try_get("navigation_version")?,
-        files: row.try_get("files")?,
-        names: row.try_get("names")?,
-    })
+    let rows = tx.tx.all(sql(text).bind(repository_id)).await?;
+    let file = |row: &Row| Ok((row.try_get("language")?, row.try_get("file_id")?));
+    let files = rows.iter().map(file).collect::<Result<_, Fault>>()?;
+    let text = format!(
+        "SELECT DISTINCT c.language, n.name \
+         FROM {} c CROSS JOIN unnest(c.names) AS n (name) \
+         WHERE c.repository_id = $1 ORDER BY c.language, n.name",
+        tx.table("name_changes")
+    );
+    let rows = tx.tx.all(sql(text).bind(repository_id)).await?;
+    let name = |row: &Row| Ok((row.try_get("language")?, row.try_get("name")?));
+    Ok(Unresolved { version, files, names: rows.iter().map(name).collect::<Result<_, Fault>>()? })
 }
 
 /// A file's interface.

@@ -26,17 +26,21 @@ CREATE TABLE IF NOT EXISTS {schema}.symbols (
     resolved bool NOT NULL,
     scip_uses int4 NOT NULL,
     resolved_uses int4 NOT NULL,
-    name_uses int4 NOT NULL
+    name_uses int4 NOT NULL,
+    CHECK ((interface IS NULL) = (body IS NULL))
 );
 
 CREATE INDEX IF NOT EXISTS symbols_repository ON {schema}.symbols (repository_id);
 
+CREATE INDEX IF NOT EXISTS symbols_incomplete ON {schema}.symbols (repository_id) WHERE truncated OR interface IS NULL;
+
 CREATE INDEX IF NOT EXISTS symbols_unresolved ON {schema}.symbols (repository_id) WHERE NOT resolved;
 
--- Names whose meaning a file changed since the uses of its repository were last resolved.
+-- Names whose meaning a file of this language changed since the uses of its repository were last resolved.
 CREATE TABLE IF NOT EXISTS {schema}.name_changes (
     file_id int8 PRIMARY KEY,
     repository_id int8 NOT NULL,
+    language text NOT NULL,
     names int4[] NOT NULL
 );
 

@@ -1,0 +1,77 @@
+//! Converts places of a document to characters, against the text of its file.
+
+use languages::symbols::Place;
+
+use super::metadata::Metadata;
+use super::range::{Position, PositionEncoding};
+
+/// Indexers whose documents may not say what they count, and that count units of UTF-16, as the languages do in which they
+/// are written. All others of that kind count bytes.
+const UTF16_TOOLS: [&str; 5] = ["scip-typescript", "scip-python", "scip-java", "scip-dotnet", "scip-dart"];
+
+impl PositionEncoding {
+    /// What a document counts that does not say it, judged by the tool that made it.
+    #[must_use]
+    pub fn or_of_tool(self, metadata: &Metadata) -> Self {
+        match self {
+            Self::Unspecified if UTF16_TOOLS.contains(&metadata.tool.as_str()) => Self::Utf16,
+            Self::Unspecified => Self::Utf8,
+            known => known,
+        }
+    }
+
+    /// How many units a character takes.
+    const fn units(self, character: char) -> u32 {
+        match self {
+            Self::Utf8 | Self::Unspecified => character.len_utf8() as u32,
+            Self::Utf16 => character.len_utf16() as u32,
+            Self::Utf32 => 1,
+        }
+    }
+}
+
+/// The lines of a text. Converting places in ascending order costs one walk over the text, whatever the places are.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    text: &'a str,
+    encoding: PositionEncoding,
+    /// Where the last conversion ended: a byte of the text, and its place.
+    at: usize,
+    position: Position,
+    column: u32,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of a text, in which a document counts `encoding`.
+    #[must_use]
+    pub const fn new(text: &'a str, encoding: PositionEncoding) -> Self {
+        Self { text, encoding, at: 0, position: Position { line: 0, character: 0 }, column: 0 }
+    }
+
+    /// The place of a position; `None` if the text has no such line, or the line has no such column.
+    pub fn place(&mut self, position: Position) -> Option<Place> {
+        if position < self.position {
+            *self = Self::new(self.text, self.encoding);
+        }
+        while self.position.line < position.line {
+            self.at += self.text[self.at..].find('\n')? + 1;
+            self.position = Position { line: self.position.line + 1, character: 0 };
+            self.column = 0;
+        }
+        for character in self.text[self.at..].chars() {
+            if self.position.character >= position.character || character == '\n' {
+                break;
+            }
+            self.at += character.len_utf8();
+            self.position.character += self.encoding.units(character);
+            self.column += 1;
+        }
+        (self.position == position).then_some(Place { line: position.line + 1, column: self.column + 1 })
+    }
+
+    /// The rest of the text from the last place on.
+    #[must_use]
+    pub fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+}

@@ -1,0 +1,28 @@
+//! Reads and writes SCIP, the files in which compilers' indexers say where each name is defined and used.
+//!
+//! The protobuf reader is our own. A SCIP file of a large repository has hundreds of megabytes and comes from outside: it must
+//! be read one document at a time, with every count bounded before memory is taken for it. Generated protobuf code wants the
+//! whole message in memory and bounds nothing; the part of the wire format that SCIP uses is smaller than what such a library
+//! would need around it.
+
+mod document;
+mod error;
+mod limits;
+mod lines;
+mod metadata;
+mod range;
+mod reader;
+mod symbol;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use document::{Document, Occurrence, Relationship, Roles, SymbolInformation, SymbolKind};
+pub use error::{Error, Problem};
+pub use limits::Limits;
+pub use lines::Lines;
+pub use metadata::Metadata;
+pub use range::{Position, PositionEncoding, Range};
+pub use reader::Reader;
+pub use symbol::{Descriptor, DescriptorKind, Symbol, SymbolError};

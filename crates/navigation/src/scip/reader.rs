@@ -1,0 +1,193 @@
+//! Reads a SCIP file, one document at a time.
+
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+
+use super::document::Document;
+use super::error::{Error, Problem};
+use super::limits::Limits;
+use super::metadata::Metadata;
+use super::wire::{self, Message, Tag};
+
+/// What is read from the source at once.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// A SCIP file that is being read. Only one document at a time is in memory.
+///
+/// After an error nothing more may be read: what came before it is not to be used either, since a broken file is refused whole.
+pub struct Reader<R> {
+    source: BufReader<R>,
+    limits: Limits,
+    /// Where the next byte is in the file.
+    offset: u64,
+    metadata: Metadata,
+    /// The bytes of the current document.
+    document: Vec<u8>,
+    documents: u64,
+    /// Hashes of the paths seen, under a key of this process, which a file cannot aim at.
+    paths: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the metadata, with which a SCIP file begins.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or it is broken.
+    pub fn new(source: R, limits: Limits) -> Result<Self, Error> {
+        let mut reader = Self {
+            source: BufReader::with_capacity(BUFFER_BYTES, source),
+            limits,
+            offset: 0,
+            metadata: Metadata::default(),
+            document: Vec::new(),
+            documents: 0,
+            paths: HashSet::new(),
+            hasher: RandomState::new(),
+        };
+        if reader.buffer()?.starts_with(&[0x1f, 0x8b]) {
+            return Err(reader.error(Problem::Gzip));
+        }
+        match reader.tag()? {
+            Some(Tag { field: 1, wire_type: 2 }) => {
+                let start = reader.message("metadata")?;
+                reader.metadata = Metadata::parse(Message::new(&reader.document, start))?;
+                Ok(reader)
+            }
+            _ => Err(reader.error(Problem::MetadataMissing)),
+        }
+    }
+
+    /// What the file says of itself.
+    pub const fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// The next document; `None` at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// If the file is broken, or beyond a limit.
+    pub fn next_document(&mut self) -> Result<Option<Document<'_>>, Error> {
+        while let Some(Tag { field, wire_type }) = self.tag()? {
+            match (field, wire_type) {
+                (1, _) => return Err(self.error(Problem::MetadataTwice)),
+                (2, 2) => return self.document().map(Some),
+                (2, _) => return Err(self.error(Problem::FieldType("document"))),
+                (_, wire_type) => self.skip(wire_type)?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn document(&mut self) -> Result<Document<'_>, Error> {
+        self.documents += 1;
+        if self.documents > self.limits.documents {
+            return Err(self.error(Problem::Limit { what: "documents", max: self.limits.documents }));
+        }
+        let start = self.message("document")?;
+        let document = Document::parse(Message::new(&self.document, start), &self.limits)?;
+        if self.paths.insert(self.hasher.hash_one(document.path)) {
+            return Ok(document);
+        }
+        let path = Some(document.path.to_owned());
+        Err(Error { document: path, ..Error::new(Problem::DuplicateDocument, start) })
+    }
+
+    /// Reads a message that is small enough into memory; says where it begins.
+    fn message(&mut self, what: &'static str) -> Result<u64, Error> {
+        let length = self.varint()?.ok_or_else(|| self.error(Problem::Truncated))?;
+        if length > self.limits.document_bytes {
+            let what = if what == "document" { "bytes of a document" } else { "bytes of metadata" };
+            return Err(self.error(Problem::Limit { what, max: self.limits.document_bytes }));
+        }
+        let start = self.offset;
+        self.document.clear();
+        // Memory grows with the bytes that arrive, not with the length that is promised.
+        while (self.document.len() as u64) < length {
+            let missing = length - self.document.len() as u64;
+            let chunk = self.buffer()?;
+            let taken = chunk.len().min(usize::try_from(missing).unwrap_or(usize::MAX));
+            if taken == 0 {
+                return Err(self.error(Problem::Truncated));
+            }
+            let Self { source, document, .. } = self;
+            document.extend_from_slice(&source.buffer()[..taken]);
+            self.consume(taken)?;
+        }
+        Ok(start)
+    }
+
+    /// Skips the value of a field that SCIP does not define, or that is not needed.
+    fn skip(&mut self, wire_type: u8) -> Result<(), Error> {
+        let mut length = match wire_type {
+            0 => return self.varint()?.map(|_| ()).ok_or_else(|| self.error(Problem::Truncated)),
+            1 => 8,
+            2 => self.varint()?.ok_or_else(|| self.error(Problem::Truncated))?,
+            5 => 4,
+            other => return Err(self.error(Problem::WireType(other))),
+        };
+        while length > 0 {
+            let taken = self.buffer()?.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+            if taken == 0 {
+                return Err(self.error(Problem::Truncated));
+            }
+            self.consume(taken)?;
+            length -= taken as u64;
+        }
+        Ok(())
+    }
+
+    /// The next field's tag; `None` at the end of the file.
+    fn tag(&mut self) -> Result<Option<Tag>, Error> {
+        let start = self.offset;
+        self.varint()?.map(|number| wire::tag(number, start)).transpose()
+    }
+
+    /// The next number; `None` at the end of the file.
+    fn varint(&mut self) -> Result<Option<u64>, Error> {
+        let mut number = 0;
+        for at in 0.. {
+            let Some(byte) = self.buffer()?.first().copied() else {
+                return if at == 0 { Ok(None) } else { Err(self.error(Problem::Truncated)) };
+            };
+            let last = wire::push_varint(&mut number, at, byte).map_err(|problem| self.error(problem))?;
+            self.consume(1)?;
+            if last {
+                break;
+            }
+        }
+        Ok(Some(number))
+    }
+
+    /// Bytes that are read and not consumed; empty only at the end of the file.
+    fn buffer(&mut self) -> Result<&[u8], Error> {
+        let offset = self.offset;
+        // The first call reads; the second returns the same bytes, to which the borrow checker lets us refer outside of the loop.
+        loop {
+            match self.source.fill_buf() {
+                Ok(_) => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::new(Problem::Io(error), offset)),
+            }
+        }
+        Ok(self.source.buffer())
+    }
+
+    /// Takes bytes off the buffer.
+    fn consume(&mut self, bytes: usize) -> Result<(), Error> {
+        self.source.consume(bytes);
+        self.offset += bytes as u64;
+        if self.offset > self.limits.file_bytes {
+            return Err(self.error(Problem::Limit { what: "bytes of a file", max: self.limits.file_bytes }));
+        }
+        Ok(())
+    }
+
+    const fn error(&self, problem: Problem) -> Error {
+        Error::new(problem, self.offset)
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests of the SCIP reader: sound files, broken ones, and texts of symbols.
+
+mod samples;
+
+mod lines;
+mod read;
+mod symbols;
