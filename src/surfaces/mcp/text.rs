@@ -33,6 +33,14 @@ pub(super) fn short_text(envelope: &Envelope) -> String {
     escaped(&text).into_owned()
 }
 
+/// Formats a result as short text.
+pub(super) fn result_text(result: &Value) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_result(&mut text, result);
+    escaped(&text).into_owned()
+}
+
 /// Writes hits and files as text, all other results as compact JSON.
 fn write_result(text: &mut String, result: &Value) -> std::fmt::Result {
     let compact = |hit: &Value| hit.get("content").is_none() && hit.get("scoreBreakdown").is_none();

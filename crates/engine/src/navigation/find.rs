@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::nearest::nearest_names;
 use super::request::Subject;
-use super::symbol::{Spelling, SymbolName, is_path};
+use crate::search::{Spelling, SymbolName, is_path};
 use contract::{ErrorCode, Fault, Warning, echo};
 use languages::facts::{DEFINED, Field};
 use languages::terms::squash;
@@ -93,7 +93,7 @@ impl Finder<'_> {
         let fitting: Vec<&DefinitionAt> = rows
             .iter()
             .filter(|row| paths.iter().all(|path| is_path(&row.path, path)))
-            .filter(|row| name.matches(row) && at_line(row))
+            .filter(|row| name.is_name_of(row) && at_line(row))
             .collect();
         let best = fitting.iter().map(|row| name.fit(row)).max();
         let chosen = fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned();

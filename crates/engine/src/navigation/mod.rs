@@ -12,7 +12,6 @@ mod places;
 mod present;
 mod request;
 mod steps;
-mod symbol;
 mod walk;
 
 pub use answer::{
@@ -21,4 +20,3 @@ pub use answer::{
 pub use navigator::{Navigation, navigate};
 pub use present::present;
 pub use request::{Certainty, NavigationRequest, Relation, Subject, UsedAs};
-pub use symbol::{Spelling, SymbolName};

@@ -14,9 +14,11 @@ pub mod query;
 
 mod exact_name;
 pub mod query_class;
+mod symbol_name;
 
 mod field_hints;
 pub mod fields;
+mod graph_filter;
 mod pattern;
 mod regex_filter;
 mod request_filter;
@@ -48,11 +50,10 @@ mod surroundings;
 pub mod tokens;
 
 pub use answer::{
-    AllFacts, Backend, Explain, ExplainedTerm, History, Hit, SearchAnswer, Timings, VectorsUsed,
+    AllFacts, Backend, CallEdge, Explain, ExplainedTerm, History, Hit, SearchAnswer, Timings, VectorsUsed,
 };
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
-pub(crate) use exact_name::QueriedName;
 pub use execute::{SearchDeps, execute};
 pub use nearest::nearest;
 pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, TotalRelation, headline, present};
@@ -63,3 +64,5 @@ pub use request_filter::{FilterValue, RequestFilter, parse_filters};
 pub use snippet::shorten;
 pub use stage::SearchStage;
 pub(crate) use suggestions::similarity;
+pub(crate) use symbol_name::is_path;
+pub use symbol_name::{Spelling, SymbolName};

@@ -19,6 +19,7 @@ pub mod flows;
 pub mod history;
 pub mod navigation;
 pub mod symbols;
+pub mod hit_edges;
 pub mod use_places;
 pub mod uses;
 pub(super) mod write;

@@ -1,6 +1,6 @@
 //! Places of uses, in pages: counted by file, then read for the files of a page.
 
-use super::uses::{Certainty, UsePlace};
+use super::uses::{Certainty, UsePlace, UsedFor};
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -230,6 +230,55 @@ pub async fn in_line(
         }
     }
     Ok(found)
+}
+
+/// The chunks in which symbols are used in one of these ways, with any certainty but that of names; at most `limit`.
+pub async fn chunks_of_uses(
+    tx: &mut ProjectTx,
+    symbols: &[i64],
+    kinds: i16,
+    limit: i64,
+) -> Result<Vec<i64>, Fault> {
+    let text = format!(
+        "SELECT DISTINCT c.id \
+         FROM (SELECT u.file_id, (p.place >> 24)::int4 AS line \
+           FROM {uses} u CROSS JOIN unnest(u.places) AS p (place) \
+           WHERE u.target = ANY($1) AND u.kinds & $2 <> 0 AND (1::int8 << (p.place & 15)::int4) & $2::int8 <> 0 \
+           LIMIT $3) n \
+         JOIN {chunks} c ON c.file_id = n.file_id AND c.start_line <= n.line AND c.end_line >= n.line",
+        uses = tx.table("uses"),
+        chunks = tx.table("chunks"),
+    );
+    tx.tx.scalars(sql(text).bind(symbols).bind(kinds).bind(limit)).await
+}
+
+/// The chunks that define what symbols, and the definitions inside them, call; at most `limit`.
+pub async fn chunks_of_callees(tx: &mut ProjectTx, symbols: &[i64], limit: i64) -> Result<Vec<i64>, Fault> {
+    let text = format!(
+        "SELECT DISTINCT t.chunk_id \
+         FROM (SELECT u.target \
+           FROM {definitions} d \
+           JOIN {definitions} i ON i.file_id = d.file_id AND i.start_line >= d.start_line \
+             AND i.end_line <= d.end_line \
+           JOIN {uses} u ON u.file_id = d.file_id AND u.source = i.symbol AND u.kinds & $2 <> 0 \
+           WHERE d.symbol = ANY($1) LIMIT $3) n \
+         JOIN {definitions} t ON t.symbol = n.target",
+        definitions = tx.table("definitions"),
+        uses = tx.table("uses"),
+    );
+    tx.tx.scalars(sql(text).bind(symbols).bind(UsedFor::Call.bit()).bind(limit)).await
+}
+
+/// The chunks of the types that derive from symbols; at most `limit`.
+pub async fn chunks_of_derived(tx: &mut ProjectTx, symbols: &[i64], limit: i64) -> Result<Vec<i64>, Fault> {
+    let text = format!(
+        "SELECT DISTINCT d.chunk_id \
+         FROM (SELECT u.source FROM {uses} u WHERE u.target = ANY($1) AND u.kinds & $2 <> 0 LIMIT $3) n \
+         JOIN {definitions} d ON d.symbol = n.source",
+        definitions = tx.table("definitions"),
+        uses = tx.table("uses"),
+    );
+    tx.tx.scalars(sql(text).bind(symbols).bind(UsedFor::Inherit.bit()).bind(limit)).await
 }
 
 /// Numbers of uses of each symbol, each counted up to `most` sources.

@@ -1,6 +1,6 @@
 //! Parses the ways to name a symbol or a place: `Context.json`, `Context#json`, `src/context.ts:Context.json`, `src/context.ts:31`.
 
-use crate::search::QueriedName;
+use super::exact_name::QueriedName;
 use contract::{ErrorCode, Fault, echo};
 use languages::terms::squash;
 use store::navigation::DefinitionAt;
@@ -30,11 +30,11 @@ pub enum Spelling {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolName {
     /// Names of the containers, outermost first.
-    pub(super) container: Vec<String>,
+    container: Vec<String>,
     /// The name itself.
-    pub(super) name: String,
+    name: String,
     /// Kinds that the definition may have, the most likely first; empty: any.
-    pub(super) kinds: &'static [&'static str],
+    kinds: &'static [&'static str],
 }
 
 impl Spelling {
@@ -123,7 +123,8 @@ impl SymbolName {
 
     /// Whether a definition at `path` has this name and these containers, ignoring case. Containers are the definitions, the
     /// file and the folders around it.
-    pub(super) fn matches(&self, definition: &DefinitionAt) -> bool {
+    #[must_use]
+    pub fn is_name_of(&self, definition: &DefinitionAt) -> bool {
         // An `impl` block has the name of a type that is defined elsewhere.
         definition.kind != "impl"
             && squash(&definition.name) == squash(&self.name)
@@ -141,7 +142,7 @@ impl SymbolName {
 
     /// How well a definition that matches fits the spelling; larger is better, and of several definitions only the best fit.
     /// Spelling counts most, then the kind, then whether the containers are those directly around it.
-    pub(super) fn fit(&self, definition: &DefinitionAt) -> u32 {
+    pub(crate) fn fit(&self, definition: &DefinitionAt) -> u32 {
         let containers = containers(definition);
         let tail: Vec<&str> = containers.iter().rev().take(self.container.len()).rev().map(String::as_str).collect();
         let is_same_case = definition.name == self.name;
@@ -171,7 +172,7 @@ fn around(definition: &DefinitionAt) -> Vec<String> {
 }
 
 /// Whether a path is the one that a caller wrote: the same, or one that ends with it.
-pub(super) fn is_path(path: &str, written: &str) -> bool {
+pub(crate) fn is_path(path: &str, written: &str) -> bool {
     path == written || path.strip_suffix(written).is_some_and(|rest| rest.ends_with('/'))
 }
 
@@ -228,11 +229,11 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let method = row("Context.json", "method");
-        assert!(name("Context.json").matches(&method, "src/other.ts"));
-        assert!(name("json").matches(&method, "src/other.ts"));
-        assert!(!name("Request.json").matches(&method, "src/other.ts"));
-        assert!(name("helper.parse").matches(&row("parse", "function"), "src/helper.ts"));
-        assert!(!name("json").matches(&row("impl json", "impl"), "a"));
+        assert!(name("Context.json").is_name_of(&method, "src/other.ts"));
+        assert!(name("json").is_name_of(&method, "src/other.ts"));
+        assert!(!name("Request.json").is_name_of(&method, "src/other.ts"));
+        assert!(name("helper.parse").is_name_of(&row("parse", "function"), "src/helper.ts"));
+        assert!(!name("json").is_name_of(&row("impl json", "impl"), "a"));
         assert!(name("json").fit(&method) > name("JSON").fit(&method));
         let (exact, folded) = (row("Context.json", "method"), row("context.json", "method"));
         assert!(name("Context.json").fit(&exact) > name("Context.json").fit(&folded));
