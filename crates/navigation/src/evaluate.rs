@@ -175,6 +175,7 @@ impl<'r> Session<'r> {
                 let values = values.into_iter().filter(|value| !matches!(value, Value::Module(_)));
                 values.collect::<Vec<_>>().into_iter().flat_map(|value| self.call(value)).collect()
             }
+            Value::Gives(of) => vec![Value::Instance(of)],
             Value::External => vec![Value::External],
             Value::Unknown | Value::Super(_) | Value::Namespace(_) => vec![Value::Unknown],
         }

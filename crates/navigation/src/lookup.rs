@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{Expr, Import, Imported, ScopeId, ScopeKind, SymbolKind};
+use languages::symbols::{Expr, Import, Imported, Place, ScopeId, ScopeKind, SymbolKind};
 
 use super::reference::Target;
 use super::rules::{FreeNames, Located, Rules};
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Module, Receiver, Type, Value};
+use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value};
 
 impl<'r> Session<'r> {
     /// What a name or the last name of a member expression is bound to. Never empty.
@@ -15,7 +15,7 @@ impl<'r> Session<'r> {
         let mut found = match self.expr(at) {
             Expr::Name(name) => {
                 let name = self.text(at, *name);
-                self.find_name(at.file, at.scope, name)
+                self.find_name(at.file, at.scope, at.place, name)
             }
             Expr::Member(of, name) => {
                 let (of, name) = (At { expr: *of, ..at }, self.text(at, *name));
@@ -32,15 +32,23 @@ impl<'r> Session<'r> {
     }
 
     /// What a name is bound to, seen from a scope. Never empty.
-    pub(crate) fn find_name(&mut self, file: u32, from: ScopeId, name: &'r str) -> Vec<Found> {
+    pub(crate) fn find_name(&mut self, file: u32, from: ScopeId, place: Place, name: &'r str) -> Vec<Found> {
         let rules = self.rules(file);
         let (mut scope, mut maybe_inherited) = (from, false);
         loop {
             let Some(row) = self.scope(file, scope) else { break };
-            let found = if row.kind == ScopeKind::Type && rules.members_visible {
+            let found = if rules.locals_in_order && matches!(row.kind, ScopeKind::Function | ScopeKind::Block)
+            {
+                self.name_before(file, scope, place, name)
+            } else if row.kind == ScopeKind::Type && rules.members_visible {
                 self.inherited_name(file, scope, name, &mut maybe_inherited)
             } else {
-                self.name_in_scope(file, scope, name, row.kind != ScopeKind::Type || scope == from)
+                self.name_in_scope(
+                    file,
+                    scope,
+                    name,
+                    row.kind != ScopeKind::Type || (scope == from && !rules.locals_in_order),
+                )
             };
             if !found.is_empty() {
                 return found;
@@ -62,6 +70,28 @@ impl<'r> Session<'r> {
             scope = row.parent;
         }
         self.name_of_package(file, name, maybe_inherited)
+    }
+
+    /// What is bound in a function or block before a place: the last local name, or else what is no local name.
+    fn name_before(&mut self, file: u32, scope: ScopeId, place: Place, name: &'r str) -> Vec<Found> {
+        let local = |session: &Self, target: &Target| {
+            let (symbol, _) = session.symbol(*target)?;
+            matches!(symbol.kind, SymbolKind::Local | SymbolKind::Parameter).then_some(symbol.place)
+        };
+        let symbols = self.symbols_in(file, scope, name);
+        let last = symbols
+            .iter()
+            .filter_map(|target| Some((local(self, target).filter(|at| *at < place)?, *target)))
+            .max();
+        if let Some((_, last)) = last {
+            return vec![Found::Symbol(last, None)];
+        }
+        let others = symbols.into_iter().filter(|target| local(self, target).is_none()).collect();
+        let mut found = self.defined(others, None);
+        for (body, import) in self.imports_in(file, scope, name) {
+            found.extend(self.imported(file, body, import));
+        }
+        found
     }
 
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
@@ -148,6 +178,12 @@ impl<'r> Session<'r> {
         let found = self.find_in_stars(file, &stars, name);
         if !found.is_empty() {
             return found;
+        }
+        if rules.free_names_are_modules {
+            let located = self.locate(file, name);
+            if !located.is_empty() {
+                return located.iter().flat_map(|one| self.follow(one)).collect();
+            }
         }
         vec![free_name(rules, maybe_inherited)]
     }
@@ -339,7 +375,13 @@ impl<'r> Session<'r> {
         let Some((half, index)) = repository.interface(file) else { return Vec::new() };
         let mut found = Vec::new();
         for export in index.exports(half, name) {
-            let at = At { file, body: false, scope: 0, expr: half.exports[export as usize].value };
+            let at = At {
+                file,
+                body: false,
+                scope: 0,
+                expr: half.exports[export as usize].value,
+                place: ANYWHERE,
+            };
             let bound = self.find_exported_value(at);
             found.extend(bound.into_iter().filter(|one| !matches!(one, Found::Unknown)));
         }
@@ -348,16 +390,16 @@ impl<'r> Session<'r> {
                 found.extend(self.imported(file, false, import));
             }
         }
-        if found.is_empty() {
+        if found.is_empty() || rules.namespaces {
             let symbols = self.symbols_in(file, 0, name).into_iter();
             let exported = |target: &Target| {
                 half.symbols
                     .get(target.symbol as usize)
                     .is_some_and(|symbol| (rules.exported)(source, symbol))
             };
-            found = self.defined(symbols.filter(exported).collect(), None);
+            found.extend(self.defined(symbols.filter(exported).collect(), None));
         }
-        if found.is_empty() && rules.imports_pass_on {
+        if (found.is_empty() || rules.namespaces) && rules.imports_pass_on {
             for (body, import) in self.imports_in(file, 0, name) {
                 found.extend(self.imported(file, body, import));
             }

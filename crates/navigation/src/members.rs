@@ -2,14 +2,15 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
+use languages::symbols::{Expr, ScopeId, ScopeKind, SymbolKind};
 
+use super::evaluate::instance;
 use super::lookup::receiver;
 use super::reference::Target;
 use super::repository::last_name;
 use super::rules::Merging;
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Module, Type, Value};
+use super::value::{ANYWHERE, At, Found, Module, Type, Value};
 
 /// Most types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
@@ -18,11 +19,19 @@ impl<'r> Session<'r> {
     /// A member of a value. Never empty: `Unknown` if it has none that is known.
     pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
         let found = self.deeper(|session| match value {
-            Value::Unknown | Value::Content(_) => vec![Found::Unknown],
+            Value::Unknown | Value::Content(_) | Value::Gives(_) => vec![Found::Unknown],
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
-            Value::Type(of) | Value::Instance(of) => session.member_of_type(of, name, false),
+            Value::Type(of) => session.member_of_type(of, name, false),
+            Value::Instance(of) => {
+                let found = session.member_of_type(of, name, false);
+                let transparent = of.of.map(|target| session.rules(target.file).transparent_members);
+                match transparent.is_some_and(|names| names.contains(&name)) && found == [Found::Unknown] {
+                    true => vec![Found::Value(Value::Gives(of))],
+                    false => found,
+                }
+            }
             Value::Super(of) => session.member_of_type(of, name, true),
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
@@ -32,13 +41,29 @@ impl<'r> Session<'r> {
     }
 
     /// A member of an instance of a foreign type.
-    fn foreign_member(&self, arguments: Option<At>, name: &str) -> Vec<Found> {
+    fn foreign_member(&mut self, arguments: Option<At>, name: &str) -> Vec<Found> {
+        if let (Some(at), Ok(number)) = (arguments, name.parse::<usize>()) {
+            return self.part_of_tuple(at, number);
+        }
         match arguments {
             Some(at) if self.rules(at.file).content_members.contains(&name) => {
                 vec![Found::Value(Value::Content(at))]
             }
+            Some(at) if self.rules(at.file).same_members.contains(&name) => {
+                vec![Found::Value(Value::Gives(Type { of: None, arguments }))]
+            }
             _ => vec![Found::Value(Value::External)],
         }
+    }
+
+    /// A numbered member of a tuple, which is a foreign generic type of its parts.
+    fn part_of_tuple(&mut self, at: At, number: usize) -> Vec<Found> {
+        let part = match self.expr(at) {
+            Expr::Apply(_, parts) => parts.get(number).copied(),
+            _ => None,
+        };
+        let values = part.map(|expr| self.evaluate(At { expr, ..at }, None)).unwrap_or_default();
+        values.into_iter().map(|value| Found::Value(instance(value))).collect()
     }
 
     fn member_of_namespace(&mut self, namespace: Target, name: &'r str) -> Vec<Found> {
@@ -196,7 +221,7 @@ impl<'r> Session<'r> {
         for (file, scope) in self.extensions_of(of).iter().copied().take(TYPES_MAX) {
             if let Some(row) = self.scope(file, scope) {
                 let body = self.scope_in_body(file, scope);
-                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr };
+                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr, place: ANYWHERE };
                 ats.extend(row.bases.iter().take(RESULTS_MAX).map(at));
             }
         }

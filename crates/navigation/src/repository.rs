@@ -34,6 +34,9 @@ pub struct Repository {
     packages: OnceLock<Packages>,
     /// Scopes that add members to a type, by the family and the last name of the type.
     extensions: OnceLock<HashMap<(Family, String), Vec<(u32, ScopeId)>>>,
+    /// What the rules of Go and Rust gather from all files.
+    pub(crate) go: OnceLock<super::rules::GoFolders>,
+    pub(crate) rust: OnceLock<super::rules::RustCrates>,
 }
 
 impl Repository {
@@ -42,7 +45,8 @@ impl Repository {
     pub fn new(files: Vec<SourceFile>) -> Self {
         let indexes = files.iter().map(|_| OnceLock::new()).collect();
         let (packages, extensions) = (OnceLock::new(), OnceLock::new());
-        Self { paths: Paths::new(files), indexes, packages, extensions }
+        let (go, rust) = (OnceLock::new(), OnceLock::new());
+        Self { paths: Paths::new(files), indexes, packages, extensions, go, rust }
     }
 
     /// Its files.

@@ -52,7 +52,7 @@ enum Outcome {
 
 impl Session<'_> {
     fn resolve(&mut self, used: &Use) -> Option<Reference> {
-        let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr };
+        let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr, place: used.place };
         let (name, of) = match self.expr(at) {
             Expr::Name(name) => (self.text(at, *name), None),
             Expr::Member(of, name) => (self.text(at, *name), Some(*of)),

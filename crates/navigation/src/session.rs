@@ -9,7 +9,7 @@ use super::index::{Half, Index};
 use super::reference::Target;
 use super::repository::Repository;
 use super::rules::{self, Family, Rules};
-use super::value::{At, Found, Receiver, Type, Value};
+use super::value::{ANYWHERE, At, Found, Receiver, Type, Value};
 
 /// Deepest evaluation: an expression of an expression, through all files.
 const DEPTH_MAX: u32 = 60;
@@ -188,7 +188,8 @@ impl<'r> Session<'r> {
     /// An expression that belongs to a symbol, looked at in the scope of the symbol.
     pub(crate) fn at_symbol(&self, target: Target, expr: u32) -> Option<At> {
         let (symbol, _) = self.symbol(target)?;
-        Some(At { file: target.file, body: self.in_body(target), scope: symbol.scope, expr })
+        let place = symbol.place;
+        Some(At { file: target.file, body: self.in_body(target), scope: symbol.scope, expr, place })
     }
 
     pub(crate) fn expr(&self, at: At) -> &'r Expr {
@@ -258,7 +259,13 @@ impl<'r> Session<'r> {
         if let Some(symbol) = row.symbol {
             return Some(Type::plain(Target { file, symbol }));
         }
-        let at = At { file, body: self.scope_in_body(file, scope), scope: row.parent, expr: row.target? };
+        let at = At {
+            file,
+            body: self.scope_in_body(file, scope),
+            scope: row.parent,
+            expr: row.target?,
+            place: ANYWHERE,
+        };
         self.evaluate(at, None).into_iter().find_map(|value| match value {
             Value::Type(of) | Value::Instance(of) => Some(of),
             _ => None,

@@ -5,11 +5,15 @@
 //! joins the symbols of all files of a repository to edges between definitions.
 
 mod builder;
+#[cfg(test)]
+mod listed;
+mod locals;
 mod table;
 
 use crate::stop::{Stop, Stopped};
 
 pub(crate) use builder::{Builder, New};
+pub(crate) use locals::Locals;
 pub use table::{
     Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
     ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
