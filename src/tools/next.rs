@@ -324,7 +324,9 @@ impl AnsweredCall {
         if let Some(file) = at("/files/0").or_else(|| at("/unresolved/files/0")) {
             let repo = if file["repo"].is_string() { &file["repo"] } else { &symbol["repo"] };
             let line = &file["places"][0]["line"];
-            return vec![self.call("show_file", json!({ "file": file["file"], "line": line, "repoPath": repo }))];
+            return vec![
+                self.call("show_file", json!({ "file": file["file"], "line": line, "repoPath": repo })),
+            ];
         }
         if !symbol.is_object() {
             return Vec::new();

@@ -200,7 +200,9 @@ async fn a_symbol_is_read_as_text() {
     let (text, _) = read(&client, &format!("symbol://{name}/till.py:open_till")).await.unwrap();
     assert!(text.starts_with("references of function open_till"), "{text}");
     assert!(text.contains("till.py\n 5:1 call: open_till()\n"), "{text}");
-    for uri in [format!("symbol://{name}/no_such_name"), format!("symbol://{name}/"), "symbol://other/x".to_owned()] {
+    for uri in
+        [format!("symbol://{name}/no_such_name"), format!("symbol://{name}/"), "symbol://other/x".to_owned()]
+    {
         assert!(read(&client, &uri).await.is_err(), "{uri}");
     }
 }

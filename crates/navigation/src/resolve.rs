@@ -1,6 +1,8 @@
 //! Resolves the uses of one file, and finds what its methods override.
 
-use languages::symbols::{Arena, Body, Expr, ExprId, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind};
+use languages::symbols::{
+    Arena, Body, Expr, ExprId, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind,
+};
 
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
@@ -70,7 +72,13 @@ impl Session<'_> {
             _ => None,
         };
         let source = source.or_else(|| self.source(used.scope));
-        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, name: name.to_owned(), targets })
+        Some(Reference {
+            kind: ReferenceKind::Use(used.kind),
+            place: used.place,
+            source,
+            name: name.to_owned(),
+            targets,
+        })
     }
 
     /// The type of the file that derives from a base by this use of its name; bases are evaluated outside of the type.

@@ -2,7 +2,8 @@
 
 use super::portable::Reader;
 use super::project::{
-    breakdown, chunks, definitions, filter, history, hit_edges, index_state, lexical, names, overview, vectors,
+    breakdown, chunks, definitions, filter, history, hit_edges, index_state, lexical, names, overview,
+    vectors,
 };
 use super::{
     Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, Completion, DefinitionRow,

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::flags::GlobalFlags;
 use super::{
-    bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models, navigate,
-    projects, quickstart, search, serve, tools, triage, trust, watch,
+    bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models,
+    navigate, projects, quickstart, search, serve, tools, triage, trust, watch,
 };
 use contract::config::Overrides;
 

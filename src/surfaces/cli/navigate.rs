@@ -81,13 +81,27 @@ mod tests {
 
     #[test]
     fn flags_are_the_tools_fields() {
-        let line = ["refs", "Context.json", "--repo", "/", "-n", "3", "--offset", "9", "--certainty", "name", "--kind", "call"];
+        let line = [
+            "refs",
+            "Context.json",
+            "--repo",
+            "/",
+            "-n",
+            "3",
+            "--offset",
+            "9",
+            "--certainty",
+            "name",
+            "--kind",
+            "call",
+        ];
         let Command::Refs(args) = Cli::try_parse_from(line).unwrap().command else { panic!() };
         assert_eq!(
             serde_json::to_value(args).unwrap(),
             json!({ "symbol": "Context.json", "repoPath": "/", "limit": 3, "offset": 9, "certainty": "name", "kind": "call" })
         );
-        for command in ["refs", "callers", "callees", "definition", "implementations", "hierarchy", "impact"] {
+        for command in ["refs", "callers", "callees", "definition", "implementations", "hierarchy", "impact"]
+        {
             assert!(Cli::try_parse_from([command, "x"]).is_ok(), "{command}");
         }
     }

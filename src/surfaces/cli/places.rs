@@ -144,7 +144,9 @@ impl NavigationResult {
             let least = at_least(stopped.total_relation.as_ref());
             lines.push(format!(
                 "Stopped after {} steps ({}); {least}{} definitions follow.",
-                stopped.depth, escaped_line(&stopped.reason), stopped.remaining
+                stopped.depth,
+                escaped_line(&stopped.reason),
+                stopped.remaining
             ));
         }
         if let Some(omitted) = &self.omitted {
@@ -191,10 +193,12 @@ impl Place {
     fn write(&self, shown: &mut String, file: &str) {
         let location = format!("{file}:{}:{}:", self.line, self.column);
         let name = self.name.as_deref();
-        let name = name.map(|name| format!(" {} {}", escaped_line(&self.kind), styled(BOLD, &escaped_line(name))));
+        let name =
+            name.map(|name| format!(" {} {}", escaped_line(&self.kind), styled(BOLD, &escaped_line(name))));
         let text = self.text.as_deref().map(|text| format!(" {}", escaped(text))).unwrap_or_default();
         let notes = self.notes(name.is_some());
-        let notes = if notes.is_empty() { String::new() } else { styled(DIM, &format!("  [{}]", notes.join(", "))) };
+        let notes =
+            if notes.is_empty() { String::new() } else { styled(DIM, &format!("  [{}]", notes.join(", "))) };
         let _ = writeln!(shown, "{}{}{text}{notes}", styled(PATH, &location), name.unwrap_or_default());
     }
 
@@ -261,8 +265,15 @@ mod tests {
 
     #[test]
     fn repository_text_cannot_steer_the_terminal() {
-        let shown = render(&json!({ "files": [{ "file": "a\u{1b}[2J", "places": [{ "text": "\u{202e}x" }] }] }));
+        let shown =
+            render(&json!({ "files": [{ "file": "a\u{1b}[2J", "places": [{ "text": "\u{202e}x" }] }] }));
         assert!(shown.contains("a\\u{1b}[2J") && shown.contains("\\u{202e}x"), "{shown:?}");
-        assert_eq!(render(&json!(null)), "0 of 0 places\n".to_owned().replace("0 of", "\u{1b}[2m0 of").replace("places\n", "places\u{1b}[0m\n"));
+        assert_eq!(
+            render(&json!(null)),
+            "0 of 0 places\n"
+                .to_owned()
+                .replace("0 of", "\u{1b}[2m0 of")
+                .replace("places\n", "places\u{1b}[0m\n")
+        );
     }
 }

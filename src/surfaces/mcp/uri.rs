@@ -125,7 +125,10 @@ mod tests {
     fn symbols_are_read_in_every_spelling() {
         let pair = |repository: &str, symbol: &str| Some(Ok((repository.to_owned(), symbol.to_owned())));
         assert_eq!(parse_symbol("symbol://shop/Till.open"), pair("shop", "Till.open"));
-        assert_eq!(parse_symbol("symbol://my%20shop/src/a.py:Till%23open"), pair("my shop", "src/a.py:Till#open"));
+        assert_eq!(
+            parse_symbol("symbol://my%20shop/src/a.py:Till%23open"),
+            pair("my shop", "src/a.py:Till#open")
+        );
         assert_eq!(parse_symbol("repo://shop/a"), None);
         for text in ["symbol://", "symbol://shop", "symbol://shop/", "symbol:///x", "symbol://shop/%zz"] {
             assert!(parse_symbol(text).is_some_and(|parsed| parsed.is_err()), "{text}");

@@ -7,9 +7,9 @@ pub(super) mod open_file;
 mod portable;
 
 mod caller_suggestion;
+pub(super) mod navigate;
 #[expect(clippy::module_inception, reason = "the family is named after its first tool")]
 pub(super) mod search;
 pub(super) mod search_code;
 pub(super) mod search_file;
-pub(super) mod navigate;
 pub(super) mod show_file;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::file_target::{hit_line, hit_text};
-use super::open_file::require_relative;
+use super::open_file::{RepositoryChoice, find_indexed_file, require_relative};
 use super::search::answer_budget;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
@@ -16,6 +16,7 @@ use contract::{ErrorCode, Fault};
 use engine::navigation::{
     Certainty, NavigationPayload, NavigationRequest, Relation, Subject, UsedAs, navigate as answer, present,
 };
+use store::Project;
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -100,11 +101,25 @@ async fn navigate(call: Call, input: NavigateInput) -> Result<NavigationPayload,
         certainty: input.certainty.unwrap_or_default(),
         kind: input.kind,
     };
-    let found = answer(call.app.store().await?, &project, &*call.app.clock, &request).await?;
+    let found = match answer(call.app.store().await?, &project, &*call.app.clock, &request).await {
+        Ok(found) => found,
+        Err(fault) => return Err(explained(&call, &project, &request, fault).await),
+    };
     for warning in &found.warnings {
         call.warn(warning.clone());
     }
     Ok(present(found, answer_budget(&call, input.max_tokens)))
+}
+
+/// The fault, for an unknown file with the reason why it is not indexed, or with the nearest paths.
+async fn explained(call: &Call, project: &Project, request: &NavigationRequest, fault: Fault) -> Fault {
+    let is_unknown_file = fault.details.as_ref().is_some_and(|details| details["unknownPath"].is_string());
+    let (true, Subject::Place { file, .. }) = (is_unknown_file, &request.subject) else { return fault };
+    let within = match request.repository_roots.as_slice() {
+        [only] => RepositoryChoice::Only(only.clone()),
+        _ => RepositoryChoice::Any,
+    };
+    find_indexed_file(call, project, &within, file).await.err().unwrap_or(fault)
 }
 
 /// What the arguments are about, and the repository of the hit. Arguments beside a hit take precedence over its fields.
@@ -116,7 +131,8 @@ fn subject(input: &NavigateInput) -> Result<(Subject, Option<String>), Fault> {
         file = hit_text(&hit, &["file", "file_path"])?;
         line = match line {
             Some(line) => Some(line),
-            None => hit_line(&hit, &["line", "startLine", "start_line"])?.and_then(|line| u32::try_from(line).ok()),
+            None => hit_line(&hit, &["line", "startLine", "start_line"])?
+                .and_then(|line| u32::try_from(line).ok()),
         };
     }
     let repository = hit_text(&hit, &["repo"])?.filter(|_| !own_place);

@@ -63,7 +63,12 @@ pub(super) const TESTED_ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     ("navigate", "column", "navigation/subjects.rs", "every_spelling_of_a_name_and_a_place_means_the_symbol"),
     ("navigate", "limit", "navigation/subjects.rs", "an_answer_stays_within_max_tokens_and_pages_cover_it"),
     ("navigate", "offset", "navigation/subjects.rs", "an_answer_stays_within_max_tokens_and_pages_cover_it"),
-    ("navigate", "maxTokens", "navigation/subjects.rs", "an_answer_stays_within_max_tokens_and_pages_cover_it"),
+    (
+        "navigate",
+        "maxTokens",
+        "navigation/subjects.rs",
+        "an_answer_stays_within_max_tokens_and_pages_cover_it",
+    ),
     ("navigate", "depth", "navigation/walks.rs", "impact_walks_step_by_step_and_says_where_it_stopped"),
     ("navigate", "kind", "navigation/complaints.rs", "re_exported_types_are_found_where_they_are_used"),
     (

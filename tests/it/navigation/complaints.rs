@@ -33,7 +33,8 @@ async fn a_call_on_an_unknown_receiver_is_no_use_of_a_method_of_that_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_name_is_never_answered_for_a_similar_one() {
-    let graph = Graph::new("unknown", &[("till.py", "def open_till():\n    return 1\n\n\nopen_till()\n")]).await;
+    let graph =
+        Graph::new("unknown", &[("till.py", "def open_till():\n    return 1\n\n\nopen_till()\n")]).await;
     let envelope = graph.ask(json!({ "symbol": "opn_till" })).await;
     assert_eq!(envelope["error"]["code"], "NOT_FOUND", "{envelope:#}");
     assert_eq!(envelope["error"]["details"]["nearest"], json!(["open_till"]), "{envelope:#}");
@@ -115,19 +116,27 @@ async fn definitions_of_one_name_are_not_merged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_caller_is_the_function_and_the_line_is_shown() {
-    let text = "def count(coins):\n    return len(coins)\n\n\nclass Till:\n    def total(self):\n        def inner():\n            return   count([1])\n        return inner()\n\n\nTOTAL = count([])\n";
+    let text = "def count(coins):\n    return len(coins)\n\n\nclass Till:\n    def total(self):\n        def inner():\n            return   count([1])\n        return inner()\n\n\nTOTAL = count([])\ncount([])\n";
     let graph = Graph::new("callers", &[("till.py", text)]).await;
     let found = graph.navigate(json!({ "symbol": "count", "relation": "callers" })).await;
     let places = &found["files"][0]["places"];
     assert_eq!(places[0]["in"], "Till.total.inner", "{found:#}");
     assert_eq!(places[0]["text"], "return   count([1])", "{found:#}");
     assert_eq!((&places[0]["line"], &places[0]["column"]), (&json!(8), &json!(22)), "{found:#}");
-    assert_eq!((&places[0]["kind"], &places[0]["certainty"]), (&json!("call"), &json!("resolved")), "{found:#}");
-    assert!(places[1]["in"].is_null(), "the top level of the file: {found:#}");
-    assert_eq!(found["byCertainty"], json!({ "resolved": 2 }), "{found:#}");
-    assert_eq!(found["byKind"], json!({ "call": 2 }), "{found:#}");
+    assert_eq!(
+        (&places[0]["kind"], &places[0]["certainty"]),
+        (&json!("call"), &json!("resolved")),
+        "{found:#}"
+    );
+    assert_eq!(places[1]["in"], "TOTAL", "{found:#}");
+    assert!(places[2]["in"].is_null(), "the top level of the file: {found:#}");
+    assert_eq!(found["byCertainty"], json!({ "resolved": 3 }), "{found:#}");
+    assert_eq!(found["byKind"], json!({ "call": 3 }), "{found:#}");
     let symbol = &found["symbol"];
-    assert_eq!((&symbol["line"], &symbol["column"], &symbol["kind"]), (&json!(1), &json!(5), &json!("function")));
+    assert_eq!(
+        (&symbol["line"], &symbol["column"], &symbol["kind"]),
+        (&json!(1), &json!(5), &json!("function"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,7 +152,9 @@ async fn re_exported_types_are_found_where_they_are_used() {
     .await;
     let found = graph.navigate(json!({ "symbol": "Order" })).await;
     let all = places(&found["files"]);
-    for place in ["main.py:5 make", "main.py:7 make", "main.py:2 -", "shop/__init__.py:1 -", "shop/model.py:5 Line"] {
+    for place in
+        ["main.py:5 make", "main.py:7 make", "main.py:2 -", "shop/__init__.py:1 -", "shop/model.py:5 Line"]
+    {
         assert!(all.contains(&place.to_owned()), "{place}: {all:?}");
     }
     assert_eq!(found["files"][0]["file"], "main.py", "the file of most uses comes first: {found:#}");

@@ -17,7 +17,9 @@ async fn edges_are_those_of_the_present_texts() {
     .await;
     assert_eq!(graph.places("count", "callers").await, ["a.py:5 use", "b.py:5 other"]);
     // A caller moves and another one goes.
-    graph.repository.write("a.py", "from till import count\n\nX = 1\n\n\ndef use_it():\n    return count()\n");
+    graph
+        .repository
+        .write("a.py", "from till import count\n\nX = 1\n\n\ndef use_it():\n    return count()\n");
     graph.repository.remove("b.py");
     graph.index().await;
     assert_eq!(graph.places("count", "callers").await, ["a.py:7 use_it"]);

@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use contract::clock::SystemClock;
-use engine::navigation::{Certainty, NavigationPayload, NavigationRequest, Relation, Subject, navigate, present};
+use engine::navigation::{
+    Certainty, NavigationPayload, NavigationRequest, Relation, Subject, navigate, present,
+};
 use languages::facts::DEFINED;
 use languages::terms::squash;
 use store::symbols::symbol_id;
 use store::{
-    Certainty as StoredCertainty, ChunkWrite, DefinitionWrite, Fence, FileWrite, Project, UsePlace, UseTarget,
-    UseWrite, UsedFor, fact_id, uses,
+    Certainty as StoredCertainty, ChunkWrite, DefinitionWrite, Fence, FileWrite, Project, UsePlace,
+    UseTarget, UseWrite, UsedFor, fact_id, uses,
 };
 
 use crate::harness::Dice;
@@ -29,6 +31,11 @@ impl SyntheticGraph {
         let fresh = Fresh::new().await;
         let project = fresh.project("p").await;
         let (fence, repository) = repository(&fresh.store, &project).await;
+        let mut tx = writing(&fresh.store, &project).await;
+        store::repositories::set_state(&mut tx, fence, repository, store::RepositoryState::Indexing)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
         Self { fresh, project, fence, repository, functions_per_file }
     }
 
@@ -37,7 +44,12 @@ impl SyntheticGraph {
     }
 
     fn symbol(&self, function: u64) -> i64 {
-        symbol_id(self.repository, &Self::path(function / self.functions_per_file), &format!("f{function}"), 0)
+        symbol_id(
+            self.repository,
+            &Self::path(function / self.functions_per_file),
+            &format!("f{function}"),
+            0,
+        )
     }
 
     /// Writes the functions of some files, each a chunk of ten lines.
@@ -82,7 +94,9 @@ impl SyntheticGraph {
         let rows = store::files::manifest(&mut tx, self.repository).await.unwrap();
         let mut ids: Vec<(u64, i64)> = rows
             .iter()
-            .map(|row| (row.path.trim_start_matches("src/m").trim_end_matches(".py").parse().unwrap(), row.id))
+            .map(|row| {
+                (row.path.trim_start_matches("src/m").trim_end_matches(".py").parse().unwrap(), row.id)
+            })
             .collect();
         ids.sort_unstable();
         ids.into_iter().map(|(_, id)| id).collect()
@@ -125,7 +139,8 @@ async fn a_symbol_with_very_many_uses_is_bounded() {
         let source = |at: u32| i64::try_from(number).unwrap() * 10_000 + i64::from(at);
         (id, (0..2_500).map(|at| call(source(at), hot, at % 50 + 1)).collect())
     };
-    let files: Vec<(i64, Vec<UseWrite>)> = ids.iter().enumerate().map(|(number, id)| many(number, *id)).collect();
+    let files: Vec<(i64, Vec<UseWrite>)> =
+        ids.iter().enumerate().map(|(number, id)| many(number, *id)).collect();
     graph.write_uses(&files).await;
     let found = graph.navigate(0, Relation::Callers, 0).await;
     assert!(found.total_relation.is_some() && found.total > 0, "{} {:?}", found.total, found.total_relation);
@@ -170,7 +185,9 @@ async fn what_a_navigation_takes_at_100_000_chunks() {
     }
     let mut raw = graph.fresh.raw().await;
     crate::storage::database::run(&mut raw, "ANALYZE").await;
-    for relation in [Relation::References, Relation::Callers, Relation::Callees, Relation::Definition, Relation::Impact] {
+    for relation in
+        [Relation::References, Relation::Callers, Relation::Callees, Relation::Definition, Relation::Impact]
+    {
         let mut times: Vec<Duration> = Vec::new();
         let mut places = 0;
         for _ in 0..200 {
@@ -181,7 +198,10 @@ async fn what_a_navigation_takes_at_100_000_chunks() {
         }
         times.sort_unstable();
         let (p50, p95) = (times[100], times[190]);
-        println!("{relation:?}: p50 {p50:?}, p95 {p95:?}, {:.1} places", f64::from(u32::try_from(places).unwrap()) / 200.0);
+        println!(
+            "{relation:?}: p50 {p50:?}, p95 {p95:?}, {:.1} places",
+            f64::from(u32::try_from(places).unwrap()) / 200.0
+        );
     }
     graph.fresh.remove().await;
 }

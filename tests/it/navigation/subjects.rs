@@ -45,7 +45,11 @@ async fn a_hit_of_search_is_passed_on_unchanged() {
     let graph = Graph::new("hit", &[("src/till.py", TILL)]).await;
     let search = json!({ "query": "Till.open", "project_id": graph.project });
     let hits = result(&graph.app, "search", search).await;
-    let hit = hits["hits"].as_array().unwrap().iter().find(|hit| hit["name"] == "Till.open" || hit["name"] == "Till");
+    let hit = hits["hits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|hit| hit["name"] == "Till.open" || hit["name"] == "Till");
     let hit = hit.unwrap_or_else(|| panic!("{hits:#}"));
     let found = graph.navigate(json!({ "hit": hit, "relation": "references" })).await;
     assert_eq!(found["symbol"]["line"], hit["line"], "{found:#}");
@@ -81,10 +85,12 @@ async fn what_names_no_symbol_is_refused_with_a_hint() {
 #[tokio::test(flavor = "multi_thread")]
 async fn symbols_of_other_projects_and_repositories_stay_there() {
     let graph = Graph::new("ours", &[("ours.py", "def ours():\n    return 1\n\n\nours()\n")]).await;
-    let (other, theirs) = (Repository::new(&[("theirs.py", "def theirs():\n    return ours()\n")]), project("theirs"));
+    let (other, theirs) =
+        (Repository::new(&[("theirs.py", "def theirs():\n    return ours()\n")]), project("theirs"));
     result(&graph.app, "build_index", json!({ "repoPath": other.root(), "project_id": theirs })).await;
     assert_eq!(graph.error(json!({ "symbol": "theirs" })).await["code"], "NOT_FOUND");
-    let missing = call(&graph.app, "navigate", json!({ "symbol": "ours", "project_id": project("absent") })).await;
+    let missing =
+        call(&graph.app, "navigate", json!({ "symbol": "ours", "project_id": project("absent") })).await;
     assert_eq!(missing["error"]["code"], "NO_INDEX", "{missing:#}");
     // In one project, but in another repository.
     result(&graph.app, "build_index", json!({ "repoPath": other.root(), "project_id": graph.project })).await;
@@ -107,9 +113,14 @@ async fn a_language_without_resolution_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_stays_within_max_tokens_and_pages_cover_it() {
-    let calls: String = (0..40).map(|n| format!("def user_{n}():\n    return open_the_till({n})\n\n\n")).collect();
+    let calls: String =
+        (0..40).map(|n| format!("def user_{n}():\n    return open_the_till({n})\n\n\n")).collect();
     let text = format!("def open_the_till(number):\n    return number\n\n\n{calls}");
-    let graph = Graph::new("pages", &[("a.py", &text), ("b.py", &format!("from a import open_the_till\n\n\n{calls}"))]).await;
+    let graph = Graph::new(
+        "pages",
+        &[("a.py", &text), ("b.py", &format!("from a import open_the_till\n\n\n{calls}"))],
+    )
+    .await;
     let whole = graph.navigate(json!({ "symbol": "open_the_till", "limit": 500 })).await;
     let whole_places = places(&whole["files"]);
     assert_eq!((whole_places.len(), &whole["total"]), (81, &json!(81)), "{whole:#}");
@@ -123,7 +134,8 @@ async fn an_answer_stays_within_max_tokens_and_pages_cover_it() {
     }
     assert_eq!(paged, whole_places);
     for tokens_max in [300, 420, 800, 2_000] {
-        let envelope = graph.ask(json!({ "symbol": "open_the_till", "limit": 500, "maxTokens": tokens_max })).await;
+        let envelope =
+            graph.ask(json!({ "symbol": "open_the_till", "limit": 500, "maxTokens": tokens_max })).await;
         let cost = engine::search::tokens::count(&envelope.to_string());
         assert!(cost <= tokens_max, "{cost} of {tokens_max}: {envelope}");
         let shown = places(&envelope["result"]["files"]).len();

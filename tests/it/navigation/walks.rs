@@ -23,8 +23,11 @@ async fn impact_walks_step_by_step_and_says_where_it_stopped() {
     let all = graph.navigate(impact(10)).await;
     assert_eq!(steps(&all), ["1 b", "2 c", "3 d", "3 -", "4 e"], "{all:#}");
     assert!(all["stopped"].is_null(), "{all:#}");
-    assert_eq!(all["steps"], json!([{ "distance": 1, "total": 1 }, { "distance": 2, "total": 1 },
-        { "distance": 3, "total": 2 }, { "distance": 4, "total": 1 }]));
+    assert_eq!(
+        all["steps"],
+        json!([{ "distance": 1, "total": 1 }, { "distance": 2, "total": 1 },
+        { "distance": 3, "total": 2 }, { "distance": 4, "total": 1 }])
+    );
     let second = &all["files"][0]["places"][1];
     assert_eq!((&second["via"], &second["at"]), (&json!("b"), &json!([10])), "{second}");
     assert_eq!(second["certainty"], "resolved", "{second}");
@@ -86,4 +89,16 @@ async fn callees_are_definitions_with_the_lines_of_their_calls() {
     let named = json!({ "symbol": "two", "relation": "callees", "certainty": "name" });
     let named = graph.navigate(named).await;
     assert_eq!(named["unresolved"]["files"][0]["places"][0]["text"], "thing.fly()", "{named:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn implementations_are_found_in_other_languages_too() {
+    let rust = "pub trait Shape {\n    fn area(&self) -> u32;\n}\n\npub struct Square;\n\nimpl Shape for Square {\n    fn area(&self) -> u32 {\n        side()\n    }\n}\n\nfn side() -> u32 {\n    1\n}\n";
+    let graph =
+        Graph::new("rust", &[("Cargo.toml", "[package]\nname = \"shapes\"\n"), ("src/lib.rs", rust)]).await;
+    assert_eq!(graph.places("side", "callers").await, ["src/lib.rs:9 Square::area"]);
+    let found = graph.navigate(json!({ "symbol": "Shape", "relation": "implementations" })).await;
+    assert_eq!(steps(&found), ["1 Square"], "{found:#}");
+    let found = graph.navigate(json!({ "symbol": "Shape::area", "relation": "implementations" })).await;
+    assert_eq!(steps(&found), ["1 Square::area"], "{found:#}");
 }

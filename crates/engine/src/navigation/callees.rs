@@ -22,7 +22,8 @@ pub(super) const LINES_MAX: usize = 20;
 pub(super) async fn with_inner(navigator: &mut Navigator<'_>, target: &Target) -> Result<Vec<i64>, Fault> {
     let mut symbols = target.symbols();
     let Some(first) = target.first() else { return Ok(symbols) };
-    let spans: Vec<(i32, i32)> = target.definitions.iter().map(|row| (row.start_line, row.end_line)).collect();
+    let spans: Vec<(i32, i32)> =
+        target.definitions.iter().map(|row| (row.start_line, row.end_line)).collect();
     if spans.iter().all(|(start, end)| start == end) {
         return Ok(symbols);
     }

@@ -65,7 +65,9 @@ impl Finder<'_> {
         match subject {
             Subject::Place { file, line, column } => self.at(file, *line, *column).await,
             Subject::Name { symbol, file, line } => match Spelling::parse(symbol)? {
-                Spelling::Place { path, line, column } if file.is_none() => self.at(&path, line, column).await,
+                Spelling::Place { path, line, column } if file.is_none() => {
+                    self.at(&path, line, column).await
+                }
                 Spelling::Place { .. } => Err(Fault::new(
                     ErrorCode::InvalidRequest,
                     "`symbol` names a place, and `file` another one.",
@@ -86,7 +88,8 @@ impl Finder<'_> {
     async fn named(&mut self, name: &SymbolName, paths: &[&str], line: Option<u32>) -> Result<Found, Fault> {
         let ids = self.ids();
         let rows =
-            navigation::find_definitions(self.tx, &ids, &[name_id(name.simple())], DEFINITIONS_MAX + 1).await?;
+            navigation::find_definitions(self.tx, &ids, &[name_id(name.simple())], DEFINITIONS_MAX + 1)
+                .await?;
         let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
         let homonyms = rows.len();
         let at_line = |row: &DefinitionAt| line.is_none_or(|line| u32::try_from(row.line) == Ok(line));
@@ -135,7 +138,8 @@ impl Finder<'_> {
             Some(path) => format!(" in `{}`", echo(path)),
             None => String::new(),
         };
-        let message = format!("There is no definition of `{}`{within} in the index.", echo(&name.qualified()));
+        let message =
+            format!("There is no definition of `{}`{within} in the index.", echo(&name.qualified()));
         let fault = Fault::new(ErrorCode::NotFound, message);
         if nearest.is_empty() {
             return Err(fault.with_hint(
@@ -182,7 +186,12 @@ impl Finder<'_> {
     }
 
     /// What is used in a line; `None` if nothing is.
-    async fn used_at(&mut self, file_id: i64, line: u32, column: Option<u32>) -> Result<Option<Found>, Fault> {
+    async fn used_at(
+        &mut self,
+        file_id: i64,
+        line: u32,
+        column: Option<u32>,
+    ) -> Result<Option<Found>, Fault> {
         let mut used = use_places::in_line(self.tx, file_id, line).await?;
         let text = self.line(file_id, line).await?;
         if let Some(column) = column {
@@ -245,7 +254,8 @@ impl Finder<'_> {
         let ids = self.ids();
         let mut found = use_places::files_at(self.tx, &ids, path).await?;
         if found.len() > 1 {
-            let name = |id: i64| self.repositories.iter().find(|row| row.id == id).map(|row| row.name.as_str());
+            let name =
+                |id: i64| self.repositories.iter().find(|row| row.id == id).map(|row| row.name.as_str());
             let paths: Vec<String> = found
                 .iter()
                 .map(|(_, repository, path)| format!("{}: {path}", name(*repository).unwrap_or_default()))
@@ -256,9 +266,14 @@ impl Finder<'_> {
         }
         match found.pop() {
             Some((id, _, path)) => Ok((id, path)),
-            None => Err(Fault::new(ErrorCode::NotFound, format!("The file `{}` is not in the index.", echo(path)))
-                .with_details(serde_json::json!({ "unknownPath": echo(path) }))
-                .with_hint("Use the path of a search hit. If the file is new, refresh the index with `build_index`.")),
+            None => Err(Fault::new(
+                ErrorCode::NotFound,
+                format!("The file `{}` is not in the index.", echo(path)),
+            )
+            .with_details(serde_json::json!({ "unknownPath": echo(path) }))
+            .with_hint(
+                "Use the path of a search hit. If the file is new, refresh the index with `build_index`.",
+            )),
         }
     }
 }

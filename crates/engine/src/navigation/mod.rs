@@ -15,7 +15,8 @@ mod steps;
 mod walk;
 
 pub use answer::{
-    FilePlaces, NavigationPayload, OmittedPlaces, Place, StepCount, StopReason, Stopped, SymbolInfo, Unresolved,
+    FilePlaces, NavigationPayload, OmittedPlaces, Place, StepCount, StopReason, Stopped, SymbolInfo,
+    Unresolved,
 };
 pub use navigator::{Navigation, navigate};
 pub use present::present;

@@ -117,7 +117,10 @@ pub async fn navigate(
         !row.is_records()
             && (request.repository_roots.is_empty() || request.repository_roots.contains(&row.root))
     });
-    if known.iter().all(|row| row.state == RepositoryState::New && row.indexed_ms.is_none() && row.chunks == 0) {
+    if known
+        .iter()
+        .all(|row| row.state == RepositoryState::New && row.indexed_ms.is_none() && row.chunks == 0)
+    {
         return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
             .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
     }
@@ -142,7 +145,9 @@ impl Navigator<'_> {
                 answer.symbol = target.first().map(|first| self.info(first));
                 match self.request.relation {
                     Relation::Definition => self.definition(&target, &mut answer),
-                    Relation::References | Relation::Callers => places::uses(self, &target, &mut answer).await?,
+                    Relation::References | Relation::Callers => {
+                        places::uses(self, &target, &mut answer).await?
+                    }
                     Relation::Callees => callees::callees(self, &target, &mut answer).await?,
                     Relation::Implementations | Relation::Hierarchy | Relation::Impact => {
                         steps::walked(self, &target, &mut answer).await?;

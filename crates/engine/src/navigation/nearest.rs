@@ -31,7 +31,8 @@ pub(super) async fn nearest_names(
     let length = i32::try_from(length).unwrap_or(i32::MAX);
     let slack = length / 4 + 1;
     let known =
-        use_places::defined_names(tx, repositories, (length - slack, length + slack + 3), COMPARED_MAX).await?;
+        use_places::defined_names(tx, repositories, (length - slack, length + slack + 3), COMPARED_MAX)
+            .await?;
     Ok(most_similar(name, known))
 }
 

@@ -102,7 +102,8 @@ async fn unresolved(
         _ => {
             let ids = [first.repository_id];
             let rows =
-                navigation::find_definitions(navigator.tx, &ids, &[name_id(&first.name)], DEFINITIONS_MAX).await?;
+                navigation::find_definitions(navigator.tx, &ids, &[name_id(&first.name)], DEFINITIONS_MAX)
+                    .await?;
             Some(rows.len())
         }
     };
@@ -183,9 +184,7 @@ fn by_number(counts: Vec<FilePlaces>) -> Vec<CountedFile> {
         file.places += places;
     }
     let mut files: Vec<CountedFile> = files.into_values().collect();
-    files.sort_by(|a, b| {
-        (b.places, a.repository_id, &a.path).cmp(&(a.places, b.repository_id, &b.path))
-    });
+    files.sort_by(|a, b| (b.places, a.repository_id, &a.path).cmp(&(a.places, b.repository_id, &b.path)));
     files
 }
 

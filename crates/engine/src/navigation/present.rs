@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use super::answer::{
-    FilePlaces, NavigationPayload, OmittedPlaces, Place, SymbolInfo, Unresolved,
-};
+use super::answer::{FilePlaces, NavigationPayload, OmittedPlaces, Place, SymbolInfo, Unresolved};
 use super::navigator::{Located, Navigation};
 use crate::search::{Budget, Fitted, Shrinks, TotalRelation, fit};
 
@@ -23,7 +21,8 @@ pub fn present(found: Navigation, budget: impl Into<Budget>) -> NavigationPayloa
     });
     let listed = found.unresolved.as_ref().filter(|uses| uses.is_listed).map_or(0, |uses| uses.total);
     let all = found.total.saturating_add(listed);
-    let count = found.places.len() + found.candidates.len()
+    let count = found.places.len()
+        + found.candidates.len()
         + found.unresolved.as_ref().map_or(0, |uses| uses.places.len());
     let mut payload = NavigationPayload {
         relation: found.relation,

@@ -146,7 +146,8 @@ fn merged(edges: Vec<Edge>, way: Way, visited: &HashSet<i64>) -> Vec<Node> {
     let mut order: Vec<i64> = Vec::new();
     let mut nodes: HashMap<i64, Node> = HashMap::new();
     for edge in edges {
-        let (symbol, via) = if way.to_users { (edge.source, edge.target) } else { (edge.target, edge.source) };
+        let (symbol, via) =
+            if way.to_users { (edge.source, edge.target) } else { (edge.target, edge.source) };
         if visited.contains(&symbol) {
             continue;
         }

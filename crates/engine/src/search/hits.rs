@@ -100,7 +100,8 @@ impl<'a> HitPage<'a> {
         let resolved = reads.files_with_symbols(&files).await?;
         found.has_edges = resolved.is_some();
         let by_name = details.values().map(|details| &details.chunk);
-        let by_name = by_name.filter(|row| resolved.as_ref().is_none_or(|files| !files.contains(&row.file_id)));
+        let by_name =
+            by_name.filter(|row| resolved.as_ref().is_none_or(|files| !files.contains(&row.file_id)));
         found.callers = callers(reads, &by_name.collect::<Vec<_>>()).await?;
         if self.request.in_full {
             for (id, code, name) in reads.names_of(ids).await? {
@@ -208,10 +209,7 @@ fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -
 
 /// Returns the names of functions in the same repository that call a definition of each chunk. Only names are compared,
 /// so callers of another function with the same name are included.
-async fn callers(
-    reads: &mut Reads,
-    rows: &[&ChunkRow],
-) -> Result<HashMap<i64, Vec<String>>, Fault> {
+async fn callers(reads: &mut Reads, rows: &[&ChunkRow]) -> Result<HashMap<i64, Vec<String>>, Fault> {
     let rows = || rows.iter().copied();
     let call = |name: &String| fact_id(Field::Call as i16, name);
     let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");

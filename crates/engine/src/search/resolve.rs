@@ -3,8 +3,8 @@
 use futures::future::BoxFuture;
 
 use super::fields::{self, FilterField, FilterTarget};
-use super::graph_filter::EdgeFilter;
 use super::filter_value::{extensions, is_path, known_kind, language, on_one_line, parse_date, people};
+use super::graph_filter::EdgeFilter;
 use super::pattern::path_regex;
 use super::query::FilterClause;
 use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};

@@ -65,8 +65,9 @@ impl Spelling {
 }
 
 fn not_a_name(text: &str) -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, format!("`{}` is not the name of a symbol.", echo(text)))
-        .with_hint("Write a name like `Context.json` or `src/context.ts:Context.json`; `search` takes questions.")
+    Fault::new(ErrorCode::InvalidRequest, format!("`{}` is not the name of a symbol.", echo(text))).with_hint(
+        "Write a name like `Context.json` or `src/context.ts:Context.json`; `search` takes questions.",
+    )
 }
 
 /// Splits a path from what follows its colon; `None` if there is no path.
@@ -111,7 +112,8 @@ impl SymbolName {
     /// The name with its containers.
     #[must_use]
     pub fn qualified(&self) -> String {
-        let parts: Vec<&str> = self.container.iter().map(String::as_str).chain([self.name.as_str()]).collect();
+        let parts: Vec<&str> =
+            self.container.iter().map(String::as_str).chain([self.name.as_str()]).collect();
         parts.join(".")
     }
 
@@ -144,9 +146,11 @@ impl SymbolName {
     /// Spelling counts most, then the kind, then whether the containers are those directly around it.
     pub(crate) fn fit(&self, definition: &DefinitionAt) -> u32 {
         let containers = containers(definition);
-        let tail: Vec<&str> = containers.iter().rev().take(self.container.len()).rev().map(String::as_str).collect();
+        let tail: Vec<&str> =
+            containers.iter().rev().take(self.container.len()).rev().map(String::as_str).collect();
         let is_same_case = definition.name == self.name;
-        let is_direct = self.container.is_empty() || tail.iter().map(|name| squash(name)).eq(self.container.iter().map(|name| squash(name)));
+        let is_direct = self.container.is_empty()
+            || tail.iter().map(|name| squash(name)).eq(self.container.iter().map(|name| squash(name)));
         let is_exact = self.container.is_empty() || tail == self.container;
         let has_kind = self.kinds.is_empty() || self.kinds.contains(&definition.kind.as_str());
         let flags = [is_same_case, has_kind, is_direct, is_exact];
@@ -219,7 +223,12 @@ mod tests {
 
     fn row(qualified: &str, kind: &str) -> DefinitionAt {
         let name = qualified.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
-        DefinitionAt { name, qualified: qualified.to_owned(), kind: kind.to_owned(), ..DefinitionAt::default() }
+        DefinitionAt {
+            name,
+            qualified: qualified.to_owned(),
+            kind: kind.to_owned(),
+            ..DefinitionAt::default()
+        }
     }
 
     #[test]

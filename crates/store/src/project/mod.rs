@@ -17,9 +17,9 @@ mod patterns;
 
 pub mod flows;
 pub mod history;
+pub mod hit_edges;
 pub mod navigation;
 pub mod symbols;
-pub mod hit_edges;
 pub mod use_places;
 pub mod uses;
 pub(super) mod write;

@@ -81,7 +81,8 @@ pub async fn by_file(
         column = wanted.of.column(),
     );
     let limit = rows_max.saturating_add(1);
-    let query = sql(text).bind(wanted.of.ids()).bind(wanted.kinds).bind(wanted.certainty.number()).bind(limit);
+    let query =
+        sql(text).bind(wanted.of.ids()).bind(wanted.kinds).bind(wanted.certainty.number()).bind(limit);
     let rows = tx.tx.all(query).await?;
     let sources: i64 = rows.first().map_or(Ok(0), |row| row.try_get("sources"))?;
     let counts = rows.iter().map(|row| {
@@ -282,11 +283,7 @@ pub async fn chunks_of_derived(tx: &mut ProjectTx, symbols: &[i64], limit: i64) 
 }
 
 /// Numbers of uses of each symbol, each counted up to `most` sources.
-pub async fn popularity(
-    tx: &mut ProjectTx,
-    symbols: &[i64],
-    most: i64,
-) -> Result<Vec<(i64, i64)>, Fault> {
+pub async fn popularity(tx: &mut ProjectTx, symbols: &[i64], most: i64) -> Result<Vec<(i64, i64)>, Fault> {
     let text = format!(
         "SELECT s.symbol, c.places \
          FROM unnest($1::int8[]) AS s (symbol) \
@@ -348,7 +345,8 @@ pub async fn paths_of(tx: &mut ProjectTx, files: &[i64]) -> Result<Vec<(i64, i64
     if files.is_empty() {
         return Ok(Vec::new());
     }
-    let text = format!("SELECT f.id, f.repository_id, f.path FROM {} f WHERE f.id = ANY($1)", tx.table("files"));
+    let text =
+        format!("SELECT f.id, f.repository_id, f.path FROM {} f WHERE f.id = ANY($1)", tx.table("files"));
     let rows = tx.tx.all(sql(text).bind(files)).await?;
     rows.iter()
         .map(|row| Ok((row.try_get("id")?, row.try_get("repository_id")?, row.try_get("path")?)))

@@ -27,7 +27,12 @@ const WRITTEN: [&str; 12] = [
 pub(super) fn write(text: &mut String, result: &Value) -> Result {
     let relation = result["relation"].as_str().unwrap_or_default();
     if let Some(candidates) = result["candidates"].as_array() {
-        writeln!(text, "{}{} definitions have this name; give `file` and `line` of one:", least(result), result["total"])?;
+        writeln!(
+            text,
+            "{}{} definitions have this name; give `file` and `line` of one:",
+            least(result),
+            result["total"]
+        )?;
         candidates.iter().try_for_each(|candidate| write_symbol(text, candidate))?;
     }
     if result["symbol"].is_object() {
@@ -44,8 +49,12 @@ pub(super) fn write(text: &mut String, result: &Value) -> Result {
         write!(text, "{shown} of {}{} places", least(result), result["total"])?;
     }
     for field in ["byKind", "byCertainty"] {
-        let counts: Vec<String> =
-            result[field].as_object().into_iter().flatten().map(|(name, count)| format!("{count} {name}")).collect();
+        let counts: Vec<String> = result[field]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
         if !counts.is_empty() {
             write!(text, "; {}", counts.join(", "))?;
         }
@@ -54,14 +63,23 @@ pub(super) fn write(text: &mut String, result: &Value) -> Result {
         write!(text, ", next page: offset {offset}")?;
     }
     if unresolved.is_object() {
-        write!(text, "\n{}{} more uses of the name are not resolved", least(unresolved), unresolved["total"])?;
+        write!(
+            text,
+            "\n{}{} more uses of the name are not resolved",
+            least(unresolved),
+            unresolved["total"]
+        )?;
         if let Some(candidates) = unresolved["candidates"].as_u64() {
             write!(text, " ({candidates} definitions have it)")?;
         }
     }
     if let Some(omitted) = result["omitted"].as_object() {
         let (texts, places) = (&omitted["texts"], &omitted["places"]);
-        write!(text, "\nomitted: {places} places, texts of {texts}. {}", omitted["hint"].as_str().unwrap_or_default())?;
+        write!(
+            text,
+            "\nomitted: {places} places, texts of {texts}. {}",
+            omitted["hint"].as_str().unwrap_or_default()
+        )?;
     }
     write_other_fields(text, result, &WRITTEN)
 }
@@ -73,7 +91,14 @@ fn least(value: &Value) -> &'static str {
 fn write_symbol(text: &mut String, symbol: &Value) -> Result {
     let word = |field: &str| escaped_line(symbol[field].as_str().unwrap_or_default());
     let (line, column) = (&symbol["line"], &symbol["column"]);
-    write!(text, "{} {} {}: {}:{line}:{column}", word("kind"), word("qualified"), word("repo"), word("file"))?;
+    write!(
+        text,
+        "{} {} {}: {}:{line}:{column}",
+        word("kind"),
+        word("qualified"),
+        word("repo"),
+        word("file")
+    )?;
     if let Some(uses) = symbol["uses"].as_u64() {
         write!(text, " {uses} uses")?;
     }
@@ -105,10 +130,15 @@ fn write_place(text: &mut String, place: &Value) -> Result {
     }
     write!(text, "{}{}{}{}", word("kind", " "), word("name", " "), word("in", " in "), word("via", " via "))?;
     let list = |field: &str, before: &str| {
-        let items: Vec<String> = place[field].as_array().into_iter().flatten().map(|item| match item {
-            Value::String(name) => escaped_line(name),
-            other => other.to_string(),
-        }).collect();
+        let items: Vec<String> = place[field]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|item| match item {
+                Value::String(name) => escaped_line(name),
+                other => other.to_string(),
+            })
+            .collect();
         if items.is_empty() { String::new() } else { format!("{before}{}", items.join(", ")) }
     };
     write!(text, "{}{}", list("at", " at "), list("overrides", " overrides "))?;
@@ -132,12 +162,14 @@ mod tests {
 
     #[test]
     fn places_are_lines_below_their_file() {
-        let shown = written(&json!({ "relation": "references", "total": 3, "nextOffset": 2, "byKind": { "call": 3 },
+        let shown = written(
+            &json!({ "relation": "references", "total": 3, "nextOffset": 2, "byKind": { "call": 3 },
             "byCertainty": { "resolved": 3 }, "unresolved": { "total": 4, "candidates": 2 },
             "symbol": { "qualified": "Till.open", "kind": "method", "repo": "shop", "file": "till.py", "line": 2, "column": 9 },
             "files": [{ "file": "a.py", "places": [
                 { "line": 3, "column": 5, "kind": "call", "in": "run", "certainty": "resolved", "text": "till.open()" },
-                { "line": 9, "column": 1, "kind": "call", "certainty": "scip", "text": "x" }] }] }));
+                { "line": 9, "column": 1, "kind": "call", "certainty": "scip", "text": "x" }] }] }),
+        );
         assert_eq!(
             shown,
             "references of method Till.open shop: till.py:2:9\na.py\n 3:5 call in run: till.open()\n 9:1 call [scip]: x\n\
