@@ -27,21 +27,6 @@ pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec
     references
 }
 
-/// Most generic types around the name of a base.
-const BASE_DEPTH_MAX: usize = 8;
-
-/// The last name of a base type, without its type arguments.
-fn last_name(arena: &Arena, mut base: ExprId) -> Option<&str> {
-    for _ in 0..BASE_DEPTH_MAX {
-        match arena.expr(base) {
-            Expr::Name(name) | Expr::Member(_, name) => return Some(arena.text(*name)),
-            Expr::Apply(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) => base = *of,
-            _ => return None,
-        }
-    }
-    None
-}
-
 /// What became of a use.
 enum Outcome {
     /// It refers to these.
@@ -52,7 +37,7 @@ enum Outcome {
     Named,
 }
 
-impl Session<'_> {
+impl<'r> Session<'r> {
     fn resolve(&mut self, used: &Use) -> Option<Reference> {
         let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr, place: used.place };
         let (name, of) = match self.expr(at) {
@@ -81,19 +66,23 @@ impl Session<'_> {
         })
     }
 
-    /// The type of the file that derives from a base by this use of its name; bases are evaluated outside of the type.
-    fn deriving(&mut self, used: &Use, name: &str) -> Option<SymbolId> {
-        let scope = self.scope(self.file, used.scope)?;
-        if scope.kind == ScopeKind::Type && scope.symbol.is_none() && scope.target.is_some() {
-            let of = self.type_of_scope(self.file, used.scope)?.of?;
-            return (of.file == self.file).then_some(of.symbol);
-        }
-        // The name of a type stands before those of its bases.
+    /// The type of the file that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
+    /// nth use of a base's name in a scope belongs to the nth type there that has such a base.
+    fn deriving(&mut self, used: &Use, name: &'r str) -> Option<SymbolId> {
+        let at = self.next_base(used.scope, name);
         let derived = self.derived_types();
-        let before = derived.partition_point(|(place, _)| *place <= used.place);
-        let (_, symbol) = *derived.get(before.checked_sub(1)?)?;
-        let (row, arena) = self.symbol(Target { file: self.file, symbol })?;
-        row.bases.iter().any(|base| last_name(arena, *base) == Some(name)).then_some(symbol)
+        if let Some(scope) = derived.get(&(used.scope, name)).and_then(|scopes| scopes.get(at)) {
+            return self.own_type(*scope);
+        }
+        let is_inside = self.scope(self.file, used.scope).is_some_and(|scope| scope.kind == ScopeKind::Type)
+            && self.bases_of(used.scope).contains(&name);
+        if is_inside { self.own_type(used.scope) } else { None }
+    }
+
+    /// The type whose members a scope holds, if the file defines it.
+    fn own_type(&mut self, scope: ScopeId) -> Option<SymbolId> {
+        let of = self.type_of_scope(self.file, scope)?.of?;
+        (of.file == self.file).then_some(of.symbol)
     }
 
     fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {

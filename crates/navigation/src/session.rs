@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use languages::symbols::{Arena, Body, Expr, Place, Scope, ScopeId, ScopeKind, Symbol, SymbolId, SymbolKind};
+use languages::symbols::{Arena, Body, Expr, Scope, ScopeId, ScopeKind, Symbol, SymbolKind};
 
+use super::derived::Derived;
 use super::index::{Half, Index};
 use super::reference::Target;
 use super::repository::Repository;
@@ -37,8 +38,7 @@ pub(crate) struct Session<'r> {
     pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
-    /// The types of the file that have bases, by the places of their names.
-    derived_types: Option<Rc<[(Place, SymbolId)]>>,
+    pub(crate) derived: Derived<'r>,
 }
 
 /// Something that is evaluated only once at a time.
@@ -69,24 +69,8 @@ impl<'r> Session<'r> {
             members: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
-            derived_types: None,
+            derived: Derived::default(),
         })
-    }
-
-    /// The types of the file that have bases, by the places of their names.
-    pub(crate) fn derived_types(&mut self) -> Rc<[(Place, SymbolId)]> {
-        let (repository, file) = (self.repository, self.file);
-        let found = self.derived_types.get_or_insert_with(|| {
-            let first = repository.interface(file).map_or(&[][..], |(half, _)| half.symbols);
-            let all = (0..).zip(first.iter().chain(self.body.symbols));
-            let mut types: Vec<(Place, SymbolId)> = all
-                .filter(|(_, symbol)| symbol.kind == SymbolKind::Type && !symbol.bases.is_empty())
-                .map(|(number, symbol)| (symbol.place, number))
-                .collect();
-            types.sort_unstable();
-            types.into()
-        });
-        Rc::clone(found)
     }
 
     /// Begins a new use.

@@ -22,9 +22,9 @@ use tenancy::Scope;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "navigate",
     title: "Navigate",
-    description: "Who calls this, where is it defined, what breaks if it changes: answers with file, line, the line's text and how it is \
-        known. Takes a name (`Context.json`, `src/context.ts:Context.json`) or a place (file, line). A use is listed only if imports, \
-        scopes and types lead to the symbol, not because names are equal; an ambiguous name answers its candidates.",
+    description: "Who calls this, where is it defined, what breaks if it changes: places with the line's text and how each is known. Takes a name \
+        (`Context.json`, `src/context.ts:Context.json`) or a place. Lists what imports, scopes and types resolve, not equal names; an ambiguous \
+        name answers candidates.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
@@ -45,21 +45,21 @@ const DEPTH_DEFAULT: u32 = 3;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NavigateInput {
-    /// A name; with `file`, the one in that file.
+    /// A name; `file` and `line` narrow it.
     #[schemars(length(min = 1, max = 4096))]
     symbol: Option<String>,
-    /// A hit of `search`, unchanged.
+    /// A hit of `search`.
     hit: Option<Map<String, Value>>,
-    /// Path in the repository.
+    /// Path.
     #[schemars(length(min = 1, max = 4096))]
     file: Option<String>,
-    /// Line, 1-based.
+    /// Line.
     #[schemars(range(min = 1))]
     line: Option<u32>,
-    /// Column in characters, if several names are in the line.
+    /// Column, if the line has several names.
     #[schemars(range(min = 1))]
     column: Option<u32>,
-    /// Default: references. impact: transitive uses.
+    /// Default: references. impact: uses of uses.
     relation: Option<Relation>,
     /// As in `search`.
     #[schemars(length(min = 1, max = 4096))]
@@ -67,18 +67,17 @@ struct NavigateInput {
     /// As in `search`.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// Most steps of impact and hierarchy; default 3.
+    /// Steps of impact, hierarchy; default 3.
     #[schemars(range(min = 1, max = 10))]
     depth: Option<u32>,
-    /// Most places; default 50.
+    /// Default 50.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Places to skip: `nextOffset`.
-    #[schemars(range(min = 0, max = 100_000))]
+    /// Places to skip.
     offset: Option<usize>,
-    /// The weakest that is shown; default resolved. name: also where only the name fits.
+    /// The weakest shown; default resolved.
     certainty: Option<Certainty>,
-    /// Only uses of this kind.
+    /// Only these uses.
     kind: Option<UsedAs>,
     /// As in `search`.
     #[schemars(range(min = 300, max = 100_000))]

@@ -67,10 +67,10 @@ pub(super) struct SearchInput {
     /// A question, a name, or filters such as `type:function async:true`.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Repository to search (absolute path, or name in `index_status`), or `*` for all; default: the one you work in, else all.
+    /// Repository: absolute path, name, or `*` for all; default: the one you work in, else all.
     #[schemars(length(min = 1, max = 4096))]
     pub(super) repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     pub(super) project_id: Option<ProjectIdArg>,
     /// code; prose (documents, comments); extracted-prose (comments); records; both (default: code, prose); all.

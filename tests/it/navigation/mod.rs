@@ -3,6 +3,7 @@
 mod complaints;
 mod edits;
 mod large;
+mod searches;
 mod subjects;
 mod walks;
 
