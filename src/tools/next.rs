@@ -27,6 +27,8 @@ const FORMAT_ARGUMENTS: &[&str] = &["maxTokens", "output", "explain", "context",
 pub(super) struct Suggestion {
     /// A query for the callers of the shown definition.
     pub(super) query: Option<String>,
+    /// Line of the shown definition, and whether it can be called; only where its uses are resolved.
+    pub(super) definition: Option<(usize, bool)>,
     /// First and last of the requested lines that a limit cut: those after the shown ones, else those before.
     pub(super) unshown_lines: Option<(usize, usize)>,
 }
@@ -297,6 +299,12 @@ impl AnsweredCall {
         if result["changedSinceIndexed"] == true {
             return vec![self.call("index_status", json!({ "repoPath": repo }))];
         }
+        if let Some((line, is_called)) = suggested.definition {
+            let relation = if is_called { "callers" } else { "references" };
+            let arguments =
+                json!({ "file": result["path"], "line": line, "relation": relation, "repoPath": repo });
+            return vec![self.call("navigate", arguments)];
+        }
         let callers = |query: &str| self.call("search", json!({ "query": query, "repoPath": repo }));
         suggested.query.as_deref().map(callers).into_iter().collect()
     }
@@ -328,14 +336,10 @@ impl AnsweredCall {
                 self.call("show_file", json!({ "file": file["file"], "line": line, "repoPath": repo })),
             ];
         }
-        if !symbol.is_object() {
-            return Vec::new();
+        match symbol.is_object() && at("/unresolved").is_some() {
+            true => vec![about(symbol, json!({ "relation": relation, "certainty": "name" }))],
+            false => Vec::new(),
         }
-        if at("/unresolved").is_some() {
-            return vec![about(symbol, json!({ "relation": relation, "certainty": "name" }))];
-        }
-        let arguments = json!({ "file": symbol["file"], "line": symbol["line"], "repoPath": symbol["repo"] });
-        vec![self.call("show_file", arguments)]
     }
 
     /// After a name that has no definition: the nearest one, or where the name occurs.

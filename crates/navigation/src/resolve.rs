@@ -1,7 +1,7 @@
 //! Resolves the uses of one file, and finds what its methods override.
 
 use languages::symbols::{
-    Arena, Body, Expr, ExprId, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind,
+    Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind,
 };
 
 use super::reference::{Reference, ReferenceKind, Target};

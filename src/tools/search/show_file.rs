@@ -182,7 +182,7 @@ async fn show_file(call: Call, input: ShowFileInput) -> Result<ShowFileOutput, F
         } else {
             (range.0, output.start_line.saturating_sub(1).max(range.0))
         };
-        call.suggest(Suggestion { query: None, unshown_lines: Some(unshown) });
+        call.suggest(Suggestion { unshown_lines: Some(unshown), ..Suggestion::default() });
     } else if !output.changed_since_indexed {
         suggest_callers(&call, &project, file_id, &target.shown_range((output.start_line, output.end_line)))
             .await?;
