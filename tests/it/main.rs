@@ -31,6 +31,7 @@ mod histories;
 mod indexing;
 mod isolation;
 mod models;
+mod navigation;
 mod newcomer;
 mod oauth;
 mod parsing;

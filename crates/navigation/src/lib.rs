@@ -3,6 +3,7 @@
 //! A [`Repository`] is built from the interfaces of all files; it resolves the uses of one file at a time. Everything here is a
 //! pure function of its arguments.
 
+mod derived;
 mod evaluate;
 mod extensions;
 pub mod incremental;

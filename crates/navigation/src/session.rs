@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use languages::symbols::{Arena, Body, Expr, Scope, ScopeId, ScopeKind, Symbol, SymbolKind};
 
+use super::derived::Derived;
 use super::index::{Half, Index};
 use super::reference::Target;
 use super::repository::Repository;
@@ -45,6 +46,7 @@ pub(crate) struct Session<'r> {
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
     /// The last name of the type of a value.
     pub(crate) type_names: HashMap<At, Option<&'r str>>,
+    pub(crate) derived: Derived<'r>,
 }
 
 /// Something that is evaluated only once at a time.
@@ -78,6 +80,7 @@ impl<'r> Session<'r> {
             extensions: HashMap::new(),
             imports: HashMap::new(),
             type_names: HashMap::new(),
+            derived: Derived::default(),
         })
     }
 

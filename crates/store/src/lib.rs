@@ -40,6 +40,7 @@ pub use project::filter::{ChunkSelection, Counted, Filter, Test, listed, select_
 pub use project::flows::{self, FlowWrite};
 pub use project::grams::{self, ChunkText, FilePlace};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
+pub use project::hit_edges::{self, HitEdge};
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
@@ -50,6 +51,7 @@ pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::sizes::{self, RowUsage, TableSize};
 pub use project::symbols::{self, InterfaceRow, SymbolsWrite, Unresolved};
 pub use project::triage;
+pub use project::use_places;
 pub use project::uses::{self, Certainty, UsePlace, UseRow, UseTarget, UseWrite, UsedFor, Uses};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{

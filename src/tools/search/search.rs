@@ -72,10 +72,10 @@ pub(super) struct SearchInput {
     query: String,
     /// The query is one regular expression; answers every matching line (`matches`), in path order.
     regex: Option<bool>,
-    /// Repository to search (absolute path, or name in `index_status`), or `*` for all; default: the one you work in, else all.
+    /// Repository: absolute path, name, or `*` for all; default: the one you work in, else all.
     #[schemars(length(min = 1, max = 4096))]
     pub(super) repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     pub(super) project_id: Option<ProjectIdArg>,
     /// code; prose (documents, comments); extracted-prose (comments); records; both (default: code, prose); all. exact: as

@@ -41,10 +41,10 @@ const OMITTED: &str = "Use a smaller `limit` or a larger `maxTokens`, or read th
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchCodeInput {
-    /// A question in natural language, or a name. Words rank; "quoted phrases" must occur, -words must not.
+    /// A question, a name, or "phrases" that must occur.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Project to search; null or omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
     /// As `repoPath` of `search`.
     #[schemars(length(min = 1, max = 4096))]

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use super::exact::matching_chunks;
 use super::fields::{self, FilterField, FilterTarget};
 use super::filter_value::{extensions, is_path, known_kind, language, on_one_line, parse_date, people};
+use super::graph_filter::EdgeFilter;
 use super::pattern::path_regex;
 use super::query::FilterClause;
 use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};
@@ -127,6 +128,19 @@ impl Resolver<'_> {
             (field.target, value)
         {
             names.iter().for_each(|name| self.terms.add_name(name));
+        }
+        if let (Some(edges), FilterValue::Texts(names)) = (EdgeFilter::of(field), value) {
+            let facts = match field.target {
+                FilterTarget::Names(within) => {
+                    Test::Facts(names.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
+                }
+                FilterTarget::PartsOfNames(within) => {
+                    let ids = self.names(field, within, names).await?;
+                    self.having(ids, false).await?
+                }
+                _ => Filter::Any(Vec::new()),
+            };
+            return self.by_edges(edges, names, facts).await;
         }
         Ok(match (field.target, value) {
             (FilterTarget::Kind, FilterValue::Texts(kinds)) => {

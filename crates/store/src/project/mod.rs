@@ -19,8 +19,10 @@ mod patterns;
 mod definition_rows;
 pub mod flows;
 pub mod history;
+pub mod hit_edges;
 pub mod navigation;
 pub mod symbols;
+pub mod use_places;
 pub mod uses;
 pub(super) mod write;
 

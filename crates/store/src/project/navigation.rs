@@ -7,7 +7,7 @@ use crate::transaction::ProjectTx;
 use contract::Fault;
 
 /// A definition with its file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DefinitionAt {
     /// The symbol; `None` for what is not a name of code, such as a section or an `impl`, and in files that were indexed by an
     /// older version of the program.
