@@ -34,7 +34,10 @@ impl<'r> Session<'r> {
                 };
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
-            Expr::Instance(of) => self.evaluate_type(part(*of), receiver).into_iter().map(instance).collect(),
+            Expr::Instance(of) => {
+                let of = self.evaluate_type(part(*of), receiver);
+                of.into_iter().map(|value| self.made_of(value)).collect()
+            }
             Expr::Apply(of, arguments) => {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
@@ -85,6 +88,16 @@ impl<'r> Session<'r> {
                 self.of_arity(values, arguments)
             }
             _ => self.evaluate(at, receiver),
+        }
+    }
+
+    /// An instance of a type, also of one that is written as a function, as JavaScript allows.
+    fn made_of(&self, value: Value) -> Value {
+        match value {
+            Value::Function(target, _) if self.rules(target.file).functions_are_types => {
+                Value::Instance(Type::plain(target))
+            }
+            value => instance(value),
         }
     }
 

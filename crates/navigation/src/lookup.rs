@@ -55,8 +55,8 @@ impl<'r> Session<'r> {
             let found = if row.kind == ScopeKind::Type && rules.members_visible {
                 self.inherited_name(file, scope, name, wanted, &mut maybe_inherited)
             } else {
-                let found =
-                    self.name_in_scope(file, scope, name, row.kind != ScopeKind::Type || scope == from);
+                let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
+                let found = self.name_in_scope(file, scope, name, all);
                 self.apart(file, found, wanted)
             };
             if !found.is_empty() {

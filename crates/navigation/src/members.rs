@@ -32,6 +32,9 @@ impl<'r> Session<'r> {
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
             Value::Type(of) | Value::Instance(of) => session.member_of_type(of, name, false),
             Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Function(of, _) if session.rules(of.file).functions_are_types => {
+                session.member_of_type(Type::plain(of), name, false)
+            }
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
             Value::Module(module) => session.member_of_module(module, name),
@@ -156,12 +159,24 @@ impl<'r> Session<'r> {
             match self.scope(file, scope).and_then(|row| row.symbol) {
                 Some(symbol) => {
                     let extension = Target { file, symbol };
-                    found.extend((self.name_of(extension) == name).then_some(extension));
+                    if self.name_of(extension) == name && self.is_seen(extension) {
+                        found.push(extension);
+                    }
                 }
                 None => found.extend(self.symbols_in(file, scope, name)),
             }
         }
         found
+    }
+
+    /// Whether the file that is resolved can see a symbol of a package.
+    fn is_seen(&self, target: Target) -> bool {
+        let file = self.repository.files().get(target.file as usize);
+        let symbol = self.symbol(target).map(|(symbol, _)| symbol);
+        target.file == self.file
+            || file
+                .zip(symbol)
+                .is_some_and(|(file, symbol)| (self.rules(target.file).in_package)(file, symbol))
     }
 
     /// The definitions that are one type together.

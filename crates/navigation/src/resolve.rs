@@ -68,6 +68,7 @@ impl Session<'_> {
             }
         }
         let targets = match self.outcome(&found, used.kind) {
+            Outcome::Targets(targets) if used.kind == UseKind::Call => self.called(targets),
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
@@ -75,6 +76,21 @@ impl Session<'_> {
         };
         let (kind, name) = (ReferenceKind::Use(used.kind), name.to_owned());
         Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
+    }
+
+    /// What is called: a type, and what makes it callable by its name, as `invoke` of a companion in Kotlin.
+    fn called(&mut self, mut targets: Vec<Target>) -> Vec<Target> {
+        let Some(member) = self.rules(self.file).call_member else { return targets };
+        for target in targets.clone() {
+            if self.kind(target) == Some(SymbolKind::Type) {
+                let members = self.own_members(target, member).into_iter();
+                let made: Vec<Target> = members
+                    .filter(|member| self.symbol(*member).is_some_and(|(symbol, _)| symbol.is_static))
+                    .collect();
+                targets.extend(made);
+            }
+        }
+        targets
     }
 
     fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {

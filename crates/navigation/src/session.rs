@@ -52,7 +52,6 @@ pub(crate) struct Session<'r> {
 pub(crate) enum Question<'r> {
     Value(Target),
     Exported(u32, &'r str),
-    Star(u32, &'r str),
     Import(u32, bool, u32),
     Extensions(Target),
 }
@@ -258,6 +257,7 @@ impl<'r> Session<'r> {
         let at = At { file, body: self.scope_in_body(file, scope), scope: row.parent, expr };
         self.evaluate(at, None).into_iter().find_map(|value| match value {
             Value::Type(of) | Value::Instance(of) => Some(of),
+            Value::Function(target, _) => Some(Type::plain(target)),
             _ => None,
         })
     }

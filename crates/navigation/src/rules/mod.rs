@@ -110,6 +110,8 @@ pub(crate) struct Rules {
     pub(crate) visible_extensions: bool,
     /// Whether an import of all names that is passed on holds in all files: C#'s `global using`.
     pub(crate) global_stars: bool,
+    /// Whether they are at least seen in the body of the type itself, outside of its methods.
+    pub(crate) members_visible_in_body: bool,
     /// Whether other files can name a symbol of the file by import.
     pub(crate) exported: fn(&SourceFile, &Symbol) -> bool,
     /// Whether an import of all names of the file binds this one.
@@ -119,6 +121,8 @@ pub(crate) struct Rules {
     /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
     pub(crate) stars_pass_on: bool,
     pub(crate) merging: Merging,
+    /// Whether functions can have members and make instances.
+    pub(crate) functions_are_types: bool,
     pub(crate) free_names: FreeNames,
     /// Name of the member that makes an instance callable.
     pub(crate) call_member: Option<&'static str>,
@@ -152,11 +156,13 @@ pub(crate) const DEFAULT: Rules = Rules {
     types_apart: false,
     visible_extensions: false,
     global_stars: false,
+    members_visible_in_body: false,
     exported: |_, symbol| symbol.exported,
     in_star: |_, _| true,
     imports_pass_on: false,
     stars_pass_on: false,
     merging: Merging::Apart,
+    functions_are_types: false,
     free_names: FreeNames::Unknown,
     call_member: None,
     constructors: &[],

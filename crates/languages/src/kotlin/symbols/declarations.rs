@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::types::{named, type_name};
-use super::{each, own_name, value, walk};
+use super::{define, each, own_name, value, walk};
 use crate::symbols::{
     Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
 };
@@ -82,26 +82,56 @@ fn annotation<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(name) = field(node, "name") else { return each(b, node) };
     let new = New { exported: !is_private(b, node), is_static: true, ..New::default() };
-    let own = b.define(name, SymbolKind::Type, new);
+    let own = define(b, name, SymbolKind::Type, new);
     let is_object = node.kind() == "object_declaration";
     b.within(ScopeKind::Type, own, |b| {
-        b.each_child(node, |b, child| match child.kind() {
-            "type_parameters" => type_parameters(b, child),
-            "primary_constructor" => primary_constructor(b, child),
-            "delegation_specifiers" => {
-                let bases = bases(b, child);
-                if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
-                    own.bases = bases;
-                }
-            }
-            "class_body" if is_object => object_body(b, child),
-            "class_body" | "enum_class_body" | "type_constraints" => each(b, child),
-            "identifier" | "modifiers" => {}
-            _ => {
-                walk(b, child);
-            }
-        });
+        b.each_child(node, |b, child| type_part(b, own, is_object, child));
     });
+}
+
+/// A part of the declaration of a type.
+fn type_part<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, is_object: bool, part: Node<'t>) {
+    match part.kind() {
+        "type_parameters" => type_parameters(b, part),
+        "primary_constructor" => primary_constructor(b, part),
+        "delegation_specifiers" => {
+            let bases = bases(b, part);
+            if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+                own.bases = bases;
+            }
+        }
+        "class_body" if is_object => object_body(b, part),
+        "class_body" | "enum_class_body" | "type_constraints" => each(b, part),
+        "identifier" | "modifiers" => {}
+        _ => {
+            walk(b, part);
+        }
+    }
+}
+
+/// Parts of a file or type that the grammar could not put together. If they begin a type, the rest is taken for its members.
+pub(super) fn broken<'t>(b: &mut Builder<'t>, parts: &[Node<'t>]) {
+    for (at, part) in parts.iter().enumerate() {
+        let name = parts.get(at + 1).filter(|name| name.kind() == "identifier");
+        if let ("class" | "interface" | "object", Some(name)) = (part.kind(), name) {
+            let new = New { exported: true, is_static: true, ..New::default() };
+            let own = define(b, *name, SymbolKind::Type, new);
+            let header = parts.get(at + 2..).unwrap_or_default();
+            let members = header.iter().position(|part| part.kind() == "{").unwrap_or(header.len());
+            b.descend(|b| {
+                b.within(ScopeKind::Type, own, |b| {
+                    for part in header.iter().take(members).filter(|part| part.is_named()) {
+                        b.descend(|b| type_part(b, own, false, *part));
+                    }
+                    broken(b, header.get(members..).unwrap_or_default());
+                });
+            });
+            return;
+        }
+        if part.is_named() {
+            value(b, *part);
+        }
+    }
 }
 
 /// The members of an object belong to it as static members belong to a type.
@@ -121,7 +151,7 @@ fn companion<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let declared = b.enclosing_type().and_then(|own| own_name(b, own));
     let new = New { exported: !private, is_static: true, declared, ..New::default() };
     match field(node, "name") {
-        Some(name) => b.define(name, SymbolKind::Alias, new),
+        Some(name) => define(b, name, SymbolKind::Alias, new),
         None => b.define_in(b.scope(), "Companion", node.start_byte(), SymbolKind::Alias, new),
     };
     if let Some(listed) = child_of(node, "delegation_specifiers") {
@@ -196,7 +226,7 @@ fn primary_constructor<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         let declared = if vararg { declared.map(|of| array(b, of)) } else { declared };
         let kind = if property { SymbolKind::Field } else { SymbolKind::Parameter };
         if let Some(name) = name {
-            b.define(name, kind, New { exported: exported && property, declared, ..New::default() });
+            define(b, name, kind, New { exported: exported && property, declared, ..New::default() });
         }
     }
 }
@@ -211,7 +241,7 @@ fn enum_entry<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(name) = child_of(node, "identifier") else { return };
     let declared = b.enclosing_type().and_then(|own| own_name(b, own));
     let new = New { exported: true, is_static: true, declared, ..New::default() };
-    let own = b.define(name, SymbolKind::Field, new);
+    let own = define(b, name, SymbolKind::Field, new);
     b.within(ScopeKind::Function, own, |b| {
         if let Some(arguments) = child_of(node, "value_arguments") {
             each(b, arguments);
@@ -227,7 +257,7 @@ fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     for parameter in children(node) {
         let parts = children(parameter);
         let Some(name) = parts.iter().find(|part| part.kind() == "identifier") else { continue };
-        let own = b.define(*name, SymbolKind::TypeParameter, New::default());
+        let own = define(b, *name, SymbolKind::TypeParameter, New::default());
         let bound = parts.iter().find(|part| part.start_byte() > name.start_byte());
         let bound = bound.map(|bound| type_name(b, *bound, UseKind::Type));
         if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
@@ -325,7 +355,7 @@ pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 let declared = parts.get(1).map(|of| type_name(b, *of, UseKind::Type));
                 let declared = if vararg { declared.map(|of| array(b, of)) } else { declared };
                 vararg = false;
-                b.define(*name, SymbolKind::Parameter, New { declared, ..New::default() });
+                define(b, *name, SymbolKind::Parameter, New { declared, ..New::default() });
             }
             _ => {
                 value(b, part);
@@ -421,7 +451,7 @@ fn accessor<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
         b.define_in(b.scope(), "field", node.start_byte(), SymbolKind::Parameter, New::default());
         b.each_child(node, |b, part| match part.kind() {
             "identifier" => {
-                b.define(part, SymbolKind::Parameter, New::default());
+                define(b, part, SymbolKind::Parameter, New::default());
             }
             "function_body" => result = body(b, part),
             "modifiers" | "parameter_modifiers" => {}
@@ -456,7 +486,7 @@ pub(super) fn variables<'t>(
     let names = names(b, node);
     let value = value.filter(|_| node.kind() != "multi_variable_declaration");
     for (name, declared) in &names {
-        b.define(*name, kind, New { declared: *declared, value, ..New::default() });
+        define(b, *name, kind, New { declared: *declared, value, ..New::default() });
     }
     names.first().map(|(name, _)| *name)
 }
@@ -464,7 +494,7 @@ pub(super) fn variables<'t>(
 fn type_alias<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(name) = field(node, "type") else { return };
     let exported = !is_private(b, node);
-    let own: Option<SymbolId> = b.define(name, SymbolKind::Alias, New { exported, ..New::default() });
+    let own: Option<SymbolId> = define(b, name, SymbolKind::Alias, New { exported, ..New::default() });
     b.within(ScopeKind::Function, None, |b| {
         for part in children(node).into_iter().filter(|part| *part != name && part.kind() != "modifiers") {
             if part.kind() == "type_parameters" {

@@ -6,14 +6,18 @@ mod types;
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
-use declarations::{declaration, parameters, variables};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children, field};
+use declarations::{broken, declaration, parameters, variables};
 use lambdas::{call, lambda};
 use types::{type_name, types};
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
-    each(b, root);
+    if root.is_error() {
+        broken(b, &all_children(root));
+    } else {
+        each(b, root);
+    }
 }
 
 /// Walks the children of a node.
@@ -79,6 +83,7 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             let values: Vec<ExprId> = parts.map(|part| value(b, part)).collect();
             return values.first().copied().unwrap_or(0);
         }
+        "ERROR" if matches!(b.scope_kind(), ScopeKind::File | ScopeKind::Type) => broken(b, &all_children(node)),
         "lambda_literal" => return lambda(b, node, None),
         "string_literal" | "multiline_string_literal" | "number_literal" | "float_literal" | "character_literal" => {
             return literal(b, node);
@@ -140,6 +145,11 @@ fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
         b.used(kind, expr, node);
     }
     expr
+}
+
+/// Defines a symbol, whose name may stand in backticks.
+fn define<'t>(b: &mut Builder<'t>, name: Node<'t>, kind: SymbolKind, new: New) -> Option<SymbolId> {
+    b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new)
 }
 
 /// The name of a function that is called, even if it is that of a local name.
@@ -327,7 +337,7 @@ fn casts<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
 fn cast<'t>(b: &mut Builder<'t>, casts: &[(Node<'t>, Node<'t>)]) {
     for (name, of) in casts {
         let declared = Some(type_name(b, *of, UseKind::Type));
-        b.define(*name, SymbolKind::Local, New { declared, ..New::default() });
+        define(b, *name, SymbolKind::Local, New { declared, ..New::default() });
     }
 }
 
@@ -400,7 +410,7 @@ fn catch<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             _ => {
                 let declared = Some(type_name(b, part, UseKind::Type));
                 if let Some(name) = name {
-                    b.define(name, SymbolKind::Local, New { declared, ..New::default() });
+                    define(b, name, SymbolKind::Local, New { declared, ..New::default() });
                 }
             }
         }
