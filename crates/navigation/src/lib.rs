@@ -8,6 +8,7 @@ mod extensions;
 mod index;
 mod lookup;
 mod members;
+mod namespaces;
 mod packages;
 mod paths;
 mod reference;

@@ -28,6 +28,9 @@ pub struct SourceFile {
     pub interface: Interface,
 }
 
+/// Rows by family and name.
+type ByName<R> = HashMap<(Family, String), Vec<R>>;
+
 /// The files of a repository.
 pub struct Repository {
     pub(crate) paths: Paths,
@@ -35,9 +38,9 @@ pub struct Repository {
     indexes: Vec<OnceLock<Index>>,
     packages: OnceLock<Packages>,
     /// Scopes that add members to a type, by the family and the last name of the type.
-    extensions: OnceLock<HashMap<(Family, String), Vec<(u32, ScopeId)>>>,
+    extensions: OnceLock<ByName<(u32, ScopeId)>>,
     /// Symbols that are also members of a type that they extend, by family and name, with the scope that says so.
-    extending: OnceLock<HashMap<(Family, String), Vec<(Target, ScopeId)>>>,
+    extending: OnceLock<ByName<(Target, ScopeId)>>,
     /// Imports of all names that hold in all files of a family.
     global_stars: OnceLock<Vec<(Family, u32, u32)>>,
 }

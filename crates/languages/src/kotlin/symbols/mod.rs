@@ -2,12 +2,14 @@
 
 mod declarations;
 mod lambdas;
+mod properties;
 mod types;
 
 use tree_sitter::Node;
 
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children, field};
-use declarations::{broken, declaration, parameters, variables};
+use declarations::{broken, declaration, parameters};
+use properties::variables;
 use lambdas::{call, lambda};
 use types::{type_name, types};
 
@@ -321,10 +323,11 @@ fn casts<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
                 open.extend(["right", "left"].into_iter().filter_map(|side| field(node, side)));
             }
             "is_expression" if child_of(node, "!is").is_none() => {
-                if let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) {
-                    if left.kind() == "identifier" && b.is_local(b.text(left)) {
-                        found.push((left, right));
-                    }
+                if let (Some(left), Some(right)) = (field(node, "left"), field(node, "right"))
+                    && left.kind() == "identifier"
+                    && b.is_local(b.text(left))
+                {
+                    found.push((left, right));
                 }
             }
             _ => {}
@@ -372,10 +375,10 @@ fn entry<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<Node<'t>>) -> 
     let conditions: Vec<Node<'t>> = node.children_by_field_name("condition", &mut cursor).collect();
     if let [condition] = conditions[..] {
         let mut casts = casts(b, condition);
-        if let (Some(subject), "type_test") = (subject, condition.kind()) {
-            if child_of(condition, "!is").is_none() {
-                casts.extend(children(condition).last().map(|of| (subject, *of)));
-            }
+        if let (Some(subject), "type_test") = (subject, condition.kind())
+            && child_of(condition, "!is").is_none()
+        {
+            casts.extend(children(condition).last().map(|of| (subject, *of)));
         }
         cast(b, &casts);
     }
