@@ -113,6 +113,10 @@ impl<'r> Session<'r> {
             let found = self.find_name(at.file, 0, name, Wanted::Function);
             return found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == target));
         }
+        // A member of an extension without a name is seen like a name of the package.
+        if scope.target.is_some() && scope.symbol.is_none() {
+            return true;
+        }
         // A static method of a class: the class has to be seen.
         let Some(class) = scope.symbol.map(|symbol| Target { symbol, ..target }) else { return false };
         let class_name = self.name_of(class);
