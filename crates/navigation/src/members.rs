@@ -144,7 +144,12 @@ impl<'r> Session<'r> {
     fn find_own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
         for part in self.parts(of).iter().copied() {
-            if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
+            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
+            let members = |scope: &ScopeId| {
+                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
+                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
+            };
+            if let Some(scope) = inside.filter(members) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
                 let own_name = self.name_of(part);
                 found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
