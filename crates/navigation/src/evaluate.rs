@@ -122,7 +122,7 @@ impl<'r> Session<'r> {
             SymbolKind::Type => return vec![Value::Type(Type::plain(target))],
             SymbolKind::Namespace => return vec![Value::Namespace(target)],
             SymbolKind::Function | SymbolKind::Constructor | SymbolKind::Macro => {
-                return vec![Value::Function(target, receiver)];
+                return self.decorated(target, receiver);
             }
             SymbolKind::TypeParameter => return self.type_argument(target, receiver),
             _ => {}
@@ -140,6 +140,18 @@ impl<'r> Session<'r> {
             self.values.insert(target, Rc::from(values.as_slice()));
         }
         values
+    }
+
+    /// A function, or the instance of a type of the repository that its decorators make of it.
+    fn decorated(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
+        let function = vec![Value::Function(target, receiver)];
+        let made = self.symbol(target).and_then(|(symbol, _)| symbol.bases.first().copied());
+        let Some(made) = made.and_then(|made| self.at_symbol(target, made)) else { return function };
+        let question = Question::Decorated(target);
+        let values = self.once(question, |session| session.evaluate(made, None)).unwrap_or_default();
+        let own = |value: &Value| matches!(value, Value::Instance(Type { of: Some(_), .. }));
+        let instances: Vec<Value> = values.into_iter().filter(own).collect();
+        if instances.is_empty() { function } else { instances }
     }
 
     fn value_of_variable(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {

@@ -10,6 +10,7 @@ pub mod incremental;
 mod index;
 mod lookup;
 mod members;
+mod namespaces;
 mod packages;
 mod paths;
 mod reference;

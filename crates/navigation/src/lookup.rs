@@ -67,16 +67,14 @@ impl<'r> Session<'r> {
     ) -> Vec<Found> {
         let rules = self.rules(file);
         let (mut scope, mut maybe_inherited) = (from, false);
-        loop {
-            let Some(row) = self.scope(file, scope) else { break };
+        while let Some(row) = self.scope(file, scope) {
             let found = if rules.locals_in_order && matches!(row.kind, ScopeKind::Function | ScopeKind::Block)
             {
                 self.name_before(file, scope, place, name)
             } else if row.kind == ScopeKind::Type && rules.members_visible {
                 self.inherited_name(file, scope, name, wanted, &mut maybe_inherited)
             } else {
-                let all =
-                    row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
+                let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
                 let found = self.name_in_scope(file, scope, name, all);
                 self.apart(file, found, wanted)
             };
@@ -124,39 +122,6 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// Whether functions of the file's language have names of their own.
-    fn functions_apart(&self, file: u32) -> bool {
-        let apart = self.rules(file).functions_apart;
-        !apart.is_empty()
-            && self
-                .repository
-                .files()
-                .get(file as usize)
-                .is_some_and(|file| apart.contains(&file.language.as_str()))
-    }
-
-    /// Of different things with the same name, those that can be meant.
-    fn apart(&self, file: u32, mut found: Vec<Found>, wanted: Wanted) -> Vec<Found> {
-        use SymbolKind::{
-            Alias, Field, Function, Local, Namespace, Parameter, Type, TypeParameter, Variable,
-        };
-        let fits: fn(SymbolKind) -> bool = match wanted {
-            Wanted::Type if self.rules(file).types_apart => {
-                |kind| matches!(kind, Type | Alias | Namespace | TypeParameter)
-            }
-            Wanted::Function if self.functions_apart(file) => {
-                |kind| !matches!(kind, Variable | Field | Parameter | Local)
-            }
-            Wanted::Value if self.functions_apart(file) => |kind| kind != Function,
-            _ => return found,
-        };
-        found.retain(|one| match one {
-            Found::Symbol(target, _) => self.kind(*target).is_none_or(fits),
-            _ => true,
-        });
-        found
-    }
-
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
     fn name_in_scope(&mut self, file: u32, scope: ScopeId, name: &'r str, all: bool) -> Vec<Found> {
         let symbols = self.symbols_in(file, scope, name);
@@ -198,53 +163,6 @@ impl<'r> Session<'r> {
         *maybe_inherited |= self.has_unknown_base(of);
         let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
         self.apart(file, found, wanted)
-    }
-
-    /// Members of the same namespace that stand elsewhere.
-    fn name_in_namespace(&mut self, file: u32, namespace: Option<u32>, name: &'r str) -> Vec<Found> {
-        let Some(symbol) = namespace else { return Vec::new() };
-        let rules = self.rules(file);
-        let packages = self.repository.packages();
-        let mut package = self.package_of_namespace(Target { file, symbol });
-        while let Some(of) = package {
-            let found = self.name_in_package(of, name);
-            if !found.is_empty() {
-                return found;
-            }
-            let outer = packages.name(of).rsplit_once(rules.separator).filter(|_| rules.outer_packages);
-            package = outer.and_then(|(outer, _)| packages.find(rules.family, outer));
-        }
-        Vec::new()
-    }
-
-    /// The package that a namespace of a file is a part of.
-    pub(crate) fn package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
-        if let Some(known) = self.namespaces.get(&namespace) {
-            return *known;
-        }
-        let found = self.find_package_of_namespace(namespace);
-        self.namespaces.insert(namespace, found);
-        found
-    }
-
-    fn find_package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
-        let (rules, packages) = (self.rules(namespace.file), self.repository.packages());
-        let mut names = Vec::new();
-        let mut next = Some(namespace);
-        while let Some(target) = next {
-            self.step(1);
-            let (symbol, arena) = self.symbol(target)?;
-            names.push(arena.text(symbol.name));
-            let scope = self.scope(target.file, symbol.scope)?;
-            next = scope.symbol.map(|symbol| Target { symbol, ..target });
-            if names.len() > 64 {
-                return None;
-            }
-        }
-        let outer = (rules.package)(self.repository.files().get(namespace.file as usize)?)?;
-        names.extend(Some(outer.as_str()).filter(|outer| !outer.is_empty()));
-        names.reverse();
-        packages.find(rules.family, &names.join(rules.separator))
     }
 
     /// A name that no scope of the file binds.
@@ -290,7 +208,7 @@ impl<'r> Session<'r> {
         vec![free_name(rules, maybe_inherited)]
     }
 
-    fn name_in_package(&mut self, package: u32, name: &str) -> Vec<Found> {
+    pub(crate) fn name_in_package(&mut self, package: u32, name: &str) -> Vec<Found> {
         let packages = self.repository.packages();
         let symbols = packages.members(package, name).to_vec();
         self.step(symbols.len());
@@ -322,28 +240,6 @@ impl<'r> Session<'r> {
         symbols.sort_unstable();
         symbols.dedup();
         symbols.into_iter().take(RESULTS_MAX).map(|target| Found::Symbol(target, receiver)).collect()
-    }
-
-    /// What is defined elsewhere in the package under the name of a declaration.
-    fn definitions_of(&self, declaration: Target) -> Vec<Target> {
-        let Some((symbol, arena)) = self.symbol(declaration) else { return Vec::new() };
-        let Some(file) = self.repository.files().get(declaration.file as usize) else { return Vec::new() };
-        let rules = self.rules(declaration.file);
-        let Some(mut package) = (rules.package)(file) else { return Vec::new() };
-        match self.scope(declaration.file, symbol.scope).map(|scope| (scope.kind, scope.symbol)) {
-            Some((ScopeKind::File, _)) => {}
-            Some((ScopeKind::Namespace, Some(_))) => {
-                let all = super::packages::packages_of_scopes(file);
-                match all.into_iter().nth(symbol.scope as usize).flatten() {
-                    Some(name) => package = name,
-                    None => return Vec::new(),
-                }
-            }
-            _ => return Vec::new(),
-        }
-        let packages = self.repository.packages();
-        let found = packages.find(rules.family, &package);
-        found.map_or_else(Vec::new, |package| packages.members(package, arena.text(symbol.name)).to_vec())
     }
 
     fn find_in_stars(&mut self, file: u32, stars: &[(bool, u32)], name: &'r str) -> Vec<Found> {

@@ -70,6 +70,7 @@ impl<'r> Session<'r> {
             }
         }
         let targets = match self.outcome(&found, used.kind) {
+            Outcome::Targets(targets) if used.kind == UseKind::Call => self.called(targets),
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
@@ -102,6 +103,21 @@ impl<'r> Session<'r> {
     fn own_type(&mut self, scope: ScopeId) -> Option<SymbolId> {
         let of = self.type_of_scope(self.file, scope)?.of?;
         (of.file == self.file).then_some(of.symbol)
+    }
+
+    /// What is called: a type, and what makes it callable by its name, as `invoke` of a companion in Kotlin.
+    fn called(&mut self, mut targets: Vec<Target>) -> Vec<Target> {
+        let Some(member) = self.rules(self.file).call_member else { return targets };
+        for target in targets.clone() {
+            if self.kind(target) == Some(SymbolKind::Type) {
+                let members = self.own_members(target, member).into_iter();
+                let made: Vec<Target> = members
+                    .filter(|member| self.symbol(*member).is_some_and(|(symbol, _)| symbol.is_static))
+                    .collect();
+                targets.extend(made);
+            }
+        }
+        targets
     }
 
     fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {

@@ -53,6 +53,7 @@ pub(crate) struct Session<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Question<'r> {
     Value(Target),
+    Decorated(Target),
     Exported(u32, &'r str),
     Import(u32, bool, u32),
     Extensions(Target),

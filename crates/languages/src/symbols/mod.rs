@@ -21,7 +21,7 @@ use crate::stop::{Stop, Stopped};
 
 pub(crate) use builder::{Builder, New};
 pub(crate) use locals::Locals;
-pub(crate) use nodes::{child_of, children, field};
+pub(crate) use nodes::{all_children, child_of, children, field};
 pub use table::{
     Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
     ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
