@@ -27,7 +27,10 @@ impl<'r> Session<'r> {
                 let callees = self.evaluate(part(*of), receiver);
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
-            Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
+            Expr::Instance(of) => {
+                let of = self.evaluate(part(*of), receiver);
+                of.into_iter().map(|value| self.made_of(value)).collect()
+            }
             Expr::Apply(of, _) => {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
@@ -57,6 +60,16 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// An instance of a type, also of one that is written as a function, as JavaScript allows.
+    fn made_of(&self, value: Value) -> Value {
+        match value {
+            Value::Function(target, _) if self.rules(target.file).functions_are_types => {
+                Value::Instance(Type::plain(target))
+            }
+            value => instance(value),
+        }
+    }
+
     /// What things stand for that names are bound to.
     pub(crate) fn values_of(&mut self, found: &[Found], around: Option<Receiver>) -> Vec<Value> {
         let mut values = Vec::new();
@@ -78,7 +91,7 @@ impl<'r> Session<'r> {
             SymbolKind::Type => return vec![Value::Type(Type::plain(target))],
             SymbolKind::Namespace => return vec![Value::Namespace(target)],
             SymbolKind::Function | SymbolKind::Constructor | SymbolKind::Macro => {
-                return vec![Value::Function(target, receiver)];
+                return self.decorated(target, receiver);
             }
             SymbolKind::TypeParameter => return self.type_argument(target, receiver),
             _ => {}
@@ -96,6 +109,18 @@ impl<'r> Session<'r> {
             self.values.insert(target, Rc::from(values.as_slice()));
         }
         values
+    }
+
+    /// A function, or the instance of a type of the repository that its decorators make of it.
+    fn decorated(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
+        let function = vec![Value::Function(target, receiver)];
+        let made = self.symbol(target).and_then(|(symbol, _)| symbol.bases.first().copied());
+        let Some(made) = made.and_then(|made| self.at_symbol(target, made)) else { return function };
+        let question = Question::Decorated(target);
+        let values = self.once(question, |session| session.evaluate(made, None)).unwrap_or_default();
+        let own = |value: &Value| matches!(value, Value::Instance(Type { of: Some(_), .. }));
+        let instances: Vec<Value> = values.into_iter().filter(own).collect();
+        if instances.is_empty() { function } else { instances }
     }
 
     fn value_of_variable(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {

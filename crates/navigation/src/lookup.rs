@@ -63,7 +63,7 @@ impl<'r> Session<'r> {
                     file,
                     scope,
                     name,
-                    row.kind != ScopeKind::Type || (scope == from && !rules.locals_in_order),
+                    row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body),
                 )
             };
             if !found.is_empty() {

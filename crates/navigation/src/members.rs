@@ -34,6 +34,9 @@ impl<'r> Session<'r> {
                 }
             }
             Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Function(of, _) if session.rules(of.file).functions_are_types => {
+                session.member_of_type(Type::plain(of), name, false)
+            }
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
             Value::Module(module) => session.member_of_module(module, name),
@@ -140,7 +143,12 @@ impl<'r> Session<'r> {
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
         for part in self.parts(of) {
-            if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
+            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
+            let members = |scope: &ScopeId| {
+                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
+                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
+            };
+            if let Some(scope) = inside.filter(members) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
                 found.extend(symbols.filter(|symbol| self.kind(*symbol) != Some(SymbolKind::TypeParameter)));
             }

@@ -34,7 +34,6 @@ pub(crate) struct Session<'r> {
     pub(crate) active: HashSet<Question<'r>>,
     pub(crate) values: HashMap<Target, Rc<[Value]>>,
     pub(crate) exported: HashMap<(u32, &'r str), Rc<[Found]>>,
-    pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
 }
@@ -43,8 +42,8 @@ pub(crate) struct Session<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Question<'r> {
     Value(Target),
+    Decorated(Target),
     Exported(u32, &'r str),
-    Star(u32, &'r str),
     Import(u32, bool, u32),
     Extensions(Target),
 }
@@ -64,7 +63,6 @@ impl<'r> Session<'r> {
             active: HashSet::new(),
             values: HashMap::new(),
             exported: HashMap::new(),
-            members: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
         })
@@ -249,6 +247,7 @@ impl<'r> Session<'r> {
         };
         self.evaluate(at, None).into_iter().find_map(|value| match value {
             Value::Type(of) | Value::Instance(of) => Some(of),
+            Value::Function(target, _) => Some(Type::plain(target)),
             _ => None,
         })
     }

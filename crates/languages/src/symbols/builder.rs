@@ -213,12 +213,22 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Defers to the scope around the innermost open ones: runs `work` as if only the first `count` scopes were open.
-    pub(crate) fn outside<R>(&mut self, count: usize, work: impl FnOnce(&mut Self) -> R) -> R {
-        let inner = self.open.split_off(count.clamp(1, self.open.len()));
-        let result = work(self);
-        self.open.extend(inner);
-        result
+    /// As [`within_target`](Self::within_target), for an extractor that has state of its own: opens a scope that adds members to a
+    /// type, if it says so, until [`close`](Self::close).
+    pub(crate) fn open_target(&mut self, target: ExprId) -> bool {
+        let parent = self.scope();
+        let (kind, target) = (ScopeKind::Type, Some(target));
+        self.open_scope(Scope { parent, kind, symbol: None, target, bases: Vec::new() })
+    }
+
+    /// Closes all scopes but the first `count`, and returns them for [`reopen`](Self::reopen).
+    pub(crate) fn close_to(&mut self, count: usize) -> Vec<ScopeId> {
+        self.open.split_off(count.clamp(1, self.open.len()))
+    }
+
+    /// Opens again what [`close_to`](Self::close_to) closed.
+    pub(crate) fn reopen(&mut self, scopes: Vec<ScopeId>) {
+        self.open.extend(scopes);
     }
 
     /// How many scopes are open.

@@ -5,9 +5,10 @@
 //! joins the symbols of all files of a repository to edges between definitions.
 
 mod builder;
-#[cfg(test)]
-mod listed;
 mod locals;
+mod rewriting;
+#[cfg(test)]
+mod robustness;
 mod table;
 
 use crate::stop::{Stop, Stopped};

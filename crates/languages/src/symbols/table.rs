@@ -161,7 +161,7 @@ pub struct Symbol {
     pub declared: Option<ExprId>,
     /// What it is first assigned, where no type is declared; of a function, what it returns where that is simple.
     pub value: Option<ExprId>,
-    /// Base types and interfaces of a type, in order.
+    /// Base types and interfaces of a type, in order. Of a function, what its decorators make of it.
     pub bases: Vec<ExprId>,
 }
 

@@ -105,6 +105,8 @@ pub(crate) struct Rules {
     pub(crate) outer_packages: bool,
     /// Whether members of a type are seen by their bare name from inside its methods.
     pub(crate) members_visible: bool,
+    /// Whether they are at least seen in the body of the type itself, outside of its methods.
+    pub(crate) members_visible_in_body: bool,
     /// Whether other files can name a symbol of the file by import.
     pub(crate) exported: fn(&SourceFile, &Symbol) -> bool,
     /// Whether an import of all names of the file binds this one.
@@ -118,11 +120,12 @@ pub(crate) struct Rules {
     /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
     pub(crate) stars_pass_on: bool,
     pub(crate) merging: Merging,
+    /// Whether functions can have members and make instances.
+    pub(crate) functions_are_types: bool,
     pub(crate) free_names: FreeNames,
     /// Whether a name that nothing binds can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
-    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope; members of a type are then not
-    /// seen by their bare names from anywhere.
+    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
     /// Whether members implement bases only in scopes that name the bases.
     pub(crate) bases_by_scope: bool,
@@ -163,6 +166,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     separator: ".",
     outer_packages: false,
     members_visible: false,
+    members_visible_in_body: false,
     exported: |_, symbol| symbol.exported,
     in_star: |_, _| true,
     namespaces: false,
@@ -170,6 +174,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     imports_pass_on: false,
     stars_pass_on: false,
     merging: Merging::Apart,
+    functions_are_types: false,
     free_names: FreeNames::Unknown,
     free_names_are_modules: false,
     locals_in_order: false,
