@@ -5,6 +5,7 @@
 
 mod evaluate;
 mod index;
+mod local_names;
 mod lookup;
 mod members;
 mod packages;
