@@ -8,6 +8,7 @@ mod evaluate;
 mod extensions;
 pub mod incremental;
 mod index;
+mod local_names;
 mod lookup;
 mod members;
 mod namespaces;

@@ -100,28 +100,6 @@ impl<'r> Session<'r> {
         self.name_of_package(file, name, maybe_inherited)
     }
 
-    /// What is bound in a function or block before a place: the last local name, or else what is no local name.
-    fn name_before(&mut self, file: u32, scope: ScopeId, place: Place, name: &'r str) -> Vec<Found> {
-        let local = |session: &Self, target: &Target| {
-            let (symbol, _) = session.symbol(*target)?;
-            matches!(symbol.kind, SymbolKind::Local | SymbolKind::Parameter).then_some(symbol.place)
-        };
-        let symbols = self.symbols_in(file, scope, name);
-        let last = symbols
-            .iter()
-            .filter_map(|target| Some((local(self, target).filter(|at| *at < place)?, *target)))
-            .max();
-        if let Some((_, last)) = last {
-            return vec![Found::Symbol(last, None)];
-        }
-        let others = symbols.into_iter().filter(|target| local(self, target).is_none()).collect();
-        let mut found = self.defined(others, None);
-        for (body, import) in self.imports_in(file, scope, name) {
-            found.extend(self.imported(file, body, import));
-        }
-        found
-    }
-
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
     fn name_in_scope(&mut self, file: u32, scope: ScopeId, name: &'r str, all: bool) -> Vec<Found> {
         let symbols = self.symbols_in(file, scope, name);

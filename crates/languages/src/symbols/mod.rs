@@ -10,11 +10,11 @@ mod builder;
 #[cfg(test)]
 mod checks;
 pub(crate) mod general;
-#[cfg(test)]
-mod listed;
 mod locals;
 mod nodes;
 mod rewriting;
+#[cfg(test)]
+mod robustness;
 mod table;
 
 use crate::stop::{Stop, Stopped};
