@@ -35,8 +35,7 @@ impl<'r> Session<'r> {
     pub(crate) fn find_name(&mut self, file: u32, from: ScopeId, name: &'r str) -> Vec<Found> {
         let rules = self.rules(file);
         let (mut scope, mut maybe_inherited) = (from, false);
-        loop {
-            let Some(row) = self.scope(file, scope) else { break };
+        while let Some(row) = self.scope(file, scope) {
             let found = if row.kind == ScopeKind::Type && rules.members_visible {
                 self.inherited_name(file, scope, name, &mut maybe_inherited)
             } else {

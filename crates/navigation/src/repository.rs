@@ -26,6 +26,9 @@ pub struct SourceFile {
     pub interface: Interface,
 }
 
+/// Scopes by the family and the last name of the type to which they add members.
+type Extensions = HashMap<(Family, String), Vec<(u32, ScopeId)>>;
+
 /// The files of a repository.
 pub struct Repository {
     pub(crate) paths: Paths,
@@ -33,7 +36,7 @@ pub struct Repository {
     indexes: Vec<OnceLock<Index>>,
     packages: OnceLock<Packages>,
     /// Scopes that add members to a type, by the family and the last name of the type.
-    extensions: OnceLock<HashMap<(Family, String), Vec<(u32, ScopeId)>>>,
+    extensions: OnceLock<Extensions>,
 }
 
 impl Repository {
@@ -82,8 +85,8 @@ impl Repository {
         all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    fn find_extensions(&self) -> HashMap<(Family, String), Vec<(u32, ScopeId)>> {
-        let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    fn find_extensions(&self) -> Extensions {
+        let mut found = Extensions::new();
         for (number, file) in (0..).zip(self.files()) {
             for (scope, row) in (0..).zip(&file.interface.scopes) {
                 let name = row.target.and_then(|target| last_name(&file.interface.arena, target));

@@ -5,6 +5,7 @@
 //! joins the symbols of all files of a repository to edges between definitions.
 
 mod builder;
+mod halves;
 mod rewriting;
 mod table;
 
