@@ -10,6 +10,7 @@ mod builder;
 #[cfg(test)]
 mod checks;
 pub(crate) mod general;
+mod halves;
 mod locals;
 mod nodes;
 mod rewriting;
