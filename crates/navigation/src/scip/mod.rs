@@ -14,6 +14,7 @@ mod range;
 mod reader;
 mod symbol;
 mod wire;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -26,3 +27,4 @@ pub use metadata::Metadata;
 pub use range::{Position, PositionEncoding, Range};
 pub use reader::Reader;
 pub use symbol::{Descriptor, DescriptorKind, Symbol, SymbolError};
+pub use writer::Writer;

@@ -5,3 +5,4 @@ mod samples;
 mod lines;
 mod read;
 mod symbols;
+mod write;
