@@ -3,9 +3,23 @@
 //! A [`Repository`] is built from the interfaces of all files; it resolves the uses of one file at a time. Everything here is a
 //! pure function of its arguments.
 
+mod evaluate;
+pub mod incremental;
+mod index;
+mod lookup;
+mod members;
+mod packages;
+mod paths;
 mod reference;
 mod repository;
+mod resolve;
+mod rules;
 pub mod scip;
+mod session;
+mod value;
+
+#[cfg(test)]
+mod cases;
 
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

@@ -1,8 +1,19 @@
 //! The files of a repository, as far as they see each other.
 
-use languages::symbols::{Body, Interface};
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
-use super::reference::Reference;
+use languages::symbols::{Arena, Body, Expr, ExprId, Interface, ScopeId, Symbol};
+
+use super::index::{Half, Index};
+use super::packages::Packages;
+use super::paths::Paths;
+use super::reference::{Reference, Target};
+use super::resolve;
+use super::rules::Family;
+
+/// Most scopes that add members to types of one name.
+const EXTENSIONS_MAX: usize = 1024;
 
 /// A file of a repository.
 #[derive(Debug, Clone)]
@@ -17,26 +28,85 @@ pub struct SourceFile {
 
 /// The files of a repository.
 pub struct Repository {
-    files: Vec<SourceFile>,
+    pub(crate) paths: Paths,
+    /// Of each file, once somebody looks into it.
+    indexes: Vec<OnceLock<Index>>,
+    packages: OnceLock<Packages>,
+    /// Scopes that add members to a type, by the family and the last name of the type.
+    extensions: OnceLock<HashMap<(Family, String), Vec<(u32, ScopeId)>>>,
 }
 
 impl Repository {
     /// A repository with these files; targets number them in this order.
     #[must_use]
     pub fn new(files: Vec<SourceFile>) -> Self {
-        Self { files }
+        let indexes = files.iter().map(|_| OnceLock::new()).collect();
+        let (packages, extensions) = (OnceLock::new(), OnceLock::new());
+        Self { paths: Paths::new(files), indexes, packages, extensions }
     }
 
     /// Its files.
     #[must_use]
     pub fn files(&self) -> &[SourceFile] {
-        &self.files
+        self.paths.files()
     }
 
     /// Resolves the uses of a file, whose other half is `body`. Uses of local names, and of names that are known to be defined
     /// outside of the repository, are left out.
     #[must_use]
-    pub fn resolve(&self, _file: u32, _body: &Body) -> Vec<Reference> {
-        Vec::new()
+    pub fn resolve(&self, file: u32, body: &Body) -> Vec<Reference> {
+        resolve::references(self, file, body)
+    }
+
+    /// What others see of a file, with its index. `None` for a number that the repository does not have.
+    pub(crate) fn interface(&self, file: u32) -> Option<(Half<'_>, &Index)> {
+        let half = Half::interface(&self.files().get(file as usize)?.interface);
+        let index = self.indexes.get(file as usize)?.get_or_init(|| Index::new(half));
+        Some((half, index))
+    }
+
+    /// A symbol that others can see, with the arena of its expressions.
+    pub(crate) fn seen_symbol(&self, target: Target) -> Option<(&Symbol, &Arena)> {
+        let interface = &self.files().get(target.file as usize)?.interface;
+        Some((interface.symbols.get(target.symbol as usize)?, &interface.arena))
+    }
+
+    /// The packages and namespaces that go across files.
+    pub(crate) fn packages(&self) -> &Packages {
+        self.packages.get_or_init(|| Packages::new(self.files()))
+    }
+
+    /// Scopes that may add members to a type of this name.
+    pub(crate) fn extensions(&self, family: Family, name: &str) -> &[(u32, ScopeId)] {
+        let all = self.extensions.get_or_init(|| self.find_extensions());
+        all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    fn find_extensions(&self) -> HashMap<(Family, String), Vec<(u32, ScopeId)>> {
+        let mut found: HashMap<_, Vec<_>> = HashMap::new();
+        for (number, file) in (0..).zip(self.files()) {
+            for (scope, row) in (0..).zip(&file.interface.scopes) {
+                let name = row.target.and_then(|target| last_name(&file.interface.arena, target));
+                if let Some(name) = name {
+                    let same = found.entry((self.paths.family(number), name.to_owned())).or_default();
+                    if same.len() < EXTENSIONS_MAX {
+                        same.push((number, scope));
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The last name of a type expression.
+pub(crate) fn last_name(arena: &Arena, mut expr: ExprId) -> Option<&str> {
+    loop {
+        // A part has a smaller number than the whole, so this ends.
+        expr = match arena.expr(expr) {
+            Expr::Name(name) | Expr::Member(_, name) => return Some(arena.text(*name)),
+            Expr::Apply(of, _) | Expr::Instance(of) | Expr::Inside(of) if *of < expr => *of,
+            _ => return None,
+        };
     }
 }

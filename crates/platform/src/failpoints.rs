@@ -24,6 +24,8 @@ pub const ALL: &[&str] = &[
     "index.statistics_made",
     "index.words_ready",
     "index.flows_joined",
+    "index.navigation_batch",
+    "index.navigation_resolved",
     "index.history_of_files",
     "index.history_of_lines",
     "index.page_embedded",

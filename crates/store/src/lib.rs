@@ -40,11 +40,14 @@ pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHis
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
+pub use project::navigation::{self, Coverage, DefinitionAt};
 pub use project::overview::{self, IndexOverview};
 pub use project::pages::{self, ProjectPart};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::sizes::{self, RowUsage, TableSize};
+pub use project::symbols::{self, InterfaceRow, SymbolsWrite, Unresolved};
 pub use project::triage;
+pub use project::uses::{self, Certainty, UsePlace, UseRow, UseTarget, UseWrite, UsedFor, Uses};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{
     ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite, Written, write_batch,

@@ -201,6 +201,7 @@ fn files() -> [FileWrite; 2] {
         name: "ant".to_owned(),
         qualified: "Outer.ant".to_owned(),
         kind: "function",
+        name_id: Some(77),
         signature: Some("fn ant()".to_owned()),
         line: 1,
         column: 4,

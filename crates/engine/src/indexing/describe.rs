@@ -7,7 +7,7 @@ use super::meaningful_comments;
 use languages::facts::{Counts, DEFINED, Detail, Field};
 use languages::risk::{ChunkRisk, Findings};
 use languages::terms::{self, Document};
-use languages::{Chunk, ChunkDefinition, Dictionary, Language};
+use languages::{Chunk, ChunkDefinition, Dictionary, Language, name_forms};
 use store::{ChunkWrite, CommentWrite, DefinitionWrite, NamedFact, WordsWrite, fact_id};
 
 /// Longest text of a chunk's comments, in bytes; longer ones are truncated.
@@ -103,8 +103,12 @@ fn signatures(chunk: &Chunk) -> Option<String> {
 /// Returns the row of a definition. The facts are omitted if the chunk consists of only this definition.
 fn definition_write(definition: ChunkDefinition, is_single_definition: bool) -> DefinitionWrite {
     let kind = (Field::Kind as i16, definition.kind.to_owned());
+    // What has no folded forms is not a name of code.
+    let is_name = !definition.forms().is_empty();
+    let name_id = name_forms(&definition.name, &definition.name).pop().filter(|_| is_name);
     let facts = definition.facts.into_iter().map(|(field, value)| (field as i16, value));
     DefinitionWrite {
+        name_id: name_id.map(|form| fact_id(DEFINED, &form)),
         name: definition.name,
         qualified: definition.qualified,
         kind: definition.kind,

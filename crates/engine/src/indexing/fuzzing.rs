@@ -82,7 +82,13 @@ pub fn answers() -> Vec<Vec<u8>> {
 pub fn parsed(data: &[u8]) {
     let Some(chunked) = parser::parse_answer(data, PARSED) else { return };
     let mut write = FileWrite { path: "a.js".to_owned(), mode: "code", ..FileWrite::default() };
-    prepare::apply_chunks(&mut write, PARSED, languages::by_name("javascript"), &OPTIONS, chunked);
+    prepare::apply_chunks(
+        &mut write,
+        PARSED,
+        languages::by_name("javascript"),
+        (&defaults().indexing, &OPTIONS),
+        chunked,
+    );
     let lines: Vec<&str> = PARSED.lines().collect();
     for chunk in &write.chunks {
         let (first, last) = (chunk.start_line as usize, chunk.end_line as usize);

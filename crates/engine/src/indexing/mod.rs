@@ -1,4 +1,4 @@
-//! Indexing in stages: walk, plan, prepare (read, redact, chunk, extract facts, weigh terms), write, read the history, embed. [`RepositoryWatch`] detects when a
+//! Indexing in stages: walk, plan, prepare (read, redact, chunk, extract facts, weigh terms), write, resolve names, read the history, embed. [`RepositoryWatch`] detects when a
 //! repository has to be indexed again.
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -20,12 +20,15 @@ mod plan;
 mod prepare;
 
 mod risk;
+mod symbols;
 
 pub mod historian;
 mod history;
 mod ignored;
 
 mod artifacts;
+mod navigation;
+mod uses;
 mod vectors;
 mod versions;
 mod write;
@@ -46,7 +49,7 @@ pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 pub use folder::read_folder;
 pub use front_matter::metadata_pairs;
 pub use options::{Mode, Options};
-pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
+pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{embed_project, index_repository, require_files};
 pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_file};
 pub use vectors::{HEADER_SEPARATOR, passage};

@@ -16,6 +16,7 @@ use super::parser::{Parser, Parsing};
 use super::plan::{FileToRead, StoredFile};
 use super::risk::{self, RiskRules};
 use super::secrets::{self, Redacted};
+use super::symbols::symbols_write;
 use super::walk::WalkedFile;
 use contract::Fault;
 use contract::config;
@@ -108,6 +109,7 @@ fn empty_row(entry: &WalkedFile, content_hash: Vec<u8>) -> FileWrite {
         skipped: None,
         facts_missing: None,
         facts_tried_ms: 0,
+        symbols: None,
         imports: Vec::new(),
         meta: None,
         risk_ends: None,
@@ -252,7 +254,7 @@ fn describe_text(
     }
     let chunked = parser.chunk(&clean.text, language, &chunk_limits(settings), cancelled)?;
     if !cancelled() {
-        apply_chunks(write, &clean.text, language, options, chunked);
+        apply_chunks(write, &clean.text, language, (settings, options), chunked);
     }
     Ok(Some(clean.count as u64))
 }
@@ -262,10 +264,11 @@ pub(super) fn apply_chunks(
     write: &mut FileWrite,
     text: &str,
     language: Option<&'static languages::Language>,
-    options: &PrepareOptions,
+    (settings, options): (&config::Indexing, &PrepareOptions),
     chunked: Chunked,
 ) {
-    let Chunked { chunks, imports, flow, facts_missing, .. } = chunked;
+    let Chunked { chunks, imports, flow, symbols, facts_missing, .. } = chunked;
+    write.symbols = symbols.map(|symbols| symbols_write(&write.path, &symbols, settings.symbols_bytes_max));
     write.facts_missing = facts_missing;
     let findings = match (options.rules.as_deref(), language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),

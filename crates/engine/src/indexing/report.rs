@@ -37,6 +37,9 @@ pub struct RunReport {
     /// again by the next run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub facts_missing: Vec<SkippedFiles>,
+    /// What is known of the uses of names; absent if no file has symbols.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub navigation: Option<NavigationReport>,
     /// What else the reader should know: rules that were left out, and why.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
@@ -50,6 +53,26 @@ pub struct RunReport {
     pub lexical_seconds: f64,
     /// Seconds in all.
     pub seconds: f64,
+}
+
+/// What is known of the uses of names in a repository. A use is counted once for each definition that uses and each that is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NavigationReport {
+    /// Files whose names are known.
+    pub files: u64,
+    /// Files of which nothing is known, because their names take more than `indexing.symbols_bytes_max` bytes.
+    pub files_too_large: u64,
+    /// Files of which only a part is known, because they have too many names.
+    pub files_truncated: u64,
+    /// Files whose uses this run resolved.
+    pub files_resolved: u64,
+    /// Uses that an uploaded SCIP index joined with their definitions.
+    pub uses_scip: u64,
+    /// Uses that scopes, imports and types joined with their definitions.
+    pub uses_resolved: u64,
+    /// Uses of which only the name is known.
+    pub uses_by_name: u64,
 }
 
 /// What was taken from the portable files of another build.

@@ -13,7 +13,7 @@ use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, RiskRules};
 use super::versions::run_versions;
 use super::walk::{self, WalkResult};
-use super::{artifacts, history, vectors, write};
+use super::{artifacts, history, navigation, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
 use contract::{ErrorCode, Fault};
@@ -120,6 +120,7 @@ async fn run_stages(
     failpoints::reach("index.removed");
     finish_files(run, repository, written.changed_chunks + removed_chunks).await?;
     let lexical_seconds = seconds_since(run, started);
+    let resolved = navigation::resolve_uses(run, repository.id).await?;
 
     // The history also depends on settings, so an outdated repository reads it again.
     let commit = repository.commit.as_deref().filter(|_| !repository.outdated);
@@ -128,6 +129,8 @@ async fn run_stages(
         remove_orphan_names(run).await?;
     }
     let mut notes = report_notes(run, repository, note);
+    let navigation = navigation::report(run, repository.id, &resolved).await?;
+    notes.extend(resolved.notes);
     notes.extend(walked.incomplete.into_iter().chain(walked.notes).chain(history_note));
     let restored = artifacts::restore(run, &mut notes).await?;
     let embedded = vectors::embed_pending(run).await?;
@@ -149,6 +152,7 @@ async fn run_stages(
         secrets_redacted: written.redacted,
         skipped: skips.finish(),
         facts_missing: facts_missing(run, repository.id).await?,
+        navigation,
         notes,
         restored_artifacts: restored,
         sqlite: None,

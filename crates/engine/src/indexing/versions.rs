@@ -29,6 +29,7 @@ fn settings_fingerprint(settings: &config::Indexing) -> [u8; 32] {
         (settings.chunk_chars_target, settings.chunk_chars_max, settings.chunks_per_file_max),
         (settings.history, settings.churn_commits),
         settings.parse_memory_bytes,
+        (settings.symbols_bytes_max, settings.interfaces_bytes_max),
         redaction,
     );
     *blake3::hash(format!("{relevant:?}").as_bytes()).as_bytes()

@@ -1,5 +1,7 @@
 //! Python: how its files are known, its grammar and its queries.
 
+mod symbols;
+
 use crate::crash_check;
 use crate::grammar::Grammar;
 use crate::language::Language;
@@ -13,5 +15,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["sconstruct", "sconscript", "wscript"],
     interpreters: &["python", "pypy", "uv", "ipython"],
     separator: ".",
-    grammar: Some(Grammar::with_crash_check(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::python)),
+    grammar: Some(Grammar::with_crash_check(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::python).with_symbols(symbols::extract)),
 };

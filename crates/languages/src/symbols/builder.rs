@@ -52,6 +52,8 @@ pub(crate) struct Builder<'t> {
     use_bytes: Vec<usize>,
     /// The scopes that are open, innermost last.
     open: Vec<ScopeId>,
+    /// The latest symbol of each name in each scope, and whether all of them are local names.
+    bound: HashMap<(ScopeId, TextId), (SymbolId, bool)>,
 }
 
 impl<'t> Builder<'t> {
@@ -76,6 +78,7 @@ impl<'t> Builder<'t> {
             import_bytes: Vec::new(),
             use_bytes: Vec::new(),
             open: vec![0],
+            bound: HashMap::new(),
         }
     }
 
@@ -92,6 +95,25 @@ impl<'t> Builder<'t> {
             work(self);
             self.depth -= 1;
         }
+    }
+
+    /// As [`descend`](Self::descend), for an extractor that has state of its own: goes one level deeper, if it says so, until
+    /// [`leave`](Self::leave).
+    pub(crate) fn enter(&mut self) -> bool {
+        if self.stop.step(1).is_err() {
+            self.stopped = true;
+        }
+        if self.depth >= DEPTH_MAX {
+            self.truncated = true;
+        }
+        let enters = !self.stopped && self.depth < DEPTH_MAX;
+        self.depth += u32::from(enters);
+        enters
+    }
+
+    /// Ends what [`enter`](Self::enter) began.
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
     }
 
     /// Calls `work` for each named child of a node, one level deeper.
@@ -157,9 +179,16 @@ impl<'t> Builder<'t> {
     }
 
     fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
+        if self.open_scope(scope) {
+            work(self);
+            self.close();
+        }
+    }
+
+    fn open_scope(&mut self, scope: Scope) -> bool {
         if self.scopes.len() >= ROWS_MAX {
             self.truncated = true;
-            return;
+            return false;
         }
         let id = self.scopes.len() as ScopeId;
         if let Some(symbol) = scope.symbol.and_then(|symbol| self.symbols.get_mut(symbol as usize)) {
@@ -167,8 +196,39 @@ impl<'t> Builder<'t> {
         }
         self.scopes.push(scope);
         self.open.push(id);
-        work(self);
-        self.open.pop();
+        true
+    }
+
+    /// As [`within`](Self::within), for an extractor that has state of its own: opens a scope, if it says so, until
+    /// [`close`](Self::close).
+    pub(crate) fn open(&mut self, kind: ScopeKind, symbol: Option<SymbolId>) -> bool {
+        let parent = self.scope();
+        self.open_scope(Scope { parent, kind, symbol, target: None, bases: Vec::new() })
+    }
+
+    /// Ends what [`open`](Self::open) began.
+    pub(crate) fn close(&mut self) {
+        if self.open.len() > 1 {
+            self.open.pop();
+        }
+    }
+
+    /// Defers to the scope around the innermost open ones: runs `work` as if only the first `count` scopes were open.
+    pub(crate) fn outside<R>(&mut self, count: usize, work: impl FnOnce(&mut Self) -> R) -> R {
+        let inner = self.open.split_off(count.clamp(1, self.open.len()));
+        let result = work(self);
+        self.open.extend(inner);
+        result
+    }
+
+    /// How many scopes are open.
+    pub(crate) fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The open scopes with their kinds, outermost first.
+    pub(crate) fn open_scopes(&self) -> impl DoubleEndedIterator<Item = (ScopeId, ScopeKind)> + '_ {
+        self.open.iter().map(|scope| (*scope, self.scopes[*scope as usize].kind))
     }
 
     /// Defines a symbol, named by a node, in the innermost open scope. `None` if the file has too many or the name is not one.
@@ -207,7 +267,15 @@ impl<'t> Builder<'t> {
             bases,
         });
         self.symbol_bytes.push(at);
+        let local = matches!(kind, SymbolKind::Parameter | SymbolKind::Local | SymbolKind::TypeParameter);
+        let bound = self.bound.entry((scope, name)).or_insert((id, true));
+        *bound = (id, bound.1 && local);
         Some(id)
+    }
+
+    /// A symbol that was defined.
+    pub(crate) fn symbol(&self, id: SymbolId) -> Option<&Symbol> {
+        self.symbols.get(id as usize)
     }
 
     /// A symbol that was defined, to complete what is known of it.
@@ -218,8 +286,7 @@ impl<'t> Builder<'t> {
     /// The symbol of this name in a scope, the latest first.
     pub(crate) fn find(&self, scope: ScopeId, name: &str) -> Option<SymbolId> {
         let name = self.texts.get(name)?;
-        let found = self.symbols.iter().rposition(|symbol| symbol.scope == scope && symbol.name == *name)?;
-        Some(found as SymbolId)
+        self.bound.get(&(scope, *name)).map(|(symbol, _)| *symbol)
     }
 
     /// Reports an import in the innermost open scope. `at` is the node of the imported name.
@@ -274,6 +341,11 @@ impl<'t> Builder<'t> {
     /// Reports a use of the last name of an expression, which begins at a node. Other expressions than names and members are not
     /// reported.
     pub(crate) fn used(&mut self, kind: UseKind, expr: ExprId, name: Node<'_>) {
+        self.used_at(kind, expr, name.start_byte());
+    }
+
+    /// As [`used`](Self::used), for a name that begins at a byte of the text.
+    pub(crate) fn used_at(&mut self, kind: UseKind, expr: ExprId, at: usize) {
         if !matches!(self.arena.expr(expr), Expr::Name(_) | Expr::Member(..)) {
             return;
         }
@@ -282,7 +354,7 @@ impl<'t> Builder<'t> {
             return;
         }
         self.uses.push(Use { kind, scope: self.scope(), expr, place: Place::default() });
-        self.use_bytes.push(name.start_byte());
+        self.use_bytes.push(at);
     }
 
     /// An expression of the arena.
@@ -364,6 +436,7 @@ impl Builder<'_> {
         if self.stopped {
             return Err(Stopped);
         }
+        self.drop_local_uses()?;
         self.place()?;
         let seen = self.seen_outside();
         let mut numbers = Vec::with_capacity(self.scopes.len());
@@ -374,6 +447,47 @@ impl Builder<'_> {
             *next += 1;
         }
         Ok(self.divide(&seen, &numbers))
+    }
+
+    /// Drops uses of bare names that are parameters or local names, which refer to nothing that counts.
+    fn drop_local_uses(&mut self) -> Result<(), Stopped> {
+        for import in &self.imports {
+            if let Some(local) = import.local {
+                self.bound.entry((import.scope, local)).or_insert((0, false)).1 = false;
+            }
+        }
+        let mut kept = Vec::with_capacity(self.uses.len());
+        let mut decided: HashMap<(ScopeId, TextId), bool> = HashMap::new();
+        for used in &self.uses {
+            let Expr::Name(name) = *self.arena.expr(used.expr) else {
+                kept.push(true);
+                continue;
+            };
+            let mut scope = used.scope;
+            let mut climbed = Vec::new();
+            let local = loop {
+                if let Some(known) = decided.get(&(scope, name)) {
+                    break *known;
+                }
+                climbed.push(scope);
+                let row = &self.scopes[scope as usize];
+                if let Some((_, local)) = self.bound.get(&(scope, name)) {
+                    break *local;
+                }
+                if scope == 0 {
+                    break false;
+                }
+                scope = row.parent;
+            };
+            self.stop.step(1 + climbed.len())?;
+            decided.extend(climbed.into_iter().map(|scope| ((scope, name), local)));
+            kept.push(!local);
+        }
+        let mut keeps = kept.iter();
+        self.uses.retain(|_| keeps.next().is_none_or(|keep| *keep));
+        let mut keeps = kept.iter();
+        self.use_bytes.retain(|_| keeps.next().is_none_or(|keep| *keep));
+        Ok(())
     }
 
     /// Whether each scope belongs to the interface: no scope around it is a function or a block.

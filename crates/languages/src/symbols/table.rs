@@ -289,8 +289,30 @@ impl FileSymbols {
     /// first; what remains are wrong names and places, which cannot do harm.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let scopes = || self.interface.scopes.iter().chain(&self.body.scopes);
-        let symbols = || self.interface.symbols.iter().chain(&self.body.symbols);
+        self.body.is_sound(&self.interface)
+    }
+}
+
+impl Interface {
+    /// As [`FileSymbols::is_sound`], for an interface without its body: others look only at what is in it.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let mut numbered = (0..).zip(&self.scopes);
+        let scope_count = self.scopes.len() as ScopeId;
+        numbered.next().is_some_and(|(_, file)| file.parent == 0 && file.kind == ScopeKind::File)
+            && numbered.all(|(at, scope)| scope.parent < at)
+            && self.symbols.iter().all(|symbol| symbol.scope < scope_count)
+            && self.imports.iter().all(|import| import.scope < scope_count)
+            && self.arena.is_sound()
+    }
+}
+
+impl Body {
+    /// As [`FileSymbols::is_sound`], for a body with its interface.
+    #[must_use]
+    pub fn is_sound(&self, interface: &Interface) -> bool {
+        let scopes = || interface.scopes.iter().chain(&self.scopes);
+        let symbols = || interface.symbols.iter().chain(&self.symbols);
         let (scope_count, symbol_count) = (scopes().count() as ScopeId, symbols().count() as SymbolId);
         let mut numbered = (0..).zip(scopes());
         numbered.next().is_some_and(|(_, file)| file.parent == 0 && file.kind == ScopeKind::File)
@@ -298,14 +320,9 @@ impl FileSymbols {
             && scopes().all(|scope| scope.symbol.is_none_or(|symbol| symbol < symbol_count))
             && symbols().all(|symbol| symbol.scope < scope_count)
             && symbols().all(|symbol| symbol.inside.is_none_or(|inside| inside < scope_count))
-            && self
-                .interface
-                .imports
-                .iter()
-                .chain(&self.body.imports)
-                .all(|import| import.scope < scope_count)
-            && self.body.uses.iter().all(|used| used.scope < scope_count)
-            && self.interface.arena.is_sound()
-            && self.body.arena.is_sound()
+            && interface.imports.iter().chain(&self.imports).all(|import| import.scope < scope_count)
+            && self.uses.iter().all(|used| used.scope < scope_count)
+            && interface.arena.is_sound()
+            && self.arena.is_sound()
     }
 }

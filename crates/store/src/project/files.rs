@@ -5,6 +5,7 @@ use crate::postgres::Row;
 use super::index_state::{self, Fence};
 use super::repositories;
 use super::sizes::RowUsage;
+use super::{symbols, uses};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -195,8 +196,11 @@ pub async fn touch(tx: &mut ProjectTx, fence: Fence, touched: &[Touched]) -> Res
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64, Fault> {
     index_state::check_fence(tx, fence).await?;
     let removed = remove_chunks_of(tx, ids).await?;
-    let text = format!("DELETE FROM {} WHERE id = ANY($1)", tx.table("files"));
-    tx.execute(sql(text).bind(ids)).await?;
+    symbols::record_removal(tx, ids).await?;
+    for (table, key) in [("symbols", "file_id"), ("files", "id")] {
+        let text = format!("DELETE FROM {} WHERE {key} = ANY($1)", tx.table(table));
+        tx.execute(sql(text).bind(ids)).await?;
+    }
     Ok(removed)
 }
 
@@ -205,7 +209,7 @@ pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<RowUsage,
     tx.lift_timeout().await?;
     let files = tx.table("files");
     let mut all = RowUsage::default();
-    for table in CHUNK_TABLES.iter().copied().chain(["chunks"]) {
+    for table in CHUNK_TABLES.iter().chain(FILE_TABLES).copied().chain(["chunks"]) {
         let text = format!(
             "SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 AS bytes \
              FROM {} t JOIN {files} f ON f.id = t.file_id \
@@ -244,9 +248,9 @@ pub async fn remove_some(
     );
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(repository_id).bind(rows_max.max(1))).await?;
     let mut all = RowUsage::default();
-    for (table, key) in
-        CHUNK_TABLES.iter().map(|table| (*table, "file_id")).chain([("chunks", "file_id"), ("files", "id")])
-    {
+    symbols::record_removal(tx, &ids).await?;
+    let tables = CHUNK_TABLES.iter().chain(FILE_TABLES).map(|table| (*table, "file_id"));
+    for (table, key) in tables.chain([("chunks", "file_id"), ("files", "id")]) {
         let text = format!(
             "WITH gone AS (DELETE FROM {} t WHERE t.{key} = ANY($1) \
                RETURNING pg_column_size(ROW(t.*)) AS bytes) \
@@ -285,12 +289,16 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
 /// Tables whose rows belong to chunks; all have the column `file_id`.
 const CHUNK_TABLES: &[&str] = &["lexical", "facts", "definitions", "comments", "authors", "flows"];
 
-/// Removes the chunks of files with all their rows, and marks the change; returns the number of chunks.
+/// Tables whose rows belong to files; all have the column `file_id`.
+const FILE_TABLES: &[&str] = &["uses", "symbols"];
+
+/// Removes the chunks of files and their uses with all their rows, and marks the change; returns the number of chunks.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
     for table in CHUNK_TABLES {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
         tx.execute(sql(text).bind(file_ids)).await?;
     }
+    uses::remove(tx, file_ids).await?;
     let chunks = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("chunks"));
     let removed = tx.execute(sql(chunks).bind(file_ids)).await?;
     let removed = i64::try_from(removed).unwrap_or(i64::MAX);

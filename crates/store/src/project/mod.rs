@@ -17,6 +17,9 @@ mod patterns;
 
 pub mod flows;
 pub mod history;
+pub mod navigation;
+pub mod symbols;
+pub mod uses;
 pub(super) mod write;
 
 pub mod triage;

@@ -309,7 +309,10 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fau
     let text = format!("SELECT id FROM {files} WHERE repository_id = $1");
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(id)).await?;
     remove_chunks_of(tx, &ids).await?;
-    tx.execute(sql(format!("DELETE FROM {files} WHERE repository_id = $1")).bind(id)).await?;
+    for table in ["symbols", "name_changes", "files"] {
+        let text = format!("DELETE FROM {} WHERE repository_id = $1", tx.table(table));
+        tx.execute(sql(text).bind(id)).await?;
+    }
     let text = format!("DELETE FROM {} WHERE id = $1", tx.table("repositories"));
     if tx.execute(sql(text).bind(id)).await? == 0 {
         return Err(Fault::new(ErrorCode::NotFound, "The project has no such repository."));

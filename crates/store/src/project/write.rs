@@ -8,6 +8,7 @@ use super::files::{mark_changed, remove_chunks_of};
 use super::index_state::{self, Fence};
 use super::lexical::sparse;
 use super::names::{self, KnownNames, NamedFact, NewNames};
+use super::symbols::{self, SymbolsWrite};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -48,6 +49,8 @@ pub struct FileWrite {
     pub meta: Option<Vec<String>>,
     /// Open ends of flows (untrusted input that leaves the file, and dangerous parameters), as JSON; `None` if there are none.
     pub risk_ends: Option<String>,
+    /// Its symbols; `None` if they were not read.
+    pub symbols: Option<SymbolsWrite>,
     /// Its chunks, in file order.
     pub chunks: Vec<ChunkWrite>,
 }
@@ -100,6 +103,8 @@ pub struct DefinitionWrite {
     pub qualified: String,
     /// `function`, `class`, `method` …
     pub kind: &'static str,
+    /// The fact of its folded simple name, by which navigation finds it; `None` if it is not a name of code.
+    pub name_id: Option<i64>,
     /// Signature, on one line.
     pub signature: Option<String>,
     /// Line of the name, 1-based.
@@ -170,8 +175,9 @@ pub async fn write_batch(
     let mut next_id = first_id + count(files.len());
     for file in files {
         let Some(&file_id) = ids.get(file.path.as_str()) else { continue };
-        for (ordinal, chunk) in file.chunks.iter().enumerate() {
-            rows.push(NewChunk { id: next_id, file_id, ordinal, chunk });
+        let symbols = symbols::of_definitions(repository_id, file);
+        for ((ordinal, chunk), symbols) in file.chunks.iter().enumerate().zip(symbols) {
+            rows.push(NewChunk { id: next_id, file_id, ordinal, chunk, symbols });
             next_id += 1;
         }
     }
@@ -183,6 +189,9 @@ pub async fn write_batch(
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
+    let stored: Vec<(i64, &FileWrite)> =
+        files.iter().filter_map(|file| Some((*ids.get(file.path.as_str())?, file))).collect();
+    symbols::write(tx, repository_id, &stored).await?;
     mark_changed(tx, &ids.values().copied().collect::<Vec<_>>(), count(chunks)).await?;
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
@@ -192,6 +201,8 @@ struct NewChunk<'a> {
     file_id: i64,
     ordinal: usize,
     chunk: &'a ChunkWrite,
+    /// The symbols of its definitions.
+    symbols: Vec<Option<i64>>,
 }
 
 async fn remove_chunks(tx: &mut ProjectTx, repository_id: i64, files: &[FileWrite]) -> Result<i64, Fault> {
@@ -354,53 +365,69 @@ async fn insert_facts<'a>(
     Ok(())
 }
 
+struct NewDefinition<'a> {
+    chunk_id: i64,
+    file_id: i64,
+    ordinal: usize,
+    symbol: Option<i64>,
+    d: &'a DefinitionWrite,
+}
+
 async fn insert_definitions<'a>(
     tx: &mut ProjectTx,
     rows: &[NewChunk<'a>],
     known: &mut KnownNames,
     fresh: &mut NewNames<'a>,
 ) -> Result<(), Fault> {
-    let all: Vec<(i64, i64, usize, &'a DefinitionWrite)> = rows
+    let all: Vec<NewDefinition<'a>> = rows
         .iter()
         .flat_map(|row| {
             let chunk: &'a ChunkWrite = row.chunk;
-            let definitions = chunk.definitions.iter().enumerate();
-            definitions.map(|(ordinal, definition)| (row.id, row.file_id, ordinal, definition))
+            let definitions = chunk.definitions.iter().zip(&row.symbols).enumerate();
+            definitions.map(move |(ordinal, (d, symbol))| NewDefinition {
+                chunk_id: row.id,
+                file_id: row.file_id,
+                ordinal,
+                symbol: *symbol,
+                d,
+            })
         })
         .collect();
     let text = format!(
         "INSERT INTO {} (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, \
-           start_line, end_line, exported, ids) \
+           start_line, end_line, exported, ids, symbol, name_id) \
          SELECT t.chunk_id, t.ordinal, t.file_id, t.name, t.qualified, t.kind, t.signature, t.line, \
            t.name_column, t.start_line, t.end_line, t.exported, CASE WHEN t.own \
-           THEN ($1::int8[])[t.first:t.last] END \
+           THEN ($1::int8[])[t.first:t.last] END, t.symbol, t.name_id \
          FROM unnest($2::int8[], $3::int4[], $4::int8[], $5::text[], $6::text[], $7::text[], $8::text[], \
            $9::int4[], $10::int4[], $11::int4[], $12::int4[], $13::bool[], $14::bool[], $15::int4[], \
-           $16::int4[]) AS t (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, \
-           name_column, start_line, end_line, exported, own, first, last)",
+           $16::int4[], $17::int8[], $18::int8[]) AS t (chunk_id, ordinal, file_id, name, qualified, kind, \
+           signature, line, name_column, start_line, end_line, exported, own, first, last, symbol, name_id)",
         tx.table("definitions")
     );
     // The number of chunks is bounded by the caller; the number of their definitions is not.
     for rows in all.chunks(ROWS_MAX) {
-        let facts = rows.iter().map(|(.., d)| d.facts.as_deref().unwrap_or_default());
+        let facts = rows.iter().map(|NewDefinition { d, .. }| d.facts.as_deref().unwrap_or_default());
         let ids = FlatLists::from_lists(facts.map(|facts| known.ids(named(facts), fresh)));
         let query = sql(text.clone())
             .bind(ids.all)
-            .bind(column(rows, |(id, ..)| *id))
-            .bind(column(rows, |(_, _, ordinal, _)| i32::try_from(*ordinal).unwrap_or(i32::MAX)))
-            .bind(column(rows, |(_, file_id, ..)| *file_id))
-            .bind(column(rows, |(.., d)| d.name.as_str()))
-            .bind(column(rows, |(.., d)| d.qualified.as_str()))
-            .bind(column(rows, |(.., d)| d.kind))
-            .bind(column(rows, |(.., d)| d.signature.as_deref()))
-            .bind(column(rows, |(.., d)| int4(d.line)))
-            .bind(column(rows, |(.., d)| int4(d.column)))
-            .bind(column(rows, |(.., d)| int4(d.start_line)))
-            .bind(column(rows, |(.., d)| int4(d.end_line)))
-            .bind(column(rows, |(.., d)| d.exported))
-            .bind(column(rows, |(.., d)| d.facts.is_some()))
+            .bind(column(rows, |r| r.chunk_id))
+            .bind(column(rows, |r| i32::try_from(r.ordinal).unwrap_or(i32::MAX)))
+            .bind(column(rows, |r| r.file_id))
+            .bind(column(rows, |r| r.d.name.as_str()))
+            .bind(column(rows, |r| r.d.qualified.as_str()))
+            .bind(column(rows, |r| r.d.kind))
+            .bind(column(rows, |r| r.d.signature.as_deref()))
+            .bind(column(rows, |r| int4(r.d.line)))
+            .bind(column(rows, |r| int4(r.d.column)))
+            .bind(column(rows, |r| int4(r.d.start_line)))
+            .bind(column(rows, |r| int4(r.d.end_line)))
+            .bind(column(rows, |r| r.d.exported))
+            .bind(column(rows, |r| r.d.facts.is_some()))
             .bind(ids.first)
-            .bind(ids.last);
+            .bind(ids.last)
+            .bind(column(rows, |r| r.symbol))
+            .bind(column(rows, |r| r.d.name_id));
         tx.execute(query).await?;
     }
     Ok(())

@@ -138,6 +138,8 @@ const SHRINKING_TABLES: &[&str] = &[
     "comments",
     "authors",
     "flows",
+    "uses",
+    "symbols",
     "vectors",
     "names",
     "terms",

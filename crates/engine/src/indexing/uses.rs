@@ -1,0 +1,198 @@
+//! Resolves the uses in files on several threads, and converts them to rows.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Mutex;
+
+use languages::symbols::{Body, Place, SymbolId, SymbolKind, UseKind};
+use navigation::incremental::{family, places_around};
+use navigation::{Reference, ReferenceKind, Repository, Target};
+
+use super::symbols::read_body;
+use store::symbols::{PlacedSymbol, file_symbol_id, used_name_id};
+use store::{Certainty, UsePlace, UseTarget, UseWrite, UsedFor};
+
+/// References of files that are known from elsewhere, with more certainty, by the number of the file. Such files are not resolved.
+pub(super) type KnownReferences = HashMap<u32, Vec<Reference>>;
+
+/// The uses in one file, by places; rows of definitions are looked up by these.
+pub(super) struct FileUses {
+    /// Its number in the repository.
+    pub(super) file: u32,
+    certainty: Certainty,
+    /// Places of the definitions around uses, the innermost first.
+    around: Vec<Vec<Place>>,
+    uses: Vec<PlacedUse>,
+}
+
+struct PlacedUse {
+    place: UsePlace,
+    /// Index of the places around it; `None` outside of all definitions.
+    around: Option<usize>,
+    name: String,
+    /// File and place of the names of what it refers to.
+    targets: Vec<(u32, Place)>,
+}
+
+impl FileUses {
+    /// The files whose definitions it refers to.
+    pub(super) fn files(&self) -> impl Iterator<Item = u32> {
+        let targets = self.uses.iter().flat_map(|one| one.targets.iter().map(|(file, _)| *file));
+        targets.chain([self.file])
+    }
+}
+
+/// Resolves files, given as (number, serialised body), on `threads` threads. Blocks. Files are missing if `must_stop` says so.
+pub(super) fn resolve_files(
+    repository: &Repository,
+    bodies: Vec<(u32, Vec<u8>)>,
+    known: &KnownReferences,
+    threads: usize,
+    must_stop: &(dyn Fn() -> bool + Sync),
+) -> Vec<FileUses> {
+    let queue = Mutex::new(bodies.into_iter());
+    let next = || queue.lock().ok().and_then(|mut bodies| bodies.next());
+    let resolved = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((file, body)) = next().filter(|_| !must_stop()) {
+            let resolving = AssertUnwindSafe(|| resolve_file(repository, file, &body, known.get(&file)));
+            // A panic costs this file its uses and does not fail the run.
+            let uses = std::panic::catch_unwind(resolving).unwrap_or_else(|_| {
+                tracing::error!(file, "resolving the uses of a file failed unexpectedly");
+                FileUses { file, certainty: Certainty::Resolved, around: Vec::new(), uses: Vec::new() }
+            });
+            if let Ok(mut resolved) = resolved.lock() {
+                resolved.push(uses);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(work);
+        }
+    });
+    resolved.into_inner().unwrap_or_default()
+}
+
+fn resolve_file(repository: &Repository, file: u32, body: &[u8], known: Option<&Vec<Reference>>) -> FileUses {
+    let certainty = if known.is_some() { Certainty::Scip } else { Certainty::Resolved };
+    let mut uses = FileUses { file, certainty, around: Vec::new(), uses: Vec::new() };
+    let Some(source) = repository.files().get(file as usize) else { return uses };
+    let Some(body) = read_body(body, &source.interface) else { return uses };
+    let references = known.cloned().unwrap_or_else(|| repository.resolve(file, &body));
+    let mut sources: HashMap<SymbolId, usize> = HashMap::new();
+    for Reference { kind, place, source: symbol, name, targets } in references {
+        let around = symbol.map(|symbol| {
+            *sources.entry(symbol).or_insert_with(|| {
+                uses.around.push(places_around(&source.interface, &body, symbol));
+                uses.around.len() - 1
+            })
+        });
+        let targets: Vec<(u32, Place)> = targets
+            .into_iter()
+            .filter_map(|target| Some((target.file, place_of(repository, (file, &body), target)?)))
+            .collect();
+        let place = UsePlace { line: place.line, column: place.column, kind: used_for(kind) };
+        uses.uses.push(PlacedUse { place, around, name, targets });
+    }
+    uses
+}
+
+/// The place of a symbol's name. Symbols of the body are known only of the file `own`.
+fn place_of(repository: &Repository, own: (u32, &Body), target: Target) -> Option<Place> {
+    let interface = &repository.files().get(target.file as usize)?.interface;
+    match (target.symbol as usize).checked_sub(interface.symbols.len()) {
+        None => interface.symbols.get(target.symbol as usize).map(|symbol| symbol.place),
+        Some(at) if target.file == own.0 => own.1.symbols.get(at).map(|symbol| symbol.place),
+        Some(_) => None,
+    }
+}
+
+fn used_for(kind: ReferenceKind) -> UsedFor {
+    match kind {
+        ReferenceKind::Use(UseKind::Call) => UsedFor::Call,
+        ReferenceKind::Use(UseKind::Read) => UsedFor::Read,
+        ReferenceKind::Use(UseKind::Write) => UsedFor::Write,
+        ReferenceKind::Use(UseKind::Import) => UsedFor::Import,
+        ReferenceKind::Use(UseKind::Type) => UsedFor::Type,
+        ReferenceKind::Use(UseKind::Inherit) => UsedFor::Inherit,
+        ReferenceKind::Override => UsedFor::Override,
+    }
+}
+
+/// The names that a use by name alone may mean: those of definitions that other files can see.
+pub(super) fn defined_names(repository: &Repository) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for file in repository.files() {
+        for symbol in &file.interface.symbols {
+            let is_definition = !matches!(
+                symbol.kind,
+                SymbolKind::Field | SymbolKind::Parameter | SymbolKind::Local | SymbolKind::TypeParameter
+            );
+            let name = file.interface.arena.text(symbol.name);
+            if is_definition && !names.contains(name) {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// What is needed to convert uses to rows.
+pub(super) struct Conversion<'c> {
+    pub(super) repository_id: i64,
+    pub(super) repository: &'c Repository,
+    /// Ids of the files, by their numbers.
+    pub(super) ids: &'c [i64],
+    /// The symbols of the files, sorted by place.
+    pub(super) placed: &'c HashMap<i64, Vec<PlacedSymbol>>,
+    /// Names that a use by name alone may mean.
+    pub(super) names: &'c HashSet<String>,
+}
+
+impl Conversion<'_> {
+    /// The rows of a file: one for each source and target, in the order of their first places. Uses of what has no row among the
+    /// definitions (local names, parameters, fields) are dropped, and so are names that nothing of the repository has.
+    pub(super) fn rows(&self, file: &FileUses) -> Option<(i64, Vec<UseWrite>)> {
+        let (id, source) =
+            (*self.ids.get(file.file as usize)?, self.repository.files().get(file.file as usize)?);
+        let around: Vec<Option<i64>> = file
+            .around
+            .iter()
+            .map(|places| places.iter().find_map(|place| self.symbol(file.file, *place)))
+            .collect();
+        let whole_file = file_symbol_id(self.repository_id, &source.path);
+        let family = family(&source.language);
+        let mut rows: BTreeMap<(i64, UseTarget, Certainty), Vec<UsePlace>> = BTreeMap::new();
+        for one in &file.uses {
+            let source = one.around.and_then(|at| around.get(at).copied().flatten()).unwrap_or(whole_file);
+            let mut add =
+                |target, certainty| rows.entry((source, target, certainty)).or_default().push(one.place);
+            if one.targets.is_empty() && self.names.contains(&one.name) {
+                let name = used_name_id(self.repository_id, family, &one.name);
+                add(UseTarget::Name(name), Certainty::Name);
+            }
+            let symbols: HashSet<i64> =
+                one.targets.iter().filter_map(|(file, place)| self.symbol(*file, *place)).collect();
+            symbols.into_iter().for_each(|symbol| add(UseTarget::Symbol(symbol), file.certainty));
+        }
+        let mut rows: Vec<UseWrite> = rows
+            .into_iter()
+            .map(|((source, target, certainty), mut places)| {
+                places.sort_unstable();
+                places.dedup();
+                UseWrite { source, target, certainty, places }
+            })
+            .collect();
+        rows.sort_by_key(|row| (row.places.first().copied(), row.target));
+        Some((id, rows))
+    }
+
+    /// The symbol whose name stands at a place.
+    fn symbol(&self, file: u32, place: Place) -> Option<i64> {
+        let placed = self.placed.get(self.ids.get(file as usize)?)?;
+        let at = (i32::try_from(place.line).ok()?, i32::try_from(place.column).ok()?);
+        let first = placed.partition_point(|one| (one.line, one.column) < at);
+        placed.get(first).filter(|one| (one.line, one.column) == at).map(|one| one.symbol)
+    }
+}

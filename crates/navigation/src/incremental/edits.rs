@@ -1,0 +1,193 @@
+//! After any sequence of edits, resolving only what may have changed gives what resolving everything gives.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use languages::symbols::FileSymbols;
+use languages::{ChunkLimits, by_name, chunk};
+use proptest::prelude::*;
+
+use super::{affected, mentions, offers, places_around};
+use crate::{ReferenceKind, Repository, SourceFile};
+
+const PATHS: &[&str] =
+    &["a.py", "b.py", "pkg/__init__.py", "pkg/c.py", "pkg/d.py", "pkg/sub/e.py", "src/g.py", "app/main.py"];
+const MODULES: &[&str] =
+    &["a", "b", "pkg", "pkg.c", "pkg.d", ".c", ".d", "..a", "..", "g", "pkg.sub.e", ".sub", "main"];
+const TYPES: &[&str] = &["Ant", "Bee", "Cat"];
+const FUNCTIONS: &[&str] = &["find", "make", "take"];
+const MEMBERS: &[&str] = &["crawl", "fly", "sleep"];
+const VALUES: &[&str] = &["one", "two"];
+
+fn pick(of: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(of)
+}
+
+fn any_name() -> impl Strategy<Value = &'static str> {
+    prop_oneof![pick(TYPES), pick(FUNCTIONS), pick(VALUES)]
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any_name().prop_map(str::to_owned),
+        any_name().prop_map(|name| format!("{name}()")),
+        (any_name(), pick(MEMBERS)).prop_map(|(name, member)| format!("{name}().{member}()")),
+        (any_name(), pick(MEMBERS), pick(MEMBERS))
+            .prop_map(|(name, one, two)| format!("{name}.{one}.{two}()")),
+        (pick(&["a", "b", "pkg", "c", "e"]), any_name())
+            .prop_map(|(module, name)| format!("{module}.{name}()")),
+        (any_name(), pick(MEMBERS)).prop_map(|(module, name)| format!("pkg.c.{module}.{name}()")),
+    ]
+}
+
+fn statement() -> impl Strategy<Value = String> {
+    prop_oneof![
+        2 => (pick(MODULES), any_name()).prop_map(|(module, name)| format!("from {module} import {name}\n")),
+        1 => (pick(MODULES), any_name(), any_name())
+            .prop_map(|(module, name, other)| format!("from {module} import {name} as {other}\n")),
+        1 => pick(MODULES).prop_map(|module| format!("import {}\n", module.trim_start_matches('.'))),
+        1 => pick(MODULES).prop_map(|module| format!("from {module} import *\n")),
+        1 => (pick(&[".", "..", "pkg"]), pick(&["c", "d", "a", "sub"]))
+            .prop_map(|(module, name)| format!("from {module} import {name}\n")),
+        1 => any_name().prop_map(|name| format!("__all__ = ['{name}']\n")),
+        2 => (pick(VALUES), expression()).prop_map(|(name, value)| format!("{name} = {value}\n")),
+        2 => (pick(FUNCTIONS), pick(TYPES), pick(TYPES), expression(), pick(MEMBERS)).prop_map(
+            |(name, of, gives, value, member)| format!(
+                "def {name}(x: {of}) -> {gives}:\n    y = {value}\n    x.{member}()\n    return y.{member}()\n"
+            )
+        ),
+        1 => (pick(FUNCTIONS), expression())
+            .prop_map(|(name, value)| format!("def {name}():\n    return {value}\n")),
+        3 => (pick(TYPES), any_name(), pick(MEMBERS), pick(MEMBERS), pick(TYPES), expression()).prop_map(
+            |(name, base, one, two, of, value)| format!(
+                "class {name}({base}):\n    {two}: {of}\n    def {one}(self):\n        self.{two}.{one}()\n        return {value}\n"
+            )
+        ),
+    ]
+}
+
+/// An edit: the text of a file, or none if it is removed.
+fn edit() -> impl Strategy<Value = (usize, Option<String>)> {
+    let text = proptest::collection::vec(statement(), 0..6).prop_map(|all| all.concat());
+    (0..PATHS.len(), proptest::option::weighted(0.85, text))
+}
+
+fn symbols_of(text: &str) -> FileSymbols {
+    let limits = ChunkLimits { facts: true, ..ChunkLimits::default() };
+    chunk(text, by_name("python"), &limits).symbols.expect("Python has symbols")
+}
+
+/// A reference, with targets by what stays the same when lines move: file, names around, position among equals.
+type Stored = (ReferenceKind, u32, u32, String, BTreeSet<String>);
+
+/// What is stored of a file.
+struct File {
+    symbols: FileSymbols,
+    offers: Vec<u64>,
+    mentions: Vec<u32>,
+}
+
+fn repository(files: &BTreeMap<&'static str, File>) -> Repository {
+    let source = |(path, file): (&&str, &File)| SourceFile {
+        path: (*path).to_owned(),
+        language: "python".to_owned(),
+        interface: file.symbols.interface.clone(),
+    };
+    Repository::new(files.iter().map(source).collect())
+}
+
+fn identity(path: &str, symbols: &FileSymbols, symbol: u32) -> String {
+    let FileSymbols { interface, body, .. } = symbols;
+    let name_at = |place| {
+        let own = interface.symbols.iter().map(|one| (one, &interface.arena));
+        let mut all = own.chain(body.symbols.iter().map(|one| (one, &body.arena)));
+        all.find(|(one, _)| one.place == place).map_or("", |(one, arena)| arena.text(one.name))
+    };
+    let names =
+        |symbol| -> Vec<&str> { places_around(interface, body, symbol).into_iter().map(name_at).collect() };
+    let own = names(symbol);
+    let equal = (0..symbol).filter(|other| names(*other) == own).count();
+    format!("{path}:{}:{equal}", own.join("<"))
+}
+
+fn resolve(
+    repository: &Repository,
+    files: &BTreeMap<&'static str, File>,
+    wanted: &HashSet<&str>,
+) -> HashMap<&'static str, Vec<Stored>> {
+    let all: Vec<(&&'static str, &File)> = files.iter().collect();
+    let mut resolved = HashMap::new();
+    for (number, (path, file)) in (0..).zip(&all) {
+        if !wanted.contains(**path) {
+            continue;
+        }
+        let references = repository.resolve(number, &file.symbols.body).into_iter().map(|one| {
+            let targets = one.targets.iter().map(|target| {
+                let (path, file) = all[target.file as usize];
+                identity(path, &file.symbols, target.symbol)
+            });
+            (one.kind, one.place.line, one.place.column, one.name, targets.collect())
+        });
+        resolved.insert(**path, references.collect());
+    }
+    resolved
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn incremental_results_equal_full_ones(
+        first in proptest::collection::vec(edit(), 8),
+        edits in proptest::collection::vec(proptest::collection::vec(edit(), 1..3), 1..6),
+    ) {
+        let mut files: BTreeMap<&'static str, File> = BTreeMap::new();
+        let mut stored: HashMap<&'static str, Vec<Stored>> = HashMap::new();
+        for edits in std::iter::once(first).chain(edits) {
+            let mut changed: HashSet<u32> = HashSet::new();
+            let mut unresolved: HashSet<&str> = HashSet::new();
+            for (path, text) in edits {
+                let path = PATHS[path];
+                let new = text.map(|text| symbols_of(&text)).map(|symbols| File {
+                    offers: offers(path, &symbols.interface),
+                    mentions: mentions(&symbols),
+                    symbols,
+                });
+                let old = files.remove(path);
+                let of = |file: Option<&File>| -> HashSet<u64> {
+                    file.map(|file| file.offers.iter().copied().collect()).unwrap_or_default()
+                };
+                let (before, after) = (of(old.as_ref()), of(new.as_ref()));
+                changed.extend(before.symmetric_difference(&after).map(|offer| (offer >> 32) as u32));
+                stored.remove(path);
+                if let Some(new) = new {
+                    files.insert(path, new);
+                    unresolved.insert(path);
+                }
+            }
+            let unresolved: HashSet<&str> = unresolved.into_iter().filter(|path| files.contains_key(path)).collect();
+            let repository = repository(&files);
+            let numbers = (0..).zip(files.keys()).filter(|(_, path)| unresolved.contains(**path));
+            let numbers: HashSet<u32> = numbers.map(|(number, _)| number).collect();
+            let names = affected(repository.files(), &numbers, changed);
+            let mentions_one = |file: &File| names.as_ref().is_none_or(|names| {
+                file.mentions.iter().any(|name| names.contains(name))
+            });
+            let wanted = files.iter().filter(|(path, file)| unresolved.contains(**path) || mentions_one(file));
+            let wanted: HashSet<&str> = wanted.map(|(path, _)| *path).collect();
+            stored.extend(resolve(&repository, &files, &wanted));
+            let all: HashSet<&str> = files.keys().copied().collect();
+            prop_assert_eq!(&stored, &resolve(&repository, &files, &all));
+        }
+    }
+}
+
+#[test]
+fn a_change_that_no_one_can_see_changes_no_name() {
+    let one = symbols_of(
+        "class A:\n    def f(self):\n        x = 1\n        print(x)\n        self.f()\n\ndef g():\n    pass\n",
+    );
+    let other = symbols_of(
+        "\n\n# Moved\nclass A:\n    def f(self):\n        y = A()\n        y.f()\n\ndef g():\n    g()\n",
+    );
+    assert_eq!(offers("a.py", &one.interface), offers("a.py", &other.interface));
+}

@@ -1,0 +1,206 @@
+//! Finds members: of types with their bases, of instances, of modules and namespaces.
+
+use std::rc::Rc;
+
+use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
+
+use super::lookup::receiver;
+use super::reference::Target;
+use super::repository::last_name;
+use super::rules::Merging;
+use super::session::{Question, RESULTS_MAX, Session};
+use super::value::{At, Found, Module, Type, Value};
+
+/// Most types, with all their bases, that are searched for a member.
+const TYPES_MAX: usize = 64;
+
+impl<'r> Session<'r> {
+    /// A member of a value. Never empty: `Unknown` if it has none that is known.
+    pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
+        let found = self.deeper(|session| match value {
+            Value::Unknown | Value::Content(_) => vec![Found::Unknown],
+            Value::External => vec![Found::Value(Value::External)],
+            Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
+            Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
+            Value::Type(of) | Value::Instance(of) => session.member_of_type(of, name, false),
+            Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Function(..) => vec![Found::Unknown],
+            Value::Namespace(target) => session.member_of_namespace(target, name),
+            Value::Module(module) => session.member_of_module(module, name),
+        });
+        found.filter(|found| !found.is_empty()).unwrap_or_else(|| vec![Found::Unknown])
+    }
+
+    /// A member of an instance of a foreign type.
+    fn foreign_member(&self, arguments: Option<At>, name: &str) -> Vec<Found> {
+        match arguments {
+            Some(at) if self.rules(at.file).content_members.contains(&name) => {
+                vec![Found::Value(Value::Content(at))]
+            }
+            _ => vec![Found::Value(Value::External)],
+        }
+    }
+
+    fn member_of_namespace(&mut self, namespace: Target, name: &'r str) -> Vec<Found> {
+        let inside = self.symbol(namespace).and_then(|(symbol, _)| symbol.inside);
+        let mut found = Vec::new();
+        if let Some(scope) = inside {
+            let symbols = self.symbols_in(namespace.file, scope, name);
+            found = self.defined(symbols, None);
+            if found.is_empty() {
+                for (body, import) in self.imports_in(namespace.file, scope, name) {
+                    found.extend(self.imported(namespace.file, body, import));
+                }
+            }
+        }
+        if found.is_empty()
+            && let Some(package) = self.package_of_namespace(namespace)
+        {
+            found = self.member_of_module(Module::Package(package), name);
+        }
+        found
+    }
+
+    /// A member of a type or of its bases. `bases_only` leaves out the type itself.
+    fn member_of_type(&mut self, of: Type, name: &'r str, bases_only: bool) -> Vec<Found> {
+        let Some(target) = of.of else { return vec![Found::Unknown] };
+        let mut seen: Vec<Target> = Vec::new();
+        // Types still to be searched, the next one last.
+        let mut open = vec![of];
+        let (mut foreign, mut unknown) = (false, false);
+        while let Some(next) = open.pop() {
+            let Some(type_target) = next.of else { continue };
+            if seen.contains(&type_target) || seen.len() >= TYPES_MAX {
+                continue;
+            }
+            seen.push(type_target);
+            if !bases_only || type_target != target {
+                let symbols = self.own_members(type_target, name);
+                if !symbols.is_empty() {
+                    return self.defined(symbols, receiver(of, next));
+                }
+            }
+            for base in self.bases(type_target).into_iter().rev() {
+                match base {
+                    Value::Type(base) | Value::Instance(base) if base.of.is_some() => open.push(base),
+                    Value::Unknown => unknown = true,
+                    _ => foreign = true,
+                }
+            }
+        }
+        match foreign && !unknown {
+            true => vec![Found::Value(Value::External)],
+            false => vec![Found::Unknown],
+        }
+    }
+
+    /// Members of a name that a type has itself, in all parts of it.
+    pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
+        let mut found = Vec::new();
+        for part in self.parts(of) {
+            if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
+                let symbols = self.symbols_in(part.file, scope, name).into_iter();
+                found.extend(symbols.filter(|symbol| self.kind(*symbol) != Some(SymbolKind::TypeParameter)));
+            }
+        }
+        for (file, scope) in self.extensions_of(of).iter().copied() {
+            found.extend(self.symbols_in(file, scope, name));
+        }
+        found
+    }
+
+    /// The definitions that are one type together.
+    pub(crate) fn parts(&mut self, of: Target) -> Vec<Target> {
+        let Some((symbol, arena)) = self.symbol(of) else { return Vec::new() };
+        let name = arena.text(symbol.name);
+        let mut parts = match self.rules(of.file).merging {
+            Merging::Apart => return vec![of],
+            Merging::InScope => self.symbols_in(of.file, symbol.scope, name),
+            Merging::InPackage => {
+                let scope = self.scope(of.file, symbol.scope).map(|scope| (scope.kind, scope.symbol));
+                let package = match scope {
+                    Some((ScopeKind::Namespace, Some(symbol))) => {
+                        self.package_of_namespace(Target { symbol, ..of })
+                    }
+                    Some((ScopeKind::File, _)) => self.package_of_file(of.file),
+                    _ => None,
+                };
+                package.map_or_else(Vec::new, |package| {
+                    self.repository.packages().members(package, name).to_vec()
+                })
+            }
+        };
+        parts.retain(|part| {
+            matches!(self.kind(*part), Some(SymbolKind::Type | SymbolKind::Namespace)) || *part == of
+        });
+        if !parts.contains(&of) {
+            parts.push(of);
+        }
+        parts.truncate(RESULTS_MAX);
+        parts
+    }
+
+    fn package_of_file(&self, file: u32) -> Option<u32> {
+        let rules = self.rules(file);
+        let package = (rules.package)(self.repository.files().get(file as usize)?)?;
+        self.repository.packages().find(rules.family, &package)
+    }
+
+    /// The scopes that add members to a type.
+    pub(crate) fn extensions_of(&mut self, of: Target) -> Rc<[(u32, ScopeId)]> {
+        if let Some(known) = self.extensions.get(&of) {
+            return Rc::clone(known);
+        }
+        let before = self.given_up;
+        let found = self.once(Question::Extensions(of), |session| session.find_extensions(of));
+        let found: Rc<[_]> = Rc::from(found.unwrap_or_default());
+        if before == self.given_up {
+            self.extensions.insert(of, Rc::clone(&found));
+        }
+        found
+    }
+
+    fn find_extensions(&mut self, of: Target) -> Vec<(u32, ScopeId)> {
+        let mut found = Vec::new();
+        let (name, repository) = (self.name_of(of), self.repository);
+        let candidates = repository.extensions(self.family(of.file), name).iter().copied();
+        let in_body = self.half(self.file, true).filter(|_| self.family(self.file) == self.family(of.file));
+        let first = repository.interface(self.file).map_or(0, |(half, _)| half.scopes.len() as ScopeId);
+        let own = in_body.into_iter().flat_map(|half| {
+            (first..)
+                .zip(half.scopes)
+                .filter_map(move |(id, row)| (last_name(half.arena, row.target?)? == name).then_some(id))
+        });
+        let own: Vec<_> = own.map(|scope| (self.file, scope)).collect();
+        for (file, scope) in candidates.chain(own) {
+            let is_it = self
+                .type_of_scope(file, scope)
+                .and_then(|found| found.of)
+                .is_some_and(|found| found == of || self.parts(of).contains(&found));
+            if is_it {
+                found.push((file, scope));
+            }
+        }
+        found
+    }
+
+    /// The bases of a type, in order, in all parts of it.
+    pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
+        let mut ats = Vec::new();
+        for part in self.parts(of) {
+            if let Some((symbol, _)) = self.symbol(part) {
+                let bases = symbol.bases.iter().take(RESULTS_MAX);
+                ats.extend(bases.filter_map(|base| self.at_symbol(part, *base)));
+            }
+        }
+        for (file, scope) in self.extensions_of(of).iter().copied().take(TYPES_MAX) {
+            if let Some(row) = self.scope(file, scope) {
+                let body = self.scope_in_body(file, scope);
+                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr };
+                ats.extend(row.bases.iter().take(RESULTS_MAX).map(at));
+            }
+        }
+        ats.truncate(TYPES_MAX);
+        ats.into_iter().flat_map(|at| self.evaluate(at, None)).collect()
+    }
+}

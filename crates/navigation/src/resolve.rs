@@ -1,0 +1,177 @@
+//! Resolves the uses of one file, and finds what its methods override.
+
+use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind};
+
+use super::reference::{Reference, ReferenceKind, Target};
+use super::repository::Repository;
+use super::session::Session;
+use super::value::{At, Found, Value};
+
+/// Most scopes around a use.
+const SCOPES_MAX: usize = 400;
+
+/// The references of a file.
+pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec<Reference> {
+    let Some(mut session) = Session::new(repository, file, body) else { return Vec::new() };
+    let mut references = Vec::new();
+    for used in &body.uses {
+        session.begin();
+        references.extend(session.resolve(used));
+    }
+    session.resolve_imports(&mut references);
+    session.find_overrides(&mut references);
+    references.sort_by_key(|reference| (reference.place, reference.kind));
+    references.dedup_by_key(|reference| (reference.place, reference.kind));
+    references
+}
+
+/// What became of a use.
+enum Outcome {
+    /// It refers to these.
+    Targets(Vec<Target>),
+    /// It is known to refer to nothing that counts: a local name, or something outside of the repository.
+    Elsewhere,
+    /// Only its name is known.
+    Named,
+}
+
+impl Session<'_> {
+    fn resolve(&mut self, used: &Use) -> Option<Reference> {
+        let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr };
+        let (name, of) = match self.expr(at) {
+            Expr::Name(name) => (self.text(at, *name), None),
+            Expr::Member(of, name) => (self.text(at, *name), Some(*of)),
+            _ => return None,
+        };
+        let found = self.find(at, None);
+        let targets = match self.outcome(&found, used.kind) {
+            Outcome::Targets(targets) => targets,
+            Outcome::Elsewhere => return None,
+            Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
+            Outcome::Named => Vec::new(),
+        };
+        let (kind, name) = (ReferenceKind::Use(used.kind), name.to_owned());
+        Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
+    }
+
+    fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {
+        let mut targets = Vec::new();
+        let mut unknown = false;
+        for one in found {
+            match one {
+                Found::Symbol(target, _) => targets.push(*target),
+                Found::Unknown | Found::Value(Value::Unknown) => unknown = true,
+                Found::Module(_) | Found::Value(_) => {}
+            }
+        }
+        let count = targets.len();
+        targets.retain(|target| !self.is_local(*target));
+        if count > 0 && targets.is_empty() {
+            return Outcome::Elsewhere;
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        self.prefer(&mut targets, kind);
+        match (targets.is_empty(), unknown) {
+            (false, _) => Outcome::Targets(targets),
+            (true, true) => Outcome::Named,
+            (true, false) => Outcome::Elsewhere,
+        }
+    }
+
+    /// Leaves those of several targets that the kind of use can mean, if there are any.
+    fn prefer(&self, targets: &mut Vec<Target>, kind: UseKind) {
+        let fits = |target: &Target| match (kind, self.kind(*target)) {
+            (UseKind::Type | UseKind::Inherit, Some(kind)) => {
+                matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
+            }
+            (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
+            _ => true,
+        };
+        if targets.len() > 1 && targets.iter().any(fits) {
+            targets.retain(fits);
+        }
+    }
+
+    fn is_local(&self, target: Target) -> bool {
+        let kind = self.kind(target);
+        matches!(kind, Some(SymbolKind::Parameter | SymbolKind::Local | SymbolKind::TypeParameter) | None)
+    }
+
+    /// The innermost definition around a scope.
+    fn source(&self, mut scope: ScopeId) -> Option<SymbolId> {
+        for _ in 0..SCOPES_MAX {
+            let row = self.scope(self.file, scope)?;
+            let symbol =
+                row.symbol.filter(|symbol| !self.is_local(Target { file: self.file, symbol: *symbol }));
+            if symbol.is_some() {
+                return symbol;
+            }
+            if scope == 0 || row.parent >= scope {
+                return None;
+            }
+            scope = row.parent;
+        }
+        None
+    }
+
+    /// A reference for each imported name.
+    fn resolve_imports(&mut self, references: &mut Vec<Reference>) {
+        for body in [false, true] {
+            let Some(half) = self.half(self.file, body) else { continue };
+            for (number, row) in (0..).zip(half.imports) {
+                let Imported::Name(name) = row.what else { continue };
+                self.begin();
+                let found = self.imported(self.file, body, number);
+                if let Outcome::Targets(targets) = self.outcome(&found, UseKind::Import) {
+                    let name = half.arena.text(name).to_owned();
+                    let (kind, source) = (ReferenceKind::Use(UseKind::Import), self.source(row.scope));
+                    references.push(Reference { kind, place: row.place, source, name, targets });
+                }
+            }
+        }
+    }
+
+    /// A reference from each method to what it overrides in the nearest base that has it.
+    fn find_overrides(&mut self, references: &mut Vec<Reference>) {
+        let repository = self.repository;
+        let scopes = repository.interface(self.file).map_or(0, |(half, _)| half.scopes.len());
+        let all = scopes + self.half(self.file, true).map_or(0, |half| half.scopes.len());
+        for scope in 0..all as ScopeId {
+            let Some(row) = self.scope(self.file, scope) else { continue };
+            if row.kind != ScopeKind::Type {
+                continue;
+            }
+            self.begin();
+            let Some(of) = self.type_of_scope(self.file, scope) else { continue };
+            let Some(target) = of.of else { continue };
+            let has_bases = !row.bases.is_empty()
+                || self.symbol(target).is_some_and(|(symbol, _)| !symbol.bases.is_empty())
+                || row.symbol.is_none();
+            if has_bases {
+                for symbol in self.all_symbols_in(self.file, scope) {
+                    self.begin();
+                    references.extend(self.overridden(Value::Super(of), symbol));
+                }
+            }
+        }
+    }
+
+    fn overridden(&mut self, bases: Value, method: Target) -> Option<Reference> {
+        let (symbol, arena) = self.symbol(method)?;
+        let name = arena.text(symbol.name);
+        let is_method = symbol.kind == SymbolKind::Function
+            || (symbol.kind == SymbolKind::Field && symbol.inside.is_some());
+        if !is_method || self.rules(self.file).constructors.contains(&name) {
+            return None;
+        }
+        let found = self.member(bases, name);
+        let targets = found.into_iter().filter_map(|one| match one {
+            Found::Symbol(target, _) if target != method => Some(target),
+            _ => None,
+        });
+        let targets: Vec<Target> = targets.collect();
+        let (kind, place, source) = (ReferenceKind::Override, symbol.place, Some(method.symbol));
+        (!targets.is_empty()).then(|| Reference { kind, place, source, name: name.to_owned(), targets })
+    }
+}

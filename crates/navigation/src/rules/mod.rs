@@ -1,0 +1,198 @@
+//! What differs from language to language when names are resolved: one file for each family of languages.
+//!
+//! To add a family: write `rules/<family>.rs` with one `Rules` constant, list it in [`ALL`] below and give it a variant of
+//! [`Family`]. Begin with `..DEFAULT`, which says: a file sees only its own names, no import leads anywhere, and every name that is
+//! not found may be one that the file cannot see. Then set, in this order:
+//!
+//! 1. [`modules`](Rules::modules): which files, folders or packages the module path of an import names. Without it imports lead
+//!    nowhere. What is left of the path after the module (a type, an inner module) is returned as `rest`, and looked up as members.
+//!    An empty list means that the module is outside of the repository: names from it are then known to be foreign, and give no
+//!    reference at all.
+//! 2. [`package`](Rules::package): the package whose names all its files see without import. A folder's path will do (Go).
+//! 3. The flags, whose meaning is written at each.
+//! 4. [`builtin_members`](Rules::builtin_members): names of members of the language's own types (`get`, `push`). A member that is
+//!    named so, of something of which nothing is known, gives no reference.
+//!
+//! The look-ups of [`Paths`](super::paths::Paths) (`file`, `folder`, `ending_with`, `nearest`) and
+//! [`Packages`](super::packages::Packages) serve these functions. Add cases to `cases/<language>.cases`.
+
+mod c;
+mod csharp;
+mod ecmascript;
+mod go;
+mod jvm;
+mod php;
+mod python;
+mod ruby;
+mod rust;
+mod swift;
+
+use languages::symbols::{Interface, Symbol};
+
+use super::repository::{Repository, SourceFile};
+use super::value::Module;
+
+/// Languages whose names see each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Family {
+    C,
+    CSharp,
+    EcmaScript,
+    Go,
+    Jvm,
+    Php,
+    Python,
+    Ruby,
+    Rust,
+    Swift,
+    /// A language without rules of its own, in which each file stands alone.
+    Other,
+}
+
+/// A module that an import names, and the names inside of it that the path goes on to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Located<'p> {
+    pub(crate) module: Module,
+    pub(crate) rest: Vec<&'p str>,
+}
+
+impl Located<'_> {
+    /// A module that the whole path names.
+    pub(crate) fn whole(module: Module) -> Self {
+        Self { module, rest: Vec::new() }
+    }
+}
+
+/// How bare names that are found nowhere are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FreeNames {
+    /// They are builtins, because every other name has to be imported.
+    Builtin,
+    /// They may be anything.
+    Unknown,
+}
+
+/// How several definitions of one type belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Merging {
+    /// They do not.
+    Apart,
+    /// Those of one scope are one type: interfaces and classes in TypeScript.
+    InScope,
+    /// Those of one package or namespace are one type: C#, Ruby; a declaration and a definition in C++.
+    InPackage,
+}
+
+/// The facts of a family of languages.
+pub(crate) struct Rules {
+    pub(crate) family: Family,
+    /// Ids of its languages.
+    pub(crate) languages: &'static [&'static str],
+    /// The modules that a path in an import of the file `from` names.
+    pub(crate) modules: for<'p> fn(&Repository, from: u32, path: &'p str) -> Vec<Located<'p>>,
+    /// A module inside a module: a file of a folder.
+    pub(crate) submodule: fn(&Repository, Module, &str) -> Option<Module>,
+    /// The package of a file, whose names all its files see; `None` if files see each other only by imports.
+    pub(crate) package: fn(&SourceFile) -> Option<String>,
+    /// Whether the other files of its package see a symbol.
+    pub(crate) in_package: fn(&SourceFile, &Symbol) -> bool,
+    /// Between the parts of a package's name.
+    pub(crate) separator: &'static str,
+    /// Whether the packages around a package are seen, too: `A` inside of `A.B`.
+    pub(crate) outer_packages: bool,
+    /// Whether members of a type are seen by their bare name from inside its methods.
+    pub(crate) members_visible: bool,
+    /// Whether other files can name a symbol of the file by import.
+    pub(crate) exported: fn(&SourceFile, &Symbol) -> bool,
+    /// Whether an import of all names of the file binds this one.
+    pub(crate) in_star: fn(&Interface, &str) -> bool,
+    /// Whether the names that a file imports can be imported from it.
+    pub(crate) imports_pass_on: bool,
+    /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
+    pub(crate) stars_pass_on: bool,
+    pub(crate) merging: Merging,
+    pub(crate) free_names: FreeNames,
+    /// Name of the member that makes an instance callable.
+    pub(crate) call_member: Option<&'static str>,
+    /// Names of methods that are constructors although their kind does not say so; they override nothing.
+    pub(crate) constructors: &'static [&'static str],
+    /// Members of foreign generic types that give what the type contains: `get` of a map.
+    pub(crate) content_members: &'static [&'static str],
+    /// Members of the language's own types, sorted.
+    pub(crate) builtin_members: &'static [&'static str],
+}
+
+impl Rules {
+    /// Whether a member's name says nothing, because the language's own types have one of that name.
+    pub(crate) fn is_builtin_member(&self, name: &str) -> bool {
+        self.builtin_members.binary_search(&name).is_ok()
+    }
+}
+
+/// What holds where a family says nothing else.
+pub(crate) const DEFAULT: Rules = Rules {
+    family: Family::Other,
+    languages: &[],
+    modules: |_, _, _| Vec::new(),
+    submodule: |_, _, _| None,
+    package: |_| None,
+    in_package: |_, _| true,
+    separator: ".",
+    outer_packages: false,
+    members_visible: false,
+    exported: |_, symbol| symbol.exported,
+    in_star: |_, _| true,
+    imports_pass_on: false,
+    stars_pass_on: false,
+    merging: Merging::Apart,
+    free_names: FreeNames::Unknown,
+    call_member: None,
+    constructors: &[],
+    content_members: &[],
+    builtin_members: &[],
+};
+
+/// All families.
+const ALL: &[&Rules] = &[
+    &c::RULES,
+    &csharp::RULES,
+    &ecmascript::RULES,
+    &go::RULES,
+    &jvm::RULES,
+    &php::RULES,
+    &python::RULES,
+    &ruby::RULES,
+    &rust::RULES,
+    &swift::RULES,
+];
+
+/// The rules of a language.
+pub(crate) fn of(language: &str) -> &'static Rules {
+    ALL.iter().find(|rules| rules.languages.contains(&language)).unwrap_or(&&DEFAULT)
+}
+
+/// The rules of a family.
+pub(crate) fn of_family(family: Family) -> &'static Rules {
+    ALL.iter().find(|rules| rules.family == family).unwrap_or(&&DEFAULT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_are_searched_are_sorted_and_languages_belong_to_one_family() {
+        let mut languages = std::collections::HashSet::new();
+        for rules in ALL {
+            assert!(rules.builtin_members.is_sorted(), "{:?}", rules.family);
+            assert_eq!(of_family(rules.family).languages, rules.languages);
+            for language in rules.languages {
+                assert!(languages.insert(language), "{language}");
+                assert!(
+                    languages::by_name(language).is_some_and(|known| known.id == *language),
+                    "{language}"
+                );
+            }
+        }
+    }
+}

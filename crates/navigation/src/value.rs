@@ -1,0 +1,88 @@
+//! What expressions and names stand for, while they are resolved.
+
+use languages::symbols::{ExprId, ScopeId};
+
+use super::reference::Target;
+
+/// An expression at a place: what is needed to look at it later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct At {
+    pub(crate) file: u32,
+    /// Whether the expression is one of the body; else of the interface.
+    pub(crate) body: bool,
+    /// Where its names are looked up.
+    pub(crate) scope: ScopeId,
+    pub(crate) expr: ExprId,
+}
+
+/// A type, with the arguments of a generic one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Type {
+    /// The symbol that defines it; `None` if it is defined outside of the repository.
+    pub(crate) of: Option<Target>,
+    /// The [`Apply`](languages::symbols::Expr::Apply) that lists its arguments.
+    pub(crate) arguments: Option<At>,
+}
+
+impl Type {
+    /// A type without arguments.
+    pub(crate) fn plain(of: Target) -> Self {
+        Self { of: Some(of), arguments: None }
+    }
+}
+
+/// The instance on which a member was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Receiver {
+    /// Its type, which `this` and `Self` mean inside of the member.
+    pub(crate) this: Type,
+    /// The type that has the member: the same, or one of its bases. Its arguments are those of its type parameters.
+    pub(crate) owner: Type,
+}
+
+/// A module: what an import can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Module {
+    /// A file.
+    File(u32),
+    /// A folder without a file of its own: that of `file`, whose path is the first `bytes` bytes of the file's path.
+    Folder { file: u32, bytes: u32 },
+    /// A package or namespace by its name, a number of [`Packages`](super::packages::Packages).
+    Package(u32),
+}
+
+/// What a name is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Found {
+    /// A symbol, and the instance through which it was reached.
+    Symbol(Target, Option<Receiver>),
+    /// A module.
+    Module(Module),
+    /// Something else that is known: a value outside of the repository, or a part of one.
+    Value(Value),
+    /// Nothing is known of it.
+    Unknown,
+}
+
+/// What an expression stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    /// Nothing is known of it.
+    Unknown,
+    /// Something that is defined outside of the repository.
+    External,
+    /// A type itself.
+    Type(Type),
+    /// An instance of a type.
+    Instance(Type),
+    /// The instance, looked at as its base types.
+    Super(Type),
+    /// A function, with the instance whose method it is.
+    Function(Target, Option<Receiver>),
+    /// A function outside of the repository that gives what its generic owner contains, such as `get` of a map.
+    Content(At),
+    /// A namespace inside a file.
+    Namespace(Target),
+    /// A module.
+    Module(Module),
+}
