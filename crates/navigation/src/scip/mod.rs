@@ -5,11 +5,14 @@
 //! whole message in memory and bounds nothing; the part of the wire format that SCIP uses is smaller than what such a library
 //! would need around it.
 
+mod definitions;
 mod document;
 mod error;
+mod given;
 mod limits;
 mod lines;
 mod metadata;
+mod plausibility;
 mod range;
 mod reader;
 mod symbol;
@@ -19,8 +22,10 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use definitions::{Definition, Definitions, TooManyDefinitions};
 pub use document::{Document, Occurrence, Relationship, Roles, SymbolInformation, SymbolKind};
 pub use error::{Error, Problem};
+pub use given::{GivenDocument, GivenOccurrence, GivenTarget};
 pub use limits::Limits;
 pub use lines::Lines;
 pub use metadata::Metadata;

@@ -2,6 +2,7 @@
 
 mod samples;
 
+mod given;
 mod lines;
 mod read;
 mod symbols;
