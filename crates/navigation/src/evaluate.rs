@@ -24,7 +24,13 @@ impl<'r> Session<'r> {
                 self.values_of(&found, receiver)
             }
             Expr::Call(of) => {
-                let callees = self.evaluate(part(*of), receiver);
+                let callees = match self.expr(part(*of)) {
+                    Expr::Name(_) => {
+                        let found = self.find_as(part(*of), receiver, true);
+                        self.values_of(&found, receiver)
+                    }
+                    _ => self.evaluate(part(*of), receiver),
+                };
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
             Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
@@ -52,7 +58,9 @@ impl<'r> Session<'r> {
             Expr::Super => {
                 // The bases are those of the type that has the method, not of the instance.
                 let of = self.this(at.file, at.scope, None);
-                vec![of.map_or(Value::Unknown, Value::Super)]
+                let nameless =
+                    self.type_scope(at.file, at.scope).is_some_and(|of| self.is_nameless(at.file, of));
+                vec![of.map_or(Value::Unknown, if nameless { Value::Instance } else { Value::Super })]
             }
         }
     }
@@ -175,6 +183,7 @@ impl<'r> Session<'r> {
                 let values = values.into_iter().filter(|value| !matches!(value, Value::Module(_)));
                 values.collect::<Vec<_>>().into_iter().flat_map(|value| self.call(value)).collect()
             }
+            Value::Gives(of) => vec![Value::Instance(of)],
             Value::External => vec![Value::External],
             Value::Unknown | Value::Super(_) | Value::Namespace(_) => vec![Value::Unknown],
         }
@@ -198,7 +207,7 @@ impl<'r> Session<'r> {
     }
 
     /// The last argument of a generic type, as a type.
-    fn argument(&mut self, at: At) -> Vec<Value> {
+    pub(crate) fn argument(&mut self, at: At) -> Vec<Value> {
         match self.expr(at) {
             Expr::Apply(_, arguments) => match arguments.last() {
                 Some(last) => self.evaluate(At { expr: *last, ..at }, None),

@@ -2,14 +2,15 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
+use languages::symbols::{Expr, ScopeId, ScopeKind, SymbolKind};
 
+use super::evaluate::instance;
 use super::lookup::receiver;
 use super::reference::Target;
 use super::repository::last_name;
 use super::rules::Merging;
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Module, Type, Value};
+use super::value::{ANYWHERE, At, Found, Module, Type, Value};
 
 /// Most types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
@@ -18,11 +19,25 @@ impl<'r> Session<'r> {
     /// A member of a value. Never empty: `Unknown` if it has none that is known.
     pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
         let found = self.deeper(|session| match value {
-            Value::Unknown | Value::Content(_) => vec![Found::Unknown],
+            Value::Unknown | Value::Gives(_) => vec![Found::Unknown],
+            // Something that is read like a field of its generic owner.
+            Value::Content(at) => {
+                let values = session.argument(at);
+                let values = values.into_iter().map(super::evaluate::instance);
+                values.collect::<Vec<_>>().into_iter().flat_map(|value| session.member(value, name)).collect()
+            }
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
-            Value::Type(of) | Value::Instance(of) => session.member_of_type(of, name, false),
+            Value::Type(of) => session.member_of_type(of, name, false),
+            Value::Instance(of) => {
+                let found = session.member_of_type(of, name, false);
+                let transparent = of.of.map(|target| session.rules(target.file).transparent_members);
+                match transparent.is_some_and(|names| names.contains(&name)) && found == [Found::Unknown] {
+                    true => vec![Found::Value(Value::Gives(of))],
+                    false => found,
+                }
+            }
             Value::Super(of) => session.member_of_type(of, name, true),
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
@@ -32,13 +47,29 @@ impl<'r> Session<'r> {
     }
 
     /// A member of an instance of a foreign type.
-    fn foreign_member(&self, arguments: Option<At>, name: &str) -> Vec<Found> {
+    fn foreign_member(&mut self, arguments: Option<At>, name: &str) -> Vec<Found> {
+        if let (Some(at), Ok(number)) = (arguments, name.parse::<usize>()) {
+            return self.part_of_tuple(at, number);
+        }
         match arguments {
             Some(at) if self.rules(at.file).content_members.contains(&name) => {
                 vec![Found::Value(Value::Content(at))]
             }
+            Some(at) if self.rules(at.file).same_members.contains(&name) => {
+                vec![Found::Value(Value::Gives(Type { of: None, arguments }))]
+            }
             _ => vec![Found::Value(Value::External)],
         }
+    }
+
+    /// A numbered member of a tuple, which is a foreign generic type of its parts.
+    fn part_of_tuple(&mut self, at: At, number: usize) -> Vec<Found> {
+        let part = match self.expr(at) {
+            Expr::Apply(_, parts) => parts.get(number).copied(),
+            _ => None,
+        };
+        let values = part.map(|expr| self.evaluate(At { expr, ..at }, None)).unwrap_or_default();
+        values.into_iter().map(|value| Found::Value(instance(value))).collect()
     }
 
     fn member_of_namespace(&mut self, namespace: Target, name: &'r str) -> Vec<Found> {
@@ -94,17 +125,52 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// Whether nothing is known of one of the bases of a type, so that it may have any member.
+    pub(crate) fn has_unknown_base(&mut self, of: Type) -> bool {
+        let mut seen: Vec<Target> = Vec::new();
+        let mut open: Vec<Target> = of.of.into_iter().collect();
+        while let Some(next) = open.pop() {
+            if seen.contains(&next) {
+                continue;
+            }
+            if seen.len() >= TYPES_MAX {
+                return true;
+            }
+            seen.push(next);
+            for base in self.bases(next) {
+                match base {
+                    Value::Type(base) | Value::Instance(base) => open.extend(base.of),
+                    Value::Unknown => return true,
+                    _ => {}
+                }
+            }
+        }
+        false
+    }
+
     /// Members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
         for part in self.parts(of) {
             if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
-                found.extend(symbols.filter(|symbol| self.kind(*symbol) != Some(SymbolKind::TypeParameter)));
+                let own_name = self.name_of(part);
+                found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
+                    Some(SymbolKind::TypeParameter) => false,
+                    // A constructor that has the name of its type is no member that can be named.
+                    Some(SymbolKind::Constructor) => self.name_of(*symbol) != own_name,
+                    _ => true,
+                }));
             }
         }
         for (file, scope) in self.extensions_of(of).iter().copied() {
-            found.extend(self.symbols_in(file, scope, name));
+            match self.scope(file, scope).and_then(|row| row.symbol) {
+                Some(symbol) => {
+                    let extension = Target { file, symbol };
+                    found.extend((self.name_of(extension) == name).then_some(extension));
+                }
+                None => found.extend(self.symbols_in(file, scope, name)),
+            }
         }
         found
     }
@@ -196,7 +262,7 @@ impl<'r> Session<'r> {
         for (file, scope) in self.extensions_of(of).iter().copied().take(TYPES_MAX) {
             if let Some(row) = self.scope(file, scope) {
                 let body = self.scope_in_body(file, scope);
-                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr };
+                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr, place: ANYWHERE };
                 ats.extend(row.bases.iter().take(RESULTS_MAX).map(at));
             }
         }

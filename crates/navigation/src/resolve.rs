@@ -37,13 +37,13 @@ enum Outcome {
 
 impl Session<'_> {
     fn resolve(&mut self, used: &Use) -> Option<Reference> {
-        let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr };
+        let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr, place: used.place };
         let (name, of) = match self.expr(at) {
             Expr::Name(name) => (self.text(at, *name), None),
             Expr::Member(of, name) => (self.text(at, *name), Some(*of)),
             _ => return None,
         };
-        let found = self.find(at, None);
+        let found = self.find_as(at, None, used.kind == UseKind::Call);
         let targets = match self.outcome(&found, used.kind) {
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
@@ -85,6 +85,7 @@ impl Session<'_> {
             (UseKind::Type | UseKind::Inherit, Some(kind)) => {
                 matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
             }
+            (UseKind::Call, Some(SymbolKind::Field | SymbolKind::Variable)) => false,
             (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
             _ => true,
         };
@@ -151,7 +152,11 @@ impl Session<'_> {
             if has_bases {
                 for symbol in self.all_symbols_in(self.file, scope) {
                     self.begin();
-                    references.extend(self.overridden(Value::Super(of), symbol));
+                    let bases = match self.is_nameless(self.file, scope) {
+                        true => Value::Instance(of),
+                        false => Value::Super(of),
+                    };
+                    references.extend(self.overridden(bases, symbol));
                 }
             }
         }

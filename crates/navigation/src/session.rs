@@ -9,7 +9,7 @@ use super::index::{Half, Index};
 use super::reference::Target;
 use super::repository::Repository;
 use super::rules::{self, Family, Rules};
-use super::value::{At, Found, Receiver, Type, Value};
+use super::value::{ANYWHERE, At, Found, Receiver, Type, Value};
 
 /// Deepest evaluation: an expression of an expression, through all files.
 const DEPTH_MAX: u32 = 60;
@@ -169,7 +169,8 @@ impl<'r> Session<'r> {
     /// An expression that belongs to a symbol, looked at in the scope of the symbol.
     pub(crate) fn at_symbol(&self, target: Target, expr: u32) -> Option<At> {
         let (symbol, _) = self.symbol(target)?;
-        Some(At { file: target.file, body: self.in_body(target), scope: symbol.scope, expr })
+        let place = symbol.place;
+        Some(At { file: target.file, body: self.in_body(target), scope: symbol.scope, expr, place })
     }
 
     pub(crate) fn expr(&self, at: At) -> &'r Expr {
@@ -236,14 +237,28 @@ impl<'r> Session<'r> {
     /// The type that a scope of members belongs to.
     pub(crate) fn type_of_scope(&mut self, file: u32, scope: ScopeId) -> Option<Type> {
         let row = self.scope(file, scope)?;
-        if let Some(symbol) = row.symbol {
+        if let Some(symbol) = row.symbol.filter(|_| row.target.is_none()) {
             return Some(Type::plain(Target { file, symbol }));
         }
-        let at = At { file, body: self.scope_in_body(file, scope), scope: row.parent, expr: row.target? };
+        let mut expr = row.target?;
+        if self.is_nameless(file, scope) {
+            expr = *row.bases.first()?;
+        }
+        let body = self.scope_in_body(file, scope);
+        let at = At { file, body, scope: row.parent, expr, place: ANYWHERE };
         self.evaluate(at, None).into_iter().find_map(|value| match value {
             Value::Type(of) | Value::Instance(of) => Some(of),
             _ => None,
         })
+    }
+
+    /// Whether a scope is that of a class without a name, which is looked at as its first base.
+    pub(crate) fn is_nameless(&self, file: u32, scope: ScopeId) -> bool {
+        let Some(row) = self.scope(file, scope) else { return false };
+        let Some(expr) = row.target.filter(|_| row.symbol.is_none()) else { return false };
+        let (body, place) = (self.scope_in_body(file, scope), ANYWHERE);
+        let at = At { file, body, scope: row.parent, expr, place };
+        *self.expr(at) == Expr::Unknown
     }
 
     /// What `this` is in a scope.

@@ -1,6 +1,6 @@
 //! What expressions and names stand for, while they are resolved.
 
-use languages::symbols::{ExprId, ScopeId};
+use languages::symbols::{ExprId, Place, ScopeId};
 
 use super::reference::Target;
 
@@ -13,7 +13,12 @@ pub(crate) struct At {
     /// Where its names are looked up.
     pub(crate) scope: ScopeId,
     pub(crate) expr: ExprId,
+    /// Where it stands, which matters for local names that hide earlier ones; [`ANYWHERE`] if it is not inside of a function.
+    pub(crate) place: Place,
 }
+
+/// Behind everything.
+pub(crate) const ANYWHERE: Place = Place { line: u32::MAX, column: u32::MAX };
 
 /// A type, with the arguments of a generic one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,6 +86,8 @@ pub(crate) enum Value {
     Function(Target, Option<Receiver>),
     /// A function outside of the repository that gives what its generic owner contains, such as `get` of a map.
     Content(At),
+    /// A function outside of the repository that gives an instance of this type.
+    Gives(Type),
     /// A namespace inside a file.
     Namespace(Target),
     /// A module.

@@ -21,6 +21,7 @@ mod bootstrap;
 mod call;
 mod completions;
 mod doctor;
+mod grep;
 mod health;
 mod hook;
 mod index;
@@ -110,6 +111,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Watch(args) => watch::run_watch(&session, &args).await,
         Command::Hook(args) => hook::print_or_install_hooks(&session, args).await,
         Command::Health(args) => health::check_health(&session, args).await,
+        Command::Grep(args) => grep::run_grep(&session, &args).await,
         Command::Search(args) => search::run_search(&session, &args).await,
         Command::Serve(_) => serve::run_serve(&session).await,
         Command::Mcp(args) => mcp::serve_mcp(&session, args).await,

@@ -508,6 +508,12 @@ const IMPOSSIBLE_CHANGES: &[(&str, &str)] = &[
     ("UPDATE triage_records SET id = '../' || id", "UPDATE triage_records SET id = substr(id, 4)"),
     // The indexes on these names are not there yet when the rows come in.
     ("UPDATE chunks SET defines = repeat('x', 100000) || defines", "UPDATE chunks SET defines = defines[2:]"),
+    ("UPDATE symbols SET repository_id = -repository_id", "UPDATE symbols SET repository_id = -repository_id"),
+    ("UPDATE symbols SET offers = array_prepend(NULL, offers)", "UPDATE symbols SET offers = offers[2:]"),
+    ("UPDATE symbols SET name_uses = name_uses - 1000", "UPDATE symbols SET name_uses = name_uses + 1000"),
+    ("UPDATE uses SET file_id = -file_id", "UPDATE uses SET file_id = -file_id"),
+    ("UPDATE uses SET certainty = certainty + 10", "UPDATE uses SET certainty = certainty - 10"),
+    ("UPDATE uses SET places = ARRAY[places]", "UPDATE uses SET places = ARRAY(SELECT unnest(places))"),
     (
         "UPDATE names SET folded = repeat('x', 100000) || folded",
         "UPDATE names SET folded = substr(folded, 100001)",

@@ -87,6 +87,8 @@ pub enum FilterTarget {
     FileName,
     /// The file's extension.
     Extension,
+    /// The lines of the chunk.
+    Content,
     /// The file's metadata.
     Meta,
 }
@@ -121,6 +123,7 @@ fields! {
     "file" "file" TextOrList FilterTarget::FileName, "File name contains it, or matches the glob or /regex/.";
     "ext" "ext" TextOrList FilterTarget::Extension, "File extension, with or without the dot.";
     "lang" "lang" Alternatives FilterTarget::Language, "Language by name or alias: rust, ts, c++.";
+    "content" "content" Text FilterTarget::Content, "A line has exactly this text, white space included, or matches the /regex/.";
     "type" "type" Alternatives FilterTarget::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
     "import" "import" Text FilterTarget::Imports, "The file imports this module.";
     "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this, or is this function and calls others.";

@@ -1,19 +1,23 @@
 //! Resolves the filters of a request and of its query to a [`store::Filter`].
 
+use std::collections::HashMap;
+
 use futures::future::BoxFuture;
 
+use super::exact::matching_chunks;
 use super::fields::{self, FilterField, FilterTarget};
 use super::filter_value::{extensions, is_path, known_kind, language, on_one_line, parse_date, people};
 use super::pattern::path_regex;
 use super::query::FilterClause;
 use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};
 use contract::clock::Clock;
+use contract::config;
 use contract::{Fault, Warning, echo};
 use languages::facts::{
     Field, Flag, VISIBILITIES, decorator_pieces, marked_decorator, spellings, whole_visibility,
 };
 use languages::terms::{self, whole_word};
-use store::{Filter, Reads, RepositoryRow, Test, fact_id};
+use store::{ChunkSelection, Filter, Reads, RepositoryRow, Test, fact_id};
 
 /// The most fact ids that are tested on each chunk; more are resolved to chunks first.
 const IDS_TESTED_MAX: usize = 4;
@@ -28,7 +32,9 @@ pub(super) struct Resolver<'a> {
     pub(super) repositories: &'a [RepositoryRow],
     pub(super) case_file: bool,
     pub(super) case_tokens: bool,
-    pub(super) names_max: usize,
+    pub(super) settings: &'a config::Search,
+    /// Whether only some repositories are searched, which are then `repositories`.
+    pub(super) is_part: bool,
     /// Fields that were used, for warnings about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
@@ -45,6 +51,8 @@ pub(super) struct FilterTerms {
     pub(super) names: Vec<String>,
     /// Phrases in lower case, whitespace folded.
     pub(super) phrases: Vec<String>,
+    /// The first line that a content filter matches, by chunk.
+    pub(super) lines: HashMap<i64, u32>,
 }
 
 impl FilterTerms {
@@ -180,6 +188,7 @@ impl Resolver<'_> {
                     Filter::Any(vec![names, Test::Paths(self.patterns(&paths)?).into()])
                 }
             }
+            (FilterTarget::Content, FilterValue::Texts(given)) => self.content(given).await?,
             (FilterTarget::Extension, FilterValue::Texts(given)) => {
                 // Stored extensions begin after the last dot, so `d.ts` is matched as the end of a file name.
                 let (long, short): (Vec<_>, Vec<_>) =
@@ -296,12 +305,13 @@ impl Resolver<'_> {
         parts: &[String],
     ) -> Result<Vec<i64>, Fault> {
         let codes: Vec<i16> = within.iter().map(|field| *field as i16).collect();
-        let limit = i64::try_from(self.names_max.saturating_add(1)).unwrap_or(i64::MAX);
+        let names_max = self.settings.filter_names_max;
+        let limit = i64::try_from(names_max.saturating_add(1)).unwrap_or(i64::MAX);
         let found = self.reads.find_names(&codes, parts, limit).await?;
-        if found.len() > self.names_max {
+        if found.len() > names_max {
             return Err(invalid_value(
                 field,
-                &format!("matches more than {} different names here; give more of the name", self.names_max),
+                &format!("matches more than {} different names here; give more of the name", names_max),
             ));
         }
         Ok(found)
@@ -341,6 +351,25 @@ impl Resolver<'_> {
         // Flows belong to chunks, not to definitions.
         let facts = if flows { Vec::new() } else { ids };
         Ok(Test::Chunks { chunks, facts }.into())
+    }
+
+    /// Returns a filter for chunks with a line that matches one of the values.
+    async fn content(&mut self, given: &[String]) -> Result<Filter, Fault> {
+        let selection = if self.is_part {
+            let ids = self.repositories.iter().map(|repository| repository.id).collect();
+            self.reads.select_chunks(&Test::Repositories(ids).into(), self.settings.filter_rows_max).await?
+        } else {
+            ChunkSelection::All
+        };
+        let mut chunks = Vec::new();
+        for value in given {
+            let lines =
+                matching_chunks(self.reads, value, self.case_tokens, &selection, self.settings, self.clock)
+                    .await?;
+            chunks.extend(lines.keys());
+            self.terms.lines.extend(lines);
+        }
+        Ok(Test::Chunks { chunks, facts: Vec::new() }.into())
     }
 
     /// Returns the regular expressions of path filters. An absolute path in one of the repositories is made relative to

@@ -1,0 +1,109 @@
+//! Symbols of Rust: a walk over the syntax tree that tells the builder of definitions, imports and uses.
+//!
+//! References and smart pointers are transparent: `&T`, `Box<T>` and `T` are the same to whoever looks for a member. The error of a
+//! `Result` is left out, so that what it contains is its only argument. Paths that begin with `self` or `super` are written
+//! relative to the file, also inside of inner modules. A module in a file of its own is an import of `./name`.
+
+mod expressions;
+mod imports;
+mod items;
+mod patterns;
+mod tokens;
+mod types;
+
+use tree_sitter::Node;
+
+use crate::symbols::{Builder, ExprId, Locals, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+
+/// Reports the symbols of a file.
+pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
+    Walk::default().children(builder, root);
+}
+
+/// What the walk knows about where it is.
+#[derive(Default)]
+struct Walk<'t> {
+    locals: Locals<'t>,
+    /// The inner modules around.
+    modules: Vec<&'t str>,
+    /// The file that an attribute gives the module that follows.
+    module_file: Option<&'t str>,
+}
+
+impl<'t> Walk<'t> {
+    /// Visits a node. The result is its value or, of a type, the type.
+    fn visit(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
+        self.visit_as(b, node, UseKind::Read)
+    }
+
+    /// Visits a node whose last name is used in a given way.
+    fn visit_as(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
+        let mut value = 0;
+        b.descend(|b| {
+            value = match node.kind() {
+                _ if self.item(b, node) => b.unknown(),
+                _ => match self.type_of(b, node, kind) {
+                    Some(found) => found,
+                    None => self.expression(b, node, kind),
+                },
+            }
+        });
+        value
+    }
+
+    fn children(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            self.visit(b, child);
+        }
+    }
+
+    /// Visits the child of a field, if there is one.
+    fn field(&mut self, b: &mut Builder<'t>, node: Node<'t>, field: &str) -> Option<ExprId> {
+        let child = node.child_by_field_name(field)?;
+        Some(self.visit(b, child))
+    }
+
+    /// Runs `work` in a scope with its own local names.
+    fn within(
+        &mut self,
+        b: &mut Builder<'t>,
+        kind: ScopeKind,
+        symbol: Option<SymbolId>,
+        work: impl FnOnce(&mut Self, &mut Builder<'t>),
+    ) {
+        self.locals.enter();
+        b.within(kind, symbol, |b| work(self, b));
+        self.locals.leave();
+    }
+
+    /// Defines a local name.
+    fn define_local(
+        &mut self,
+        b: &mut Builder<'t>,
+        name: Node<'t>,
+        kind: SymbolKind,
+        new: New,
+    ) -> Option<SymbolId> {
+        self.locals.add(b.text(name));
+        b.define(name, kind, new)
+    }
+}
+
+/// Whether a name is written like that of a type, an enum's variant or a constant.
+fn is_capital(name: &str) -> bool {
+    name.chars().next().is_some_and(char::is_uppercase)
+}
+
+/// The named children of a node, without comments and attributes.
+fn parts<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    let is_code = |child: &Node<'_>| !matches!(child.kind(), "line_comment" | "block_comment" | "attribute_item");
+    node.named_children(&mut cursor).filter(is_code).collect()
+}
+
+/// The first child of a kind.
+fn child_of<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).find(|child| child.kind() == kind)
+}

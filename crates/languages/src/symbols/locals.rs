@@ -1,0 +1,55 @@
+//! Which names are local where the walk stands, so that uses of plain local names need not be reported.
+
+use std::collections::HashMap;
+
+/// The local names of the functions and blocks around the place where the walk stands.
+#[derive(Default)]
+pub(crate) struct Locals<'t> {
+    /// The names of each open scope, innermost last.
+    frames: Vec<Vec<&'t str>>,
+    /// The open scopes that have each name, by depth, innermost last.
+    depths: HashMap<&'t str, Vec<usize>>,
+}
+
+impl<'t> Locals<'t> {
+    /// Opens a scope.
+    pub(crate) fn enter(&mut self) {
+        self.frames.push(Vec::new());
+    }
+
+    /// Closes the innermost scope, with its names.
+    pub(crate) fn leave(&mut self) {
+        for name in self.frames.pop().unwrap_or_default() {
+            if let Some(depths) = self.depths.get_mut(name) {
+                depths.pop();
+            }
+        }
+    }
+
+    /// Whether the walk stands outside of all scopes that were entered.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Adds a name to the innermost scope.
+    pub(crate) fn add(&mut self, name: &'t str) {
+        if self.has_here(name) {
+            return;
+        }
+        let depth = self.frames.len();
+        if let Some(frame) = self.frames.last_mut() {
+            frame.push(name);
+            self.depths.entry(name).or_default().push(depth);
+        }
+    }
+
+    /// Whether the innermost scope has the name.
+    pub(crate) fn has_here(&self, name: &str) -> bool {
+        self.depths.get(name).is_some_and(|depths| depths.last() == Some(&self.frames.len()))
+    }
+
+    /// Whether any scope has the name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.depths.get(name).is_some_and(|depths| !depths.is_empty())
+    }
+}
