@@ -41,6 +41,7 @@ mod ranking;
 mod reindexing;
 mod resources;
 mod scale;
+mod scip;
 mod search_scope;
 mod searching;
 mod serving;

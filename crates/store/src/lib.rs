@@ -47,6 +47,7 @@ pub use project::navigation::{self, Coverage, DefinitionAt};
 pub use project::overview::{self, IndexOverview};
 pub use project::pages::{self, ProjectPart};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
+pub use project::scip::{self, ScipDocumentWrite, ScipFile};
 pub use project::sizes::{self, RowUsage, TableSize};
 pub use project::symbols::{self, InterfaceRow, SymbolsWrite, Unresolved};
 pub use project::triage;

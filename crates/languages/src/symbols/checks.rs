@@ -61,7 +61,8 @@ fn each_definition_has_a_symbol_where_its_name_stands() {
                 let place = Place { line: definition.line, column: definition.column };
                 if !places.contains(&place) {
                     let Place { line, column } = place;
-                    writeln!(wrong, "{} {} at {line}:{column} of\n{text}", language.id, definition.name).unwrap();
+                    writeln!(wrong, "{} {} at {line}:{column} of\n{text}", language.id, definition.name)
+                        .unwrap();
                 }
             }
         }

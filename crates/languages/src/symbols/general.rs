@@ -38,7 +38,8 @@ pub(crate) fn extract<'t>(
     for (at, (kind, expr)) in uses {
         stop.step(1)?;
         let scope = general.scope_at(at);
-        let is_local = matches!(builder.expr(expr), Expr::Name(name) if general.is_local(&builder, scope, *name));
+        let is_local =
+            matches!(builder.expr(expr), Expr::Name(name) if general.is_local(&builder, scope, *name));
         if !is_local {
             builder.used_in(scope, kind, expr, at);
         }
@@ -112,13 +113,7 @@ impl General<'_, '_> {
         false
     }
 
-    fn capture(
-        &mut self,
-        b: &mut Builder<'_>,
-        role: Role,
-        range: std::ops::Range<usize>,
-        uses: &mut Uses,
-    ) {
+    fn capture(&mut self, b: &mut Builder<'_>, role: Role, range: std::ops::Range<usize>, uses: &mut Uses) {
         let kind = match role {
             Role::Call => UseKind::Call,
             Role::Extends | Role::Implements => UseKind::Inherit,
@@ -237,7 +232,10 @@ fn symbol_kind(kind: &str, parent: Option<&Definition>) -> SymbolKind {
         "module" => SymbolKind::Namespace,
         "type" => SymbolKind::Alias,
         _ if parent.is_some_and(|parent| matches!(parent.kind, "function" | "method")) => SymbolKind::Local,
-        _ if parent.is_some_and(|parent| parent.is_container() && parent.kind != "module" && parent.kind != "section") => {
+        _ if parent.is_some_and(|parent| {
+            parent.is_container() && parent.kind != "module" && parent.kind != "section"
+        }) =>
+        {
             SymbolKind::Field
         }
         _ => SymbolKind::Variable,

@@ -43,6 +43,7 @@ pub struct GivenOccurrence<'d> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GivenTarget<'d> {
     document: &'d GivenDocument,
+    number: usize,
     symbol: &'d GivenSymbol,
 }
 
@@ -106,19 +107,29 @@ impl GivenDocument {
         postcard::from_bytes(bytes).ok()
     }
 
+    fn target(&self, symbol: u32) -> Option<GivenTarget<'_>> {
+        let number = (symbol as usize).checked_sub(1)?;
+        self.symbols.get(number).map(|symbol| GivenTarget { document: self, number, symbol })
+    }
+
     /// What it says, sorted by place. Several symbols may be at one place.
     pub fn occurrences(&self) -> impl Iterator<Item = GivenOccurrence<'_>> {
         let mut line = 0u32;
         self.occurrences.iter().map(move |(down, column, roles, symbol)| {
             line = line.saturating_add(*down);
-            let symbol = (*symbol as usize).checked_sub(1).and_then(|at| self.symbols.get(at));
-            let symbol = symbol.map(|symbol| GivenTarget { document: self, symbol });
+            let symbol = self.target(*symbol);
             GivenOccurrence { place: Place { line, column: *column }, roles: Roles(*roles), symbol }
         })
     }
 }
 
 impl<'d> GivenTarget<'d> {
+    /// Its number in the document.
+    #[must_use]
+    pub const fn number(self) -> usize {
+        self.number
+    }
+
     /// Where it is defined: the paths of documents, each with the place of the name if that is known.
     pub fn definitions(self) -> impl Iterator<Item = (&'d str, Option<Place>)> {
         self.symbol.definitions.iter().filter_map(move |(path, line, column)| {
@@ -135,9 +146,8 @@ impl<'d> GivenTarget<'d> {
 
     /// What it implements or overrides.
     pub fn implements(self) -> impl Iterator<Item = Self> {
-        let symbols = &self.document.symbols;
-        let of = move |number: &u32| symbols.get((*number as usize).checked_sub(1)?);
-        self.symbol.implements.iter().filter_map(of).map(move |symbol| Self { symbol, ..self })
+        let document = self.document;
+        self.symbol.implements.iter().filter_map(move |number| document.target(*number))
     }
 }
 

@@ -5,6 +5,9 @@
 //! whole message in memory and bounds nothing; the part of the wire format that SCIP uses is smaller than what such a library
 //! would need around it.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+
 mod definitions;
 mod document;
 mod error;

@@ -19,6 +19,7 @@ mod patterns;
 pub mod flows;
 pub mod history;
 pub mod navigation;
+pub mod scip;
 pub mod symbols;
 pub mod uses;
 pub(super) mod write;
