@@ -1,10 +1,12 @@
 //! SCIP files: what compilers' indexers say wins over what the syntax says, for files that are as the indexer saw them.
 
-use navigation::scip::{Document, Metadata, Occurrence, Position, PositionEncoding, Range, Roles, Writer};
+use navigation::scip::{
+    Document, Limits, Metadata, Occurrence, Position, PositionEncoding, Range, Reader, Roles, Writer,
+};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::harness::{Repository, app, error, project, result};
+use crate::harness::{Repository, app, error, home, project, result, run_json};
 use crate::upkeep::{query_number, raw, schema};
 
 /// What `ty-scip` makes of `PYTHON`.
@@ -209,4 +211,74 @@ async fn paths_may_be_relative_to_the_folder_of_the_file() {
     let report = build(&repository, &project, json!({ "scip": ["part/index.scip"] })).await;
     assert_eq!(report["scip"]["documents"], 1, "{report:#}");
     assert_eq!(calls(&project).await, ["c b 1", "c b 2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_exported_is_read_as_it_was() {
+    let (repository, project) = (Repository::new(PYTHON), project("scip-export"));
+    build(&repository, &project, json!({})).await;
+    let before = calls(&project).await;
+    assert!(before.len() >= 4, "{before:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let export = |name: &str| {
+        let file = folder.path().join(name);
+        let arguments =
+            ["scip", "export", &repository.root(), "--out", file.to_str().unwrap(), "--project", &project];
+        (run_json(home(), &arguments), file)
+    };
+    let ((code, done), one) = export("one.scip");
+    assert_eq!((code, &done["documents"]), (0, &json!(3)), "{done:#}");
+    let ((code, _), other) = export("other.scip");
+    assert_eq!((code, std::fs::read(&one).unwrap()), (0, std::fs::read(&other).unwrap()));
+    let ((code, refused), _) = export("one.scip");
+    assert_eq!((code, &refused["error"]["code"]), (1, &json!("INVALID_REQUEST")), "{refused:#}");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 2, "nothing else was left");
+
+    let mut reader = Reader::new(std::fs::File::open(&one).unwrap(), Limits::default()).unwrap();
+    let (mut area, mut bases) = (Vec::new(), Vec::new());
+    while let Some(document) = reader.next_document().unwrap() {
+        for one in &document.occurrences {
+            if one.symbol.ends_with("`shapes.py`/Shape#area().") {
+                let Range { start, end } = one.range;
+                area.push(format!(
+                    "{}:{}:{}-{}",
+                    document.path,
+                    start.line + 1,
+                    start.character,
+                    end.character
+                ));
+            }
+        }
+        for symbol in &document.symbols {
+            let related = symbol.relationships.iter().filter(|one| one.is_implementation);
+            bases.extend(related.map(|one| format!("{} {}", last(symbol.symbol), last(one.symbol))));
+        }
+    }
+    area.sort();
+    assert_eq!(
+        area,
+        [
+            "main.py:10:18-22",
+            "main.py:10:29-33",
+            "main.py:6:20-24",
+            "pkg/shapes.py:11:21-25",
+            "pkg/shapes.py:7:8-12"
+        ]
+    );
+    bases.sort();
+    assert_eq!(bases, ["Square# Shape#", "area(). area()."]);
+
+    // Taken back, it says the same with more certainty.
+    let taken = build(&repository, &project, json!({ "scip": [one.to_str().unwrap()] })).await;
+    assert_eq!(taken["scip"]["documents"], 3, "{taken:#}");
+    let given: Vec<String> = before.iter().map(|call| call.replace(" 2", " 1")).collect();
+    assert_eq!(calls(&project).await, given);
+}
+
+/// The last descriptor of a symbol.
+fn last(symbol: &str) -> &str {
+    symbol
+        .rsplit_once('#')
+        .filter(|(_, last)| !last.is_empty())
+        .map_or_else(|| symbol.rsplit_once('/').map_or(symbol, |(_, last)| last), |(_, last)| last)
 }

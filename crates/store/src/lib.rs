@@ -39,6 +39,7 @@ pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{ChunkSelection, Counted, Filter, Test, listed, select_chunks};
 pub use project::flows::{self, FlowWrite};
 pub use project::grams::{self as exact, ChunkText, FilePlace};
+pub use project::graph::{self, GraphDefinition, GraphFile, GraphUse};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};

@@ -1,7 +1,9 @@
 //! What compilers' indexers say is stored by path, and counts for the content that it was made of.
 
 use contract::Fault;
-use store::{Fence, FileWrite, Project, ScipDocumentWrite, ScipFile, Store, SymbolsWrite, scip, symbols};
+use store::{
+    Fence, FileWrite, Project, ScipDocumentWrite, ScipFile, Store, SymbolsWrite, graph, scip, symbols,
+};
 
 use crate::storage::database::{VERSIONS, file, write, writing};
 
@@ -44,6 +46,11 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     assert_eq!(scip::prune(&mut tx, fence, repo, true).await?, 2);
     assert_eq!(symbols::unresolved(&mut tx, repo).await?.files.len(), 2);
     assert!(scip::files_read(&mut tx, repo).await?.is_empty());
+
+    let files = graph::graph_files(&mut tx, repo, "a.py", 10).await?;
+    assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["b.py"]);
+    assert_eq!(graph::graph_definitions(&mut tx, &ids).await?, []);
+    assert_eq!(graph::graph_uses(&mut tx, &ids).await?, []);
 
     scip::replace(&mut tx, fence, repo, "tool 1.1", &[document("b.py", 2)]).await?;
     scip::record_file(&mut tx, fence, repo, "ci.scip", &read).await?;

@@ -17,6 +17,7 @@ pub mod names;
 mod patterns;
 
 pub mod flows;
+pub mod graph;
 pub mod history;
 pub mod navigation;
 pub mod scip;
