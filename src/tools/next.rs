@@ -178,6 +178,7 @@ impl AnsweredCall {
             "search" if at("/didYouMean/0").is_some() && !is_filtered_out(meta) => {
                 vec![self.call_here("search", json!({ "query": result["didYouMean"][0] }))]
             }
+            "search" if at("/matches/files/0").is_some() => some(self.first_line(result)),
             "search" if at("/hits/0").is_none() => self.after_nothing(result, meta),
             "search" => some(self.first_hit(result)),
             "search_code" if at("/did_you_mean/0").is_some() && !is_filtered_out(meta) => {
@@ -254,6 +255,20 @@ impl AnsweredCall {
         }
         // The line tells which of the chunk's definitions was found.
         Some(self.call("show_file", json!({ "hit": { "id": hit["id"], "line": hit["line"] } })))
+    }
+
+    /// Shows the first line that matches exactly, in its definition.
+    fn first_line(&self, result: &Value) -> Option<Next> {
+        let file = result.pointer("/matches/files/0")?;
+        let arguments = json!({ "file": file["file"], "line": file.pointer("/lines/0/line")? });
+        match &file["repo"] {
+            Value::String(repo) => {
+                let mut arguments = arguments;
+                arguments["repoPath"] = Value::from(repo.as_str());
+                Some(self.call("show_file", arguments))
+            }
+            _ => Some(self.call_here("show_file", arguments)),
+        }
     }
 
     /// Whether the arguments choose another portable file than that of the project or of a repository.

@@ -23,6 +23,7 @@ mod deploy;
 mod downloads;
 mod embedded;
 mod embedding;
+mod exact;
 mod faults;
 mod filters;
 mod freshness;

@@ -99,6 +99,10 @@ fn add_facts(
 ) -> Result<(), &'static str> {
     let compiled = grammar.facts().map_err(|_| "bad_query")?;
     let items = facts::items(outline.text, compiled, nodes, stop)?;
+    let extracted = match grammar.symbols {
+        None if compiled.is_code() => Some(symbols::general::extract(outline, &items, stop)),
+        _ => None,
+    };
     let rows = |chunk: &Chunk| (chunk.start_line as usize - 1, chunk.end_line as usize - 1);
     let places: Vec<_> = chunked.chunks.iter().map(rows).collect();
     let gathered = facts::gather(outline, compiled, items, nodes.node(0), &places, stop);
@@ -113,7 +117,10 @@ fn add_facts(
     }
     chunked.imports = gathered.imports;
     chunked.flow = gathered.flow;
-    let symbols = symbols::extract(grammar.symbols, outline.text, nodes.node(0), stop);
+    let symbols = match extracted {
+        Some(symbols) => symbols.map(Some),
+        None => symbols::extract(grammar.symbols, outline.text, nodes.node(0), stop),
+    };
     chunked.symbols = symbols.map_err(|Stopped| "facts_timeout")?;
     Ok(())
 }

@@ -126,6 +126,11 @@ impl Outline<'_> {
         }
     }
 
+    /// The number of the innermost definition around a byte, without handlers.
+    pub(super) fn definition_around(&self, at: usize) -> Option<usize> {
+        self.inner.at(at)
+    }
+
     /// The number of the innermost function, method or handler around a byte, where attributes do not count as part of it.
     pub(super) fn callable(&self, at: usize) -> Option<usize> {
         let around = self.around(at)?;

@@ -24,10 +24,19 @@ impl<'r> Session<'r> {
                 self.values_of(&found, receiver)
             }
             Expr::Call(of) => {
-                let callees = self.evaluate(part(*of), receiver);
+                let callees = match self.expr(part(*of)) {
+                    Expr::Name(_) => {
+                        let found = self.find_as(part(*of), receiver, true);
+                        self.values_of(&found, receiver)
+                    }
+                    _ => self.evaluate(part(*of), receiver),
+                };
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
-            Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
+            Expr::Instance(of) => {
+                let of = self.evaluate(part(*of), receiver);
+                of.into_iter().map(|value| self.made_of(value)).collect()
+            }
             Expr::Apply(of, _) => {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
@@ -52,8 +61,20 @@ impl<'r> Session<'r> {
             Expr::Super => {
                 // The bases are those of the type that has the method, not of the instance.
                 let of = self.this(at.file, at.scope, None);
-                vec![of.map_or(Value::Unknown, Value::Super)]
+                let nameless =
+                    self.type_scope(at.file, at.scope).is_some_and(|of| self.is_nameless(at.file, of));
+                vec![of.map_or(Value::Unknown, if nameless { Value::Instance } else { Value::Super })]
             }
+        }
+    }
+
+    /// An instance of a type, also of one that is written as a function, as JavaScript allows.
+    fn made_of(&self, value: Value) -> Value {
+        match value {
+            Value::Function(target, _) if self.rules(target.file).functions_are_types => {
+                Value::Instance(Type::plain(target))
+            }
+            value => instance(value),
         }
     }
 
@@ -133,8 +154,14 @@ impl<'r> Session<'r> {
     fn argument_of(&mut self, parameter: Target, owner: Type) -> Option<At> {
         let arguments = owner.arguments?;
         let scope = self.symbol(parameter)?.0.scope;
-        if self.scope(parameter.file, scope)?.symbol.map(|symbol| Target { symbol, ..parameter }) != owner.of
-        {
+        // Parameters of a scope that adds members to the type stand for those of the type, in the same order.
+        let row = self.scope(parameter.file, scope)?;
+        let of = match row.symbol {
+            Some(symbol) => Some(Target { symbol, ..parameter }),
+            None if row.kind == ScopeKind::Type => self.type_of_scope(parameter.file, scope)?.of,
+            None => None,
+        };
+        if of != owner.of {
             return None;
         }
         let all = self.all_symbols_in(parameter.file, scope);
@@ -199,7 +226,7 @@ impl<'r> Session<'r> {
     }
 
     /// The last argument of a generic type, as a type.
-    fn argument(&mut self, at: At) -> Vec<Value> {
+    pub(crate) fn argument(&mut self, at: At) -> Vec<Value> {
         match self.expr(at) {
             Expr::Apply(_, arguments) => match arguments.last() {
                 Some(last) => self.evaluate(At { expr: *last, ..at }, None),
@@ -219,6 +246,18 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// The first of some types that a type declares by these names.
+    fn declared_content(&mut self, of: Type, names: &[&'static str]) -> Vec<Value> {
+        for name in names {
+            let found = self.member(Value::Type(of), name);
+            let values = self.values_of(&found, None);
+            if values.iter().any(|value| matches!(value, Value::Type(_))) {
+                return values;
+            }
+        }
+        vec![Value::Unknown]
+    }
+
     /// The last argument of a type or of the first of its bases that has one.
     fn argument_inherited(&mut self, mut of: Type) -> Vec<Value> {
         for _ in 0..8 {
@@ -226,6 +265,10 @@ impl<'r> Session<'r> {
                 return self.argument(at);
             }
             let Some(target) = of.of else { return vec![Value::External] };
+            let names = self.rules(target.file).content_types;
+            if !names.is_empty() {
+                return self.declared_content(of, names);
+            }
             let bases = self.bases(target);
             let generic = bases.iter().find_map(|base| match base {
                 Value::Type(base) if base.arguments.is_some() => Some(*base),

@@ -12,18 +12,43 @@ use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value};
 impl<'r> Session<'r> {
     /// What a name or the last name of a member expression is bound to. Never empty.
     pub(crate) fn find(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Found> {
+        self.find_as(at, receiver, false)
+    }
+
+    /// As [`find`](Self::find), for a name that is `called` or not.
+    pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, called: bool) -> Vec<Found> {
+        let mut is_macro = false;
+        let marked = self.rules(at.file).macros_marked;
+        let mut unmarked = |name: &'r str| match name.strip_suffix('!').filter(|_| marked) {
+            Some(name) => {
+                is_macro = true;
+                name
+            }
+            None => name,
+        };
         let mut found = match self.expr(at) {
             Expr::Name(name) => {
-                let name = self.text(at, *name);
-                self.find_name(at.file, at.scope, at.place, name)
+                let name = unmarked(self.text(at, *name));
+                self.find_name(at.file, at.scope, at.place, name, called)
             }
             Expr::Member(of, name) => {
-                let (of, name) = (At { expr: *of, ..at }, self.text(at, *name));
+                let (of, name) = (At { expr: *of, ..at }, unmarked(self.text(at, *name)));
                 let owners = self.evaluate(of, receiver);
-                owners.into_iter().flat_map(|owner| self.member(owner, name)).collect()
+                let found: Vec<Found> = owners.iter().flat_map(|owner| self.member(*owner, name)).collect();
+                match found.iter().any(|one| matches!(one, Found::Symbol(..))) {
+                    true => found,
+                    false => [found, self.visible_extensions(at, &owners, name)].concat(),
+                }
             }
             _ => Vec::new(),
         };
+        if marked {
+            let fits = |session: &Self, one: &Found| match one {
+                Found::Symbol(target, _) => (session.kind(*target) == Some(SymbolKind::Macro)) == is_macro,
+                _ => true,
+            };
+            found.retain(|one| fits(self, one));
+        }
         found = distinct(found);
         if found.is_empty() {
             found.push(Found::Unknown);
@@ -32,8 +57,16 @@ impl<'r> Session<'r> {
     }
 
     /// What a name is bound to, seen from a scope. Never empty.
-    pub(crate) fn find_name(&mut self, file: u32, from: ScopeId, place: Place, name: &'r str) -> Vec<Found> {
+    pub(crate) fn find_name(
+        &mut self,
+        file: u32,
+        from: ScopeId,
+        place: Place,
+        name: &'r str,
+        called: bool,
+    ) -> Vec<Found> {
         let rules = self.rules(file);
+        let functions = self.functions_apart(file).then_some(called);
         let (mut scope, mut maybe_inherited) = (from, false);
         loop {
             let Some(row) = self.scope(file, scope) else { break };
@@ -41,14 +74,11 @@ impl<'r> Session<'r> {
             {
                 self.name_before(file, scope, place, name)
             } else if row.kind == ScopeKind::Type && rules.members_visible {
-                self.inherited_name(file, scope, name, &mut maybe_inherited)
+                self.inherited_name(file, scope, name, functions, &mut maybe_inherited)
             } else {
-                self.name_in_scope(
-                    file,
-                    scope,
-                    name,
-                    row.kind != ScopeKind::Type || (scope == from && !rules.locals_in_order),
-                )
+                let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
+                let found = self.name_in_scope(file, scope, name, all);
+                self.apart(found, functions)
             };
             if !found.is_empty() {
                 return found;
@@ -94,10 +124,87 @@ impl<'r> Session<'r> {
         found
     }
 
+    /// Whether functions of the file's language have names of their own.
+    fn functions_apart(&self, file: u32) -> bool {
+        let apart = self.rules(file).functions_apart;
+        !apart.is_empty()
+            && self
+                .repository
+                .files()
+                .get(file as usize)
+                .is_some_and(|file| apart.contains(&file.language.as_str()))
+    }
+
+    /// Of functions and variables with the same name, those that are meant where `functions` says it.
+    fn apart(&self, mut found: Vec<Found>, functions: Option<bool>) -> Vec<Found> {
+        if let Some(called) = functions {
+            found.retain(|one| match one {
+                Found::Symbol(target, _) => match self.kind(*target) {
+                    Some(SymbolKind::Function) => called,
+                    Some(
+                        SymbolKind::Variable | SymbolKind::Field | SymbolKind::Parameter | SymbolKind::Local,
+                    ) => !called,
+                    _ => true,
+                },
+                _ => true,
+            });
+        }
+        found
+    }
+
+    /// Extensions of a name that the file sees, for values that are not known to have such a member.
+    fn visible_extensions(&mut self, at: At, owners: &[Value], name: &'r str) -> Vec<Found> {
+        let family = self.family(at.file);
+        let candidates = self.repository.extending(family, name);
+        if candidates.is_empty() || !self.rules(at.file).visible_extensions {
+            return Vec::new();
+        }
+        let unknown = owners.iter().any(|owner| matches!(owner, Value::Unknown));
+        let foreign = |owner: &Value| {
+            matches!(owner, Value::External | Value::Instance(Type { of: None, .. }) | Value::Content(_))
+        };
+        if !unknown && !owners.iter().any(foreign) {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (target, scope) in candidates.iter().copied() {
+            self.step(1);
+            if self.sees_extension(at, target, name)
+                && (unknown || self.type_of_scope(target.file, scope).is_none())
+            {
+                found.push(Found::Symbol(target, None));
+            }
+        }
+        found
+    }
+
+    /// Whether a file sees an extension: it imports it or its package, or is of the same package.
+    fn sees_extension(&mut self, at: At, target: Target, name: &'r str) -> bool {
+        if target.file == at.file {
+            return true;
+        }
+        let Some((symbol, _)) = self.symbol(target) else { return false };
+        let Some(scope) = self.scope(target.file, symbol.scope) else { return false };
+        if scope.kind == ScopeKind::File {
+            let found = self.find_name(at.file, 0, ANYWHERE, name, true);
+            return found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == target));
+        }
+        // A static method of a class: the class has to be seen.
+        let Some(class) = scope.symbol.map(|symbol| Target { symbol, ..target }) else { return false };
+        let class_name = self.name_of(class);
+        let found = self.find_name(at.file, at.scope, ANYWHERE, class_name, false);
+        found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == class))
+    }
+
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
     fn name_in_scope(&mut self, file: u32, scope: ScopeId, name: &'r str, all: bool) -> Vec<Found> {
         let symbols = self.symbols_in(file, scope, name);
-        let seen = |target: &Target| all || self.kind(*target) == Some(SymbolKind::TypeParameter);
+        // A constructor has the name of its type, which is meant.
+        let seen = |target: &Target| match self.kind(*target) {
+            Some(SymbolKind::Constructor) => false,
+            Some(SymbolKind::TypeParameter) => true,
+            _ => all,
+        };
         let symbols: Vec<Target> = symbols.into_iter().filter(seen).collect();
         let mut found = self.defined(symbols, None);
         if all {
@@ -114,9 +221,11 @@ impl<'r> Session<'r> {
         file: u32,
         scope: ScopeId,
         name: &'r str,
+        functions: Option<bool>,
         maybe_inherited: &mut bool,
     ) -> Vec<Found> {
         let own = self.name_in_scope(file, scope, name, true);
+        let own = self.apart(own, functions);
         if !own.is_empty() {
             return own;
         }
@@ -125,17 +234,26 @@ impl<'r> Session<'r> {
             return Vec::new();
         };
         let found = self.member(Value::Instance(of), name);
-        *maybe_inherited |= found.iter().any(|one| matches!(one, Found::Unknown));
-        found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect()
+        *maybe_inherited |= self.has_unknown_base(of);
+        let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
+        self.apart(found, functions)
     }
 
     /// Members of the same namespace that stand elsewhere.
     fn name_in_namespace(&mut self, file: u32, namespace: Option<u32>, name: &'r str) -> Vec<Found> {
         let Some(symbol) = namespace else { return Vec::new() };
-        match self.package_of_namespace(Target { file, symbol }) {
-            Some(package) => self.name_in_package(package, name),
-            None => Vec::new(),
+        let rules = self.rules(file);
+        let packages = self.repository.packages();
+        let mut package = self.package_of_namespace(Target { file, symbol });
+        while let Some(of) = package {
+            let found = self.name_in_package(of, name);
+            if !found.is_empty() {
+                return found;
+            }
+            let outer = packages.name(of).rsplit_once(rules.separator).filter(|_| rules.outer_packages);
+            package = outer.and_then(|(outer, _)| packages.find(rules.family, outer));
         }
+        Vec::new()
     }
 
     /// The package that a namespace of a file is a part of.
@@ -183,6 +301,15 @@ impl<'r> Session<'r> {
             let located = self.locate(file, name);
             if !located.is_empty() {
                 return located.iter().flat_map(|one| self.follow(one)).collect();
+            }
+        }
+        if rules.global_stars {
+            let everywhere: Vec<(u32, u32)> = self.repository.global_stars(rules.family).collect();
+            for (other, import) in everywhere {
+                let found = self.find_in_stars(other, &[(false, import)], name);
+                if !found.is_empty() {
+                    return found;
+                }
             }
         }
         vec![free_name(rules, maybe_inherited)]
@@ -403,6 +530,10 @@ impl<'r> Session<'r> {
             for (body, import) in self.imports_in(file, 0, name) {
                 found.extend(self.imported(file, body, import));
             }
+        }
+        if rules.namespaces {
+            // What a foreign or unknown thing of the name is not, a star may be.
+            found.retain(|one| !matches!(one, Found::Unknown));
         }
         if found.is_empty() {
             let stars = self.stars_in(file, 0).into_iter();

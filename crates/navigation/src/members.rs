@@ -19,25 +19,51 @@ impl<'r> Session<'r> {
     /// A member of a value. Never empty: `Unknown` if it has none that is known.
     pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
         let found = self.deeper(|session| match value {
-            Value::Unknown | Value::Content(_) | Value::Gives(_) => vec![Found::Unknown],
+            Value::Unknown | Value::Gives(_) => vec![Found::Unknown],
+            // Something that is read like a field of its generic owner.
+            Value::Content(at) => {
+                let values = session.argument(at);
+                let values = values.into_iter().map(super::evaluate::instance);
+                values.collect::<Vec<_>>().into_iter().flat_map(|value| session.member(value, name)).collect()
+            }
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
             Value::Type(of) => session.member_of_type(of, name, false),
             Value::Instance(of) => {
                 let found = session.member_of_type(of, name, false);
-                let transparent = of.of.map(|target| session.rules(target.file).transparent_members);
-                match transparent.is_some_and(|names| names.contains(&name)) && found == [Found::Unknown] {
-                    true => vec![Found::Value(Value::Gives(of))],
-                    false => found,
+                match found.as_slice() {
+                    [Found::Unknown | Found::Value(Value::External)] => {
+                        session.member_behind(of, name).unwrap_or(found)
+                    }
+                    _ => found,
                 }
             }
             Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Function(of, _) if session.rules(of.file).functions_are_types => {
+                session.member_of_type(Type::plain(of), name, false)
+            }
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
             Value::Module(module) => session.member_of_module(module, name),
         });
         found.filter(|found| !found.is_empty()).unwrap_or_else(|| vec![Found::Unknown])
+    }
+
+    /// A member that an instance has although its type has none of the name: that of what it points to, or one that gives the
+    /// instance itself.
+    fn member_behind(&mut self, of: Type, name: &'r str) -> Option<Vec<Found>> {
+        let rules = self.rules(of.of?.file);
+        if rules.transparent_members.contains(&name) {
+            return Some(vec![Found::Value(Value::Gives(of))]);
+        }
+        let target = rules.target_type.filter(|target| *target != name)?;
+        let declared = self.member_of_type(of, target, false);
+        let values = self.values_of(&declared, None);
+        let pointed =
+            values.into_iter().find(|value| matches!(value, Value::Type(Type { of: Some(_), .. })))?;
+        let found = self.member(instance(pointed), name);
+        found.iter().any(|one| matches!(one, Found::Symbol(..))).then_some(found)
     }
 
     /// A member of an instance of a foreign type.
@@ -119,19 +145,61 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// Whether nothing is known of one of the bases of a type, so that it may have any member.
+    pub(crate) fn has_unknown_base(&mut self, of: Type) -> bool {
+        let mut seen: Vec<Target> = Vec::new();
+        let mut open: Vec<Target> = of.of.into_iter().collect();
+        while let Some(next) = open.pop() {
+            if seen.contains(&next) {
+                continue;
+            }
+            if seen.len() >= TYPES_MAX {
+                return true;
+            }
+            seen.push(next);
+            for base in self.bases(next) {
+                match base {
+                    Value::Type(base) | Value::Instance(base) => open.extend(base.of),
+                    Value::Unknown => return true,
+                    _ => {}
+                }
+            }
+        }
+        false
+    }
+
     /// Members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
         for part in self.parts(of) {
             if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
-                found.extend(symbols.filter(|symbol| self.kind(*symbol) != Some(SymbolKind::TypeParameter)));
+                let own_name = self.name_of(part);
+                found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
+                    Some(SymbolKind::TypeParameter) => false,
+                    // A constructor that has the name of its type is no member that can be named.
+                    Some(SymbolKind::Constructor) => self.name_of(*symbol) != own_name,
+                    _ => true,
+                }));
             }
         }
+        // Members that implement a base are behind those of the type itself.
+        let mut of_bases = Vec::new();
         for (file, scope) in self.extensions_of(of).iter().copied() {
-            found.extend(self.symbols_in(file, scope, name));
+            let Some(row) = self.scope(file, scope) else { continue };
+            if let Some(symbol) = row.symbol {
+                let extension = Target { file, symbol };
+                found.extend((self.name_of(extension) == name).then_some(extension));
+                continue;
+            }
+            let of_type_itself = row.bases.is_empty();
+            let symbols = self.symbols_in(file, scope, name);
+            match of_type_itself {
+                true => found.extend(symbols),
+                false => of_bases.extend(symbols),
+            }
         }
-        found
+        if found.is_empty() { of_bases } else { found }
     }
 
     /// The definitions that are one type together.

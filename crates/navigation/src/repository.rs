@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use languages::symbols::{Arena, Body, Expr, ExprId, Interface, ScopeId, Symbol};
+use languages::symbols::{Arena, Body, Expr, ExprId, Imported, Interface, ScopeId, Symbol};
 
 use super::index::{Half, Index};
 use super::packages::Packages;
@@ -12,6 +12,8 @@ use super::reference::{Reference, Target};
 use super::resolve;
 use super::rules::Family;
 
+/// Most imports that hold in all files.
+const GLOBAL_STARS_MAX: usize = 256;
 /// Most scopes that add members to types of one name.
 const EXTENSIONS_MAX: usize = 1024;
 
@@ -37,6 +39,10 @@ pub struct Repository {
     /// What the rules of Go and Rust gather from all files.
     pub(crate) go: OnceLock<super::rules::GoFolders>,
     pub(crate) rust: OnceLock<super::rules::RustCrates>,
+    /// Symbols that are also members of a type that they extend, by family and name, with the scope that says so.
+    extending: OnceLock<HashMap<(Family, String), Vec<(Target, ScopeId)>>>,
+    /// Imports of all names that hold in all files of a family.
+    global_stars: OnceLock<Vec<(Family, u32, u32)>>,
 }
 
 impl Repository {
@@ -44,9 +50,16 @@ impl Repository {
     #[must_use]
     pub fn new(files: Vec<SourceFile>) -> Self {
         let indexes = files.iter().map(|_| OnceLock::new()).collect();
-        let (packages, extensions) = (OnceLock::new(), OnceLock::new());
-        let (go, rust) = (OnceLock::new(), OnceLock::new());
-        Self { paths: Paths::new(files), indexes, packages, extensions, go, rust }
+        Self {
+            paths: Paths::new(files),
+            indexes,
+            packages: OnceLock::new(),
+            extensions: OnceLock::new(),
+            extending: OnceLock::new(),
+            global_stars: OnceLock::new(),
+            go: OnceLock::new(),
+            rust: OnceLock::new(),
+        }
     }
 
     /// Its files.
@@ -84,6 +97,47 @@ impl Repository {
     pub(crate) fn extensions(&self, family: Family, name: &str) -> &[(u32, ScopeId)] {
         let all = self.extensions.get_or_init(|| self.find_extensions());
         all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Symbols of this name that extend a type, with the scope that says so.
+    pub(crate) fn extending(&self, family: Family, name: &str) -> &[(Target, ScopeId)] {
+        let all = self.extending.get_or_init(|| {
+            let mut found: HashMap<_, Vec<_>> = HashMap::new();
+            for (number, file) in (0..).zip(self.files()) {
+                for (scope, row) in (0..).zip(&file.interface.scopes) {
+                    let (Some(symbol), Some(_)) = (row.symbol, row.target) else { continue };
+                    let Some(of) = file.interface.symbols.get(symbol as usize) else { continue };
+                    let name = file.interface.arena.text(of.name).to_owned();
+                    let same = found.entry((self.paths.family(number), name)).or_default();
+                    if same.len() < EXTENSIONS_MAX {
+                        same.push((Target { file: number, symbol }, scope));
+                    }
+                }
+            }
+            found
+        });
+        all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Imports of all names that hold in all files of a family: file and number of the import.
+    pub(crate) fn global_stars(&self, family: Family) -> impl Iterator<Item = (u32, u32)> {
+        let all = self.global_stars.get_or_init(|| {
+            let mut found = Vec::new();
+            for (number, file) in (0..).zip(self.files()) {
+                let family = self.paths.family(number);
+                if !super::rules::of_family(family).global_stars {
+                    continue;
+                }
+                for (import, row) in (0..).zip(&file.interface.imports) {
+                    let holds = row.what == Imported::All && row.exported.is_some();
+                    if holds && found.len() < GLOBAL_STARS_MAX {
+                        found.push((family, number, import));
+                    }
+                }
+            }
+            found
+        });
+        all.iter().filter(move |row| row.0 == family).map(|row| (row.1, row.2))
     }
 
     fn find_extensions(&self) -> HashMap<(Family, String), Vec<(u32, ScopeId)>> {

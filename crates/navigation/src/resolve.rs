@@ -1,8 +1,6 @@
 //! Resolves the uses of one file, and finds what its methods override.
 
-use languages::symbols::{
-    Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind,
-};
+use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind};
 
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
@@ -45,7 +43,7 @@ impl<'r> Session<'r> {
             Expr::Member(of, name) => (self.text(at, *name), Some(*of)),
             _ => return None,
         };
-        let found = self.find(at, None);
+        let found = self.find_as(at, None, used.kind == UseKind::Call);
         let targets = match self.outcome(&found, used.kind) {
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
@@ -57,13 +55,9 @@ impl<'r> Session<'r> {
             _ => None,
         };
         let source = source.or_else(|| self.source(used.scope));
-        Some(Reference {
-            kind: ReferenceKind::Use(used.kind),
-            place: used.place,
-            source,
-            name: name.to_owned(),
-            targets,
-        })
+        let marked = self.rules(self.file).macros_marked;
+        let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
+        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, name, targets })
     }
 
     /// The type of the file that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
@@ -115,6 +109,11 @@ impl<'r> Session<'r> {
         let fits = |target: &Target| match (kind, self.kind(*target)) {
             (UseKind::Type | UseKind::Inherit, Some(kind)) => {
                 matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
+            }
+            // A field is called only as the value of an expression of its own.
+            (UseKind::Call, Some(SymbolKind::Field | SymbolKind::Variable)) => false,
+            (UseKind::Read | UseKind::Write, Some(SymbolKind::Function)) => {
+                !self.rules(target.file).namespaces
             }
             (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
             _ => true,
@@ -170,7 +169,8 @@ impl<'r> Session<'r> {
         let all = scopes + self.half(self.file, true).map_or(0, |half| half.scopes.len());
         for scope in 0..all as ScopeId {
             let Some(row) = self.scope(self.file, scope) else { continue };
-            if row.kind != ScopeKind::Type {
+            let names_none = row.symbol.is_none() && row.bases.is_empty();
+            if row.kind != ScopeKind::Type || (names_none && self.rules(self.file).bases_by_scope) {
                 continue;
             }
             self.begin();
@@ -182,7 +182,11 @@ impl<'r> Session<'r> {
             if has_bases {
                 for symbol in self.all_symbols_in(self.file, scope) {
                     self.begin();
-                    references.extend(self.overridden(Value::Super(of), symbol));
+                    let bases = match self.is_nameless(self.file, scope) {
+                        true => Value::Instance(of),
+                        false => Value::Super(of),
+                    };
+                    references.extend(self.overridden(bases, symbol));
                 }
             }
         }

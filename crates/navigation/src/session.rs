@@ -35,7 +35,6 @@ pub(crate) struct Session<'r> {
     pub(crate) active: HashSet<Question<'r>>,
     pub(crate) values: HashMap<Target, Rc<[Value]>>,
     pub(crate) exported: HashMap<(u32, &'r str), Rc<[Found]>>,
-    pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
     pub(crate) derived: Derived<'r>,
@@ -46,7 +45,6 @@ pub(crate) struct Session<'r> {
 pub(crate) enum Question<'r> {
     Value(Target),
     Exported(u32, &'r str),
-    Star(u32, &'r str),
     Import(u32, bool, u32),
     Extensions(Target),
 }
@@ -66,7 +64,6 @@ impl<'r> Session<'r> {
             active: HashSet::new(),
             values: HashMap::new(),
             exported: HashMap::new(),
-            members: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
             derived: Derived::default(),
@@ -240,20 +237,29 @@ impl<'r> Session<'r> {
     /// The type that a scope of members belongs to.
     pub(crate) fn type_of_scope(&mut self, file: u32, scope: ScopeId) -> Option<Type> {
         let row = self.scope(file, scope)?;
-        if let Some(symbol) = row.symbol {
+        if let Some(symbol) = row.symbol.filter(|_| row.target.is_none()) {
             return Some(Type::plain(Target { file, symbol }));
         }
-        let at = At {
-            file,
-            body: self.scope_in_body(file, scope),
-            scope: row.parent,
-            expr: row.target?,
-            place: ANYWHERE,
-        };
+        let mut expr = row.target?;
+        if self.is_nameless(file, scope) {
+            expr = *row.bases.first()?;
+        }
+        let body = self.scope_in_body(file, scope);
+        let at = At { file, body, scope: row.parent, expr, place: ANYWHERE };
         self.evaluate(at, None).into_iter().find_map(|value| match value {
             Value::Type(of) | Value::Instance(of) => Some(of),
+            Value::Function(target, _) => Some(Type::plain(target)),
             _ => None,
         })
+    }
+
+    /// Whether a scope is that of a class without a name, which is looked at as its first base.
+    pub(crate) fn is_nameless(&self, file: u32, scope: ScopeId) -> bool {
+        let Some(row) = self.scope(file, scope) else { return false };
+        let Some(expr) = row.target.filter(|_| row.symbol.is_none()) else { return false };
+        let (body, place) = (self.scope_in_body(file, scope), ANYWHERE);
+        let at = At { file, body, scope: row.parent, expr, place };
+        *self.expr(at) == Expr::Unknown
     }
 
     /// What `this` is in a scope.

@@ -86,6 +86,7 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
     ),
     ("names", "a name that is too long", "octet_length(t.folded) > {indexed}"),
     ("lexical", "words of no chunk", OF_NO_CHUNK),
+    ("grams", "trigrams of no chunk", OF_NO_CHUNK),
     ("facts", "facts of no chunk", OF_NO_CHUNK),
     ("comments", "comments of no chunk", OF_NO_CHUNK),
     ("comments", "comments with impossible lines", "t.end_line < t.start_line"),

@@ -2,13 +2,13 @@
 
 use super::portable::Reader;
 use super::project::{
-    breakdown, chunks, definitions, filter, history, hit_edges, index_state, lexical, names, overview,
+    breakdown, chunks, definitions, filter, grams, history, hit_edges, index_state, lexical, names, overview,
     vectors,
 };
 use super::{
-    Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, Completion, DefinitionRow,
-    FileFacts, Filter, IndexOverview, IndexState, LanguageCount, LexicalHit, LexicalQuery, LexicalSource,
-    ModelFacts, Project, ProjectTx, Store, VectorHit,
+    Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, ChunkText, Completion,
+    DefinitionRow, FileFacts, FilePlace, Filter, GramQuery, IndexOverview, IndexState, LanguageCount,
+    LexicalHit, LexicalQuery, LexicalSource, ModelFacts, Project, ProjectTx, Store, VectorHit,
 };
 use contract::Fault;
 
@@ -129,6 +129,18 @@ reads! {
     names_of(chunk_ids: &[i64]) -> Vec<(i64, i16, String)>: names::of_chunks, names_of_chunks;
     /// Chunks that have a fact, for pairs of a fact and a repository.
     chunks_with_facts(wanted: &[(i64, i64)], limit: i64) -> Vec<names::ChunkWithFact>: names::chunks_with_facts, chunks_with_facts;
+    /// Chunks with their files whose trigrams pass, at most `limit`; chunks without trigrams pass, so there may be twice as many.
+    gram_candidates(selection: &ChunkSelection, query: &GramQuery, limit: i64) -> Vec<(i64, i64)>: grams::candidates, gram_candidates;
+    /// Files with their paths and languages.
+    file_places(ids: &[i64]) -> Vec<FilePlace>: grams::files, file_places;
+    /// All files that may have chunks of the selection.
+    file_places_within(selection: &ChunkSelection) -> Vec<FilePlace>: grams::files_within, file_places_within;
+    /// Texts of chunks with their places.
+    chunk_texts(ids: &[i64]) -> Vec<ChunkText>: grams::texts, chunk_texts;
+    /// Texts of the selected chunks of some files whose trigrams pass.
+    texts_of_files(files: &[i64], selection: &ChunkSelection, query: &GramQuery) -> Vec<ChunkText>: grams::texts_of_files, texts_of_files;
+    /// Numbers of files of some repositories that were not indexed, by reason; a portable file does not know them.
+    skipped_files(repositories: &[i64]) -> Vec<(String, i64)>: grams::skipped, skipped_files;
     /// The git history of files.
     history_of(file_ids: &[i64]) -> Vec<(i64, FileFacts)>: history::of_files, of_files;
 }

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::flags::GlobalFlags;
 use super::{
-    bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models,
+    bench, bootstrap, call, completions, doctor, grep, health, hook, index, keys, mcp, mcp_config, models,
     navigate, projects, quickstart, search, serve, tools, triage, trust, watch,
 };
 use contract::config::Overrides;
@@ -41,6 +41,8 @@ pub(super) enum Command {
     Hook(hook::HookArgs),
     /// Search indexed code
     Search(search::SearchArgs),
+    /// Print every line of indexed code that matches a regular expression
+    Grep(grep::GrepArgs),
     /// List where a symbol is used
     Refs(navigate::NavigateArgs),
     /// List where a function or method is called

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::grep::render_lines;
 use super::output::{BOLD, DIM, PATH, styled};
 use contract::{escaped, escaped_line};
 
@@ -89,6 +90,11 @@ struct SearchHit {
 pub(super) fn render(result: &Value) -> String {
     // A result of an unexpected shape is printed like one without hits.
     let found = SearchResult::deserialize(result).unwrap_or_default();
+    if result["matches"].is_object() {
+        let least = if found.total_relation.is_some() { "at least " } else { "" };
+        let counted = styled(DIM, &format!("{least}{} lines", found.total));
+        return format!("{}{counted}\n", render_lines(result));
+    }
     let mut shown = found.explain.as_ref().map(|explain| explain.render(&found.query)).unwrap_or_default();
     if found.hits.is_empty() {
         shown.push_str(if found.confidence.as_deref() == Some("none") {

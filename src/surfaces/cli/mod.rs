@@ -22,6 +22,7 @@ mod bootstrap;
 mod call;
 mod completions;
 mod doctor;
+mod grep;
 mod health;
 mod hook;
 mod index;
@@ -112,6 +113,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Watch(args) => watch::run_watch(&session, &args).await,
         Command::Hook(args) => hook::print_or_install_hooks(&session, args).await,
         Command::Health(args) => health::check_health(&session, args).await,
+        Command::Grep(args) => grep::run_grep(&session, &args).await,
         Command::Search(args) => search::run_search(&session, &args).await,
         Command::Refs(args) => navigate::run_navigate(&session, &args, "references").await,
         Command::Callers(args) => navigate::run_navigate(&session, &args, "callers").await,

@@ -41,7 +41,7 @@ pub(super) struct SearchArgs {
     #[arg(long, short = 'n', value_name = "N", value_parser = whole_number::<i64>, allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) top: Option<i64>,
-    /// What to search: code, prose, extracted-prose, records, both or all
+    /// What to search: code, prose, extracted-prose, records, both or all; exact: lines with the query as literal text
     #[arg(long, value_name = "MODE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<String>,
@@ -85,6 +85,10 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     #[serde(rename = "ann", serialize_with = "negated", skip_serializing_if = "is_false")]
     no_ann: bool,
+    /// The query is one regular expression: list every line that matches it, as `grep` does
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    regex: bool,
     /// Match case in paths and words
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
@@ -136,7 +140,7 @@ pub(super) async fn call_search(session: &Session, args: &SearchArgs) -> ToolAns
 }
 
 /// Notes which repository was searched if the current directory decided it.
-fn note_scope(session: &Session, answer: &ToolAnswer) {
+pub(super) fn note_scope(session: &Session, answer: &ToolAnswer) {
     let scope = answer.envelope.meta.scope.as_ref().filter(|scope| scope.decided_by == "directory");
     if let Some(scope) = scope
         && answer.envelope.ok

@@ -59,6 +59,7 @@ async fn search_portable_file(
     mut input: SearchInput,
 ) -> Result<SearchPayload, Fault> {
     call.require_operator()?;
+    input.honour_slashes(&call);
     if input.project_id.is_some() {
         return Err(Fault::new(
             ErrorCode::InvalidRequest,

@@ -40,6 +40,7 @@ pub(super) const SEARCH: &[SearchRow] = &[
     ("query", || json!({}), || json!("receipt")),
     ("repoPath", || json!({}), || json!("$ROOT")),
     ("project_id", || json!({}), || json!("$ABSENT")),
+    ("regex", || json!({ "query": "order|receipt" }), || json!(true)),
     ("mode", || json!({}), || json!("prose")),
     ("backend", || json!({}), || json!("sqlite")),
     ("ann", || json!({}), || json!(false)),

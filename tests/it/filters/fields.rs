@@ -55,6 +55,8 @@ fn file_fields() -> Vec<Row> {
         ("ext", json!([".go", "*.LOG"]), vec![NIGHT_LOG, REPORT]),
         ("ext", json!("go, log"), vec![NIGHT_LOG, REPORT]),
         ("lang", json!("ts"), vec![BASKET, MONEY]),
+        ("content", json!("/ledger\\.total = \\w+/"), vec![CHARGE]),
+        ("content", json!("  ledger.total = "), vec![CHARGE]),
         ("lang", json!("py, golang"), vec![NIGHTLY, REPORT]),
     ]
 }

@@ -20,8 +20,8 @@ use contract::{ErrorCode, Fault};
 use platform::disk_space::is_disk_space_fault;
 use platform::failpoints;
 use store::{
-    Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, index_state,
-    is_full, is_transient, lexical, names, repositories,
+    Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, exact, files,
+    index_state, is_full, is_transient, lexical, names, repositories,
 };
 use tenancy::{AllowedRoots, RepositoryRoot};
 
@@ -377,7 +377,10 @@ pub(super) async fn remove_files(run: &RunContext<'_>, ids: &[i64]) -> Result<i6
     Ok(chunks)
 }
 
-/// Completes lexical search: term index, document frequencies and counts.
+/// Files of an earlier version whose trigrams are written in one transaction.
+const FILES_WITHOUT_TRIGRAMS: i64 = 100;
+
+/// Completes lexical search: counts, document frequencies, trigrams of files that an earlier version wrote, and the indexes.
 pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = run.begin_batch().await?;
     let mut state = index_state::read(&mut tx).await?;
@@ -394,6 +397,12 @@ pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) ->
         vectors::limit_orphans(run, state.chunks).await?;
     }
     run.store.require_disk_space().await?;
+    while {
+        let mut tx = run.begin_batch().await?;
+        let written = exact::write_missing(&mut tx, run.fence, FILES_WITHOUT_TRIGRAMS).await?;
+        tx.commit().await?;
+        written > 0
+    } {}
     lexical::ensure_terms_index(run.store, run.project, run.fence, run.maintenance_memory_mb()).await?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::confidence::{Confidence, Evidence};
+use super::exact::LineMatches;
 use super::rank::ScoreParts;
 use super::request::Mode;
 use contract::Warning;
@@ -71,6 +72,8 @@ pub struct SearchAnswer {
     pub took: Timings,
     /// What may be wrong or missing, for the caller.
     pub warnings: Vec<Warning>,
+    /// The lines of an exact search, which has no hits; `total` then counts lines.
+    pub matches: Option<LineMatches>,
 }
 
 /// How the dense retriever searched.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::answer::{Backend, Explain, ExplainedTerm, SearchAnswer, VectorsUsed};
 use super::confidence::{Confidence, Evidence, scale};
+use super::exact::execute_exact;
 use super::exact_name;
 use super::field_hints::parse_query;
 use super::fuse::{Retrieved, fuse};
@@ -68,6 +69,9 @@ pub async fn execute(
     index: Index<'_>,
     request: &SearchRequest,
 ) -> Result<SearchAnswer, Fault> {
+    if let Some(exact) = &request.exact {
+        return execute_exact(deps, index, request, exact).await;
+    }
     let started = deps.clock.instant();
     check(request, deps.settings)?;
     let mut warnings = Vec::new();
@@ -127,6 +131,7 @@ pub async fn execute(
         words: ranked.class.words,
         took: took.stop(started),
         warnings,
+        matches: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Parses a query, and warns of words in it that look like filters but are not filters.
 
 use super::fields::{self, FIELDS};
+use super::pattern::slashed_regex;
 use super::query::{LikeField, SearchQuery};
 use contract::{Warning, echo};
 
@@ -64,10 +65,10 @@ const FOREIGN_FIELDS: &[(&[&str], Intended)] = &[
         Advice("Search for a definition by its name alone; `type:function` filters by kind."),
     ),
     (
-        &["content", "text", "phrase", "body", "full", "match"],
-        Advice("Put text that must occur in quotes: \"a phrase\"."),
+        &["text", "phrase", "body", "full", "match"],
+        Advice("Put text that must occur in quotes: \"a phrase\"; `content:` takes it with its white space."),
     ),
-    (&["regex", "regexp", "re"], Advice("Regular expressions match paths only: `path:/_test\\.go$/`.")),
+    (&["regex", "regexp", "re"], Advice("Put a regular expression between slashes: `content:/get_\\w+/`.")),
     (&["case"], Advice("For a case-sensitive search set the argument `case`.")),
     (&["limit", "count", "max"], Advice("Set the number of hits with the argument `top`.")),
 ];
@@ -107,6 +108,7 @@ pub(super) fn parse_query(text: &str, warnings: &mut Vec<Warning>) -> SearchQuer
         warnings.push(Warning::new("query_malformed", message));
     }
     warnings.extend(parsed.like_fields.iter().filter_map(field_hint).take(WARNINGS_MAX));
+    warnings.extend(parsed.query.text.split_whitespace().find_map(regex_hint));
     parsed.query
 }
 
@@ -138,6 +140,20 @@ fn field_hint(like: &LikeField) -> Option<Warning> {
     let details = Some(serde_json::json!({ "word": word, "field": field }));
     let message = format!("`{word}` was searched as plain words. {reason}");
     Some(Warning { details, ..Warning::new("field_taken_as_words", message) })
+}
+
+/// Returns the warning for a word that looks like a regular expression between slashes.
+fn regex_hint(word: &str) -> Option<Warning> {
+    let (regex, _) = slashed_regex(word)?;
+    let is_regex = regex.contains(['\\', '(', '[', '{', '*', '+', '?', '^', '$', '|']);
+    is_regex.then(|| {
+        let word = echo(word);
+        let message = format!(
+            "`{word}` was searched as plain words. A regular expression filters as `content:{word}`; alone, or with the argument `regex`, it is searched by lines."
+        );
+        let details = Some(serde_json::json!({ "word": word, "field": "content" }));
+        Warning { details, ..Warning::new("field_taken_as_words", message) }
+    })
 }
 
 fn foreign_field(name: &str) -> Option<&'static Intended> {
@@ -194,6 +210,8 @@ mod tests {
             ("lang:", "right after the colon"),
             ("chunk:abc", "id of a hit"),
             ("wobble:yes", "no field `wobble`"),
+            ("regex:a.b", "`content:/get_"),
+            ("open /get_\\w+/", "`content:/get_\\w+/`"),
         ] {
             let warnings = warnings(text);
             assert!(warnings.len() == 1 && warnings[0].contains(meant), "{text}: {warnings:?}");

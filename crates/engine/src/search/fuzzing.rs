@@ -16,6 +16,7 @@ pub fn query_seeds() -> Vec<Vec<u8>> {
         "retry -test \"back off\" AND (jitter OR delay) NOT lang:go",
         "path:'src/**/*.rs' calls:sleep async:true branchesMin:3 chunk:12",
         "-( a b OR \"c d\") !e lang:\"c#\" type:function,method fn f(x: u32) -> Option<&str>",
+        "retry content:/sleep\\((\\d+|a b)\\)\\/x/i (content:\"a  (b\" OR content:/c d/) -content:/[)]/",
         "ShoppingCart::add_item getUserName snake_case kebab-case HTTPServer2",
     ];
     typed.map(|text| text.as_bytes().to_vec()).to_vec()
@@ -49,6 +50,7 @@ pub fn filter_seeds() -> Vec<Vec<u8>> {
         "meta\nowner=core",
         "modifiedSince\n7.5",
         "async\nyes",
+        "content\n/fn \\w+\\(/i",
         r#"{"path": ["src/**", "/\\.rs$/"], "ext": ".rs", "branchesMin": 3, "async": false, "meta": [{"a": 1}, "b=c"], "author": "ann,bob"}"#,
     ];
     seeds.map(|text| text.as_bytes().to_vec()).to_vec()

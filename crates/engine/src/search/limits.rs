@@ -1,6 +1,6 @@
 //! Checks a request against the configured limits.
 
-use super::request::SearchRequest;
+use super::request::{Mode, SearchRequest};
 use contract::config;
 use contract::{ErrorCode, Fault};
 
@@ -9,7 +9,9 @@ use contract::{ErrorCode, Fault};
 /// # Errors
 /// `INVALID_REQUEST` for an empty or over-long query, or a number out of its range.
 pub(super) fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {
-    if request.query.trim().is_empty() {
+    let is_exact = request.exact.is_some();
+    // White space may be what is looked for.
+    if request.query.is_empty() || (!is_exact && request.query.trim().is_empty()) {
         return Err(
             invalid("The query is empty.").with_hint("Describe what you are looking for, or name it.")
         );
@@ -22,9 +24,18 @@ pub(super) fn check(request: &SearchRequest, settings: &config::Search) -> Resul
         ))
         .with_hint("Keep the part that describes what you are looking for."));
     }
+    if is_exact && request.mode == Mode::ExtractedProse {
+        return Err(invalid("Exact search matches whole lines, not comments alone.")
+            .with_hint("Leave out the mode `extracted-prose`."));
+    }
+    let (top_max, offset_max) = if is_exact {
+        (settings.exact_top_max, settings.exact_matches_max)
+    } else {
+        (settings.top_max, settings.offset_max)
+    };
     for (field, value, range) in [
-        ("top", request.top, 1..=settings.top_max),
-        ("offset", request.offset, 0..=settings.offset_max),
+        ("top", request.top, 1..=top_max),
+        ("offset", request.offset, 0..=offset_max),
         ("context", request.context_lines, 0..=settings.context_lines_max),
     ] {
         if !range.contains(&value) {

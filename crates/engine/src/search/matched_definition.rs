@@ -1,5 +1,6 @@
 //! Chooses the definition of a chunk that a hit names, and the line that its snippet must show: those that matched.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use super::exact_name::QueriedName;
@@ -25,6 +26,8 @@ pub(super) struct HighlightMarks {
     pub(super) names: Vec<String>,
     /// Phrases that a chunk must contain, in lower case, whitespace folded.
     pub(super) phrases: Vec<String>,
+    /// The first line that a content filter matches, by chunk.
+    pub(super) lines: HashMap<i64, u32>,
 }
 
 impl HighlightMarks {
@@ -195,12 +198,15 @@ impl DefinitionChoice<'_> {
         }
     }
 
-    /// Returns the lines of risks and lint findings that filters matched, only those that fulfil most filters.
+    /// Returns the line that a content filter matched, else those of risks and lint findings that filters matched, only those that fulfil most filters.
     fn finding_lines(&self, context: &ChunkContext<'_>, range: &RangeInclusive<u32>) -> Vec<u32> {
         let count_fulfilled = |facts: &[(Field, String)]| {
             let ids: Vec<i64> = facts.iter().map(|(field, value)| fact_id(*field as i16, value)).collect();
             self.marks.ids.iter().filter(|list| ids.iter().any(|id| list.contains(id))).count()
         };
+        if let Some(line) = self.marks.lines.get(&context.chunk.span.id) {
+            return vec![*line];
+        }
         let mut found: Vec<(usize, u32)> = Vec::new();
         if self.marks.ids.is_empty() {
             return Vec::new();

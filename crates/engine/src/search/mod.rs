@@ -10,6 +10,7 @@ mod execute;
 mod request;
 mod stage;
 
+mod exact;
 pub mod query;
 
 mod exact_name;
@@ -54,6 +55,10 @@ pub use answer::{
 };
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
+pub use exact::{
+    ExactQuery, FileMatches, LineInContext, LineMatches, MatchedLine, Matches, NotIndexed, PresentedFile,
+    PresentedLine, slashed_query,
+};
 pub use execute::{SearchDeps, execute};
 pub use nearest::nearest;
 pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, TotalRelation, headline, present};

@@ -23,7 +23,7 @@ pub(super) fn path_regex(pattern: &str, exact_case: bool) -> Result<String, Faul
 }
 
 /// Returns the expression between the slashes of `/regex/` or `/regex/i`, and whether it has the flag `i`.
-fn slashed_regex(pattern: &str) -> Option<(&str, bool)> {
+pub(super) fn slashed_regex(pattern: &str) -> Option<(&str, bool)> {
     let inner = pattern.strip_prefix('/')?;
     let (regex, ignores_case) = match inner.strip_suffix("/i") {
         Some(regex) => (regex, true),

@@ -257,6 +257,11 @@ mod tests {
             filter_names_max: 4096,
             offset_max: 900,
             embed_wait_ms: 1500,
+            exact_top_default: 50,
+            exact_top_max: 1000,
+            exact_matches_max: 10_000,
+            exact_candidates_max: 20_000,
+            exact_scan_ms: 3000,
         }
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::answer::{AllFacts, Backend, CallEdge, Explain, Hit, SearchAnswer, Timings, VectorsUsed};
 use super::budget::{Budget, Fitted, Shrinks, fit};
 use super::confidence::Confidence;
+use super::exact::{Matches, frame, present_matches};
 use super::rank::ScoreParts;
 use super::request::{Mode, Output};
 use super::snippet::{SnippetLimits, shorten, snippet};
@@ -45,7 +46,10 @@ pub struct SearchPayload {
     pub did_you_mean: Vec<String>,
     /// Hits, best first.
     pub hits: Vec<PresentedHit>,
-    /// Candidates that passed every filter, before the limit; with `totalRelation`, at least so many.
+    /// Of an exact search, which has no hits: the matching lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matches: Option<Matches>,
+    /// Candidates that passed every filter (with `matches`: lines), before the limit; with `totalRelation`, at least so many.
     pub total: usize,
     /// `gte` if `total` is a lower bound, because only so many were ranked; absent if it is exact.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -221,6 +225,7 @@ pub fn present(
         confidence: answer.confidence,
         did_you_mean: answer.did_you_mean.clone(),
         hits: Vec::new(),
+        matches: answer.matches.as_ref().map(frame),
         total: answer.total,
         total_relation: TotalRelation::new(answer),
         next_offset: Some(answer.total),
@@ -230,17 +235,29 @@ pub fn present(
         omitted: omitted(answer.hits.len(), answer.hits.len()),
         stats: (output == Output::Json).then_some(answer.took),
     };
+    if let Some(found) = &answer.matches {
+        let fitted = present_matches(found, with_repository, budget.less_frame(&payload));
+        payload.next_offset = next_offset(answer, fitted.shown);
+        payload.omitted = omitted(fitted.omitted.0, fitted.omitted.1);
+        payload.matches = Some(fitted.matches);
+        return payload;
+    }
     let hits = answer.hits.iter().enumerate().map(|(at, hit)| {
         let mut presented = present_hit(hit, answer, output, with_repository, at == 0);
         presented.score_breakdown = with_explain.then_some(hit.parts);
         presented
     });
     let Fitted { items, shrunk, dropped } = fit(hits, budget.less_frame(&payload));
-    let next = answer.offset + items.len();
-    let has_more = !items.is_empty() && (next < answer.total || answer.total_is_least);
-    payload.next_offset = (has_more && next <= answer.offset_max).then_some(next);
+    payload.next_offset = next_offset(answer, items.len());
     (payload.hits, payload.omitted) = (items, omitted(shrunk, dropped));
     payload
+}
+
+/// Returns the offset of the page after one of `shown` items, if there is one.
+fn next_offset(answer: &SearchAnswer, shown: usize) -> Option<usize> {
+    let next = answer.offset + shown;
+    let has_more = shown > 0 && (next < answer.total || answer.total_is_least);
+    (has_more && next <= answer.offset_max).then_some(next)
 }
 
 fn present_hit(
@@ -447,6 +464,7 @@ mod tests {
             words: vec!["open".to_owned(), "store".to_owned()],
             vectors_used: VectorsUsed::Exact,
             took: Timings::default(),
+            matches: None,
             warnings: Vec::new(),
         }
     }

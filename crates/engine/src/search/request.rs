@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::exact::ExactQuery;
 use super::request_filter::RequestFilter;
 
 /// A search in one project.
@@ -12,6 +13,8 @@ pub struct SearchRequest {
     pub query: String,
     /// Canonical roots of the repositories to search; empty: all of the project.
     pub repository_roots: Vec<String>,
+    /// Whether the query is one pattern, and the answer the lines that match it; `None`: the query ranks and filters chunks.
+    pub exact: Option<ExactQuery>,
     /// What is searched.
     pub mode: Mode,
     /// Filters besides those in the query; a hit must pass all of them.
@@ -20,9 +23,9 @@ pub struct SearchRequest {
     pub case_file: bool,
     /// Whether words, phrases and exclusions are compared case-sensitively.
     pub case_tokens: bool,
-    /// Most hits, 1 ..= `search.top_max`.
+    /// Most hits, 1 ..= `search.top_max`; lines of an exact search, 1 ..= `search.exact_top_max`.
     pub top: usize,
-    /// Hits to skip, up to `search.offset_max`.
+    /// Hits to skip, up to `search.offset_max`; lines of an exact search, up to `search.exact_matches_max`.
     pub offset: usize,
     /// Lines shown before and after each hit, up to `search.context_lines_max`.
     pub context_lines: usize,

@@ -129,9 +129,9 @@ fn texts(field: &'static FilterField, values: Vec<String>) -> Result<FilterValue
     if values.iter().any(|value| value.contains('\0')) {
         return Err(invalid_value(field, "holds a NUL character"));
     }
-    // Blanks and quotes can be part of a signature.
-    let is_signature = field.target == FilterTarget::Signature;
-    let value = |value: String| if is_signature { value } else { unquoted(&value).to_owned() };
+    // Blanks and quotes can be part of a signature, and of any text.
+    let is_verbatim = matches!(field.target, FilterTarget::Signature | FilterTarget::Content);
+    let value = |value: String| if is_verbatim { value } else { unquoted(&value).to_owned() };
     Ok(FilterValue::Texts(values.into_iter().map(value).collect()))
 }
 

@@ -1,7 +1,10 @@
 //! Resolves the filters of a request and of its query to a [`store::Filter`].
 
+use std::collections::HashMap;
+
 use futures::future::BoxFuture;
 
+use super::exact::matching_chunks;
 use super::fields::{self, FilterField, FilterTarget};
 use super::filter_value::{extensions, is_path, known_kind, language, on_one_line, parse_date, people};
 use super::graph_filter::EdgeFilter;
@@ -9,12 +12,13 @@ use super::pattern::path_regex;
 use super::query::FilterClause;
 use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};
 use contract::clock::Clock;
+use contract::config;
 use contract::{Fault, Warning, echo};
 use languages::facts::{
     Field, Flag, VISIBILITIES, decorator_pieces, marked_decorator, spellings, whole_visibility,
 };
 use languages::terms::{self, whole_word};
-use store::{Filter, Reads, RepositoryRow, Test, fact_id};
+use store::{ChunkSelection, Filter, Reads, RepositoryRow, Test, fact_id};
 
 /// The most fact ids that are tested on each chunk; more are resolved to chunks first.
 const IDS_TESTED_MAX: usize = 4;
@@ -29,7 +33,9 @@ pub(super) struct Resolver<'a> {
     pub(super) repositories: &'a [RepositoryRow],
     pub(super) case_file: bool,
     pub(super) case_tokens: bool,
-    pub(super) names_max: usize,
+    pub(super) settings: &'a config::Search,
+    /// Whether only some repositories are searched, which are then `repositories`.
+    pub(super) is_part: bool,
     /// Fields that were used, for warnings about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
@@ -46,6 +52,8 @@ pub(super) struct FilterTerms {
     pub(super) names: Vec<String>,
     /// Phrases in lower case, whitespace folded.
     pub(super) phrases: Vec<String>,
+    /// The first line that a content filter matches, by chunk.
+    pub(super) lines: HashMap<i64, u32>,
 }
 
 impl FilterTerms {
@@ -122,17 +130,7 @@ impl Resolver<'_> {
             names.iter().for_each(|name| self.terms.add_name(name));
         }
         if let (Some(edges), FilterValue::Texts(names)) = (EdgeFilter::of(field), value) {
-            let facts = match field.target {
-                FilterTarget::Names(within) => {
-                    Test::Facts(names.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
-                }
-                FilterTarget::PartsOfNames(within) => {
-                    let ids = self.names(field, within, names).await?;
-                    self.having(ids, false).await?
-                }
-                _ => Filter::Any(Vec::new()),
-            };
-            return self.by_edges(edges, names, facts).await;
+            return self.by_edges(field, edges, names).await;
         }
         Ok(match (field.target, value) {
             (FilterTarget::Kind, FilterValue::Texts(kinds)) => {
@@ -194,6 +192,7 @@ impl Resolver<'_> {
                     Filter::Any(vec![names, Test::Paths(self.patterns(&paths)?).into()])
                 }
             }
+            (FilterTarget::Content, FilterValue::Texts(given)) => self.content(given).await?,
             (FilterTarget::Extension, FilterValue::Texts(given)) => {
                 // Stored extensions begin after the last dot, so `d.ts` is matched as the end of a file name.
                 let (long, short): (Vec<_>, Vec<_>) =
@@ -236,7 +235,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the ids of the names that contain one of `parts`, in any spelling in which it may be stored.
-    async fn names(
+    pub(super) async fn names(
         &mut self,
         field: &'static FilterField,
         within: &[Field],
@@ -310,12 +309,13 @@ impl Resolver<'_> {
         parts: &[String],
     ) -> Result<Vec<i64>, Fault> {
         let codes: Vec<i16> = within.iter().map(|field| *field as i16).collect();
-        let limit = i64::try_from(self.names_max.saturating_add(1)).unwrap_or(i64::MAX);
+        let names_max = self.settings.filter_names_max;
+        let limit = i64::try_from(names_max.saturating_add(1)).unwrap_or(i64::MAX);
         let found = self.reads.find_names(&codes, parts, limit).await?;
-        if found.len() > self.names_max {
+        if found.len() > names_max {
             return Err(invalid_value(
                 field,
-                &format!("matches more than {} different names here; give more of the name", self.names_max),
+                &format!("matches more than {} different names here; give more of the name", names_max),
             ));
         }
         Ok(found)
@@ -346,7 +346,7 @@ impl Resolver<'_> {
 
     /// Returns a filter for chunks with one of these facts. Many ids are resolved to chunks first, because testing each
     /// id on each chunk would be slower.
-    async fn having(&mut self, ids: Vec<i64>, flows: bool) -> Result<Filter, Fault> {
+    pub(super) async fn having(&mut self, ids: Vec<i64>, flows: bool) -> Result<Filter, Fault> {
         if ids.len() <= IDS_TESTED_MAX && !flows {
             return Ok(Test::Facts(ids).into());
         }
@@ -355,6 +355,25 @@ impl Resolver<'_> {
         // Flows belong to chunks, not to definitions.
         let facts = if flows { Vec::new() } else { ids };
         Ok(Test::Chunks { chunks, facts }.into())
+    }
+
+    /// Returns a filter for chunks with a line that matches one of the values.
+    async fn content(&mut self, given: &[String]) -> Result<Filter, Fault> {
+        let selection = if self.is_part {
+            let ids = self.repositories.iter().map(|repository| repository.id).collect();
+            self.reads.select_chunks(&Test::Repositories(ids).into(), self.settings.filter_rows_max).await?
+        } else {
+            ChunkSelection::All
+        };
+        let mut chunks = Vec::new();
+        for value in given {
+            let lines =
+                matching_chunks(self.reads, value, self.case_tokens, &selection, self.settings, self.clock)
+                    .await?;
+            chunks.extend(lines.keys());
+            self.terms.lines.extend(lines);
+        }
+        Ok(Test::Chunks { chunks, facts: Vec::new() }.into())
     }
 
     /// Returns the regular expressions of path filters. An absolute path in one of the repositories is made relative to
@@ -423,7 +442,7 @@ impl Resolver<'_> {
 }
 
 /// Returns the ids of a whole name in these fields, in all spellings in which it may be stored.
-fn whole_ids(within: &[Field], name: &str) -> Vec<i64> {
+pub(super) fn whole_ids(within: &[Field], name: &str) -> Vec<i64> {
     let of = |field: &Field| {
         let code = *field as i16;
         spellings(*field, name).into_iter().map(move |spelling| fact_id(code, &spelling))

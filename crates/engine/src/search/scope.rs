@@ -66,7 +66,8 @@ impl ResolvedScope {
             repositories: &repositories,
             case_file: request.case_file,
             case_tokens: request.case_tokens,
-            names_max: settings.filter_names_max,
+            settings,
+            is_part,
             used: Vec::new(),
             warnings: Vec::new(),
             terms: FilterTerms::default(),
@@ -80,7 +81,7 @@ impl ResolvedScope {
         filter = filter.of_one_definition();
         marks.add(&filter);
         marks.ids.extend(terms.ids);
-        (marks.names, marks.phrases) = (terms.names, terms.phrases);
+        (marks.names, marks.phrases, marks.lines) = (terms.names, terms.phrases, terms.lines);
         warnings.append(&mut filter_warnings);
         if request.case_tokens {
             filter = filter.and(exact_words(query));
@@ -90,7 +91,7 @@ impl ResolvedScope {
             filter = filter.and(Test::Repositories(ids).into());
         }
         unknown_facts::warn(reads, &used, &repositories, (request.mode, &filter), warnings).await?;
-        let by_mode = ModeFilters::new(request.mode, any_records, filter);
+        let by_mode = ModeFilters::new(request.mode, any_records, request.exact.is_some(), filter);
         let rows_max = settings.filter_rows_max;
         let chunks = match &by_mode.chunks {
             Some(filter) => Some(reads.select_chunks(filter, rows_max).await?),
@@ -207,7 +208,8 @@ struct ModeFilters {
 }
 
 impl ModeFilters {
-    fn new(mode: Mode, any_records: bool, filter: Filter) -> Self {
+    /// `is_exact`: lines are matched, so comments are not searched apart from their chunks.
+    fn new(mode: Mode, any_records: bool, is_exact: bool, filter: Filter) -> Self {
         let modes =
             |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));
         let chunks = |more: Filter| Self { chunks: Some(filter.clone().and(more)), comments: None };
@@ -218,6 +220,7 @@ impl ModeFilters {
             Mode::Both => chunks(modes(&["code", "prose"])),
             Mode::Code => chunks(modes(&["code"])),
             Mode::Records => chunks(modes(&["records"])),
+            Mode::Prose if is_exact => chunks(modes(&["prose"])),
             Mode::Prose => Self {
                 chunks: Some(filter.clone().and(modes(&["prose"]))),
                 comments: Some(filter.and(Test::HasComments.into())),

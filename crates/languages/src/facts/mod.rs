@@ -32,7 +32,7 @@ pub use detail::{CallPair, Detail};
 pub use field::{Counts, DEFINED, Facts, Field, Flag, Lint};
 pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
-pub(super) use query::{Compiled, FactQuery, items};
+pub(super) use query::{Compiled, FactQuery, Items, Role, items};
 pub use query::{CountKind, FactKind};
 pub use spellings::{decorator_pieces, marked_decorator, spellings, whole_visibility};
 pub use visibility::WORDS as VISIBILITIES;

@@ -138,6 +138,11 @@ impl Compiled {
         Ok(Self { query, roles, features: QueryFeatures::new(text) })
     }
 
+    /// Whether the language has calls and control flow, so that names in it refer to what is defined in code.
+    pub(crate) fn is_code(&self) -> bool {
+        self.features.has_role(Role::Call) && self.features.has_role(Role::Branch)
+    }
+
     /// Names of the lint rules whose violations the query finds, sorted.
     #[cfg(test)]
     pub(super) fn lint_rules(&self) -> Vec<&str> {
@@ -277,6 +282,13 @@ pub(super) struct Item<'t, 'q> {
 
 /// All captures in a tree, in text order.
 pub(crate) struct Items<'t, 'q>(pub(super) Vec<Item<'t, 'q>>);
+
+impl<'t> Items<'t, '_> {
+    /// What is captured, and whether the query replaces the node's text by another.
+    pub(crate) fn captures(&self) -> impl Iterator<Item = (Role, Node<'t>, bool)> {
+        self.0.iter().map(|item| (item.role, item.node, item.set.is_some()))
+    }
+}
 
 /// Runs the query. The error is the reason why there are no facts.
 pub(crate) fn items<'t, 'q>(

@@ -1,5 +1,7 @@
 //! PHP: how its files are known, its grammar and its queries.
 
+mod symbols;
+
 use crate::grammar::Grammar;
 use crate::language::Language;
 
@@ -12,5 +14,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["php"],
     separator: "::",
-    grammar: Some(Grammar::new(|| tree_sitter_php::LANGUAGE_PHP.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+    grammar: Some(Grammar::new(|| tree_sitter_php::LANGUAGE_PHP.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_symbols(symbols::extract)),
 };

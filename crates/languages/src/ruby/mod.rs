@@ -1,5 +1,7 @@
 //! Ruby: how its files are known, its grammar and its queries.
 
+mod symbols;
+
 use crate::crash_check;
 use crate::grammar::Grammar;
 use crate::language::Language;
@@ -13,5 +15,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["gemfile", "rakefile", "vagrantfile", "podfile", "brewfile", "capfile", "guardfile", "fastfile"],
     interpreters: &["ruby", "jruby", "rake"],
     separator: "::",
-    grammar: Some(Grammar::with_crash_check(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::ruby)),
+    grammar: Some(Grammar::with_crash_check(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::ruby).with_symbols(symbols::extract)),
 };

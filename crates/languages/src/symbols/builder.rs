@@ -54,6 +54,8 @@ pub(crate) struct Builder<'t> {
     open: Vec<ScopeId>,
     /// The latest symbol of each name in each scope, and whether all of them are local names.
     bound: HashMap<(ScopeId, TextId), (SymbolId, bool)>,
+    /// Whether functions have names of their own, apart from those of variables.
+    functions_apart: bool,
 }
 
 impl<'t> Builder<'t> {
@@ -79,6 +81,7 @@ impl<'t> Builder<'t> {
             use_bytes: Vec::new(),
             open: vec![0],
             bound: HashMap::new(),
+            functions_apart: false,
         }
     }
 
@@ -138,6 +141,11 @@ impl<'t> Builder<'t> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
+    /// Says that functions have names of their own, so that a local name does not hide the function that is called.
+    pub(crate) fn functions_apart(&mut self) {
+        self.functions_apart = true;
+    }
+
     /// Declares the package of the file.
     pub(crate) fn package(&mut self, package: &str) {
         if package.len() <= TEXT_BYTES_MAX {
@@ -178,6 +186,36 @@ impl<'t> Builder<'t> {
         self.within_scope(scope, work);
     }
 
+    /// Runs `work` inside a scope that makes a symbol of the innermost open scope also a member of a type, as extensions are.
+    pub(crate) fn within_extension(
+        &mut self,
+        target: ExprId,
+        symbol: SymbolId,
+        work: impl FnOnce(&mut Self),
+    ) {
+        let (parent, target) = (self.scope(), Some(target));
+        let inside = self.symbols.get(symbol as usize).and_then(|symbol| symbol.inside);
+        let scope = Scope { parent, kind: ScopeKind::Type, symbol: Some(symbol), target, bases: Vec::new() };
+        let before = self.scopes.len() as ScopeId;
+        self.within_scope(scope, work);
+        if let Some(symbol) = self.symbols.get_mut(symbol as usize) {
+            // Its inside is that of the function, which is within this scope if it is not before.
+            symbol.inside = inside.or((self.scopes.len() as ScopeId > before + 1).then_some(before + 1));
+        }
+    }
+
+    /// Whether a name is that of a parameter, local name or type parameter, as far as was defined by now.
+    pub(crate) fn is_local(&self, name: &str) -> bool {
+        let Some(name) = self.texts.get(name) else { return false };
+        let bound = self.open.iter().rev().find_map(|scope| self.bound.get(&(*scope, *name)));
+        bound.is_some_and(|(_, local)| *local)
+    }
+
+    /// The innermost type around, if it has a name.
+    pub(crate) fn enclosing_type(&self) -> Option<SymbolId> {
+        self.scopes[self.enclosing(ScopeKind::Type)? as usize].symbol
+    }
+
     fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
         if self.open_scope(scope) {
             work(self);
@@ -213,12 +251,22 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Defers to the scope around the innermost open ones: runs `work` as if only the first `count` scopes were open.
-    pub(crate) fn outside<R>(&mut self, count: usize, work: impl FnOnce(&mut Self) -> R) -> R {
-        let inner = self.open.split_off(count.clamp(1, self.open.len()));
-        let result = work(self);
-        self.open.extend(inner);
-        result
+    /// As [`within_target`](Self::within_target), for an extractor that has state of its own: opens a scope that adds members to a
+    /// type, if it says so, until [`close`](Self::close).
+    pub(crate) fn open_target(&mut self, target: ExprId) -> bool {
+        let parent = self.scope();
+        let (kind, target) = (ScopeKind::Type, Some(target));
+        self.open_scope(Scope { parent, kind, symbol: None, target, bases: Vec::new() })
+    }
+
+    /// Closes all scopes but the first `count`, and returns them for [`reopen`](Self::reopen).
+    pub(crate) fn close_to(&mut self, count: usize) -> Vec<ScopeId> {
+        self.open.split_off(count.clamp(1, self.open.len()))
+    }
+
+    /// Opens again what [`close_to`](Self::close_to) closed.
+    pub(crate) fn reopen(&mut self, scopes: Vec<ScopeId>) {
+        self.open.extend(scopes);
     }
 
     /// How many scopes are open.
@@ -229,6 +277,37 @@ impl<'t> Builder<'t> {
     /// The open scopes with their kinds, outermost first.
     pub(crate) fn open_scopes(&self) -> impl DoubleEndedIterator<Item = (ScopeId, ScopeKind)> + '_ {
         self.open.iter().map(|scope| (*scope, self.scopes[*scope as usize].kind))
+    }
+
+    /// A new scope inside of a given one, for extractors that do not open scopes one after the other. `target` is the type to
+    /// which it adds members.
+    pub(crate) fn scope_in(
+        &mut self,
+        parent: ScopeId,
+        kind: ScopeKind,
+        symbol: Option<SymbolId>,
+        target: Option<ExprId>,
+    ) -> ScopeId {
+        if self.scopes.len() >= ROWS_MAX {
+            self.truncated = true;
+            return parent;
+        }
+        let id = self.scopes.len() as ScopeId;
+        if let Some(symbol) = symbol.and_then(|symbol| self.symbols.get_mut(symbol as usize)) {
+            symbol.inside.get_or_insert(id);
+        }
+        self.scopes.push(Scope { parent, kind, symbol, target, bases: Vec::new() });
+        id
+    }
+
+    /// The scope around a scope.
+    pub(crate) fn parent(&self, scope: ScopeId) -> ScopeId {
+        self.scopes.get(scope as usize).map_or(0, |scope| scope.parent)
+    }
+
+    /// What a scope is.
+    pub(crate) fn kind_of_scope(&self, scope: ScopeId) -> ScopeKind {
+        self.scopes.get(scope as usize).map_or(ScopeKind::File, |scope| scope.kind)
     }
 
     /// Defines a symbol, named by a node, in the innermost open scope. `None` if the file has too many or the name is not one.
@@ -283,6 +362,11 @@ impl<'t> Builder<'t> {
         self.symbols.get_mut(id as usize)
     }
 
+    /// The name of a symbol that was defined.
+    pub(crate) fn name_of(&self, id: SymbolId) -> &str {
+        self.symbols.get(id as usize).map_or("", |symbol| self.arena.text(symbol.name))
+    }
+
     /// The symbol of this name in a scope, the latest first.
     pub(crate) fn find(&self, scope: ScopeId, name: &str) -> Option<SymbolId> {
         let name = self.texts.get(name)?;
@@ -307,6 +391,17 @@ impl<'t> Builder<'t> {
     /// Reports an import of all public names of a module.
     pub(crate) fn import_all(&mut self, at: Node<'_>, module: &str, exported: bool) {
         self.push_import(at, module, Imported::All, None, exported.then_some("*"));
+    }
+
+    /// Reports an import of a whole module in a given scope, at a byte of the text.
+    pub(crate) fn import_in(&mut self, scope: ScopeId, at: usize, module: &str) {
+        if self.imports.len() >= ROWS_MAX {
+            self.truncated = true;
+        } else if let Some(module) = self.intern(module) {
+            let (place, what) = (Place::default(), Imported::Module);
+            self.imports.push(Import { scope, place, module, what, local: None, exported: None });
+            self.import_bytes.push(at);
+        }
     }
 
     fn push_import(
@@ -344,8 +439,13 @@ impl<'t> Builder<'t> {
         self.used_at(kind, expr, name.start_byte());
     }
 
-    /// As [`used`](Self::used), for a name that begins at a byte of the text.
+    /// As [`used`](Self::used), for a name that begins at a byte of the text and has no node.
     pub(crate) fn used_at(&mut self, kind: UseKind, expr: ExprId, at: usize) {
+        self.used_in(self.scope(), kind, expr, at);
+    }
+
+    /// As [`used_at`](Self::used_at), in a given scope.
+    pub(crate) fn used_in(&mut self, scope: ScopeId, kind: UseKind, expr: ExprId, at: usize) {
         if !matches!(self.arena.expr(expr), Expr::Name(_) | Expr::Member(..)) {
             return;
         }
@@ -353,7 +453,7 @@ impl<'t> Builder<'t> {
             self.truncated = true;
             return;
         }
-        self.uses.push(Use { kind, scope: self.scope(), expr, place: Place::default() });
+        self.uses.push(Use { kind, scope, expr, place: Place::default() });
         self.use_bytes.push(at);
     }
 
@@ -404,6 +504,11 @@ impl<'t> Builder<'t> {
             Some(name) => self.add(Expr::Member(of, name)),
             None => self.unknown(),
         }
+    }
+
+    /// The number of a name; `None` if it is none.
+    pub(crate) fn text_id(&mut self, name: &str) -> Option<TextId> {
+        self.intern(name)
     }
 
     /// The number of a text; `None` if it is empty or too long.
@@ -459,10 +564,15 @@ impl Builder<'_> {
         let mut kept = Vec::with_capacity(self.uses.len());
         let mut decided: HashMap<(ScopeId, TextId), bool> = HashMap::new();
         for used in &self.uses {
+            let apart = self.functions_apart && used.kind == UseKind::Call;
             let Expr::Name(name) = *self.arena.expr(used.expr) else {
                 kept.push(true);
                 continue;
             };
+            if apart {
+                kept.push(true);
+                continue;
+            }
             let mut scope = used.scope;
             let mut climbed = Vec::new();
             let local = loop {

@@ -4,16 +4,24 @@
 //! sees. The result, [`FileSymbols`], is the same for all languages and says nothing of other files: package `navigation`
 //! joins the symbols of all files of a repository to edges between definitions.
 
+#[cfg(test)]
+mod agreement;
 mod builder;
+#[cfg(test)]
+mod checks;
+pub(crate) mod general;
 #[cfg(test)]
 mod listed;
 mod locals;
+mod nodes;
+mod rewriting;
 mod table;
 
 use crate::stop::{Stop, Stopped};
 
 pub(crate) use builder::{Builder, New};
 pub(crate) use locals::Locals;
+pub(crate) use nodes::{child_of, children, field};
 pub use table::{
     Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
     ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,

@@ -108,7 +108,8 @@ pub struct Scope {
     /// The symbol whose inside it is: a type, a function, a namespace.
     pub symbol: Option<SymbolId>,
     /// For a type scope without a symbol, the type to which it adds members: a Rust `impl`, a Go method (one scope for each), an
-    /// extension, a C++ member that is defined outside of its class.
+    /// extension, a C++ member that is defined outside of its class. With a symbol, that symbol, which the scope around binds, is also
+    /// a member of the type: an extension function of Kotlin or C#.
     pub target: Option<ExprId>,
     /// Traits or interfaces that `target` implements by this scope: `impl Trait for T`.
     pub bases: Vec<ExprId>,

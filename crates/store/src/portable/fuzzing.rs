@@ -10,8 +10,8 @@ use super::reader::{LexicalBackend, Reader};
 use super::rows::{ChunkOut, CommentOut, FileOut, Page, RewrittenRows};
 use super::writer::Writer;
 use crate::{
-    ChunkSelection, DefinitionRow, FileFacts, Filter, LexicalQuery, LexicalSource, ModelFacts, RepositoryRow,
-    RepositoryState, Test, Versions,
+    ChunkSelection, DefinitionRow, FileFacts, Filter, GramQuery, LexicalQuery, LexicalSource, ModelFacts,
+    RepositoryRow, RepositoryState, Test, Versions, grams_of,
 };
 use contract::Fault;
 
@@ -167,6 +167,15 @@ fn run_all_reads(reader: &Reader) {
         reader.document_frequencies(&[5, 6, 7]),
     ));
     drop((reader.listed(&ChunkSelection::All, 10), reader.vectors(&[HASH.to_vec()])));
+    let grams = GramQuery::HasAll(grams_of("retry"));
+    for selection in [ChunkSelection::All, ChunkSelection::Listed(IDS.to_vec())] {
+        drop((
+            reader.gram_candidates(&selection, &grams, 10),
+            reader.file_places_within(&selection),
+            reader.texts_of_files(&IDS, &selection, &grams),
+        ));
+    }
+    drop((reader.chunk_texts(&IDS), reader.file_places(&IDS), reader.skipped_files(&IDS)));
     let query = LexicalQuery {
         terms: vec![5, 6],
         weights: vec![1.0, 0.5],

@@ -15,6 +15,7 @@ mod update;
 mod writer;
 
 mod definitions;
+mod exact;
 mod filter;
 mod lexical;
 mod names;

@@ -30,6 +30,7 @@ pub(crate) const SEARCH: &[Migration] = &[
     Migration { version: 6, text: include_str!("../../migrations/project/search/0006_definitions.sql") },
     Migration { version: 7, text: include_str!("../../migrations/project/search/0007_facts_tried.sql") },
     Migration { version: 8, text: include_str!("../../migrations/project/search/0008_due.sql") },
+    Migration { version: 9, text: include_str!("../../migrations/project/search/0009_grams.sql") },
     Migration { version: 10, text: include_str!("../../migrations/project/search/0010_navigation.sql") },
 ];
 

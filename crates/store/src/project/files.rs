@@ -287,7 +287,7 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
 }
 
 /// Tables whose rows belong to chunks; all have the column `file_id`.
-const CHUNK_TABLES: &[&str] = &["lexical", "facts", "definitions", "comments", "authors", "flows"];
+const CHUNK_TABLES: &[&str] = &["lexical", "grams", "facts", "definitions", "comments", "authors", "flows"];
 
 /// Tables whose rows belong to files; all have the column `file_id`.
 const FILE_TABLES: &[&str] = &["uses", "symbols"];

@@ -170,7 +170,7 @@ pub async fn stale_terms(tx: &mut ProjectTx) -> Result<RowUsage, Fault> {
     RowUsage::read(&tx.tx.one(sql(text)).await?)
 }
 
-/// Creates the GIN indexes on terms, facts and defined names, after the first run has filled the tables; returns whether it
+/// Creates the GIN indexes on terms, trigrams, facts and defined names, after the first run has filled the tables; returns whether it
 /// did. Does not block searches. The caller must be the only writer.
 ///
 /// # Errors
@@ -183,18 +183,20 @@ pub async fn ensure_terms_index(
 ) -> Result<bool, Fault> {
     let _permit = store.database().build_permit().await?;
     let mut tx = ProjectTx::begin_owner(store, project).await?;
-    if index_state::read(&mut tx).await?.terms_indexed {
+    let had_terms = index_state::read(&mut tx).await?.terms_indexed;
+    if had_terms && has_grams_index(&mut tx).await? {
         tx.commit().await?;
         return Ok(false);
     }
     store
         .disk_space()
-        .require(sizes::table_bytes(&mut tx, &["lexical", "facts", "comments", "names"]).await?)
+        .require(sizes::table_bytes(&mut tx, &["lexical", "grams", "facts", "comments", "names"]).await?)
         .await?;
     tx.lift_timeout().await?;
     tx.execute(sql(format!("SET LOCAL maintenance_work_mem = '{maintenance_work_mem_mb}MB'"))).await?;
     for text in [
         format!("CREATE INDEX IF NOT EXISTS lexical_terms ON {} USING gin (terms)", tx.table("lexical")),
+        format!("CREATE INDEX IF NOT EXISTS grams_grams ON {} USING gin (grams)", tx.table("grams")),
         format!("CREATE INDEX IF NOT EXISTS chunks_defines ON {} USING gin (defines)", tx.table("chunks")),
         format!("CREATE INDEX IF NOT EXISTS facts_ids ON {} USING gin (ids)", tx.table("facts")),
         format!("CREATE INDEX IF NOT EXISTS comments_terms ON {} USING gin (terms)", tx.table("comments")),
@@ -204,6 +206,7 @@ pub async fn ensure_terms_index(
             tx.table("names")
         ),
         format!("ANALYZE {}", tx.table("lexical")),
+        format!("ANALYZE {}", tx.table("grams")),
         format!("ANALYZE {}", tx.table("facts")),
         format!("ANALYZE {}", tx.table("names")),
         format!("ANALYZE {}", tx.table("comments")),
@@ -217,4 +220,12 @@ pub async fn ensure_terms_index(
     tx.execute(sql(text)).await?;
     tx.commit().await?;
     Ok(true)
+}
+
+/// Whether the index on trigrams exists; a project of an earlier version has only the others.
+async fn has_grams_index(tx: &mut ProjectTx) -> Result<bool, Fault> {
+    let text = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
+         WHERE i.indrelid = $1::regclass AND c.relname = 'grams_grams')";
+    let table = tx.table("grams");
+    tx.tx.scalar(sql(text).bind(table)).await
 }

@@ -12,6 +12,7 @@ pub mod overview;
 pub mod breakdown;
 mod condition;
 pub(super) mod filter;
+pub mod grams;
 pub mod names;
 mod patterns;
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use pgvector::SparseVector;
 
 use super::files::{mark_changed, remove_chunks_of};
+use super::grams;
 use super::index_state::{self, Fence};
 use super::lexical::sparse;
 use super::names::{self, KnownNames, NamedFact, NewNames};
@@ -184,6 +185,8 @@ pub async fn write_batch(
     for rows in rows.chunks(ROWS_MAX) {
         insert_chunks(tx, repository_id, rows).await?;
         insert_lexical(tx, rows).await?;
+        let texts = column(rows, |r| (r.id, r.file_id, r.chunk.content.as_str()));
+        grams::insert(tx, &texts).await?;
         insert_facts(tx, rows, known, &mut fresh).await?;
         insert_definitions(tx, rows, known, &mut fresh).await?;
         insert_comments(tx, rows).await?;
@@ -224,10 +227,11 @@ async fn upsert<'a>(
 ) -> Result<HashMap<&'a str, i64>, Fault> {
     let text = format!(
         "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, \
-           content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms) \
+           content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms, \
+           grams_written) \
          SELECT t.id, $1, t.path, t.language, t.extension, t.mode, t.bytes, t.modified_ns, t.content_hash, \
            t.lines, t.chunks, t.skipped, ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), \
-           t.risk_ends, t.facts_missing, t.facts_tried_ms \
+           t.risk_ends, t.facts_missing, t.facts_tried_ms, true \
          FROM unnest($3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int8[], $9::int8[], \
            $10::bytea[], $11::int4[], $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], \
            $18::text[], $19::text[], $20::int8[]) AS t (id, path, language, extension, mode, bytes, \
@@ -238,7 +242,7 @@ async fn upsert<'a>(
            modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, lines = excluded.lines, \
            chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, \
            meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, \
-           facts_tried_ms = excluded.facts_tried_ms, lines_attributed_to = NULL \
+           facts_tried_ms = excluded.facts_tried_ms, grams_written = true, lines_attributed_to = NULL \
          RETURNING f.path, f.id",
         tx.table("files")
     );
@@ -488,7 +492,7 @@ fn named(facts: &[NamedFact]) -> impl Iterator<Item = (i16, &str)> {
     facts.iter().map(|(field, value)| (*field, value.as_str()))
 }
 
-fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
+pub(super) fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
 }
 

@@ -133,6 +133,7 @@ const SHRINKING_TABLES: &[&str] = &[
     "files",
     "chunks",
     "lexical",
+    "grams",
     "facts",
     "definitions",
     "comments",

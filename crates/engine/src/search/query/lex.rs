@@ -89,6 +89,15 @@ impl<'a> Lexer<'a> {
         {
             return self.quoted_value(name, colon);
         }
+        if let Some((name, colon)) = field
+            && name == CONTENT
+            && let Some(length) =
+                slashed_length(&rest[colon + 1..], self.brackets.last() == Some(&Bracket::Group))
+        {
+            let end = colon + 1 + length;
+            self.at += end;
+            return Token::Field { name, value: rest[colon + 1..end].to_owned() };
+        }
         let word = self.word();
         if let Some(operator) = operator(word) {
             return operator;
@@ -176,6 +185,36 @@ impl Iterator for Lexer<'_> {
     }
 }
 
+/// The field whose value may be a regular expression with spaces.
+const CONTENT: &str = "content";
+
+/// Returns the length of the `/regular expression/` or `/…/i` at the start of the text: up to a slash without a backslash
+/// before it that ends the word. `in_group`: a bracket that was not opened ends it as well.
+fn slashed_length(text: &str, in_group: bool) -> Option<usize> {
+    let mut chars = text.char_indices();
+    chars.next().filter(|(_, first)| *first == '/')?;
+    let (mut is_escaped, mut open) = (false, 0_usize);
+    for (at, char) in chars {
+        match char {
+            _ if is_escaped && char != '(' && char != ')' => {}
+            '/' if at > 1 => {
+                let flag = usize::from(text[at + 1..].starts_with('i'));
+                let rest = &text[at + 1 + flag..];
+                let closes = in_group && open == 0 && rest.starts_with(')');
+                if closes || rest.is_empty() || rest.starts_with(char::is_whitespace) {
+                    return Some(at + 1 + flag);
+                }
+            }
+            // Counted even behind a backslash, as `balanced` does, so that a printed query is read again.
+            '(' => open += 1,
+            ')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        is_escaped = char == '\\' && !is_escaped;
+    }
+    None
+}
+
 /// Returns whether the text starts with a `-` or `!` that is a negation, unlike in `--flag`, `->`, `!=` or `a - b`.
 pub(super) fn negates(text: &str) -> bool {
     let starts = |char: char| char.is_alphanumeric() || "\"(_./@#".contains(char);
@@ -259,6 +298,20 @@ mod tests {
             [Token::Open, word("see"), word("f(a,"), word("b)"), word("or"), word("g()"), Token::Close]
         );
         assert_eq!(tokens("1) a :)"), [word("1)"), word("a"), word(":)")]);
+    }
+
+    #[test]
+    fn a_regular_expression_ends_at_its_slash() {
+        let content = |text: &str| -> Vec<Token> {
+            let fields = |name: &str| (name == "content").then_some("content");
+            Lexer::new(text, &fields).map(|lexeme| lexeme.token).collect()
+        };
+        let field = |value: &str| Token::Field { name: "content", value: value.to_owned() };
+        assert_eq!(content("content:/fn (a|b) \\/x/i y"), [field("/fn (a|b) \\/x/i"), word("y")]);
+        assert_eq!(content("(content:/a b/ c)"), [Token::Open, field("/a b/"), word("c"), Token::Close]);
+        assert_eq!(content("(x content:/a b/)"), [Token::Open, word("x"), field("/a b/"), Token::Close]);
+        assert_eq!(content("content:/usr/local y"), [field("/usr/local"), word("y")]);
+        assert_eq!(content("content:\"a  b\""), [field("a  b")]);
     }
 
     #[test]

@@ -86,7 +86,7 @@ mod tests {
     use proptest::sample::select;
 
     fn fields(name: &str) -> Option<&'static str> {
-        ["lang", "type", "path"].into_iter().find(|field| field.eq_ignore_ascii_case(name))
+        ["lang", "type", "path", "content"].into_iter().find(|field| field.eq_ignore_ascii_case(name))
     }
 
     fn read(text: &str) -> SearchQuery {
@@ -137,6 +137,12 @@ mod tests {
             "path:f(",
             "path:\"",
             "path:)",
+            "content:/a",
+            "content:/b (c/",
+            "content:/d)/i",
+            "content:\"/e f/\"",
+            "/",
+            "\\/",
             "x:y",
             "path::p",
             "chunk:1",
@@ -158,7 +164,20 @@ mod tests {
 
     /// Well-formed queries, however deep.
     fn expressions() -> impl Strategy<Value = String> {
-        let leaf = select(&["a", "->", "\"b c\"", "lang:d", "path:\"e f\"", "g(", "()", "-h"][..]);
+        let leaf = select(
+            &[
+                "a",
+                "->",
+                "\"b c\"",
+                "lang:d",
+                "path:\"e f\"",
+                "g(",
+                "()",
+                "-h",
+                "content:/i (j|k)/",
+                "content:/l/i",
+            ][..],
+        );
         leaf.prop_map(str::to_owned).prop_recursive(40, 120, 3, |inner| {
             let several = vec(inner.clone(), 1..4);
             prop_oneof![

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tree_sitter::Node;
 
 use super::{Frame, Walk};
-use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
 
 /// Decorators that make a function an attribute.
 const PROPERTIES: &[&str] = &[
@@ -92,21 +92,10 @@ impl<'t> Walk<'_, 't> {
         self.b.close();
         let returns = frame.filter(|frame| !frame.yields).map(|frame| frame.returns).unwrap_or_default();
         if let (None, Some(symbol)) = (declared, symbol) {
-            let value = self.either(returns);
+            let value = self.b.either(returns);
             if let (Some(value), Some(symbol)) = (value, self.b.symbol_mut(symbol)) {
                 symbol.value = Some(value);
             }
-        }
-    }
-
-    /// One of several expressions; `None` of none.
-    pub(super) fn either(&mut self, mut all: Vec<ExprId>) -> Option<ExprId> {
-        let mut seen = HashSet::new();
-        all.retain(|one| seen.insert(*one));
-        match all.as_slice() {
-            [] => None,
-            [one] => Some(*one),
-            _ => Some(self.b.add(Expr::Either(all))),
         }
     }
 
@@ -296,29 +285,6 @@ impl<'t> Walk<'_, 't> {
     /// A dotted name without the blanks that may stand in it.
     fn dotted(&self, node: Node<'t>) -> String {
         self.b.text(node).chars().filter(|c| !c.is_whitespace() && *c != '\\').collect()
-    }
-
-    /// Complete what is known of a symbol by another value it gets.
-    pub(super) fn add_value(&mut self, symbol: SymbolId, value: ExprId) {
-        let Some(known) = self.b.symbol(symbol).map(|symbol| symbol.value) else { return };
-        let merged = match known {
-            None => value,
-            Some(known) if known == value => return,
-            Some(known) => {
-                let mut all = match self.b.expr(known) {
-                    Expr::Either(all) => all.clone(),
-                    _ => vec![known],
-                };
-                if all.len() >= 6 || all.contains(&value) {
-                    return;
-                }
-                all.push(value);
-                self.b.add(Expr::Either(all))
-            }
-        };
-        if let Some(symbol) = self.b.symbol_mut(symbol) {
-            symbol.value = Some(merged);
-        }
     }
 }
 

@@ -121,6 +121,7 @@ impl<'t> Walk<'t> {
             return b.add(Expr::ThisType);
         }
         let name = b.name(text);
+        self.locals.mention(text, node.start_byte());
         if kind == UseKind::Call || !self.locals.has(text) {
             b.used(kind, name, node);
         }

@@ -5,6 +5,9 @@ use tree_sitter::Node;
 use super::{Walk, child_of, parts};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
+/// Most tokens of a derive that are looked at.
+const DERIVES_MAX: usize = 64;
+
 /// The type parameters of an item, by name.
 type Parameters<'t> = Vec<(&'t str, SymbolId)>;
 
@@ -31,12 +34,29 @@ impl<'t> Walk<'t> {
             _ => return false,
         }
         self.module_file = None;
+        self.derived.clear();
         true
     }
 
-    /// Remembers `#[path = "…"]` for the module that follows.
-    fn attribute(&mut self, b: &Builder<'t>, node: Node<'t>) {
+    /// Remembers `#[path = "…"]` and `#[derive(…)]` for the item that follows. What a derive is named after is most often a trait of
+    /// that name, whose methods the type then has.
+    fn attribute(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(attribute) = node.named_child(0) else { return };
+        let name = attribute.named_child(0).map_or("", |name| b.text(name));
+        if let Some(tree) = attribute.child_by_field_name("arguments").filter(|_| name == "derive") {
+            let mut path: Option<ExprId> = None;
+            for token in parts(tree).into_iter().take(DERIVES_MAX) {
+                let follows = token.prev_sibling().is_some_and(|before| before.kind() == "::");
+                path = match path.filter(|_| follows) {
+                    Some(of) => Some(b.member(of, b.text(token))),
+                    None => {
+                        self.derived.extend(path);
+                        Some(b.name(b.text(token)))
+                    }
+                };
+            }
+            self.derived.extend(path);
+        }
         if attribute.named_child(0).is_some_and(|name| b.text(name) == "path") {
             let content =
                 attribute.child_by_field_name("value").and_then(|value| child_of(value, "string_content"));
@@ -126,7 +146,8 @@ impl<'t> Walk<'t> {
 
     fn type_item(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(name) = node.child_by_field_name("name") else { return };
-        let new = New { exported: is_exported(node), ..New::default() };
+        let bases = std::mem::take(&mut self.derived);
+        let new = New { exported: is_exported(node), bases, ..New::default() };
         let symbol = b.define(name, SymbolKind::Type, new);
         self.within(b, ScopeKind::Type, symbol, |walk, b| {
             walk.type_parameters(b, node);

@@ -26,12 +26,26 @@ impl<'t> Walk<'t> {
         if let Some(name) = node.child_by_field_name("macro")
             && STANDARD.binary_search(&b.text(name)).is_err()
         {
-            self.visit_as(b, name, UseKind::Call);
+            self.macro_name(b, name);
         }
         let mut cursor = node.walk();
         for tree in node.named_children(&mut cursor).filter(|child| child.kind() == "token_tree") {
             self.tokens(b, tree);
         }
+    }
+
+    /// Uses the name of a macro, which is marked, because a function can have the same name.
+    fn macro_name(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
+        let last = node.child_by_field_name("name").unwrap_or(node);
+        let marked = format!("{}!", b.text(last));
+        let value = match node.child_by_field_name("path") {
+            Some(path) => {
+                let of = self.path(b, path, None);
+                b.member(of, &marked)
+            }
+            None => b.name(&marked),
+        };
+        b.used(UseKind::Call, value, last);
     }
 
     /// Visits a token tree.
@@ -98,6 +112,10 @@ impl<'t> Walk<'t> {
         loop {
             b.descend(|_| {});
             match (kind(at), kind(at + 1)) {
+                ("::", "<") => match generics_end(tokens, at + 1) {
+                    Some(end) => at = end,
+                    None => break,
+                },
                 ("::", "identifier") => {
                     use_type(b, &chain);
                     chain = member(b, chain.value, tokens[at + 1]);
@@ -113,8 +131,14 @@ impl<'t> Walk<'t> {
                     at += 2;
                 }
                 ("!", "token_tree") => {
-                    if chain.last.is_some_and(|name| STANDARD.binary_search(&b.text(name)).is_err()) {
-                        chain.used(b, UseKind::Call);
+                    if let Some(name) = chain.last.filter(|name| STANDARD.binary_search(&b.text(*name)).is_err())
+                    {
+                        let marked = format!("{}!", b.text(name));
+                        let value = match *b.expr(chain.value) {
+                            Expr::Member(of, _) => b.member(of, &marked),
+                            _ => b.name(&marked),
+                        };
+                        b.used(UseKind::Call, value, name);
                     }
                     self.tokens(b, tokens[at + 1]);
                     return (at + 2, b.unknown());
@@ -160,9 +184,32 @@ impl<'t> Walk<'t> {
                 Chain { value: b.name(&path), last: None, is_local: true }
             }
             (_, "Self") => Chain { value: b.add(Expr::ThisType), last: None, is_local: true },
-            _ => Chain { value: b.name(text), last: Some(token), is_local: self.locals.has(text) },
+            _ => {
+                self.locals.mention(text, token.start_byte());
+                Chain { value: b.name(text), last: Some(token), is_local: self.locals.has(text) }
+            }
         }
     }
+}
+
+/// Most tokens of the arguments of a generic name.
+const GENERICS_MAX: usize = 40;
+
+/// The number of the token after generic arguments that begin at a token.
+fn generics_end(tokens: &[Node<'_>], from: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(from).take(GENERICS_MAX) {
+        match token.kind() {
+            "<" => depth += 1,
+            ">" => depth -= 1,
+            ">>" => depth -= 2,
+            _ => {}
+        }
+        if depth <= 0 {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 impl<'t> Chain<'t> {

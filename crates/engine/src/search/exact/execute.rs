@@ -1,0 +1,303 @@
+//! Executes an exact search: compiles the pattern, resolves the scope, matches candidates in order, counts, and reads the page.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::lines::MatchedLine;
+use super::matcher::{Candidates, MatchedChunk, Matcher};
+use super::pattern::{ExactQuery, Pattern};
+use crate::search::answer::{Backend, Explain, SearchAnswer, VectorsUsed};
+use crate::search::execute::SearchDeps;
+use crate::search::limits::check;
+use crate::search::query::SearchQuery;
+use crate::search::request::SearchRequest;
+use crate::search::scope::ResolvedScope;
+use crate::search::stage::SearchStage;
+use crate::search::stopwatch::Stopwatch;
+use crate::search::surroundings::{NearbyChunk, surroundings};
+use contract::{Fault, Warning, echo};
+use store::{ChunkSelection, ChunkSpan, ChunkText, FilePlace, Index, Reads};
+
+/// The lines that an exact search found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LineMatches {
+    /// The lines of the page by file, ordered by repository, path and line.
+    pub files: Vec<FileMatches>,
+    /// Number of files with matching lines; a lower bound if the number of lines is one.
+    pub total_files: usize,
+    /// Files of the searched repositories that were not indexed, by reason.
+    pub skipped: BTreeMap<String, u64>,
+}
+
+/// A file with its matching lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMatches {
+    /// Name of its repository.
+    pub repository: String,
+    /// Path relative to the repository.
+    pub path: String,
+    /// Language id, if the file has one.
+    pub language: Option<String>,
+    /// Its lines, in order.
+    pub lines: Vec<LineInContext>,
+}
+
+/// A matching line with the lines around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineInContext {
+    /// The line.
+    pub matched: MatchedLine,
+    /// Lines before it.
+    pub before: Vec<String>,
+    /// Lines after it.
+    pub after: Vec<String>,
+}
+
+/// Searches one project, or one portable file, for lines.
+///
+/// # Errors
+/// `INVALID_REQUEST` for a pattern that cannot be searched, a limit out of range or an invalid filter; `NO_INDEX` if nothing was
+/// indexed; storage faults.
+pub(in crate::search) async fn execute_exact(
+    deps: SearchDeps<'_>,
+    index: Index<'_>,
+    request: &SearchRequest,
+    exact: &ExactQuery,
+) -> Result<SearchAnswer, Fault> {
+    let started = deps.clock.instant();
+    check(request, deps.settings)?;
+    let mut took = Stopwatch::start(deps.clock, started);
+    let pattern = compile(&request.query, exact, request.case_tokens).await?;
+    let mut warnings = Vec::new();
+    let backend = Backend::new(&index);
+    let mut reads = index.begin().await?;
+    let overview = reads.overview(&[]).await?;
+    let no_query = SearchQuery::default();
+    let scope = ResolvedScope::resolve(
+        &mut reads,
+        overview,
+        request,
+        &no_query,
+        deps.settings,
+        deps.clock,
+        &mut warnings,
+    )
+    .await?;
+    scope.warn(&mut reads, &mut warnings).await?;
+    warnings.retain(|warning| warning.code != "vectors_pending");
+    took.timings.plan_ms = took.lap();
+    (deps.on_stage)(SearchStage::Understood { terms: 1 });
+
+    let everything = ChunkSelection::All;
+    let selection = scope.chunks.as_ref().unwrap_or(&everything);
+    let time = Duration::from_millis(deps.settings.exact_scan_ms);
+    let matcher = Matcher::new(Arc::clone(&pattern), deps.clock, time);
+    let ordered = matcher.candidates(&mut reads, selection, deps.settings.exact_candidates_max).await?;
+    took.timings.lexical_ms = took.lap();
+    let listed = match &ordered.candidates {
+        Candidates::Chunks(ids) => Some(ids.len()),
+        Candidates::Files => None,
+    };
+    (deps.on_stage)(SearchStage::Lexical { found: listed.unwrap_or(deps.settings.exact_candidates_max) });
+    let mut found = Found::new(request, deps.settings.exact_matches_max);
+    let is_whole = matcher.run(&mut reads, selection, &ordered, |page| found.take(page)).await?;
+    let is_over = !is_whole && !found.is_full();
+    took.timings.rank_ms = took.lap();
+    (deps.on_stage)(SearchStage::Ranked { candidates: found.total });
+    warnings.extend(pattern_warnings(&pattern, is_over));
+    let files = found.page(&mut reads, &scope, &ordered.files, request.context_lines).await?;
+    let repositories: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
+    let skipped = reads.skipped_files(&repositories).await?;
+    reads.end();
+    took.timings.content_ms = took.lap();
+    Ok(SearchAnswer {
+        backend,
+        hits: Vec::new(),
+        total: found.total,
+        total_is_least: !is_whole,
+        offset: request.offset,
+        offset_max: deps.settings.exact_matches_max,
+        several_repositories: scope.has_several(),
+        confidence: None,
+        did_you_mean: Vec::new(),
+        query: request.query.clone(),
+        words: Vec::new(),
+        vectors_used: VectorsUsed::None,
+        explain: explain(request, &pattern, selection, listed),
+        took: took.stop(started),
+        warnings,
+        matches: Some(LineMatches {
+            files,
+            total_files: found.total_files,
+            skipped: skipped.into_iter().map(|(reason, files)| (reason, files.unsigned_abs())).collect(),
+        }),
+    })
+}
+
+/// Compiles the pattern on a blocking thread, because a large one takes a while.
+async fn compile(query: &str, exact: &ExactQuery, exact_case: bool) -> Result<Arc<Pattern>, Fault> {
+    let (query, exact) = (query.to_owned(), exact.clone());
+    let compiling = tokio::task::spawn_blocking(move || match exact {
+        ExactQuery::Regex => Pattern::regex(&query, exact_case),
+        ExactQuery::Text => Pattern::text(&query, exact_case),
+    });
+    let compiled =
+        compiling.await.map_err(|error| Fault::internal("The pattern could not be compiled.", error))?;
+    compiled.map(Arc::new)
+}
+
+fn pattern_warnings(pattern: &Pattern, is_over: bool) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if is_over {
+        let reason = if pattern.grams().is_everything() {
+            "No part of the pattern is in the index (that takes three characters in a row that every match contains), so texts were read one by one"
+        } else {
+            "Too much of the index may match the pattern"
+        };
+        let message = format!(
+            "{reason}, and time ran out: the answer is incomplete. Narrow it with `path`, `lang` or `repoPath`, or write more of the text."
+        );
+        warnings.push(Warning::new("exact_incomplete", message));
+    }
+    if pattern.spans_lines() {
+        let message = "The pattern spans lines. A match that extends over the border of two chunks (parts of a file) is not found.";
+        warnings.push(Warning::new("exact_within_chunks", message));
+    }
+    if pattern.matches_blank() {
+        let message = "Blank lines between chunks are not indexed, so not every blank line is found.";
+        warnings.push(Warning::new("exact_blank_lines", message));
+    }
+    warnings
+}
+
+fn explain(
+    request: &SearchRequest,
+    pattern: &Pattern,
+    selection: &ChunkSelection,
+    candidates: Option<usize>,
+) -> Explain {
+    let within = match (candidates, selection) {
+        (None, _) => "scanned",
+        (Some(_), _) if pattern.grams().is_everything() => "scanned",
+        (Some(_), ChunkSelection::All) => "everything",
+        (Some(_), ChunkSelection::Listed(_)) => "listed",
+        (Some(_), ChunkSelection::Matching(_)) => "tested",
+    };
+    Explain {
+        within: within.to_owned(),
+        candidates: candidates.unwrap_or_default(),
+        filters: request.filters.iter().map(|filter| echo(&filter.to_string())).collect(),
+        ..Explain::default()
+    }
+}
+
+/// The lines found so far: all are counted, those of the page are kept.
+struct Found {
+    offset: usize,
+    top: usize,
+    /// Lines that are counted at least, if there are so many.
+    lines_max: usize,
+    total: usize,
+    total_files: usize,
+    last_file: Option<i64>,
+    kept: Vec<(i64, MatchedLine)>,
+}
+
+impl Found {
+    fn new(request: &SearchRequest, lines_max: usize) -> Self {
+        let (offset, top) = (request.offset, request.top);
+        let lines_max = lines_max.max(offset.saturating_add(top));
+        Self { offset, top, lines_max, total: 0, total_files: 0, last_file: None, kept: Vec::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.total >= self.lines_max
+    }
+
+    /// Takes the next chunks; returns whether to go on.
+    fn take(&mut self, page: Vec<MatchedChunk>) -> bool {
+        for chunk in page {
+            if self.last_file.replace(chunk.file_id) != Some(chunk.file_id) {
+                self.total_files += 1;
+            }
+            for line in chunk.lines {
+                if self.total >= self.offset && self.kept.len() < self.top {
+                    self.kept.push((chunk.file_id, line));
+                }
+                self.total += 1;
+            }
+        }
+        !self.is_full()
+    }
+
+    /// The kept lines by file, with the lines around them.
+    async fn page(
+        &mut self,
+        reads: &mut Reads,
+        scope: &ResolvedScope,
+        places: &[FilePlace],
+        context_lines: usize,
+    ) -> Result<Vec<FileMatches>, Fault> {
+        let places: HashMap<i64, &FilePlace> = places.iter().map(|place| (place.id, place)).collect();
+        let mut files: Vec<(i64, Vec<MatchedLine>)> = Vec::new();
+        for (file_id, line) in std::mem::take(&mut self.kept) {
+            match files.last_mut() {
+                Some((last, lines)) if *last == file_id => lines.push(line),
+                _ => files.push((file_id, vec![line])),
+            }
+        }
+        let mut shown = Vec::with_capacity(files.len());
+        for (file_id, lines) in files {
+            let Some(place) = places.get(&file_id) else { continue };
+            let repository = scope.repositories.iter().find(|row| row.id == place.repository_id);
+            shown.push(FileMatches {
+                repository: repository.map(|row| row.name.clone()).unwrap_or_default(),
+                path: place.path.clone(),
+                language: place.language.clone(),
+                lines: in_context(reads, file_id, lines, context_lines).await?,
+            });
+        }
+        Ok(shown)
+    }
+}
+
+/// Adds up to `count` lines before and after each line, from whatever chunks of the file have them.
+async fn in_context(
+    reads: &mut Reads,
+    file_id: i64,
+    lines: Vec<MatchedLine>,
+    count: usize,
+) -> Result<Vec<LineInContext>, Fault> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let end_of = |line: &MatchedLine| line.end_line.unwrap_or(line.line);
+    let bare = |matched| LineInContext { matched, before: Vec::new(), after: Vec::new() };
+    if count == 0 {
+        return Ok(lines.into_iter().map(bare).collect());
+    }
+    let spans = reads.by_file(file_id).await?;
+    let number = |line: i32| u32::try_from(line).unwrap_or(0);
+    let is_near = |at: usize, span: &ChunkSpan, line: &MatchedLine| {
+        let last = end_of(line).saturating_add(count);
+        let begins_before = number(span.start_line) <= last
+            // The chunk after them tells that the file goes on.
+            || at.checked_sub(1).is_some_and(|before| number(spans[before].end_line) < last && number(spans[before].start_line) <= last);
+        begins_before && number(span.end_line) >= line.line.saturating_sub(count)
+    };
+    let near: Vec<i64> = spans
+        .iter()
+        .enumerate()
+        .filter(|(at, span)| lines.iter().any(|line| is_near(*at, span, line)))
+        .map(|(_, span)| span.id)
+        .collect();
+    let texts: Vec<ChunkText> = reads.chunk_texts(&near).await?;
+    let chunks: Vec<NearbyChunk<'_>> = texts
+        .iter()
+        .map(|text| NearbyChunk { start_line: number(text.start_line), text: &text.content })
+        .collect();
+    let around = |matched: MatchedLine| {
+        let (before, after) = surroundings(&chunks, matched.line, end_of(&matched), count);
+        LineInContext { before, after, matched }
+    };
+    Ok(lines.into_iter().map(around).collect())
+}

@@ -1,0 +1,191 @@
+//! Reads the texts of candidates page by page and matches them on blocking threads, until a limit is reached.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::lines::{MatchedLine, matched_lines};
+use super::pattern::Pattern;
+use contract::Fault;
+use contract::clock::Clock;
+use store::{ChunkSelection, ChunkText, FilePlace, Reads};
+
+/// Chunks of the first page that is read. Each page has twice as many as the one before.
+const FIRST_PAGE_CHUNKS: usize = 128;
+/// Most chunks of a page.
+const PAGE_CHUNKS_MAX: usize = 1024;
+/// Most files of a page.
+const PAGE_FILES_MAX: usize = 1024;
+
+/// A chunk with matching lines.
+pub(super) struct MatchedChunk {
+    pub(super) id: i64,
+    pub(super) file_id: i64,
+    pub(super) lines: Vec<MatchedLine>,
+}
+
+/// Matches a pattern against texts of an index, for a limited time.
+pub(super) struct Matcher<'a> {
+    pattern: Arc<Pattern>,
+    clock: &'a dyn Clock,
+    deadline: Instant,
+    /// Stops the blocking thread when the time is over, or the search was dropped because its call was cancelled.
+    stop: StopOnDrop,
+}
+
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The candidates of a pattern, in the order of the answer: by repository, path and line.
+pub(super) enum Candidates {
+    /// These chunks.
+    Chunks(Vec<i64>),
+    /// Too many to list: the chunks of these files that pass the trigrams and the filters.
+    Files,
+}
+
+/// Candidates with their files in order.
+pub(super) struct OrderedCandidates {
+    pub(super) candidates: Candidates,
+    pub(super) files: Vec<FilePlace>,
+}
+
+impl<'a> Matcher<'a> {
+    pub(super) fn new(pattern: Arc<Pattern>, clock: &'a dyn Clock, time: Duration) -> Self {
+        let deadline = clock.instant() + time;
+        Self { pattern, clock, deadline, stop: StopOnDrop(Arc::default()) }
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.clock.instant() >= self.deadline
+    }
+
+    /// Looks up the candidates in a selection. More than `chunks_max` are not listed.
+    pub(super) async fn candidates(
+        &self,
+        reads: &mut Reads,
+        selection: &ChunkSelection,
+        chunks_max: usize,
+    ) -> Result<OrderedCandidates, Fault> {
+        let limit = i64::try_from(chunks_max).unwrap_or(i64::MAX).saturating_add(1);
+        let mut found = reads.gram_candidates(selection, self.pattern.grams(), limit).await?;
+        if found.len() > chunks_max {
+            let mut files = reads.file_places_within(selection).await?;
+            sort(&mut files);
+            return Ok(OrderedCandidates { candidates: Candidates::Files, files });
+        }
+        let mut ids: Vec<i64> = found.iter().map(|(_, file_id)| *file_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut files = reads.file_places(&ids).await?;
+        sort(&mut files);
+        let ranks = ranks(&files);
+        // Within a file, chunks have their ids in the order of their lines.
+        found.sort_unstable_by_key(|(id, file_id)| (ranks.get(file_id).copied(), *id));
+        found.dedup();
+        let ids = found.into_iter().map(|(id, _)| id).collect();
+        Ok(OrderedCandidates { candidates: Candidates::Chunks(ids), files })
+    }
+
+    /// Matches the candidates in order. `take` gets the matching chunks of each page, and whether more pages follow; it returns
+    /// whether to go on. Returns whether all candidates were matched.
+    pub(super) async fn run(
+        &self,
+        reads: &mut Reads,
+        selection: &ChunkSelection,
+        ordered: &OrderedCandidates,
+        mut take: impl FnMut(Vec<MatchedChunk>) -> bool,
+    ) -> Result<bool, Fault> {
+        let ranks = ranks(&ordered.files);
+        let mut size = FIRST_PAGE_CHUNKS;
+        let (mut next_chunk, mut next_file) = (0, 0);
+        while !self.is_over() {
+            let mut texts = match &ordered.candidates {
+                Candidates::Chunks(ids) => {
+                    let page = &ids[next_chunk..(next_chunk + size).min(ids.len())];
+                    next_chunk += page.len();
+                    if page.is_empty() {
+                        return Ok(true);
+                    }
+                    reads.chunk_texts(page).await?
+                }
+                Candidates::Files => {
+                    let page = files_page(&ordered.files[next_file..], size);
+                    next_file += page.len();
+                    if page.is_empty() {
+                        return Ok(true);
+                    }
+                    reads.texts_of_files(&page, selection, self.pattern.grams()).await?
+                }
+            };
+            texts.sort_unstable_by_key(|text| (ranks.get(&text.file_id).copied(), text.id));
+            let (matched, is_whole) = self.matched(texts).await?;
+            let goes_on = take(matched);
+            let is_last = match &ordered.candidates {
+                Candidates::Chunks(ids) => next_chunk == ids.len(),
+                Candidates::Files => next_file == ordered.files.len(),
+            };
+            if is_whole && is_last {
+                return Ok(true);
+            }
+            if !goes_on || !is_whole {
+                return Ok(false);
+            }
+            size = (size * 2).min(PAGE_CHUNKS_MAX);
+        }
+        Ok(false)
+    }
+
+    /// Matches texts on a blocking thread. Returns the chunks with matches, and whether the time sufficed for all texts.
+    async fn matched(&self, texts: Vec<ChunkText>) -> Result<(Vec<MatchedChunk>, bool), Fault> {
+        let (pattern, stop) = (Arc::clone(&self.pattern), Arc::clone(&self.stop.0));
+        let mut matching = tokio::task::spawn_blocking(move || {
+            let mut matched = Vec::new();
+            for text in texts {
+                let start_line = u32::try_from(text.start_line).unwrap_or(1);
+                let lines = matched_lines(&pattern, &text.content, start_line, &stop);
+                if !lines.is_empty() {
+                    matched.push(MatchedChunk { id: text.id, file_id: text.file_id, lines });
+                }
+            }
+            matched
+        });
+        let failed = |error| Fault::internal("Matching failed unexpectedly.", error);
+        let left = self.deadline.saturating_duration_since(self.clock.instant());
+        match tokio::time::timeout(left, &mut matching).await {
+            Ok(matched) => Ok((matched.map_err(failed)?, true)),
+            Err(_) => {
+                self.stop.0.store(true, Ordering::Relaxed);
+                Ok((matching.await.map_err(failed)?, false))
+            }
+        }
+    }
+}
+
+/// Sorts files by repository and path.
+fn sort(files: &mut [FilePlace]) {
+    files.sort_unstable_by(|a, b| (a.repository_id, &a.path).cmp(&(b.repository_id, &b.path)));
+}
+
+/// The position of each file.
+fn ranks(files: &[FilePlace]) -> HashMap<i64, usize> {
+    files.iter().enumerate().map(|(rank, file)| (file.id, rank)).collect()
+}
+
+/// The ids of the first files that have about `chunks` chunks together; at least one, if there are any.
+fn files_page(files: &[FilePlace], chunks: usize) -> Vec<i64> {
+    let mut sum = 0;
+    let fits = |file: &&FilePlace| {
+        let before = sum;
+        sum += usize::try_from(file.chunks).unwrap_or(0);
+        before < chunks
+    };
+    files.iter().take(PAGE_FILES_MAX).take_while(fits).map(|file| file.id).collect()
+}

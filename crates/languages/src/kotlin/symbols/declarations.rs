@@ -1,0 +1,467 @@
+//! Declarations of Kotlin: types and their members, functions, properties, imports.
+
+use tree_sitter::Node;
+
+use super::types::type_name;
+use super::{each, own_name, value, walk};
+use crate::symbols::{
+    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
+};
+
+pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    match node.kind() {
+        "package_header" => {
+            if let Some(name) = child_of(node, "qualified_identifier") {
+                b.package(b.text(name));
+            }
+        }
+        "import" => import(b, node),
+        "class_declaration" | "object_declaration" => type_declaration(b, node),
+        "companion_object" => companion(b, node),
+        "enum_entry" => enum_entry(b, node),
+        "function_declaration" => function(b, node, false),
+        "property_declaration" => {
+            let kind = match b.scope_kind() {
+                ScopeKind::File | ScopeKind::Namespace => SymbolKind::Variable,
+                ScopeKind::Type => SymbolKind::Field,
+                ScopeKind::Function | ScopeKind::Block => SymbolKind::Local,
+            };
+            property(b, node, kind, false);
+        }
+        "type_alias" => type_alias(b, node),
+        "anonymous_initializer" => b.within(ScopeKind::Function, None, |b| each(b, node)),
+        "secondary_constructor" => constructor(b, node),
+        "annotation" | "file_annotation" => annotation(b, node),
+        "label" | "string_content" | "use_site_target" => {}
+        _ => each(b, node),
+    }
+}
+
+fn import<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    let Some(path) = child_of(node, "qualified_identifier") else { return };
+    if child_of(node, "*").is_some() {
+        return b.import_all(path, b.text(path), false);
+    }
+    let parts = children(path);
+    let [.., before, name] = parts[..] else { return };
+    let text = b.text(path);
+    let module = text.get(..before.end_byte() - path.start_byte()).unwrap_or_default();
+    let local = child_of(node, "identifier").unwrap_or(name);
+    let plain = |name: Node<'t>| b.text(name).trim_matches('`');
+    let (name_text, local) = (plain(name), plain(local));
+    b.import(name, module, Some(name_text), Some(local), None);
+}
+
+/// Reports the annotations of a declaration, and returns whether only its own file or type can use it.
+fn is_private<'t>(b: &mut Builder<'t>, node: Node<'t>) -> bool {
+    let Some(modifiers) = child_of(node, "modifiers") else { return false };
+    each(b, modifiers);
+    child_of(modifiers, "visibility_modifier").is_some_and(|word| b.text(word) == "private")
+}
+
+fn annotation<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    for part in children(node) {
+        match part.kind() {
+            "constructor_invocation" => {
+                for part in children(part) {
+                    if part.kind() == "value_arguments" {
+                        value(b, part);
+                    } else {
+                        type_name(b, part, UseKind::Type);
+                    }
+                }
+            }
+            "use_site_target" => {}
+            _ => {
+                type_name(b, part, UseKind::Type);
+            }
+        }
+    }
+}
+
+fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    let Some(name) = field(node, "name") else { return each(b, node) };
+    let new = New { exported: !is_private(b, node), is_static: true, ..New::default() };
+    let own = b.define(name, SymbolKind::Type, new);
+    let is_object = node.kind() == "object_declaration";
+    b.within(ScopeKind::Type, own, |b| {
+        b.each_child(node, |b, child| match child.kind() {
+            "type_parameters" => type_parameters(b, child),
+            "primary_constructor" => primary_constructor(b, child),
+            "delegation_specifiers" => {
+                let bases = bases(b, child);
+                if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+                    own.bases = bases;
+                }
+            }
+            "class_body" if is_object => object_body(b, child),
+            "class_body" | "enum_class_body" | "type_constraints" => each(b, child),
+            "identifier" | "modifiers" => {}
+            _ => {
+                walk(b, child);
+            }
+        });
+    });
+}
+
+/// The members of an object belong to it as static members belong to a type.
+fn object_body<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    b.each_child(node, |b, member| match member.kind() {
+        "function_declaration" => function(b, member, true),
+        "property_declaration" => property(b, member, SymbolKind::Field, true),
+        _ => {
+            walk(b, member);
+        }
+    });
+}
+
+/// The members of a companion are those of the type around it; its name is another name for the type.
+fn companion<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    let private = is_private(b, node);
+    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let new = New { exported: !private, is_static: true, declared, ..New::default() };
+    match field(node, "name") {
+        Some(name) => b.define(name, SymbolKind::Alias, new),
+        None => b.define_in(b.scope(), "Companion", node.start_byte(), SymbolKind::Alias, new),
+    };
+    if let Some(listed) = child_of(node, "delegation_specifiers") {
+        bases(b, listed);
+    }
+    if let Some(body) = child_of(node, "class_body") {
+        object_body(b, body);
+    }
+}
+
+/// What a type derives from.
+pub(super) fn bases<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<ExprId> {
+    let mut bases = Vec::new();
+    for part in children(node).into_iter().flat_map(children) {
+        match part.kind() {
+            "annotation" => annotation(b, part),
+            "constructor_invocation" => {
+                for part in children(part) {
+                    if part.kind() == "value_arguments" {
+                        value(b, part);
+                        continue;
+                    }
+                    let base = type_name(b, part, UseKind::Inherit);
+                    if let Some(name) = children(part).into_iter().rfind(|part| part.kind() == "identifier") {
+                        let called = without_arguments(b, base);
+                        b.used(UseKind::Call, called, name);
+                    }
+                    bases.push(base);
+                }
+            }
+            "explicit_delegation" => {
+                let parts = children(part);
+                bases.extend(parts.first().map(|base| type_name(b, *base, UseKind::Inherit)));
+                parts.into_iter().skip(1).for_each(|part| {
+                    value(b, part);
+                });
+            }
+            _ => bases.push(type_name(b, part, UseKind::Inherit)),
+        }
+    }
+    bases
+}
+
+fn without_arguments(b: &Builder<'_>, of: ExprId) -> ExprId {
+    match b.expr(of) {
+        Expr::Apply(of, _) => *of,
+        _ => of,
+    }
+}
+
+/// The parameters of a class. Those with `val` or `var` are properties; the others are seen where it is initialised.
+fn primary_constructor<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    let Some(parameters) = child_of(node, "class_parameters") else { return };
+    is_private(b, node);
+    for parameter in children(parameters) {
+        let exported = !is_private(b, parameter);
+        let property = child_of(parameter, "val").or_else(|| child_of(parameter, "var")).is_some();
+        let vararg = child_of(parameter, "modifiers").is_some_and(|words| b.text(words).contains("vararg"));
+        let (mut name, mut declared) = (None, None);
+        for part in children(parameter) {
+            match part.kind() {
+                "modifiers" => {}
+                "identifier" if name.is_none() => name = Some(part),
+                _ if name.is_some() && declared.is_none() => {
+                    declared = Some(type_name(b, part, UseKind::Type));
+                }
+                _ => {
+                    value(b, part);
+                }
+            }
+        }
+        let declared = if vararg { declared.map(|of| array(b, of)) } else { declared };
+        let kind = if property { SymbolKind::Field } else { SymbolKind::Parameter };
+        if let Some(name) = name {
+            b.define(name, kind, New { exported: exported && property, declared, ..New::default() });
+        }
+    }
+}
+
+fn array(b: &mut Builder<'_>, element: ExprId) -> ExprId {
+    let array = b.unknown();
+    b.add(Expr::Apply(array, vec![element]))
+}
+
+fn enum_entry<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    is_private(b, node);
+    let Some(name) = child_of(node, "identifier") else { return };
+    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let new = New { exported: true, is_static: true, declared, ..New::default() };
+    let own = b.define(name, SymbolKind::Field, new);
+    b.within(ScopeKind::Function, own, |b| {
+        if let Some(arguments) = child_of(node, "value_arguments") {
+            each(b, arguments);
+        }
+        if let Some(body) = child_of(node, "class_body") {
+            let none = b.unknown();
+            b.within_target(none, declared.into_iter().collect(), |b| each(b, body));
+        }
+    });
+}
+
+fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    for parameter in children(node) {
+        let parts = children(parameter);
+        let Some(name) = parts.iter().find(|part| part.kind() == "identifier") else { continue };
+        let own = b.define(*name, SymbolKind::TypeParameter, New::default());
+        let bound = parts.iter().find(|part| part.start_byte() > name.start_byte());
+        let bound = bound.map(|bound| type_name(b, *bound, UseKind::Type));
+        if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+            own.declared = bound;
+        }
+    }
+}
+
+/// The type before the name of an extension. Of a type parameter, its bound.
+fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) -> Option<ExprId> {
+    let before = |part: &Node<'t>| part.end_byte() <= name.start_byte() && part.kind().ends_with("_type");
+    let receiver = children(node).into_iter().find(before)?;
+    let text = b.text(receiver).trim_end_matches('?');
+    let parameters = child_of(node, "type_parameters").map(children).unwrap_or_default();
+    for parameter in parameters {
+        let parts = children(parameter);
+        let Some(name) = parts.iter().find(|part| part.kind() == "identifier") else { continue };
+        if b.text(*name) == text {
+            let bound = parts.iter().find(|part| part.start_byte() > name.start_byte());
+            return Some(bound.map_or(0, |bound| type_name(b, *bound, UseKind::Type)));
+        }
+    }
+    let of = type_name(b, receiver, UseKind::Type);
+    match b.expr(of) {
+        Expr::Member(outer, name) if b.text_of(*name) == "Companion" => Some(*outer),
+        _ => Some(of),
+    }
+}
+
+fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
+    let Some(name) = field(node, "name") else { return each(b, node) };
+    let new = New { exported: !is_private(b, node), is_static, ..New::default() };
+    let receiver = receiver(b, node, name);
+    let text = b.text(name).trim_matches('`');
+    let own = b.define_in(b.scope(), text, name.start_byte(), SymbolKind::Function, new);
+    match (receiver, own) {
+        (Some(of), Some(own)) => b.within_extension(of, own, |b| inside_function(b, node, name, Some(own))),
+        _ => inside_function(b, node, name, own),
+    }
+}
+
+fn inside_function<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, own: Option<SymbolId>) {
+    b.within(ScopeKind::Function, own, |b| {
+        let (mut declared, mut result) = (None, None);
+        b.each_child(node, |b, child| match child.kind() {
+            "type_parameters" => type_parameters(b, child),
+            "function_value_parameters" => parameters(b, child),
+            "function_body" => result = body(b, child),
+            "modifiers" | "identifier" => {}
+            "type_constraints" => each(b, child),
+            _ if child.start_byte() > name.start_byte() => declared = Some(type_name(b, child, UseKind::Type)),
+            _ => {}
+        });
+        if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+            own.declared = declared;
+            own.value = result;
+        }
+    });
+}
+
+/// The body of a function; returns its value if it is one expression.
+fn body<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
+    let mut result = None;
+    b.each_child(node, |b, child| {
+        let value = walk(b, child);
+        result = (child.kind() != "block").then_some(value);
+    });
+    result
+}
+
+pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    let mut vararg = false;
+    for part in children(node) {
+        match part.kind() {
+            "parameter_modifiers" => {
+                vararg = b.text(part).contains("vararg");
+                each(b, part);
+            }
+            "parameter" => {
+                let parts = children(part);
+                let Some(name) = parts.first() else { continue };
+                let declared = parts.get(1).map(|of| type_name(b, *of, UseKind::Type));
+                let declared = if vararg { declared.map(|of| array(b, of)) } else { declared };
+                vararg = false;
+                b.define(*name, SymbolKind::Parameter, New { declared, ..New::default() });
+            }
+            _ => {
+                value(b, part);
+            }
+        }
+    }
+}
+
+fn constructor<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    is_private(b, node);
+    let own = b.enclosing_type();
+    b.within(ScopeKind::Function, None, |b| {
+        b.each_child(node, |b, child| match child.kind() {
+            "modifiers" => {}
+            "function_value_parameters" => parameters(b, child),
+            "constructor_delegation_call" => {
+                let this = child_of(child, "this");
+                let called = match this {
+                    Some(_) => own.and_then(|own| own_name(b, own)),
+                    None => own.and_then(|own| b.symbol_mut(own)?.bases.first().copied()),
+                };
+                if let (Some(called), Some(at)) = (called, this.or_else(|| child_of(child, "super"))) {
+                    let called = without_arguments(b, called);
+                    b.used(UseKind::Call, called, at);
+                }
+                each(b, child);
+            }
+            _ => {
+                walk(b, child);
+            }
+        });
+    });
+}
+
+pub(super) fn property<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, is_static: bool) {
+    let exported = !is_private(b, node);
+    let parts = children(node);
+    let is_name = |part: &&Node<'t>| part.kind().ends_with("variable_declaration");
+    let Some(name) = parts.iter().find(is_name).copied() else { return each(b, node) };
+    if kind == SymbolKind::Local {
+        let mut given = None;
+        for part in parts.into_iter().filter(|part| part.start_byte() > name.start_byte()) {
+            given = initial(b, part);
+        }
+        variables(b, name, kind, given);
+        return;
+    }
+    let of = receiver(b, node, name);
+    let mut own = None;
+    for (name, declared) in names(b, name) {
+        let new = New { exported, is_static, declared, ..New::default() };
+        own = b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new);
+    }
+    let parts: Vec<Node<'t>> = parts.into_iter().filter(|part| part.start_byte() > name.start_byte()).collect();
+    match (of, own) {
+        (Some(of), Some(own)) => b.within_extension(of, own, |b| inside_property(b, &parts, Some(own))),
+        _ => inside_property(b, &parts, own),
+    }
+}
+
+fn inside_property<'t>(b: &mut Builder<'t>, parts: &[Node<'t>], own: Option<SymbolId>) {
+    b.within(ScopeKind::Function, own, |b| {
+        for part in parts {
+            let value = initial(b, *part);
+            if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+                own.value = own.value.or(value);
+            }
+        }
+    });
+}
+
+/// A part of a property behind its name; returns the value that it gives to the property.
+fn initial<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
+    match node.kind() {
+        "type_constraints" | "type_modifiers" => {
+            each(b, node);
+            None
+        }
+        "property_delegate" => {
+            let given = children(node).first().copied()?;
+            let lazy = b.text(given).starts_with("lazy");
+            let value = value(b, given);
+            lazy.then_some(value)
+        }
+        "getter" | "setter" => accessor(b, node),
+        _ => Some(value(b, node)),
+    }
+}
+
+fn accessor<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
+    let mut result = None;
+    b.within(ScopeKind::Function, None, |b| {
+        b.define_in(b.scope(), "field", node.start_byte(), SymbolKind::Parameter, New::default());
+        b.each_child(node, |b, part| match part.kind() {
+            "identifier" => {
+                b.define(part, SymbolKind::Parameter, New::default());
+            }
+            "function_body" => result = body(b, part),
+            "modifiers" | "parameter_modifiers" => {}
+            _ => {
+                type_name(b, part, UseKind::Type);
+            }
+        });
+    });
+    result.filter(|_| node.kind() == "getter")
+}
+
+/// The names that a declaration of one or several variables lists, with their types.
+fn names<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<(Node<'t>, Option<ExprId>)> {
+    let all = if node.kind() == "multi_variable_declaration" { children(node) } else { vec![node] };
+    let mut found = Vec::new();
+    for one in all {
+        let parts = children(one);
+        let Some(name) = parts.iter().find(|part| part.kind() == "identifier") else { continue };
+        let declared = parts.iter().find(|part| part.start_byte() > name.start_byte());
+        found.push((*name, declared.map(|of| type_name(b, *of, UseKind::Type))));
+    }
+    found
+}
+
+/// Defines local variables or parameters of a lambda. A value is that of the only one; returns the node of its name.
+pub(super) fn variables<'t>(
+    b: &mut Builder<'t>,
+    node: Node<'t>,
+    kind: SymbolKind,
+    value: Option<ExprId>,
+) -> Option<Node<'t>> {
+    let names = names(b, node);
+    let value = value.filter(|_| node.kind() != "multi_variable_declaration");
+    for (name, declared) in &names {
+        b.define(*name, kind, New { declared: *declared, value, ..New::default() });
+    }
+    names.first().map(|(name, _)| *name)
+}
+
+fn type_alias<'t>(b: &mut Builder<'t>, node: Node<'t>) {
+    let Some(name) = field(node, "type") else { return };
+    let exported = !is_private(b, node);
+    let own: Option<SymbolId> = b.define(name, SymbolKind::Alias, New { exported, ..New::default() });
+    b.within(ScopeKind::Function, None, |b| {
+        for part in children(node).into_iter().filter(|part| *part != name && part.kind() != "modifiers") {
+            if part.kind() == "type_parameters" {
+                type_parameters(b, part);
+                continue;
+            }
+            let declared = Some(type_name(b, part, UseKind::Type));
+            if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+                own.declared = declared;
+            }
+        }
+    });
+}

@@ -1,0 +1,174 @@
+//! Calls of Kotlin and the lambdas that are passed to them, whose parameters often have no type.
+
+use tree_sitter::Node;
+
+use super::declarations::variables;
+use super::types::types;
+use super::{navigation, value};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children};
+
+/// Functions of the standard library that pass what they are called on to the lambda.
+const PASS_IT: &[&str] = &["let", "also", "takeIf", "takeUnless", "use"];
+/// Functions of the standard library inside of whose lambda `this` is what they are called on.
+const PASS_THIS: &[&str] = &["apply", "run"];
+/// Functions of the standard library that pass an element to the lambda.
+const PASS_ELEMENT: &[&str] = &[
+    "all",
+    "any",
+    "associate",
+    "associateBy",
+    "associateWith",
+    "count",
+    "filter",
+    "filterNot",
+    "find",
+    "first",
+    "firstOrNull",
+    "flatMap",
+    "forEach",
+    "groupBy",
+    "last",
+    "lastOrNull",
+    "map",
+    "mapNotNull",
+    "maxByOrNull",
+    "minByOrNull",
+    "none",
+    "onEach",
+    "partition",
+    "single",
+    "singleOrNull",
+    "sortedBy",
+    "sumOf",
+];
+/// Functions of the standard library whose result is, or has the same elements as, what they are called on.
+const SAME: &[&str] = &[
+    "also",
+    "apply",
+    "asReversed",
+    "asSequence",
+    "distinct",
+    "drop",
+    "filter",
+    "filterNot",
+    "filterNotNull",
+    "onEach",
+    "orEmpty",
+    "reversed",
+    "sorted",
+    "sortedBy",
+    "take",
+    "takeIf",
+    "takeUnless",
+    "toList",
+    "toMutableList",
+    "toSet",
+];
+/// Functions of the standard library whose result is that of the lambda.
+const RESULT: &[&str] = &["let", "run", "use", "lazy", "with", "synchronized", "withLock", "runBlocking"];
+
+/// `a.b(c) { … }`
+pub(super) fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
+    let parts = children(node);
+    let Some(callee) = parts.first().copied() else { return b.unknown() };
+    let expr = match callee.kind() {
+        "identifier" => super::name_called(b, callee),
+        "navigation_expression" => {
+            let mut found = b.unknown();
+            b.descend(|b| found = navigation(b, callee, UseKind::Call));
+            found
+        }
+        _ => value(b, callee),
+    };
+    let (of, name) = match b.expr(expr) {
+        Expr::Member(of, name) => (Some(*of), b.text_of(*name).to_owned()),
+        Expr::Name(name) => (None, b.text_of(*name).to_owned()),
+        _ => (None, String::new()),
+    };
+    let mut passed = Passed::default();
+    match of {
+        Some(of) if PASS_IT.contains(&name.as_str()) => passed.it = Some(of),
+        Some(of) if PASS_ELEMENT.contains(&name.as_str()) => passed.it = Some(b.add(Expr::Inside(of))),
+        Some(of) if PASS_THIS.contains(&name.as_str()) => passed.this = Some(of),
+        _ => {}
+    }
+    let mut result = None;
+    for part in parts.into_iter().skip(1) {
+        match part.kind() {
+            "type_arguments" => types(b, part),
+            "value_arguments" => {
+                let first = arguments(b, part);
+                if of.is_none() && name == "with" {
+                    passed.this = first;
+                }
+            }
+            "annotated_lambda" => {
+                if let Some(literal) = child_of(part, "lambda_literal") {
+                    b.descend(|b| result = Some(lambda(b, literal, Some(passed))));
+                }
+            }
+            _ => {
+                value(b, part);
+            }
+        }
+    }
+    let called = b.add(Expr::Call(expr));
+    match (of, result) {
+        (Some(of), _) if SAME.contains(&name.as_str()) => b.add(Expr::Either(vec![called, of])),
+        (_, Some(result)) if RESULT.contains(&name.as_str()) => result,
+        _ => called,
+    }
+}
+
+/// The arguments of a call; returns the value of the first one.
+fn arguments<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
+    let mut first = None;
+    b.each_child(node, |b, argument| {
+        // The first of two parts is the name of the parameter.
+        let found = children(argument).last().map(|given| value(b, *given));
+        if first.is_none() {
+            first = found;
+        }
+    });
+    first
+}
+
+/// What a lambda gets, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Passed {
+    it: Option<ExprId>,
+    this: Option<ExprId>,
+}
+
+/// `{ a, b -> … }`. Returns the value of its last expression.
+pub(super) fn lambda<'t>(b: &mut Builder<'t>, node: Node<'t>, passed: Option<Passed>) -> ExprId {
+    let mut result = b.unknown();
+    let Passed { it, this } = passed.unwrap_or_default();
+    let parameters = child_of(node, "lambda_parameters");
+    let mut inside = |b: &mut Builder<'t>| {
+        b.within(ScopeKind::Function, None, |b| {
+            match parameters {
+                Some(parameters) => {
+                    for (at, parameter) in children(parameters).into_iter().enumerate() {
+                        let value = it.filter(|_| at == 0);
+                        variables(b, parameter, SymbolKind::Parameter, value);
+                    }
+                }
+                None => {
+                    let new = New { value: it, ..New::default() };
+                    b.define_in(b.scope(), "it", node.start_byte(), SymbolKind::Parameter, new);
+                }
+            }
+            b.each_child(node, |b, child| {
+                if child.kind() != "lambda_parameters" {
+                    result = super::walk(b, child);
+                }
+            });
+        });
+    };
+    match this {
+        Some(this) => b.within_target(this, Vec::new(), inside),
+        None => inside(b),
+    }
+    result
+}

@@ -1,0 +1,144 @@
+//! Checks what extractors report, on the samples and on the texts of the facts' cases: each definition has a symbol where its name
+//! stands, damaged texts do no harm, and work grows linearly.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{FileSymbols, Place, extract, general};
+use crate::language::Language;
+use crate::stop::Stop;
+use crate::syntax::with_outline;
+use crate::{ChunkLimits, PARSED, by_name, chunk};
+
+const LIMITS: ChunkLimits = ChunkLimits {
+    chars_target: 750,
+    chars_max: 1500,
+    chunks_max: 2000,
+    parse_timeout: Duration::from_secs(600),
+    facts: true,
+};
+
+fn read(language: &Language, file: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id);
+    std::fs::read_to_string(folder.join(file)).unwrap_or_default()
+}
+
+/// The sample of a language, and the texts of its cases, without what these expect.
+fn texts(language: &Language) -> Vec<String> {
+    let mut texts = vec![read(language, "sample.txt")];
+    for case in read(language, "facts.cases").split("\n=== ").skip(1) {
+        let lines = case.lines().skip(1);
+        let text = lines.skip_while(|line| line.starts_with(['+', '-', ';'])).collect::<Vec<_>>().join("\n");
+        texts.push(text + "\n");
+    }
+    texts
+}
+
+fn places(symbols: &FileSymbols) -> Vec<Place> {
+    let all = symbols.interface.symbols.iter().chain(&symbols.body.symbols);
+    all.map(|symbol| symbol.place).collect()
+}
+
+#[test]
+fn each_definition_has_a_symbol_where_its_name_stands() {
+    let mut wrong = String::new();
+    let mut seen = 0;
+    for language in PARSED {
+        for text in texts(language) {
+            let chunked = chunk(&text, Some(language), &LIMITS);
+            let Some(symbols) = chunked.symbols else { continue };
+            assert!(symbols.is_sound(), "{}", language.id);
+            let places = places(&symbols);
+            for definition in chunked.chunks.iter().flat_map(|chunk| &chunk.definitions) {
+                let is_handler = definition.name.contains('(');
+                if matches!(definition.kind, "impl" | "section") || is_handler {
+                    continue;
+                }
+                seen += 1;
+                let place = Place { line: definition.line, column: definition.column };
+                if !places.contains(&place) {
+                    let Place { line, column } = place;
+                    writeln!(wrong, "{} {} at {line}:{column} of\n{text}", language.id, definition.name)
+                        .unwrap();
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(seen > 200, "{seen}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn damaged_texts_have_sound_symbols(
+        at in 0..PARSED.len(), from in 0.0..1.0f64, length in 0usize..100, insert in "[ -~\n]{0,40}",
+    ) {
+        let sample: Vec<char> = texts(PARSED[at]).concat().chars().take(6000).collect();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss,
+            reason = "a position within a short text")]
+        let from = (sample.len() as f64 * from) as usize;
+        let to = (from + length).min(sample.len());
+        let damaged: String = sample[..from].iter().copied().chain(insert.chars()).chain(sample[to..].iter().copied()).collect();
+        let chunked = chunk(&damaged, Some(PARSED[at]), &LIMITS);
+        assert!(chunked.symbols.is_none_or(|symbols| symbols.is_sound()), "{}", PARSED[at].id);
+    }
+}
+
+/// Languages with the beginning, a part that is repeated, and the end of a text.
+const REPEATED: &[(&str, &str, &str, &str)] = &[
+    ("c", "int f(void) { return a", ".b(1)", "; }\n"),
+    ("c", "#define A(x) ", "f(x) + ", "1\n"),
+    ("c", "struct a *", "*", "b;\n"),
+    ("c", "void f(void) {\n", "int a; { int a; a = b[a]; }\n", "}\n"),
+    ("c", "int a", ", b = (1)", ";\n"),
+    ("cpp", "namespace a", "::b", " { }\n"),
+    ("cpp", "void f() { ", "a::b<c>(d->e()); auto [g, h] = i; ", "}\n"),
+    ("cpp", "class A : public B", ", public ns::C<D>", " { };\n"),
+    ("cpp", "", "void a::b::c() { this->d(e(), f{}, new G(1)); }\n", ""),
+    ("cpp", "a::", "b<a::", "b;\n"),
+    ("ruby", "x = a", ".b(1)", "\n"),
+    ("ruby", "class A\n", "attr_accessor :b, :c\ndef d; @e ||= F.new; @e.g { |h| h.i }; end\n", "end\n"),
+    ("ruby", "", "@a = b || c || ", "1\n"),
+    ("php", "<?php $x = $a", "->b(1)", ";\n"),
+    ("php", "<?php class A { ", "public $b; function c() { $this->b = new D(); $this->b->e(); } ", "}\n"),
+    ("php", "<?php $x = ", "$a ?: ", "1;\n"),
+    ("lua", "", "local a = b.c(d)\nfunction e(f) f.g = a end\n", ""),
+    ("bash", "", "a() { b=$c; d \"$b\"; }\n", ""),
+    ("elixir", "defmodule A do\n", "def b(c), do: d(c)\n", "end\n"),
+];
+
+/// The steps that the symbols of a text take, without those of its outline and its facts.
+fn steps(language: &str, text: &str) -> u64 {
+    let language = by_name(language).unwrap();
+    let grammar = language.grammar.as_ref().unwrap();
+    let stop = Stop::new(LIMITS.parse_timeout, &|| false);
+    let taken = with_outline(text, language.separator, grammar, &stop, |outline, nodes| {
+        let items = crate::facts::items(text, grammar.facts().unwrap(), nodes, &stop).unwrap();
+        let before = stop.steps();
+        let symbols = match grammar.symbols {
+            Some(_) => extract(grammar.symbols, text, nodes.node(0), &stop).unwrap().unwrap(),
+            None => general::extract(outline, &items, &stop).unwrap(),
+        };
+        assert!(symbols.is_sound(), "{}", language.id);
+        stop.steps() - before
+    });
+    taken.unwrap()
+}
+
+#[test]
+fn work_grows_linearly() {
+    let mut wrong = Vec::new();
+    for (language, start, part, end) in REPEATED {
+        let steps = |times: usize| steps(language, &format!("{start}{}{end}", part.repeat(times)));
+        let (few, many) = (steps(200), steps(800));
+        if many > 5 * few {
+            wrong.push(format!("{language} {part:?}: {few} to {many} steps"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

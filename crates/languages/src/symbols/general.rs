@@ -1,0 +1,252 @@
+//! Symbols of languages without an extractor of their own: definitions from the outline, uses from the facts' captures.
+//!
+//! Scopes nest as the definitions do. Names are resolved within their file, and seen as bare names from others.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::builder::{Builder, New};
+use super::table::{Expr, ExprId, FileSymbols, ScopeId, ScopeKind, SymbolKind, UseKind};
+use crate::facts::{Items, Role};
+use crate::stop::{Stop, Stopped};
+use crate::syntax::{Definition, Outline};
+
+/// Most bytes of a text from which a name is read.
+const NAME_BYTES_MAX: usize = 256;
+/// Most names before the last one that are kept.
+const PARTS_MAX: usize = 8;
+
+/// The symbols of a file, as its outline and the matches of its facts tell them.
+///
+/// # Errors
+/// [`Stopped`] if the time limit passed or the work was cancelled.
+pub(crate) fn extract<'t>(
+    outline: &Outline<'t>,
+    items: &Items<'_, '_>,
+    stop: &'t Stop<'t>,
+) -> Result<FileSymbols, Stopped> {
+    let mut builder = Builder::new(outline.text, stop);
+    let mut general = General { outline, scopes: Vec::new(), names: HashSet::new(), locals: HashSet::new() };
+    general.define(&mut builder, stop)?;
+    let mut uses = Uses::new();
+    for (role, node, is_replaced) in items.captures() {
+        stop.step(1)?;
+        let range = node.byte_range();
+        if !is_replaced && range.len() <= NAME_BYTES_MAX {
+            general.capture(&mut builder, role, range, &mut uses);
+        }
+    }
+    for (at, (kind, expr)) in uses {
+        stop.step(1)?;
+        let scope = general.scope_at(at);
+        let is_local =
+            matches!(builder.expr(expr), Expr::Name(name) if general.is_local(&builder, scope, *name));
+        if !is_local {
+            builder.used_in(scope, kind, expr, at);
+        }
+    }
+    builder.finish()
+}
+
+struct General<'o, 't> {
+    outline: &'o Outline<'t>,
+    /// The scope of the inside of each definition.
+    scopes: Vec<ScopeId>,
+    /// Where the names of definitions begin.
+    names: HashSet<usize>,
+    /// Local names, by their scope.
+    locals: HashSet<(ScopeId, u32)>,
+}
+
+/// Uses by the place of the name. The latest kind in the order of this number wins.
+type Uses = BTreeMap<usize, (UseKind, ExprId)>;
+
+impl General<'_, '_> {
+    fn define(&mut self, b: &mut Builder<'_>, stop: &Stop<'_>) -> Result<(), Stopped> {
+        for definition in &self.outline.definitions {
+            stop.step(1)?;
+            let parent = definition.parent.map(|parent| &self.outline.definitions[parent]);
+            let around = definition.parent.and_then(|parent| self.scopes.get(parent)).copied().unwrap_or(0);
+            let scope = match definition.kind {
+                "section" => around,
+                "impl" => {
+                    let target = b.name(&definition.name);
+                    b.scope_in(around, ScopeKind::Type, None, Some(target))
+                }
+                kind => {
+                    let kind = symbol_kind(kind, parent);
+                    let new = New { exported: true, ..New::default() };
+                    let symbol = b.define_in(around, &definition.name, definition.name_start, kind, new);
+                    self.names.insert(definition.name_start);
+                    let inside = scope_kind(kind);
+                    inside.map_or(around, |inside| b.scope_in(around, inside, symbol, None))
+                }
+            };
+            self.scopes.push(scope);
+        }
+        Ok(())
+    }
+
+    /// The scope around a byte.
+    fn scope_at(&self, at: usize) -> ScopeId {
+        let count = self.scopes.len();
+        let mut found = self.outline.around(at);
+        // An anonymous function has no scope of its own.
+        while let Some(number) = found.filter(|number| *number >= count) {
+            found = self.outline.get(number).parent.map(|parent| parent + count);
+            if found.is_none() {
+                found = self.outline.definition_around(at);
+            }
+        }
+        found.map_or(0, |number| self.scopes[number])
+    }
+
+    fn is_local(&self, b: &Builder<'_>, mut scope: ScopeId, name: u32) -> bool {
+        for _ in 0..64 {
+            if self.locals.contains(&(scope, name)) {
+                return true;
+            }
+            if scope == 0 {
+                return false;
+            }
+            scope = b.parent(scope);
+        }
+        false
+    }
+
+    fn capture(&mut self, b: &mut Builder<'_>, role: Role, range: std::ops::Range<usize>, uses: &mut Uses) {
+        let kind = match role {
+            Role::Call => UseKind::Call,
+            Role::Extends | Role::Implements => UseKind::Inherit,
+            Role::Target => UseKind::Write,
+            Role::Type => UseKind::Type,
+            Role::Identifier => UseKind::Read,
+            Role::Param => return self.local(b, range, SymbolKind::Parameter),
+            Role::Import => return self.import(b, range),
+            _ => return,
+        };
+        let text = self.outline.text.get(range.clone()).unwrap_or_default();
+        let Some((start, name)) = last_name(text) else { return };
+        let at = range.start + start;
+        if self.names.contains(&at) {
+            return;
+        }
+        let before = text[..start].trim_end();
+        if kind == UseKind::Write && before.is_empty() {
+            let scope = self.scope_at(at);
+            let is_known = b.find(scope, name).is_some();
+            if !is_known && b.kind_of_scope(scope) == ScopeKind::Function {
+                return self.local(b, range, SymbolKind::Local);
+            }
+        }
+        let expr = if before.is_empty() { b.name(name) } else { qualified(b, before, name) };
+        let better = |known: UseKind| rank(kind) > rank(known);
+        match uses.get(&at) {
+            Some((known, _)) if !better(*known) => {}
+            _ => {
+                uses.insert(at, (kind, expr));
+            }
+        }
+    }
+
+    fn local(&mut self, b: &mut Builder<'_>, range: std::ops::Range<usize>, kind: SymbolKind) {
+        let text = self.outline.text.get(range.clone()).unwrap_or_default();
+        let Some((start, name)) = last_name(text) else { return };
+        let scope = self.scope_at(range.start);
+        let inside_function = b.kind_of_scope(scope) == ScopeKind::Function;
+        if !inside_function || !text[..start].trim().is_empty() && kind == SymbolKind::Local {
+            return;
+        }
+        let Some(text) = b.text_id(name) else { return };
+        if self.locals.insert((scope, text)) {
+            b.define_in(scope, name, range.start + start, kind, New::default());
+        }
+    }
+
+    fn import(&mut self, b: &mut Builder<'_>, range: std::ops::Range<usize>) {
+        let text = self.outline.text.get(range.clone()).unwrap_or_default();
+        let module = text.trim().trim_matches(['"', '\'', '<', '>', '`']);
+        b.import_in(self.scope_at(range.start), range.start, module);
+    }
+}
+
+/// The expression of a name behind others: their chain, if they are plain names.
+fn qualified(b: &mut Builder<'_>, before: &str, name: &str) -> ExprId {
+    let path = before.trim_end_matches(is_separator).trim();
+    let mut parts: Vec<&str> = path.split(is_separator).filter(|part| !part.is_empty()).collect();
+    let is_plain = path.len() < before.len() && parts.iter().all(|part| part.chars().all(is_name));
+    if !is_plain || parts.is_empty() || parts.len() > PARTS_MAX {
+        let unknown = b.unknown();
+        return b.member(unknown, name);
+    }
+    let first = parts.remove(0);
+    let mut of = match first {
+        "self" | "this" => b.add(Expr::This),
+        first => b.name(first),
+    };
+    for part in parts {
+        of = b.member(of, part);
+    }
+    b.member(of, name)
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '.' | ':' | '>' | '-' | '?')
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The last name in a text, if the text ends with one, and where it begins.
+fn last_name(text: &str) -> Option<(usize, &str)> {
+    let trimmed = text.trim_end().trim_end_matches(['"', '`']);
+    let mut start = trimmed.len();
+    for (at, c) in trimmed.char_indices().rev() {
+        // A mark at the end belongs to the name in some languages: `empty?`, `save!`, `x'`.
+        let is_mark = at + c.len_utf8() == trimmed.len() && matches!(c, '?' | '!' | '\'');
+        if !is_name(c) && !is_mark {
+            break;
+        }
+        start = at;
+    }
+    let name = trimmed.get(start..)?;
+    let begins = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    begins.then_some((start, name))
+}
+
+/// Of several captures of one name, the one with the highest number counts.
+fn rank(kind: UseKind) -> u8 {
+    match kind {
+        UseKind::Call => 4,
+        UseKind::Inherit => 3,
+        UseKind::Write => 2,
+        UseKind::Type => 1,
+        UseKind::Read | UseKind::Import => 0,
+    }
+}
+
+fn symbol_kind(kind: &str, parent: Option<&Definition>) -> SymbolKind {
+    match kind {
+        "function" | "method" => SymbolKind::Function,
+        "class" | "struct" | "interface" | "trait" | "enum" => SymbolKind::Type,
+        "module" => SymbolKind::Namespace,
+        "type" => SymbolKind::Alias,
+        _ if parent.is_some_and(|parent| matches!(parent.kind, "function" | "method")) => SymbolKind::Local,
+        _ if parent.is_some_and(|parent| {
+            parent.is_container() && parent.kind != "module" && parent.kind != "section"
+        }) =>
+        {
+            SymbolKind::Field
+        }
+        _ => SymbolKind::Variable,
+    }
+}
+
+fn scope_kind(kind: SymbolKind) -> Option<ScopeKind> {
+    match kind {
+        SymbolKind::Function => Some(ScopeKind::Function),
+        SymbolKind::Type => Some(ScopeKind::Type),
+        SymbolKind::Namespace => Some(ScopeKind::Namespace),
+        _ => None,
+    }
+}
