@@ -9,5 +9,6 @@ mod queue_model;
 mod queue_workers;
 mod retrieval;
 mod statements;
+mod use_places;
 mod workspaces;
 mod writing;
