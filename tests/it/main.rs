@@ -40,6 +40,7 @@ mod processes;
 mod quickstart;
 mod ranking;
 mod reindexing;
+mod resolved_uses;
 mod resources;
 mod scale;
 mod search_scope;

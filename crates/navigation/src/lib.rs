@@ -5,10 +5,13 @@
 
 mod derived;
 mod evaluate;
+mod extensions;
 pub mod incremental;
 mod index;
+mod local_names;
 mod lookup;
 mod members;
+mod namespaces;
 mod packages;
 mod paths;
 mod reference;
@@ -21,6 +24,8 @@ mod value;
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod hostile;
 
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

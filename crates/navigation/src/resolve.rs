@@ -5,7 +5,7 @@ use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, Sym
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
 use super::session::Session;
-use super::value::{At, Found, Value};
+use super::value::{At, Found, Value, Wanted};
 
 /// Most scopes around a use.
 const SCOPES_MAX: usize = 400;
@@ -23,6 +23,15 @@ pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec
     references.sort_by_key(|reference| (reference.place, reference.kind));
     references.dedup_by_key(|reference| (reference.place, reference.kind));
     references
+}
+
+/// What a use of a kind wants.
+fn wanted(kind: UseKind) -> Wanted {
+    match kind {
+        UseKind::Call => Wanted::Function,
+        UseKind::Type | UseKind::Inherit => Wanted::Type,
+        UseKind::Read | UseKind::Write | UseKind::Import => Wanted::Value,
+    }
 }
 
 /// What became of a use.
@@ -43,8 +52,23 @@ impl<'r> Session<'r> {
             Expr::Member(of, name) => (self.text(at, *name), Some(*of)),
             _ => return None,
         };
-        let found = self.find_as(at, None, used.kind == UseKind::Call);
+        let mut found = self.find_as(at, None, wanted(used.kind));
+        // `new Name()` beside a property of that name.
+        let is_variable = |session: &Self, one: &Found| match one {
+            Found::Symbol(target, _) => {
+                matches!(session.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable))
+            }
+            _ => false,
+        };
+        let types_apart = self.rules(self.file).types_apart && of.is_none();
+        if used.kind == UseKind::Call && types_apart && found.iter().all(|one| is_variable(self, one)) {
+            let types = self.find_as(at, None, Wanted::Type);
+            if types.iter().any(|one| matches!(one, Found::Symbol(..))) {
+                found = types;
+            }
+        }
         let targets = match self.outcome(&found, used.kind) {
+            Outcome::Targets(targets) if used.kind == UseKind::Call => self.called(targets),
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
@@ -79,6 +103,21 @@ impl<'r> Session<'r> {
         (of.file == self.file).then_some(of.symbol)
     }
 
+    /// What is called: a type, and what makes it callable by its name, as `invoke` of a companion in Kotlin.
+    fn called(&mut self, mut targets: Vec<Target>) -> Vec<Target> {
+        let Some(member) = self.rules(self.file).call_member else { return targets };
+        for target in targets.clone() {
+            if self.kind(target) == Some(SymbolKind::Type) {
+                let members = self.own_members(target, member).into_iter();
+                let made: Vec<Target> = members
+                    .filter(|member| self.symbol(*member).is_some_and(|(symbol, _)| symbol.is_static))
+                    .collect();
+                targets.extend(made);
+            }
+        }
+        targets
+    }
+
     fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {
         let mut targets = Vec::new();
         let mut unknown = false;
@@ -96,11 +135,21 @@ impl<'r> Session<'r> {
         }
         targets.sort_unstable();
         targets.dedup();
+        self.prefer_variables(&mut targets, kind);
         self.prefer(&mut targets, kind);
         match (targets.is_empty(), unknown) {
             (false, _) => Outcome::Targets(targets),
             (true, true) => Outcome::Named,
             (true, false) => Outcome::Elsewhere,
+        }
+    }
+
+    /// What is read or written is a field rather than a method of the same name.
+    fn prefer_variables(&self, targets: &mut Vec<Target>, kind: UseKind) {
+        let variable =
+            |target: &Target| matches!(self.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable));
+        if matches!(kind, UseKind::Read | UseKind::Write) && targets.iter().any(variable) {
+            targets.retain(|target| self.kind(*target) != Some(SymbolKind::Function));
         }
     }
 

@@ -35,8 +35,17 @@ pub(crate) struct Session<'r> {
     pub(crate) active: HashSet<Question<'r>>,
     pub(crate) values: HashMap<Target, Rc<[Value]>>,
     pub(crate) exported: HashMap<(u32, &'r str), Rc<[Found]>>,
+    /// Members that types have themselves.
+    pub(crate) members: HashMap<(Target, &'r str), Rc<[Target]>>,
+    /// The definitions that are one type together.
+    pub(crate) parts: HashMap<Target, Rc<[Target]>>,
+    pub(crate) bases: HashMap<Target, Rc<[Value]>>,
+    /// The packages of namespaces.
+    pub(crate) namespaces: HashMap<Target, Option<u32>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
+    /// The last name of the type of a value.
+    pub(crate) type_names: HashMap<At, Option<&'r str>>,
     pub(crate) derived: Derived<'r>,
 }
 
@@ -44,6 +53,7 @@ pub(crate) struct Session<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Question<'r> {
     Value(Target),
+    Decorated(Target),
     Exported(u32, &'r str),
     Import(u32, bool, u32),
     Extensions(Target),
@@ -64,8 +74,13 @@ impl<'r> Session<'r> {
             active: HashSet::new(),
             values: HashMap::new(),
             exported: HashMap::new(),
+            members: HashMap::new(),
+            parts: HashMap::new(),
+            bases: HashMap::new(),
+            namespaces: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
+            type_names: HashMap::new(),
             derived: Derived::default(),
         })
     }

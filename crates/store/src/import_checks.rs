@@ -15,6 +15,10 @@ use contract::{ErrorCode, Fault};
 const NUMBER_MAX: i64 = 1 << 40;
 /// Largest number in an `int4`; the sum of two is still an `int4`.
 const SMALL_NUMBER_MAX: i64 = (1 << 30) - 1;
+/// Most bytes of one half of a file's symbols.
+const SYMBOLS_BYTES_MAX: i64 = 64 << 20;
+/// Most names and places in one row; a file has at most 100,000 symbols, imports and uses each.
+const PLACES_MAX: i64 = 1 << 20;
 /// Largest time in milliseconds: the end of the year 9999.
 const MILLIS_MAX: i64 = 253_402_300_799_999;
 
@@ -32,6 +36,11 @@ const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("comments", &["start_line", "end_line"], 1, SMALL_NUMBER_MAX),
     ("definitions", &["ordinal", "name_column"], 0, SMALL_NUMBER_MAX),
     ("definitions", &["line", "start_line", "end_line"], 1, SMALL_NUMBER_MAX),
+    ("repositories", &["navigation_version"], 0, SMALL_NUMBER_MAX),
+    ("symbols", &["scip_uses", "resolved_uses", "name_uses"], 0, SMALL_NUMBER_MAX),
+    ("uses", &["ordinal"], 0, SMALL_NUMBER_MAX),
+    ("uses", &["certainty"], 1, 3),
+    ("uses", &["kinds"], 1, 127),
     ("terms", &["chunks"], 1, SMALL_NUMBER_MAX),
     ("index_state", &["id"], 1, 1),
     ("index_state", &["next_id"], 1, NUMBER_MAX),
@@ -94,6 +103,38 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
     ("flows", "flows of no chunk", OF_NO_CHUNK),
     ("definitions", "definitions of no chunk", OF_NO_CHUNK),
     ("definitions", "definitions with impossible lines", "t.end_line < t.start_line"),
+    (
+        "symbols",
+        "symbols of no file",
+        "NOT EXISTS (SELECT 1 FROM {files} f WHERE f.id = t.file_id AND f.repository_id = t.repository_id)",
+    ),
+    // What is serialised is checked where it is read.
+    (
+        "symbols",
+        "symbols that are too large",
+        "octet_length(t.interface) > {symbols} OR octet_length(t.body) > {symbols} \
+           OR octet_length(t.language) > 64 OR cardinality(t.offers) > {places} \
+           OR cardinality(t.mentions) > {places}",
+    ),
+    (
+        "symbols",
+        "symbols without a number",
+        "EXISTS (SELECT 1 FROM unnest(t.offers) o WHERE o IS NULL) \
+           OR EXISTS (SELECT 1 FROM unnest(t.mentions) m WHERE m IS NULL)",
+    ),
+    (
+        "name_changes",
+        "changed names of no repository, too many of them, or none",
+        "NOT EXISTS (SELECT 1 FROM {repositories} r WHERE r.id = t.repository_id) \
+           OR octet_length(t.language) > 64 OR cardinality(t.names) > {places} \
+           OR EXISTS (SELECT 1 FROM unnest(t.names) n WHERE n IS NULL)",
+    ),
+    ("uses", "uses in no file", "NOT EXISTS (SELECT 1 FROM {files} f WHERE f.id = t.file_id)"),
+    (
+        "uses",
+        "uses without a place, or with too many",
+        "array_ndims(t.places) IS DISTINCT FROM 1 OR cardinality(t.places) > {places}",
+    ),
     ("vectors", "a vector with a hash of the wrong length", "octet_length(t.hash) <> 32"),
     ("index_state", "an impossible time", "t.updated_at NOT BETWEEN {times}"),
     (
@@ -156,6 +197,8 @@ fn with_names(condition: &str, schema: &SchemaName) -> String {
     let bounds = [
         ("indexed", INDEXED_TEXT_BYTES_MAX.to_string()),
         ("number", NUMBER_MAX.to_string()),
+        ("symbols", SYMBOLS_BYTES_MAX.to_string()),
+        ("places", PLACES_MAX.to_string()),
         ("times", "'1970-01-01 00:00:00Z' AND '9999-12-31 23:59:59Z'".to_owned()),
     ];
     let names = tables.into_iter().chain(bounds);

@@ -13,7 +13,12 @@ use super::tree::{Source, Sources};
 const DETAILS_MAX: usize = 4000;
 
 /// Compares all files that SCIP knows.
-pub(super) fn judge(sources: &Sources, resolved: &[Vec<Reference>], oracle: &Oracle, details: bool) -> Judged {
+pub(super) fn judge(
+    sources: &Sources,
+    resolved: &[Vec<Reference>],
+    oracle: &Oracle,
+    details: bool,
+) -> Judged {
     let judge = Judge { sources, oracle, at_place: places(sources) };
     let mut judged = Judged::default();
     for (number, references) in (0..).zip(resolved) {
@@ -22,6 +27,9 @@ pub(super) fn judge(sources: &Sources, resolved: &[Vec<Reference>], oracle: &Ora
         let mut found: HashSet<Place> = HashSet::new();
         for reference in references.iter().filter(|one| one.kind == ReferenceKind::Use(UseKind::Call)) {
             let Some(symbols) = oracle.used[number as usize].get(&reference.place) else { continue };
+            if !symbols.iter().any(|symbol| judge.knows(*symbol)) {
+                continue;
+            }
             let form = forms.get(&reference.place).copied().unwrap_or("other");
             for target in &reference.targets {
                 let right = judge.is_right(*target, symbols);
@@ -33,13 +41,17 @@ pub(super) fn judge(sources: &Sources, resolved: &[Vec<Reference>], oracle: &Ora
                 if right {
                     found.insert(reference.place);
                 } else if details && judged.details.len() < DETAILS_MAX {
-                    judged.details.push(format!("wrong {form} {}", judge.said(source, reference.place, symbols, Some(*target))));
+                    judged.details.push(format!(
+                        "wrong {form} {}",
+                        judge.said(source, reference.place, symbols, Some(*target))
+                    ));
                 }
             }
         }
         for (place, symbols) in &oracle.used[number as usize] {
             let Some(is_type) = judge.callee(symbols) else { continue };
-            if !is_called(source, *place) {
+            // A method in an object is also a use of what it implements.
+            if judge.at_place[number as usize].contains_key(place) || !is_called(source, *place) {
                 continue;
             }
             let form = forms.get(place).copied().unwrap_or("other");
@@ -78,13 +90,30 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Whether the indexer knew what it named. Names of modules that it did not find are local symbols, which are defined nowhere or
+    /// where they are imported.
+    fn knows(&self, symbol: u32) -> bool {
+        let text = self.oracle.names[symbol as usize].as_str();
+        let defined = |(file, place): &(u32, Place)| {
+            let symbols = &self.sources.files[*file as usize].symbols;
+            !symbols
+                .interface
+                .imports
+                .iter()
+                .chain(&symbols.body.imports)
+                .any(|import| import.place == *place)
+        };
+        !text.starts_with("local ") || self.oracle.definitions[symbol as usize].iter().any(defined)
+    }
+
     /// Whether SCIP names the same definition by one of the symbols.
     fn is_right(&self, target: Target, symbols: &[u32]) -> bool {
         symbols.iter().any(|symbol| self.is_same(target, *symbol)) || {
             // An implementation of what SCIP names.
             let own = self.sources.symbol(target).map(|(symbol, _)| symbol.place).unwrap_or_default();
             let own = self.oracle.defined[target.file as usize].get(&own);
-            let implemented = own.into_iter().flatten().filter_map(|own| self.oracle.implemented.get(own)).flatten();
+            let implemented =
+                own.into_iter().flatten().filter_map(|own| self.oracle.implemented.get(own)).flatten();
             implemented.into_iter().any(|implemented| symbols.contains(implemented))
         }
     }
@@ -99,7 +128,8 @@ impl Judge<'_> {
             let Some((other, other_name)) = self.sources.symbol(*defined) else { return false };
             // Overloads, and the other definitions of one name in a scope, count as one; a constructor as its type.
             let same_scope = *file == target.file && other.scope == own.scope && other_name == name;
-            let of_type = other.kind == SymbolKind::Constructor || matches!(other_name, "__init__" | "__new__");
+            let of_type =
+                other.kind == SymbolKind::Constructor || matches!(other_name, "__init__" | "__new__");
             let constructs = *file == target.file && of_type && own.inside == Some(other.scope);
             same_scope || constructs || (other_name == name && self.extends(target, *defined))
         })
@@ -124,7 +154,8 @@ impl Judge<'_> {
                 _ => None,
             }
         };
-        let is_declaration = |target| self.sources.symbol(target).is_some_and(|(symbol, _)| symbol.is_declaration);
+        let is_declaration =
+            |target| self.sources.symbol(target).is_some_and(|(symbol, _)| symbol.is_declaration);
         (is_declaration(a) || is_declaration(b)) && (name(a) == name(b))
     }
 
@@ -133,7 +164,8 @@ impl Judge<'_> {
         for symbol in symbols {
             let text = self.oracle.names[*symbol as usize].as_str();
             for (file, place) in &self.oracle.definitions[*symbol as usize] {
-                let own = self.at_place[*file as usize].get(place).and_then(|target| self.sources.symbol(*target));
+                let own =
+                    self.at_place[*file as usize].get(place).and_then(|target| self.sources.symbol(*target));
                 let kind = own.map(|(symbol, _)| symbol.kind);
                 if text.ends_with('#') || kind == Some(SymbolKind::Type) || text.contains("`<constructor>`") {
                     return Some(true);
@@ -149,7 +181,8 @@ impl Judge<'_> {
 
     fn said(&self, source: &Source, place: Place, symbols: &[u32], target: Option<Target>) -> String {
         let line = source.text.lines().nth(place.line as usize - 1).unwrap_or_default().trim();
-        let names: Vec<&str> = symbols.iter().map(|symbol| self.oracle.names[*symbol as usize].as_str()).collect();
+        let names: Vec<&str> =
+            symbols.iter().map(|symbol| self.oracle.names[*symbol as usize].as_str()).collect();
         let target = target.map_or_else(String::new, |target| {
             let file = &self.sources.files[target.file as usize].path;
             let (symbol, name) = match self.sources.symbol(target) {

@@ -49,7 +49,8 @@ pub(super) fn read(path: &Path, sources: &Sources) -> Result<Oracle, Fault> {
     let file = File::open(path).map_err(|error| broken(error.to_string()))?;
     let mut reader = Reader::new(file, Limits::default()).map_err(|error| broken(error.to_string()))?;
     let metadata = reader.metadata().clone();
-    let files: HashMap<&str, u32> = (0..).zip(&sources.files).map(|(at, file)| (file.path.as_str(), at)).collect();
+    let files: HashMap<&str, u32> =
+        (0..).zip(&sources.files).map(|(at, file)| (file.path.as_str(), at)).collect();
     let mut oracle = Oracle {
         used: vec![HashMap::new(); sources.files.len()],
         defined: vec![HashMap::new(); sources.files.len()],

@@ -8,12 +8,15 @@ use super::tree::{Source, Sources};
 /// Draws edges of all kinds, and then call sites, each `count`.
 pub(super) fn draw(sources: &Sources, resolved: &[Vec<Reference>], count: usize, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
-    let all = || resolved.iter().zip(&sources.files).flat_map(|(all, source)| all.iter().map(move |one| (source, one)));
+    let all = || {
+        resolved.iter().zip(&sources.files).flat_map(|(all, source)| all.iter().map(move |one| (source, one)))
+    };
     let mut edges: Vec<_> = all().filter(|(_, one)| !one.targets.is_empty()).collect();
     let calls = sources.files.iter().zip(resolved).flat_map(|(source, all)| {
         let calls = source.symbols.body.uses.iter().filter(|used| used.kind == UseKind::Call);
         calls.map(move |used| {
-            let is_it = |one: &&Reference| one.place == used.place && one.kind == ReferenceKind::Use(UseKind::Call);
+            let is_it =
+                |one: &&Reference| one.place == used.place && one.kind == ReferenceKind::Use(UseKind::Call);
             (source, used.place, all.iter().find(is_it))
         })
     });
@@ -27,7 +30,9 @@ pub(super) fn draw(sources: &Sources, resolved: &[Vec<Reference>], count: usize,
         lines.push(format!("site {}", place(source, at)));
         match reference {
             None => lines.push("    local, or outside of the repository".to_owned()),
-            Some(reference) if reference.targets.is_empty() => lines.push(format!("    only the name {}", reference.name)),
+            Some(reference) if reference.targets.is_empty() => {
+                lines.push(format!("    only the name {}", reference.name))
+            }
             Some(reference) => lines.extend(targets(sources, reference)),
         }
     }

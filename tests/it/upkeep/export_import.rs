@@ -509,6 +509,15 @@ const IMPOSSIBLE_CHANGES: &[(&str, &str)] = &[
     // The indexes on these names are not there yet when the rows come in.
     ("UPDATE chunks SET defines = repeat('x', 100000) || defines", "UPDATE chunks SET defines = defines[2:]"),
     (
+        "UPDATE symbols SET repository_id = -repository_id",
+        "UPDATE symbols SET repository_id = -repository_id",
+    ),
+    ("UPDATE symbols SET offers = array_prepend(NULL, offers)", "UPDATE symbols SET offers = offers[2:]"),
+    ("UPDATE symbols SET name_uses = name_uses - 1000", "UPDATE symbols SET name_uses = name_uses + 1000"),
+    ("UPDATE uses SET file_id = -file_id", "UPDATE uses SET file_id = -file_id"),
+    ("UPDATE uses SET certainty = certainty + 10", "UPDATE uses SET certainty = certainty - 10"),
+    ("UPDATE uses SET places = ARRAY[places]", "UPDATE uses SET places = ARRAY(SELECT unnest(places))"),
+    (
         "UPDATE names SET folded = repeat('x', 100000) || folded",
         "UPDATE names SET folded = substr(folded, 100001)",
     ),
@@ -521,6 +530,9 @@ async fn rows_that_no_index_run_writes_are_refused() {
     let finding =
         json!({ "source": "generic", "payload": "{\"title\": \"Open door\"}\n", "buildIndex": false });
     projects.result("triage_ingest", finding).await;
+    // A file with a use of a definition.
+    projects.shop.write("till.py", "def count():\n    return 1\n\ndef total():\n    return count()\n");
+    projects.result("build_index", json!({ "repoPath": projects.shop.root() })).await;
     let (folder, id) = (tempfile::tempdir().unwrap(), project("victim"));
     let schema_of = schema(&projects.ours);
     for (case, (change, undo)) in IMPOSSIBLE_CHANGES.iter().copied().enumerate() {

@@ -109,6 +109,8 @@ pub(crate) struct Rules {
     pub(crate) members_visible_in_body: bool,
     /// Languages of the family in which functions have names of their own, apart from those of variables.
     pub(crate) functions_apart: &'static [&'static str],
+    /// Whether a type is looked for where a type has to stand, whatever else has its name.
+    pub(crate) types_apart: bool,
     /// Whether a member that a value is not known to have may be an extension that the file sees.
     pub(crate) visible_extensions: bool,
     /// Whether an import of all names that is passed on holds in all files: C#'s `global using`.
@@ -131,8 +133,7 @@ pub(crate) struct Rules {
     pub(crate) free_names: FreeNames,
     /// Whether a name that nothing binds can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
-    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope; members of a type are then not
-    /// seen by their bare names from anywhere.
+    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
     /// Whether members implement bases only in scopes that name the bases.
     pub(crate) bases_by_scope: bool,
@@ -175,6 +176,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     members_visible: false,
     members_visible_in_body: false,
     functions_apart: &[],
+    types_apart: false,
     visible_extensions: false,
     global_stars: false,
     exported: |_, symbol| symbol.exported,

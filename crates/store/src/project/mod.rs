@@ -16,6 +16,7 @@ pub mod grams;
 pub mod names;
 mod patterns;
 
+mod definition_rows;
 pub mod flows;
 pub mod history;
 pub mod hit_edges;

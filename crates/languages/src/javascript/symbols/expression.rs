@@ -3,11 +3,16 @@
 use tree_sitter::Node;
 
 use super::Walk;
-use crate::symbols::{Expr, ExprId, ScopeKind, UseKind};
+use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
 /// Methods of arrays that call their argument with an element.
 const ELEMENT_CALLBACKS: &[&str] =
     &["every", "filter", "find", "findIndex", "findLast", "flatMap", "forEach", "map", "some", "sort"];
+/// Methods whose anonymous argument is a definition of its own; see `definitions.scm`.
+const HANDLED: &[&str] = &[
+    "get", "post", "put", "patch", "delete", "del", "head", "options", "all", "use", "on", "once", "ws",
+    "addEventListener", "addListener",
+];
 /// Most elements of an array whose values are kept.
 const ELEMENTS_MAX: usize = 8;
 
@@ -87,11 +92,13 @@ impl<'t> Walk<'_, 't> {
             }
             "assignment_expression" => self.assignment(node)?,
             "augmented_assignment_expression" => self.augmented(node)?,
-            "array" => self.array(node),
-            "object" => {
-                self.object(node, None);
-                self.b.unknown()
-            }
+            _ => return self.written(node),
+        })
+    }
+
+    /// Literals, functions and classes that are written out.
+    fn written(&mut self, node: Node<'t>) -> Option<ExprId> {
+        Some(match node.kind() {
             "string" => self.builtin("string"),
             "template_string" => {
                 self.children(node);
@@ -100,6 +107,11 @@ impl<'t> Walk<'_, 't> {
             "number" => self.builtin("number"),
             "true" | "false" => self.builtin("boolean"),
             "regex" => self.builtin("RegExp"),
+            "array" => self.array(node),
+            "object" => {
+                self.object(node, None);
+                self.b.unknown()
+            }
             "arrow_function" | "function_expression" | "function" | "generator_function" => {
                 self.function(node, None);
                 self.b.unknown()
@@ -191,6 +203,11 @@ impl<'t> Walk<'_, 't> {
         }
         let mut callee = match function.kind() {
             "import" => self.b.unknown(),
+            // With type arguments, the grammar takes what is awaited for the callee.
+            "await_expression" => match function.named_child(0) {
+                Some(awaited) => self.value_as(awaited, UseKind::Call),
+                None => self.b.unknown(),
+            },
             _ => self.value_as(function, UseKind::Call),
         };
         let generic = node.child_by_field_name("type_arguments");
@@ -199,18 +216,54 @@ impl<'t> Walk<'_, 't> {
         }
         if let Some(arguments) = arguments {
             let hint = self.element_hint(callee, function);
+            let handler = self.handler(node, function, arguments);
             let mut cursor = arguments.walk();
             for argument in arguments.named_children(&mut cursor) {
                 self.hint = hint;
-                self.value(argument);
+                match handler {
+                    Some((handler, symbol)) if handler.id() == argument.id() => self.function(argument, symbol),
+                    _ => {
+                        self.value(argument);
+                    }
+                }
             }
             self.hint = None;
         }
         match *self.b.expr(callee) {
             // `super(…)` gives nothing.
             Expr::Super => self.b.unknown(),
+            _ if function.kind() == "await_expression" => {
+                let called = self.b.add(Expr::Call(callee));
+                let inside = self.b.add(Expr::Inside(called));
+                self.b.add(Expr::Either(vec![inside, called]))
+            }
             _ => self.b.add(Expr::Call(callee)),
         }
+    }
+
+    /// The anonymous function that a statement passes to a call such as `app.get('/x', …)`, with a symbol that is named after the call:
+    /// `definitions.scm` lists it as a definition.
+    fn handler(
+        &mut self,
+        node: Node<'t>,
+        function: Node<'t>,
+        arguments: Node<'t>,
+    ) -> Option<(Node<'t>, Option<SymbolId>)> {
+        let name = self.b.text(function.child_by_field_name("property")?);
+        if !HANDLED.contains(&name) || node.parent()?.kind() != "expression_statement" {
+            return None;
+        }
+        let is_function = |node: &Node<'t>| matches!(node.kind(), "arrow_function" | "function_expression");
+        let first = arguments.named_child(0)?;
+        let handler = match first.kind() {
+            "string" | "template_string" | "regex" => {
+                arguments.named_children(&mut arguments.walk()).find(is_function)?
+            }
+            _ if name == "use" && is_function(&first) => first,
+            _ => return None,
+        };
+        let symbol = self.b.define(function, SymbolKind::Function, New::default());
+        Some((handler, symbol))
     }
 
     /// What an array's method passes to its argument.

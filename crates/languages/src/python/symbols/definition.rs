@@ -59,7 +59,9 @@ impl<'t> Walk<'_, 't> {
         let symbol_kind = if is_property { SymbolKind::Field } else { SymbolKind::Function };
         let returned = node.child_by_field_name("return_type");
         let declared = returned.and_then(|returned| self.annotation(returned));
+        let made: Vec<ExprId> = decorators.iter().take(1).map(|(_, value)| self.b.add(Expr::Call(*value))).collect();
         let new = New {
+            bases: if is_property || kind == ScopeKind::Type { Vec::new() } else { made },
             exported: !self.b.text(name).starts_with('_'),
             is_static: has("staticmethod") || has("classmethod"),
             is_declaration: has("overload"),
