@@ -25,7 +25,8 @@ async fn shop_with_two_repositories(
 async fn callers_are_taken_from_the_hits_own_repository() {
     let handler =
         "/a/very/long/path/that/goes/on/and/on/and/on/until/nobody/reads/it/any/more/and/further/still";
-    let route = format!("import {{ answer }} from './answer'\n\napp.get('{handler}', (c) => {{\n  answer(c)\n}})\n");
+    let route =
+        format!("import {{ answer }} from './answer'\n\napp.get('{handler}', (c) => {{\n  answer(c)\n}})\n");
     let files = [
         ("src/push.py", "def push(item):\n    return item\n"),
         ("src/enter.py", "from .push import push\n\n\ndef enter(context):\n    push(context)\n"),

@@ -1,8 +1,6 @@
 //! Resolves the uses of one file, and finds what its methods override.
 
-use languages::symbols::{
-    Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind,
-};
+use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, SymbolKind, Use, UseKind};
 
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;

@@ -63,7 +63,7 @@ struct BuildIndexInput {
     /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// Default true. false: index every file again; vectors of unchanged text are kept.
+    /// false: index every file again; vectors are kept.
     incremental: Option<bool>,
     /// Default true: until the end. `words`: until lexical search works, vectors follow; false: answer at once with the job's id.
     #[serde(default)]

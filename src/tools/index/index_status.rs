@@ -23,7 +23,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",
     title: "Index status",
     description: "Show what a project's index contains: repositories, files, chunks, vectors, what was skipped and why, and the \
-        progress of runs. Use it after build_index with wait=false, or when a search finds nothing.",
+        progress of runs.",
     toolset: Toolset::Index,
     effects: Effects::READS,
     scope: Scope::Search,

@@ -52,7 +52,7 @@ struct SearchCodeInput {
     /// Most results, 1 to 50; default 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
-    /// Most cl100k tokens of the whole answer; `omitted` says what is cut.
+    /// Most cl100k tokens of the answer; `omitted` says what is cut.
     #[serde(rename = "maxTokens")]
     #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,

@@ -106,11 +106,7 @@ async fn show_file_suggests_a_search_for_the_callers_of_what_it_showed() {
         |first: usize, last: usize| json!({ "file": "server.py", "startLine": first, "endLine": last });
     let (of_run, of_class) = (format!("callers {run}"), format!("callers {class}"));
     assert_eq!(next_query(lines(run, run + 2)).await, of_run);
-    assert_eq!(
-        next_query(lines(run - 2, run + 2)).await,
-        of_run,
-        "the comment belongs to the function"
-    );
+    assert_eq!(next_query(lines(run - 2, run + 2)).await, of_run, "the comment belongs to the function");
     assert_eq!(next_query(json!({ "file": "server.py", "line": run + 1 })).await, of_run);
     assert_eq!(
         next_query(lines(class, matches + 1)).await,

@@ -14,8 +14,9 @@ use store::navigation::{self, DefinitionAt};
 use store::uses::Certainty as StoredCertainty;
 use store::{Access, Project, ProjectTx, RepositoryRow, RepositoryState, Store, repositories, use_places};
 
-/// Uses of a candidate are counted up to this number of sources.
+/// Uses of a candidate are counted up to this number of sources, and those of all candidates up to the other one.
 const POPULARITY_MAX: i64 = 1000;
+const POPULARITY_SUM_MAX: i64 = 50_000;
 /// Longest text of a place, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 200;
 
@@ -192,8 +193,10 @@ impl Navigator<'_> {
     ) -> Result<(), Fault> {
         (answer.total, answer.total_is_least) = (targets.len(), is_least);
         let symbols: Vec<i64> = targets.iter().flat_map(Target::symbols).collect();
+        let shared = POPULARITY_SUM_MAX / i64::try_from(symbols.len().max(1)).unwrap_or(i64::MAX);
+        let most = shared.clamp(1, POPULARITY_MAX);
         let counted: BTreeMap<i64, i64> =
-            use_places::popularity(self.tx, &symbols, POPULARITY_MAX).await?.into_iter().collect();
+            use_places::popularity(self.tx, &symbols, most).await?.into_iter().collect();
         let uses = |target: &Target| -> i64 {
             target.symbols().iter().filter_map(|symbol| counted.get(symbol)).sum()
         };

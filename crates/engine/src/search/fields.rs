@@ -128,8 +128,8 @@ fields! {
     "content" "content" Text FilterTarget::Content, "A line has exactly this text, white space included, or matches the /regex/.";
     "type" "type" Alternatives FilterTarget::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
     "import" "import" Text FilterTarget::Imports, "The file imports this module.";
-    "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this function; where calls are not resolved, by name.";
-    "calledBy" "called-by" Text FilterTarget::CalledBy, "Is called by this function.";
+    "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this.";
+    "calledBy" "called-by" Text FilterTarget::CalledBy, "Is called by this.";
     "uses" "uses" Text Names(&[Field::Use, Field::Read, Field::Member, Field::Write, Field::Call, Field::Param]), "Uses this identifier.";
     "signature" "signature" Text FilterTarget::Signature, "Signature contains this text, case-sensitive.";
     "param" "param" Text Names(&[Field::Param]), "Has a parameter of this name.";
@@ -162,9 +162,9 @@ fields! {
     "chunkAuthor" "chunk-author" Text FilterTarget::LineAuthors, "An author of its lines contains it.";
     "modifiedAfter" "modified-after" Text FilterTarget::ModifiedAfter, "File's last commit is on or after this date: 2026-01-31.";
     "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "File's last commit is at most this many days old.";
-    "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines added and deleted by the file's last commits.";
+    "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines changed by the file's last commits.";
     "branch" "branch" Text FilterTarget::Branch, "Indexed on this git branch.";
-    "meta" "meta" Pairs FilterTarget::Meta, "Metadata of records and documents: key, key=value, a list or an object.";
+    "meta" "meta" Pairs FilterTarget::Meta, "Metadata: key, key=value, a list or an object.";
     "metaJson" "meta-json" Json FilterTarget::Meta, "Metadata as a JSON object.";
 }
 

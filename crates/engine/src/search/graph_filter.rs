@@ -3,8 +3,8 @@
 //! Where the value names no definition with such edges, because it comes from outside or its language is not resolved, the
 //! facts of chunks decide, which know only names.
 
-use super::fields::FilterField;
-use super::resolve::Resolver;
+use super::fields::{FilterField, FilterTarget};
+use super::resolve::{Resolver, whole_ids};
 use super::symbol_name::{Spelling, SymbolName, is_path};
 use contract::Fault;
 use languages::facts::DEFINED;
@@ -47,13 +47,24 @@ struct Resolved {
 }
 
 impl Resolver<'_> {
-    /// The filter for one of `values` by its edges; `facts` decides in repositories in which no value has any.
+    /// The filter for one of `values` by its edges; the facts of chunks decide in repositories in which no
+    /// value has any.
     pub(super) async fn by_edges(
         &mut self,
+        field: &'static FilterField,
         edges: EdgeFilter,
         values: &[String],
-        facts: Filter,
     ) -> Result<Filter, Fault> {
+        let facts = match field.target {
+            FilterTarget::Names(within) => {
+                Test::Facts(values.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
+            }
+            FilterTarget::PartsOfNames(within) => {
+                let ids = self.names(field, within, values).await?;
+                self.having(ids, false).await?
+            }
+            _ => Filter::Any(Vec::new()),
+        };
         let (mut chunks, mut repositories) = (Vec::new(), Vec::new());
         for value in values {
             if let Some(resolved) = self.resolved(edges, value).await? {

@@ -181,7 +181,7 @@ pub struct WantedEdges {
 pub async fn edges_to(tx: &mut ProjectTx, targets: &[i64], wanted: WantedEdges) -> Result<Vec<Edge>, Fault> {
     let text = format!(
         "SELECT u.file_id, u.source, u.target, u.certainty, u.kinds, u.places[1:{EDGE_PLACES_MAX}] AS places \
-         FROM (SELECT * FROM {uses} u WHERE u.target = ANY($1) AND u.kinds & $2 <> 0 AND u.certainty <= $3 \
+         FROM (SELECT u.file_id, u.ordinal, u.source, u.target, u.certainty, u.kinds, u.places FROM {uses} u WHERE u.target = ANY($1) AND u.kinds & $2 <> 0 AND u.certainty <= $3 \
            LIMIT $4) u \
          ORDER BY u.certainty, u.file_id, u.ordinal",
         uses = tx.table("uses"),
