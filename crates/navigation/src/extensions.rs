@@ -7,6 +7,8 @@ use super::repository::last_name;
 use super::session::Session;
 use super::value::{ANYWHERE, At, Found, Type, Value, Wanted};
 
+/// Types of which everything is an instance.
+const ANYTHING: &[&str] = &["Any", "Object", "object"];
 /// Most steps from a value to the name of its type.
 const STEPS_MAX: u32 = 6;
 
@@ -22,7 +24,9 @@ impl<'r> Session<'r> {
             matches!(owner, Value::External | Value::Instance(Type { of: None, .. }) | Value::Content(_))
         };
         let is_foreign = owners.iter().any(foreign);
-        if !is_foreign && !owners.contains(&Value::Unknown) {
+        // An instance of a type of the repository may be extended as anything can.
+        let is_known = !is_foreign && !owners.contains(&Value::Unknown);
+        if is_known && !owners.iter().any(|owner| matches!(owner, Value::Instance(_))) {
             return Vec::new();
         }
         let type_name = self.type_name_of(of, 0);
@@ -30,7 +34,8 @@ impl<'r> Session<'r> {
         for (target, scope) in candidates.iter().copied() {
             self.step(1);
             let extended = self.extended_name(target, scope);
-            let fits = match (type_name, extended) {
+            let fits = match (type_name, extended.filter(|name| !ANYTHING.contains(name))) {
+                (_, Some(_)) if is_known => false,
                 (Some(one), Some(other)) => one == other,
                 (None, Some(_)) => is_foreign && !rules.is_builtin_member(name),
                 (_, None) => !rules.is_builtin_member(name),
@@ -107,6 +112,10 @@ impl<'r> Session<'r> {
         if scope.kind == ScopeKind::File {
             let found = self.find_name(at.file, 0, ANYWHERE, name, Wanted::Function);
             return found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == target));
+        }
+        // A member of an extension without a name is seen like a name of the package.
+        if scope.target.is_some() && scope.symbol.is_none() {
+            return true;
         }
         // A static method of a class: the class has to be seen.
         let Some(class) = scope.symbol.map(|symbol| Target { symbol, ..target }) else { return false };

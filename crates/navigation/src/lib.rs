@@ -3,11 +3,13 @@
 //! A [`Repository`] is built from the interfaces of all files; it resolves the uses of one file at a time. Everything here is a
 //! pure function of its arguments.
 
+mod derived;
 mod evaluate;
 mod extensions;
 mod includes;
 pub mod incremental;
 mod index;
+mod local_names;
 mod lookup;
 mod members;
 mod namespaces;
@@ -24,6 +26,8 @@ mod value;
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod hostile;
 
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

@@ -114,61 +114,6 @@ impl<'r> Session<'r> {
         self.name_of_package(file, name, maybe_inherited)
     }
 
-    /// What is bound in a function or block before a place: the last local name, or else what is no local name.
-    fn name_before(&mut self, file: u32, scope: ScopeId, place: Place, name: &'r str) -> Vec<Found> {
-        let local = |session: &Self, target: &Target| {
-            let (symbol, _) = session.symbol(*target)?;
-            matches!(symbol.kind, SymbolKind::Local | SymbolKind::Parameter).then_some(symbol.place)
-        };
-        let symbols = self.symbols_in(file, scope, name);
-        let last = symbols
-            .iter()
-            .filter_map(|target| Some((local(self, target).filter(|at| *at < place)?, *target)))
-            .max();
-        if let Some((_, last)) = last {
-            return vec![Found::Symbol(last, None)];
-        }
-        let others = symbols.into_iter().filter(|target| local(self, target).is_none()).collect();
-        let mut found = self.defined(others, None);
-        for (body, import) in self.imports_in(file, scope, name) {
-            found.extend(self.imported(file, body, import));
-        }
-        found
-    }
-
-    /// Whether functions of the file's language have names of their own.
-    fn functions_apart(&self, file: u32) -> bool {
-        let apart = self.rules(file).functions_apart;
-        !apart.is_empty()
-            && self
-                .repository
-                .files()
-                .get(file as usize)
-                .is_some_and(|file| apart.contains(&file.language.as_str()))
-    }
-
-    /// Of different things with the same name, those that can be meant.
-    fn apart(&self, file: u32, mut found: Vec<Found>, wanted: Wanted) -> Vec<Found> {
-        use SymbolKind::{
-            Alias, Field, Function, Local, Namespace, Parameter, Type, TypeParameter, Variable,
-        };
-        let fits: fn(SymbolKind) -> bool = match wanted {
-            Wanted::Type if self.rules(file).types_apart => {
-                |kind| matches!(kind, Type | Alias | Namespace | TypeParameter)
-            }
-            Wanted::Function if self.functions_apart(file) => {
-                |kind| !matches!(kind, Variable | Field | Parameter | Local)
-            }
-            Wanted::Value if self.functions_apart(file) => |kind| kind != Function,
-            _ => return found,
-        };
-        found.retain(|one| match one {
-            Found::Symbol(target, _) => self.kind(*target).is_none_or(fits),
-            _ => true,
-        });
-        found
-    }
-
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
     fn name_in_scope(&mut self, file: u32, scope: ScopeId, name: &'r str, all: bool) -> Vec<Found> {
         let symbols = self.symbols_in(file, scope, name);

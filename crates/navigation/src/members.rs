@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use languages::symbols::{Expr, ScopeId, SymbolKind};
+use languages::symbols::{Expr, ScopeId, ScopeKind, SymbolKind};
 
 use super::evaluate::instance;
 use super::lookup::receiver;
@@ -221,7 +221,12 @@ impl<'r> Session<'r> {
         }
         let mut found = Vec::new();
         for part in self.parts(of).iter().copied() {
-            if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
+            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
+            let members = |scope: &ScopeId| {
+                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
+                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
+            };
+            if let Some(scope) = inside.filter(members) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
                 let own_name = self.name_of(part);
                 found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
@@ -238,7 +243,9 @@ impl<'r> Session<'r> {
             let Some(row) = self.scope(file, scope) else { continue };
             if let Some(symbol) = row.symbol {
                 let extension = Target { file, symbol };
-                found.extend((self.name_of(extension) == name).then_some(extension));
+                if self.name_of(extension) == name && self.is_seen(extension) {
+                    found.push(extension);
+                }
                 continue;
             }
             let of_type_itself = row.bases.is_empty();
@@ -249,6 +256,16 @@ impl<'r> Session<'r> {
             }
         }
         if found.is_empty() { of_bases } else { found }
+    }
+
+    /// Whether the file that is resolved can see a symbol of a package.
+    fn is_seen(&self, target: Target) -> bool {
+        let file = self.repository.files().get(target.file as usize);
+        let symbol = self.symbol(target).map(|(symbol, _)| symbol);
+        target.file == self.file
+            || file
+                .zip(symbol)
+                .is_some_and(|(file, symbol)| (self.rules(target.file).in_package)(file, symbol))
     }
 
     /// The definitions that are one type together.

@@ -6,9 +6,42 @@ use super::lookup::{free_name, is_constant};
 use super::packages::path_of;
 use super::reference::Target;
 use super::session::{RESULTS_MAX, Session};
-use super::value::{Found, Module, Receiver, Value};
+use super::value::{Found, Module, Receiver, Value, Wanted};
 
 impl<'r> Session<'r> {
+    /// Whether functions of the file's language have names of their own.
+    fn functions_apart(&self, file: u32) -> bool {
+        let apart = self.rules(file).functions_apart;
+        !apart.is_empty()
+            && self
+                .repository
+                .files()
+                .get(file as usize)
+                .is_some_and(|file| apart.contains(&file.language.as_str()))
+    }
+
+    /// Of different things with the same name, those that can be meant.
+    pub(crate) fn apart(&self, file: u32, mut found: Vec<Found>, wanted: Wanted) -> Vec<Found> {
+        use SymbolKind::{
+            Alias, Field, Function, Local, Namespace, Parameter, Type, TypeParameter, Variable,
+        };
+        let fits: fn(SymbolKind) -> bool = match wanted {
+            Wanted::Type if self.rules(file).types_apart => {
+                |kind| matches!(kind, Type | Alias | Namespace | TypeParameter)
+            }
+            Wanted::Function if self.functions_apart(file) => {
+                |kind| !matches!(kind, Variable | Field | Parameter | Local)
+            }
+            Wanted::Value if self.functions_apart(file) => |kind| kind != Function,
+            _ => return found,
+        };
+        found.retain(|one| match one {
+            Found::Symbol(target, _) => self.kind(*target).is_none_or(fits),
+            _ => true,
+        });
+        found
+    }
+
     /// Members of the same namespace that stand elsewhere. Inside of a member that is defined outside of its class, those of the
     /// namespaces around the class.
     pub(crate) fn name_in_namespace(&mut self, file: u32, scope: ScopeId, name: &'r str) -> Vec<Found> {

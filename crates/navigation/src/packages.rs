@@ -56,7 +56,9 @@ impl Packages {
         for (id, symbol) in (0..).zip(&file.interface.symbols) {
             if let Some(package) = ids.get(symbol.scope as usize).copied().flatten() {
                 let name = file.interface.arena.text(symbol.name).to_owned();
-                if symbol.kind == SymbolKind::TypeParameter || !(rules.in_package)(file, symbol) {
+                if matches!(symbol.kind, SymbolKind::TypeParameter | SymbolKind::Constructor)
+                    || !(rules.in_package)(file, symbol)
+                {
                     continue;
                 }
                 let same = self.members.entry((package, name)).or_default();

@@ -44,7 +44,7 @@ enum Outcome {
     Named,
 }
 
-impl Session<'_> {
+impl<'r> Session<'r> {
     fn resolve(&mut self, used: &Use) -> Option<Reference> {
         let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr, place: used.place };
         let (name, of) = match self.expr(at) {
@@ -68,15 +68,54 @@ impl Session<'_> {
             }
         }
         let targets = match self.outcome(&found, used.kind) {
+            Outcome::Targets(targets) if used.kind == UseKind::Call => self.called(targets),
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
             Outcome::Named => Vec::new(),
         };
+        let source = match used.kind {
+            UseKind::Inherit => self.deriving(used, name),
+            _ => None,
+        };
+        let source = source.or_else(|| self.source(used.scope));
         let marked = self.rules(self.file).macros_marked;
         let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
-        let kind = ReferenceKind::Use(used.kind);
-        Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
+        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, name, targets })
+    }
+
+    /// The type of the file that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
+    /// nth use of a base's name in a scope belongs to the nth type there that has such a base.
+    fn deriving(&mut self, used: &Use, name: &'r str) -> Option<SymbolId> {
+        let at = self.next_base(used.scope, name);
+        let derived = self.derived_types();
+        if let Some(scope) = derived.get(&(used.scope, name)).and_then(|scopes| scopes.get(at)) {
+            return self.own_type(*scope);
+        }
+        let is_inside = self.scope(self.file, used.scope).is_some_and(|scope| scope.kind == ScopeKind::Type)
+            && self.bases_of(used.scope).contains(&name);
+        if is_inside { self.own_type(used.scope) } else { None }
+    }
+
+    /// The type whose members a scope holds, if the file defines it.
+    fn own_type(&mut self, scope: ScopeId) -> Option<SymbolId> {
+        let of = self.type_of_scope(self.file, scope)?.of?;
+        (of.file == self.file).then_some(of.symbol)
+    }
+
+    /// What is called: a type, and what makes it callable by its name, as `invoke` of a companion in Kotlin.
+    fn called(&mut self, mut targets: Vec<Target>) -> Vec<Target> {
+        let Some(member) = self.rules(self.file).call_member else { return targets };
+        for target in targets.clone() {
+            if self.kind(target) == Some(SymbolKind::Type) {
+                let members = self.own_members(target, member).into_iter();
+                let made: Vec<Target> = members
+                    .filter(|member| self.symbol(*member).is_some_and(|(symbol, _)| symbol.is_static))
+                    .collect();
+                targets.extend(made);
+            }
+        }
+        targets
     }
 
     fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use languages::symbols::{Arena, Body, Expr, Scope, ScopeId, ScopeKind, Symbol, SymbolKind};
 
+use super::derived::Derived;
 use super::index::{Half, Index};
 use super::reference::Target;
 use super::repository::Repository;
@@ -49,6 +50,7 @@ pub(crate) struct Session<'r> {
     pub(crate) ambient: HashMap<u32, Rc<[u32]>>,
     /// The files that a file includes, directly or through others.
     pub(crate) included: HashMap<u32, Rc<HashSet<u32>>>,
+    pub(crate) derived: Derived<'r>,
 }
 
 /// Something that is evaluated only once at a time.
@@ -85,6 +87,7 @@ impl<'r> Session<'r> {
             type_names: HashMap::new(),
             ambient: HashMap::new(),
             included: HashMap::new(),
+            derived: Derived::default(),
         })
     }
 

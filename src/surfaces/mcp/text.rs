@@ -3,6 +3,8 @@
 //! For each hit it prints one line with the location, then the code verbatim. JSON keys and escapes would cost a third of the
 //! tokens. Selected by `mcp.text = "short"`, `mcp --text short` or the header `X-MCP-Text: short`; the default is the envelope.
 
+mod navigation;
+
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -31,6 +33,14 @@ pub(super) fn short_text(envelope: &Envelope) -> String {
     escaped(&text).into_owned()
 }
 
+/// Formats a result as short text.
+pub(super) fn result_text(result: &Value) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_result(&mut text, result);
+    escaped(&text).into_owned()
+}
+
 /// Writes hits and files as text, all other results as compact JSON.
 fn write_result(text: &mut String, result: &Value) -> std::fmt::Result {
     let compact = |hit: &Value| hit.get("content").is_none() && hit.get("scoreBreakdown").is_none();
@@ -47,6 +57,7 @@ fn write_result(text: &mut String, result: &Value) -> std::fmt::Result {
             write_summary(text, result, hits.len())
         }
         (None, Some(lines)) if result["path"].is_string() => write_file(text, result, lines),
+        _ if result["relation"].is_string() && result["files"].is_array() => navigation::write(text, result),
         _ => write!(text, "{result}"),
     }
 }

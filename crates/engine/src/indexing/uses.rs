@@ -6,32 +6,37 @@ use std::sync::Mutex;
 
 use languages::symbols::{Body, Place, SymbolId, SymbolKind, UseKind};
 use navigation::incremental::{family, places_around};
+use navigation::scip::GivenDocument;
 use navigation::{Reference, ReferenceKind, Repository, Target};
 
+use super::scip_uses::{self, GivenPlaces};
 use super::symbols::read_body;
 use store::symbols::{PlacedSymbol, file_symbol_id, used_name_id};
 use store::{Certainty, UsePlace, UseTarget, UseWrite, UsedFor};
 
-/// References of files that are known from elsewhere, with more certainty, by the number of the file. Such files are not resolved.
-pub(super) type KnownReferences = HashMap<u32, Vec<Reference>>;
+/// What compilers' indexers say of files, serialised, by the number of the file.
+pub(super) type GivenDocuments = HashMap<u32, Vec<u8>>;
 
 /// The uses in one file, by places; rows of definitions are looked up by these.
 pub(super) struct FileUses {
     /// Its number in the repository.
     pub(super) file: u32,
-    certainty: Certainty,
     /// Places of the definitions around uses, the innermost first.
-    around: Vec<Vec<Place>>,
-    uses: Vec<PlacedUse>,
+    pub(super) around: Vec<Vec<Place>>,
+    pub(super) uses: Vec<PlacedUse>,
 }
 
-struct PlacedUse {
-    place: UsePlace,
+/// A use with the places of what it refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PlacedUse {
+    pub(super) place: UsePlace,
     /// Index of the places around it; `None` outside of all definitions.
-    around: Option<usize>,
-    name: String,
+    pub(super) around: Option<usize>,
+    pub(super) name: String,
     /// File and place of the names of what it refers to.
-    targets: Vec<(u32, Place)>,
+    pub(super) targets: Vec<(u32, Place)>,
+    /// How certain the targets are.
+    pub(super) certainty: Certainty,
 }
 
 impl FileUses {
@@ -46,7 +51,7 @@ impl FileUses {
 pub(super) fn resolve_files(
     repository: &Repository,
     bodies: Vec<(u32, Vec<u8>)>,
-    known: &KnownReferences,
+    given: (&GivenDocuments, &GivenPlaces),
     threads: usize,
     must_stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<FileUses> {
@@ -55,11 +60,11 @@ pub(super) fn resolve_files(
     let resolved = Mutex::new(Vec::new());
     let work = || {
         while let Some((file, body)) = next().filter(|_| !must_stop()) {
-            let resolving = AssertUnwindSafe(|| resolve_file(repository, file, &body, known.get(&file)));
+            let resolving = AssertUnwindSafe(|| resolve_file(repository, file, &body, given));
             // A panic costs this file its uses and does not fail the run.
             let uses = std::panic::catch_unwind(resolving).unwrap_or_else(|_| {
                 tracing::error!(file, "resolving the uses of a file failed unexpectedly");
-                FileUses { file, certainty: Certainty::Resolved, around: Vec::new(), uses: Vec::new() }
+                FileUses { file, around: Vec::new(), uses: Vec::new() }
             });
             if let Ok(mut resolved) = resolved.lock() {
                 resolved.push(uses);
@@ -74,12 +79,16 @@ pub(super) fn resolve_files(
     resolved.into_inner().unwrap_or_default()
 }
 
-fn resolve_file(repository: &Repository, file: u32, body: &[u8], known: Option<&Vec<Reference>>) -> FileUses {
-    let certainty = if known.is_some() { Certainty::Scip } else { Certainty::Resolved };
-    let mut uses = FileUses { file, certainty, around: Vec::new(), uses: Vec::new() };
+fn resolve_file(
+    repository: &Repository,
+    file: u32,
+    body: &[u8],
+    (given, places): (&GivenDocuments, &GivenPlaces),
+) -> FileUses {
+    let mut uses = FileUses { file, around: Vec::new(), uses: Vec::new() };
     let Some(source) = repository.files().get(file as usize) else { return uses };
     let Some(body) = read_body(body, &source.interface) else { return uses };
-    let references = known.cloned().unwrap_or_else(|| repository.resolve(file, &body));
+    let references = repository.resolve(file, &body);
     let mut sources: HashMap<SymbolId, usize> = HashMap::new();
     for Reference { kind, place, source: symbol, name, targets } in references {
         let around = symbol.map(|symbol| {
@@ -93,7 +102,10 @@ fn resolve_file(repository: &Repository, file: u32, body: &[u8], known: Option<&
             .filter_map(|target| Some((target.file, place_of(repository, (file, &body), target)?)))
             .collect();
         let place = UsePlace { line: place.line, column: place.column, kind: used_for(kind) };
-        uses.uses.push(PlacedUse { place, around, name, targets });
+        uses.uses.push(PlacedUse { place, around, name, targets, certainty: Certainty::Resolved });
+    }
+    if let Some(document) = given.get(&file).and_then(|bytes| GivenDocument::decode(bytes)) {
+        scip_uses::apply(&mut uses, repository, &body, &document, places);
     }
     uses
 }
@@ -138,6 +150,9 @@ pub(super) fn defined_names(repository: &Repository) -> HashSet<String> {
     names
 }
 
+/// Most definitions that are looked at, to find the one around a line.
+const AROUND_MAX: usize = 64;
+
 /// What is needed to convert uses to rows.
 pub(super) struct Conversion<'c> {
     pub(super) repository_id: i64,
@@ -165,7 +180,11 @@ impl Conversion<'_> {
         let family = family(&source.language);
         let mut rows: BTreeMap<(i64, UseTarget, Certainty), Vec<UsePlace>> = BTreeMap::new();
         for one in &file.uses {
-            let source = one.around.and_then(|at| around.get(at).copied().flatten()).unwrap_or(whole_file);
+            let source = one
+                .around
+                .and_then(|at| around.get(at).copied().flatten())
+                .or_else(|| self.around(file.file, one.place.line))
+                .unwrap_or(whole_file);
             let mut add =
                 |target, certainty| rows.entry((source, target, certainty)).or_default().push(one.place);
             if one.targets.is_empty() && self.names.contains(&one.name) {
@@ -174,7 +193,7 @@ impl Conversion<'_> {
             }
             let symbols: HashSet<i64> =
                 one.targets.iter().filter_map(|(file, place)| self.symbol(*file, *place)).collect();
-            symbols.into_iter().for_each(|symbol| add(UseTarget::Symbol(symbol), file.certainty));
+            symbols.into_iter().for_each(|symbol| add(UseTarget::Symbol(symbol), one.certainty));
         }
         let mut rows: Vec<UseWrite> = rows
             .into_iter()
@@ -186,6 +205,18 @@ impl Conversion<'_> {
             .collect();
         rows.sort_by_key(|row| (row.places.first().copied(), row.target));
         Some((id, rows))
+    }
+
+    /// The innermost definition whose lines contain one: annotations, decorators and bases are used outside of the scopes of what
+    /// they belong to.
+    fn around(&self, file: u32, line: u32) -> Option<i64> {
+        let placed = self.placed.get(self.ids.get(file as usize)?)?;
+        let line = i32::try_from(line).ok()?;
+        // Decorators stand before the name, so the definition may be one of the next.
+        let end = placed.partition_point(|one| one.line <= line);
+        let near = placed.iter().take(end.saturating_add(1)).rev().take(AROUND_MAX);
+        let containing = near.filter(|one| one.start_line <= line && line <= one.end_line);
+        containing.max_by_key(|one| (one.start_line, -one.end_line)).map(|one| one.symbol)
     }
 
     /// The symbol whose name stands at a place.

@@ -8,6 +8,12 @@ pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.named_children(&mut cursor).filter(|child| !child.is_extra()).collect()
 }
 
+/// The children of a node, named or not, without comments.
+pub(crate) fn all_children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).filter(|child| !child.is_extra() || child.is_error()).collect()
+}
+
 /// The first child of a kind.
 pub(crate) fn child_of<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
     let mut cursor = node.walk();

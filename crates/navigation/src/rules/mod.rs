@@ -153,8 +153,7 @@ pub(crate) struct Rules {
     pub(crate) free_names: FreeNames,
     /// Whether a name that nothing binds can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
-    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope; members of a type are then not
-    /// seen by their bare names from anywhere.
+    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
     /// Whether members implement bases only in scopes that name the bases.
     pub(crate) bases_by_scope: bool,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use languages::symbols::{Imported, Interface, SymbolKind};
+use languages::symbols::{Import, Imported, Interface, SymbolKind};
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::{Paths, folder, join, name, relative};
@@ -126,8 +126,8 @@ pub(crate) struct Crates {
     libraries: HashMap<String, u32>,
     /// The file that declares each file as its module.
     parents: HashMap<u32, u32>,
-    /// The files that define a macro of each name. Inside of a crate it is seen from everywhere behind its definition.
-    macros: HashMap<String, Vec<u32>>,
+    /// The files that define a macro of each name, with the root of their crate, in which it is seen from everywhere behind it.
+    macros: HashMap<String, Vec<(u32, u32)>>,
 }
 
 /// Most files that define macros of one name.
@@ -144,7 +144,7 @@ impl Crates {
                         let name = file.interface.arena.text(symbol.name).to_owned();
                         let same = crates.macros.entry(name).or_default();
                         if same.len() < SAME_NAME_MAX {
-                            same.push(number);
+                            same.push((number, number));
                         }
                     }
                 }
@@ -166,6 +166,11 @@ impl Crates {
                 }
             }
         }
+        let mut macros = std::mem::take(&mut crates.macros);
+        for (root, file) in macros.values_mut().flatten() {
+            *root = crates.root(paths, *file);
+        }
+        crates.macros = macros;
         // Without a manifest, the folder has the name of the crate.
         let known: Vec<u32> = crates.libraries.values().copied().collect();
         for root in paths.ending_with(Family::Rust, "src/lib.rs").filter(|root| !known.contains(root)) {
@@ -253,9 +258,9 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
             Some(library) => (Some(*library), 1),
             // The name of a macro.
             None => {
-                let root = crates.root(paths, from);
-                let files = crates.macros.get(first).map_or(&[][..], Vec::as_slice).iter();
-                (files.copied().find(|file| crates.root(paths, *file) == root), 0)
+                let same = crates.macros.get(first).map_or(&[][..], Vec::as_slice);
+                let root = if same.is_empty() { from } else { crates.root(paths, from) };
+                (same.iter().find(|(of, _)| *of == root).map(|(_, file)| *file), 0)
             }
         },
     };
@@ -275,19 +280,14 @@ fn submodule(repository: &Repository, module: Module, inner: &str) -> Option<Mod
 
 /// Whether a file has something of this name at its top: a module, a type, or what it imports from elsewhere.
 fn is_bound(repository: &Repository, file: u32, name: &str) -> bool {
-    let Some(interface) = repository.files().get(file as usize).map(|file| &file.interface) else {
-        return false;
-    };
-    let arena = &interface.arena;
-    let defined = interface.symbols.iter().any(|symbol| symbol.scope == 0 && arena.text(symbol.name) == name);
-    let imported = interface.imports.iter().any(|import| {
-        let module = arena.text(import.module);
-        import.scope == 0
-            && import.local.is_some_and(|local| arena.text(local) == name)
-            && (module.starts_with("./") || matches!(import.what, Imported::Name(_)))
+    let Some((half, index)) = repository.interface(file) else { return false };
+    let mut imports = index.imports(half, 0, name).filter_map(|import| half.imports.get(import as usize));
+    let leads_elsewhere = |import: &Import| {
+        let module = half.arena.text(import.module);
+        (module.starts_with("./") || matches!(import.what, Imported::Name(_)))
             && module.split("::").next() != Some(name)
-    });
-    defined || imported
+    };
+    index.symbols(half, 0, name).next().is_some() || imports.any(leads_elsewhere)
 }
 
 /// Methods of the standard library's types and traits that are used most.

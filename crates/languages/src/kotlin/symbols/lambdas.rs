@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::declarations::variables;
+use super::properties::variables;
 use super::types::types;
 use super::{navigation, value};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children};

@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::types::anonymous;
 use super::{Walk, child_of, parts};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
@@ -74,7 +75,11 @@ impl<'t> Walk<'t> {
             for parameter in parameters {
                 walk.parameter(b, parameter, None);
             }
-            let declared = walk.field(b, node, "return_type");
+            let mut declared = walk.field(b, node, "return_type");
+            if is_async(node) {
+                // It gives a future, which is a generic type.
+                declared = declared.map(|declared| anonymous(b, vec![declared]));
+            }
             if let Some(symbol) = symbol.and_then(|symbol| b.symbol_mut(symbol)) {
                 symbol.declared = declared;
             }
@@ -294,6 +299,12 @@ fn together(b: &mut Builder<'_>, mut bounds: Vec<ExprId>) -> Option<ExprId> {
 
 fn is_exported(node: Node<'_>) -> bool {
     child_of(node, "visibility_modifier").is_some()
+}
+
+fn is_async(node: Node<'_>) -> bool {
+    let Some(modifiers) = child_of(node, "function_modifiers") else { return false };
+    let mut cursor = modifiers.walk();
+    modifiers.children(&mut cursor).any(|modifier| modifier.kind() == "async")
 }
 
 /// Whether a parameter is the instance of a method.

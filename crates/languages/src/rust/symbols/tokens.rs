@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::expressions::awaited;
 use super::{Walk, is_capital};
 use crate::symbols::{Builder, Expr, ExprId, New, SymbolKind, UseKind};
 
@@ -56,7 +57,7 @@ impl<'t> Walk<'t> {
             let mut at = 0;
             while let Some(token) = tokens.get(at) {
                 at += 1;
-                match token.kind() {
+                match kind_of(token) {
                     "token_tree" | "token_repetition" => self.tokens(b, *token),
                     "let" => at = self.let_tokens(b, &tokens, at),
                     "|" | "," => at = self.typed_parameter(b, &tokens, at),
@@ -69,7 +70,7 @@ impl<'t> Walk<'t> {
 
     /// `let name = chain`: the name is local from here on.
     fn let_tokens(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> usize {
-        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let kind = |at: usize| tokens.get(at).map_or("", kind_of);
         let name = if kind(from) == "mutable_specifier" { from + 1 } else { from };
         let is_chain = matches!(kind(name + 2), "identifier" | "self" | "crate" | "super");
         if kind(name) != "identifier" || kind(name + 1) != "=" || !is_chain {
@@ -82,7 +83,7 @@ impl<'t> Walk<'t> {
 
     /// `name: Type` after `|` or between other parameters, up to the next `,` or `|`.
     fn typed_parameter(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> usize {
-        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let kind = |at: usize| tokens.get(at).map_or("", kind_of);
         let name = if kind(from) == "mutable_specifier" { from + 1 } else { from };
         let mut of = name + 2;
         while matches!(kind(of), "&" | "mutable_specifier") {
@@ -101,7 +102,7 @@ impl<'t> Walk<'t> {
 
     /// Reads a chain that begins at a token, and returns the number of the token after it, and its value.
     fn chain(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> (usize, ExprId) {
-        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let kind = |at: usize| tokens.get(at).map_or("", kind_of);
         let first = tokens[from];
         let mut chain = self.first(b, first, from > 0 && kind(from - 1) == ".");
         let mut at = from + 1;
@@ -123,6 +124,7 @@ impl<'t> Walk<'t> {
                 }
                 (".", "await") => {
                     chain.used(b, UseKind::Read);
+                    chain.value = awaited(b, chain.value);
                     at += 2;
                 }
                 (".", "identifier" | "integer_literal") => {
@@ -189,6 +191,14 @@ impl<'t> Walk<'t> {
                 Chain { value: b.name(text), last: Some(token), is_local: self.locals.has(text) }
             }
         }
+    }
+}
+
+/// The kind of a token. Words that are keywords only in places are names here.
+fn kind_of<'t>(token: &Node<'t>) -> &'t str {
+    match token.kind() {
+        "default" | "gen" | "raw" | "union" => "identifier",
+        kind => kind,
     }
 }
 
