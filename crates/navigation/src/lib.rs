@@ -21,6 +21,8 @@ mod value;
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod hostile;
 
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod agreement;
 mod builder;
+mod halves;
 mod nodes;
 mod rewriting;
 mod table;

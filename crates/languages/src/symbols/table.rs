@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::builder::parts;
+use super::halves::parts;
 
 /// Number of a scope in its file. Scope 0 is the file.
 pub type ScopeId = u32;

@@ -92,11 +92,13 @@ impl<'t> Walk<'_, 't> {
             }
             "assignment_expression" => self.assignment(node)?,
             "augmented_assignment_expression" => self.augmented(node)?,
-            "array" => self.array(node),
-            "object" => {
-                self.object(node, None);
-                self.b.unknown()
-            }
+            _ => return self.written(node),
+        })
+    }
+
+    /// Literals, functions and classes that are written out.
+    fn written(&mut self, node: Node<'t>) -> Option<ExprId> {
+        Some(match node.kind() {
             "string" => self.builtin("string"),
             "template_string" => {
                 self.children(node);
@@ -105,6 +107,11 @@ impl<'t> Walk<'_, 't> {
             "number" => self.builtin("number"),
             "true" | "false" => self.builtin("boolean"),
             "regex" => self.builtin("RegExp"),
+            "array" => self.array(node),
+            "object" => {
+                self.object(node, None);
+                self.b.unknown()
+            }
             "arrow_function" | "function_expression" | "function" | "generator_function" => {
                 self.function(node, None);
                 self.b.unknown()

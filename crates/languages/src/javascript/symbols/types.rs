@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Walk;
-use crate::symbols::{Expr, ExprId, ScopeKind, UseKind};
+use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
 
 /// Generic types that say only something of their first argument.
 const TRANSPARENT: &[&str] = &[
@@ -96,20 +96,6 @@ impl<'t> Walk<'_, 't> {
                     None => array,
                 })
             }
-            "predefined_type" => match self.b.text(node) {
-                "any" | "unknown" | "void" | "never" | "object" => None,
-                name => Some(self.b.name(name)),
-            },
-            "literal_type" => match node.named_child(0).map_or("", |literal| literal.kind()) {
-                "string" => Some(self.b.name("string")),
-                "number" => Some(self.b.name("number")),
-                "true" | "false" => Some(self.b.name("boolean")),
-                _ => None,
-            },
-            "template_literal_type" => {
-                self.types_in(node);
-                Some(self.b.name("string"))
-            }
             "this_type" | "this" => Some(self.b.add(Expr::ThisType)),
             "type_query" => node.named_child(0).map(|value| self.value(value)),
             "function_type" | "constructor_type" => self.function_type(node),
@@ -126,12 +112,6 @@ impl<'t> Walk<'_, 't> {
                 self.predicate(node);
                 Some(self.b.name("boolean"))
             }
-            "infer_type" => {
-                if let Some(name) = node.named_child(0) {
-                    self.b.define(name, crate::symbols::SymbolKind::TypeParameter, crate::symbols::New::default());
-                }
-                None
-            }
             "comment" | "property_identifier" | "string" | "number" | "existential_type" => None,
             "required_parameter" | "optional_parameter" => {
                 node.child_by_field_name("type").and_then(|named| self.named_type(named))
@@ -140,11 +120,40 @@ impl<'t> Walk<'_, 't> {
                 self.value(node);
                 None
             }
+            _ => self.simple_type(node),
+        }
+    }
+
+    /// Types without names of their own, and what binds a name inside of a type.
+    fn simple_type(&mut self, node: Node<'t>) -> Option<ExprId> {
+        match node.kind() {
+            "predefined_type" => match self.b.text(node) {
+                "any" | "unknown" | "void" | "never" | "object" => None,
+                name => Some(self.b.name(name)),
+            },
+            "literal_type" => match node.named_child(0).map_or("", |literal| literal.kind()) {
+                "string" => Some(self.b.name("string")),
+                "number" => Some(self.b.name("number")),
+                "true" | "false" => Some(self.b.name("boolean")),
+                _ => None,
+            },
+            "template_literal_type" => {
+                self.types_in(node);
+                Some(self.b.name("string"))
+            }
+            "infer_type" => {
+                if let Some(name) = node.named_child(0) {
+                    self.b.define(name, SymbolKind::TypeParameter, New::default());
+                }
+                None
+            }
             "mapped_type_clause" => {
                 if let Some(name) = node.child_by_field_name("name") {
-                    self.b.define(name, crate::symbols::SymbolKind::TypeParameter, crate::symbols::New::default());
+                    self.b.define(name, SymbolKind::TypeParameter, New::default());
                 }
-                node.child_by_field_name("type").and_then(|named| self.named_type(named));
+                if let Some(of) = node.child_by_field_name("type") {
+                    self.named_type(of);
+                }
                 None
             }
             _ => self.types_in(node),
