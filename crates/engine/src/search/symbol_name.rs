@@ -227,6 +227,7 @@ mod tests {
             name,
             qualified: qualified.to_owned(),
             kind: kind.to_owned(),
+            path: "src/other.ts".to_owned(),
             ..DefinitionAt::default()
         }
     }
@@ -238,11 +239,11 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let method = row("Context.json", "method");
-        assert!(name("Context.json").is_name_of(&method, "src/other.ts"));
-        assert!(name("json").is_name_of(&method, "src/other.ts"));
-        assert!(!name("Request.json").is_name_of(&method, "src/other.ts"));
-        assert!(name("helper.parse").is_name_of(&row("parse", "function"), "src/helper.ts"));
-        assert!(!name("json").is_name_of(&row("impl json", "impl"), "a"));
+        assert!(name("Context.json").is_name_of(&method));
+        assert!(name("json").is_name_of(&method));
+        assert!(!name("Request.json").is_name_of(&method));
+        assert!(name("helper.parse").is_name_of(&DefinitionAt { path: "src/helper.ts".to_owned(), ..row("parse", "function") }));
+        assert!(!name("json").is_name_of(&row("impl json", "impl")));
         assert!(name("json").fit(&method) > name("JSON").fit(&method));
         let (exact, folded) = (row("Context.json", "method"), row("context.json", "method"));
         assert!(name("Context.json").fit(&exact) > name("Context.json").fit(&folded));

@@ -38,7 +38,7 @@ pub(crate) struct Builder<'t> {
     pub(super) truncated: bool,
     depth: u32,
     pub(super) package: Option<String>,
-    texts: HashMap<String, TextId>,
+    pub(super) texts: HashMap<String, TextId>,
     exprs: HashMap<Expr, ExprId>,
     pub(super) arena: Arena,
     pub(super) scopes: Vec<Scope>,
@@ -51,7 +51,7 @@ pub(crate) struct Builder<'t> {
     pub(super) import_bytes: Vec<usize>,
     pub(super) use_bytes: Vec<usize>,
     /// The scopes that are open, innermost last.
-    open: Vec<ScopeId>,
+    pub(super) open: Vec<ScopeId>,
     /// The latest symbol of each name in each scope, and whether all of them are local names.
     pub(super) bound: HashMap<(ScopeId, TextId), (SymbolId, bool)>,
     /// Whether functions have names of their own, apart from those of variables.
@@ -186,37 +186,7 @@ impl<'t> Builder<'t> {
         self.within_scope(scope, work);
     }
 
-    /// Runs `work` inside a scope that makes a symbol of the innermost open scope also a member of a type, as extensions are.
-    pub(crate) fn within_extension(
-        &mut self,
-        target: ExprId,
-        symbol: SymbolId,
-        work: impl FnOnce(&mut Self),
-    ) {
-        let (parent, target) = (self.scope(), Some(target));
-        let inside = self.symbols.get(symbol as usize).and_then(|symbol| symbol.inside);
-        let scope = Scope { parent, kind: ScopeKind::Type, symbol: Some(symbol), target, bases: Vec::new() };
-        let before = self.scopes.len() as ScopeId;
-        self.within_scope(scope, work);
-        if let Some(symbol) = self.symbols.get_mut(symbol as usize) {
-            // Its inside is that of the function, which is within this scope if it is not before.
-            symbol.inside = inside.or((self.scopes.len() as ScopeId > before + 1).then_some(before + 1));
-        }
-    }
-
-    /// Whether a name is that of a parameter, local name or type parameter, as far as was defined by now.
-    pub(crate) fn is_local(&self, name: &str) -> bool {
-        let Some(name) = self.texts.get(name) else { return false };
-        let bound = self.open.iter().rev().find_map(|scope| self.bound.get(&(*scope, *name)));
-        bound.is_some_and(|(_, local)| *local)
-    }
-
-    /// The innermost type around, if it has a name.
-    pub(crate) fn enclosing_type(&self) -> Option<SymbolId> {
-        self.scopes[self.enclosing(ScopeKind::Type)? as usize].symbol
-    }
-
-    fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
+    pub(super) fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
         if self.open_scope(scope) {
             work(self);
             self.close();

@@ -379,6 +379,14 @@ fn accessors<'t>(b: &mut Builder<'t>, node: Node<'t>, declared: Option<ExprId>) 
     }
 }
 
+/// `new()` makes what the declaration says.
+fn made(b: &mut Builder<'_>, given: Node<'_>, declared: Option<ExprId>) {
+    if let Some(of) = declared.filter(|_| given.kind() == "implicit_object_creation_expression") {
+        let of = without_arguments(b, of);
+        b.used(UseKind::Call, of, given);
+    }
+}
+
 /// Local variables or fields. The value of a field stands inside of it.
 pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, new: &New) {
     let of = field(node, "type").filter(|of| of.kind() != "implicit_type");
@@ -395,6 +403,7 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
                 if part.kind() == "tuple_pattern" {
                     tuple(b, part);
                 } else {
+                    made(b, part, declared);
                     initial = Some(value(b, part));
                 }
             }
@@ -403,7 +412,8 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
         }
         let own = name.and_then(|name| b.define(name, kind, New { declared, ..new.clone() }));
         for part in given {
-            b.within(ScopeKind::Function, own, |b| { value(b, part); });
+            b.within(ScopeKind::Function, own, |b| { made(b, part, declared);
+                value(b, part); });
         }
     });
 }
