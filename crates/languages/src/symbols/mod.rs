@@ -13,6 +13,7 @@ pub(crate) mod general;
 mod halves;
 mod locals;
 mod nodes;
+mod placed;
 mod rewriting;
 #[cfg(test)]
 mod robustness;
