@@ -44,7 +44,7 @@ pub fn fuzz_scip(data: &[u8]) {
             }
         }
         let _ = document.fits(encoding, TEXT);
-        drop(definitions.add(&document, document.path, encoding, Some(TEXT), limits.definitions));
+        let _ = definitions.add(&document, document.path, encoding, Some(TEXT), limits.definitions);
         let given = GivenDocument::new(&document, encoding, TEXT, &definitions);
         assert_eq!(GivenDocument::decode(&given.encode()).as_ref(), Some(&given));
         assert!(given.occurrences().all(|one| is_in_text(one.place)), "a place outside of the text");
