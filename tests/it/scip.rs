@@ -224,7 +224,7 @@ async fn what_is_exported_is_read_as_it_was() {
         (run_json(home(), &arguments), file)
     };
     let ((code, done), one) = export("one.scip");
-    assert_eq!((code, &done["documents"]), (0, &json!(3)), "{done:#}");
+    assert_eq!((code, &done["result"]["documents"]), (0, &json!(3)), "{done:#}");
     let ((code, _), other) = export("other.scip");
     assert_eq!((code, std::fs::read(&one).unwrap()), (0, std::fs::read(&other).unwrap()));
     let ((code, refused), _) = export("one.scip");
