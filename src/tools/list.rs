@@ -15,6 +15,7 @@ pub static LIST: &[&ToolSpec] = &[
     &search::search::TOOL,
     &search::search_code::TOOL,
     &search::show_file::TOOL,
+    &search::navigate::TOOL,
     &index::index_repository::TOOL,
     &index::build_index::TOOL,
     &index::index_status::TOOL,

@@ -27,6 +27,8 @@ const FORMAT_ARGUMENTS: &[&str] = &["maxTokens", "output", "explain", "context",
 pub(super) struct Suggestion {
     /// A query for the callers of the shown definition.
     pub(super) query: Option<String>,
+    /// Line of the shown definition, and whether it can be called; only where its uses are resolved.
+    pub(super) definition: Option<(usize, bool)>,
     /// First and last of the requested lines that a limit cut: those after the shown ones, else those before.
     pub(super) unshown_lines: Option<(usize, usize)>,
 }
@@ -191,6 +193,7 @@ impl AnsweredCall {
                 None => self.after_nothing(result, meta),
             },
             "show_file" => self.after_file(result, suggested),
+            "navigate" => self.after_navigation(result),
             "index_repository" => vec![self.call_here("search", json!({ "query": FIRST_QUERY }))],
             "build_index" | "index_build" if result["state"] == "succeeded" => {
                 vec![self.call_here("search", json!({ "query": FIRST_QUERY }))]
@@ -311,8 +314,65 @@ impl AnsweredCall {
         if result["changedSinceIndexed"] == true {
             return vec![self.call("index_status", json!({ "repoPath": repo }))];
         }
+        if let Some((line, is_called)) = suggested.definition {
+            let relation = if is_called { "callers" } else { "references" };
+            let arguments =
+                json!({ "file": result["path"], "line": line, "relation": relation, "repoPath": repo });
+            return vec![self.call("navigate", arguments)];
+        }
         let callers = |query: &str| self.call("search", json!({ "query": query, "repoPath": repo }));
         suggested.query.as_deref().map(callers).into_iter().collect()
+    }
+
+    /// After an ambiguous name, the same question about the first candidate; after places, the first of them; after none, what may
+    /// be a use all the same.
+    fn after_navigation(&self, result: &Value) -> Vec<Next> {
+        let at = |pointer: &str| result.pointer(pointer).filter(|value| !value.is_null());
+        let relation = &result["relation"];
+        let about = |symbol: &Value, more: Value| {
+            let mut arguments =
+                json!({ "file": symbol["file"], "line": symbol["line"], "repoPath": symbol["repo"] });
+            if let (Some(arguments), Value::Object(more)) = (arguments.as_object_mut(), more) {
+                arguments.extend(more);
+            }
+            self.call("navigate", arguments)
+        };
+        if let Some(candidate) = at("/candidates/0") {
+            return vec![about(candidate, json!({ "relation": relation }))];
+        }
+        let symbol = &result["symbol"];
+        if relation == "definition" && symbol.is_object() {
+            return vec![about(symbol, json!({}))];
+        }
+        if let Some(file) = at("/files/0").or_else(|| at("/unresolved/files/0")) {
+            let repo = if file["repo"].is_string() { &file["repo"] } else { &symbol["repo"] };
+            let line = &file["places"][0]["line"];
+            return vec![
+                self.call("show_file", json!({ "file": file["file"], "line": line, "repoPath": repo })),
+            ];
+        }
+        match symbol.is_object() && at("/unresolved").is_some() {
+            true => vec![about(symbol, json!({ "relation": relation, "certainty": "name" }))],
+            false => Vec::new(),
+        }
+    }
+
+    /// After a name that has no definition: the nearest one, or where the name occurs.
+    fn after_unknown_symbol(&self, fault: &Fault) -> Vec<Next> {
+        let detail = |pointer: &str| fault.details.as_ref().and_then(|details| details.pointer(pointer));
+        if let Some(name) = detail("/usedName").and_then(Value::as_str) {
+            return vec![self.call_here("search", json!({ "query": format!("uses:{name}") }))];
+        }
+        if let Some(nearest) = detail("/nearest/0") {
+            let relation = self.arguments.get("relation");
+            return match self.arguments.contains_key("symbol") {
+                true => vec![self.call_here("navigate", json!({ "symbol": nearest, "relation": relation }))],
+                false => vec![self.call_here("show_file", json!({ "file": nearest }))],
+            };
+        }
+        let symbol = self.arguments.get("symbol").and_then(Value::as_str);
+        let symbol = symbol.filter(|symbol| symbol.len() <= ARGUMENT_BYTES_MAX);
+        symbol.map(|symbol| self.call_here("search", json!({ "query": symbol }))).into_iter().collect()
     }
 
     /// A search in the first project that has a repository.
@@ -355,6 +415,7 @@ impl AnsweredCall {
                     (None, None) => vec![self.call("index_status", json!({}))],
                 }
             }
+            ErrorCode::NotFound if self.tool == "navigate" => self.after_unknown_symbol(fault),
             ErrorCode::CapabilityMissing | ErrorCode::StorageUnavailable => {
                 vec![self.call("check_status", json!({}))]
             }

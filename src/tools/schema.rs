@@ -181,6 +181,9 @@ pub fn envelope_schema(result: Map<String, Value>) -> Map<String, Value> {
 /// Keywords that lists omit: they cost the model tokens, and calls are validated against the full schema in any case.
 const LENGTH_RULES: [&str; 5] = ["minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
+/// Maxima from this number on exclude nearly nothing.
+const LISTED_MAXIMUM: f64 = 100_000.0;
+
 /// Shortens an input schema for lists: keeps every field with its type and description, removes length limits, patterns and
 /// bounds that exclude nearly nothing. Clients send the whole list to a model, where each word costs tokens.
 #[must_use]
@@ -190,7 +193,7 @@ pub fn without_length_rules(mut schema: Map<String, Value>) -> Map<String, Value
         rules.retain(|word, value| {
             let anything = word == "additionalProperties" && *value == true;
             let least = word == "minimum" && value.as_f64().is_some_and(|least| least <= 1.0);
-            let most = word == "maximum" && value.as_f64().is_some_and(|most| most >= f64::from(i32::MAX));
+            let most = word == "maximum" && value.as_f64().is_some_and(|most| most >= LISTED_MAXIMUM);
             let length = LENGTH_RULES.contains(&word.as_str());
             !(anything || least || most || length)
         });

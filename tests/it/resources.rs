@@ -192,6 +192,22 @@ async fn a_listing_ends_at_the_configured_maximum() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_symbol_is_read_as_text() {
+    let (app, project) = (app(), project("symbols"));
+    let repository = Repository::new(&[("till.py", "def open_till():\n    return 1\n\n\nopen_till()\n")]);
+    let name = index(&app, &repository, &project).await;
+    let client = connect(&app, in_project(&project)).await;
+    let (text, _) = read(&client, &format!("symbol://{name}/till.py:open_till")).await.unwrap();
+    assert!(text.starts_with("references of function open_till"), "{text}");
+    assert!(text.contains("till.py\n 5:1 call: open_till()\n"), "{text}");
+    for uri in
+        [format!("symbol://{name}/no_such_name"), format!("symbol://{name}/"), "symbol://other/x".to_owned()]
+    {
+        assert!(read(&client, &uri).await.is_err(), "{uri}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn expanded_templates_can_be_read() {
     let app = app();
     let (repository, project) = (Repository::new(FILES), project("templates"));
@@ -199,7 +215,7 @@ async fn expanded_templates_can_be_read() {
     let client = connect(&app, in_project(&project)).await;
     let templates = client.list_all_resource_templates().await.unwrap();
     let uris: Vec<&str> = templates.iter().map(|template| template.uri_template.as_str()).collect();
-    assert_eq!(uris, [TEMPLATE, TEMPLATE_WITH_PROJECT]);
+    assert_eq!(uris, [TEMPLATE, TEMPLATE_WITH_PROJECT, "symbol://{repository}/{+symbol}"]);
     assert!(templates.iter().all(|template| template.title.is_some() && template.description.is_some()));
 
     // Without a project, that of the session is used. The path is encoded as in RFC 6570, or, by some clients, not at all.
@@ -590,7 +606,7 @@ async fn a_client_over_stdio_gets_the_project_of_its_directory() {
     assert_eq!(capabilities["resources"], json!({ "subscribe": false, "listChanged": false }));
     assert!(capabilities["completions"].is_object());
     assert_eq!(client.list_all_resources().await.unwrap().len(), FILES.len());
-    assert_eq!(client.list_all_resource_templates().await.unwrap().len(), 2);
+    assert_eq!(client.list_all_resource_templates().await.unwrap().len(), 3);
     assert_eq!(client.list_all_prompts().await.unwrap().len(), 3);
     assert_eq!(read(&client, &format!("repo://{name}/README.md")).await.unwrap().0, FILES[0].1);
     let found = complete(&client, template(), ("path", "guide"), &[]).await.unwrap();

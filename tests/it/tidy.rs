@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
     ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"]]),
-    ("crates/engine/src", &[&["triage"], &["indexing", "search"], &["jobs"]]),
+    ("crates/engine/src", &[&["triage", "navigation"], &["indexing", "search"], &["jobs"]]),
     (
         "crates/platform/src",
         &[

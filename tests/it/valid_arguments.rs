@@ -25,6 +25,7 @@ impl ToolSubject<'_> {
             "search" => json!({ "query": word, "output": "full", "top": 50 }),
             "search_code" => json!({ "query": word, "limit": 50 }),
             "show_file" => json!({ "path": file }),
+            "navigate" => json!({ "file": file, "line": 1 }),
             "index_repository" => json!({ "repo_path": root }),
             "build_index" | "index_build" | "report_artifacts" => json!({ "repoPath": root }),
             "bootstrap" => json!({ "repoPath": root, "skipInstall": true, "skipDicts": true }),

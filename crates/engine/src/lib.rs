@@ -3,4 +3,7 @@
 pub mod indexing;
 pub mod jobs;
 pub mod search;
+
+pub mod navigation;
+
 pub mod triage;

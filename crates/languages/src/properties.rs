@@ -23,6 +23,7 @@ fn sample(language: &Language) -> String {
 
 fn check(text: &str, chunked: &Chunked, what: &str) {
     covers(text, &chunked.chunks, what);
+    assert!(chunked.symbols.as_ref().is_none_or(super::symbols::FileSymbols::is_sound), "{what}");
 }
 
 fn check_all(text: &str, limits: &ChunkLimits) {

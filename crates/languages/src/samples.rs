@@ -59,3 +59,29 @@ fn chunks_are_the_same_after_they_were_sent_to_another_process() {
         }
     }
 }
+
+/// Every definition of the languages with an extractor, except sections and `impl`s, has a symbol at the place of its name.
+#[test]
+fn every_definition_has_a_symbol_at_its_place() {
+    let mut missing = String::new();
+    for language in PARSED.iter().filter(|language| language.grammar.as_ref().unwrap().symbols.is_some()) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id);
+        for file in ["sample.txt", "facts.cases"] {
+            let text = std::fs::read_to_string(folder.join(file)).unwrap();
+            let chunked = chunk(&text, Some(language), &LIMITS);
+            let symbols = chunked.symbols.unwrap();
+            assert!(symbols.is_sound() && !symbols.truncated, "{}", language.id);
+            let all = symbols.interface.symbols.iter().chain(&symbols.body.symbols);
+            let places: std::collections::HashSet<_> =
+                all.map(|symbol| (symbol.place.line, symbol.place.column)).collect();
+            for definition in chunked.chunks.iter().flat_map(|chunk| &chunk.definitions) {
+                let counts = !matches!(definition.kind, "section" | "impl");
+                if counts && !places.contains(&(definition.line, definition.column)) {
+                    let (id, at) = (language.id, (definition.line, definition.column));
+                    writeln!(missing, "{id}/{file} {at:?} {} {}", definition.kind, definition.name).unwrap();
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing}");
+}

@@ -6,7 +6,7 @@ use languages::symbols::{Expr, ExprId, ScopeKind, SymbolKind};
 
 use super::reference::Target;
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{At, Found, Receiver, Type, Value};
+use super::value::{At, Found, Receiver, Type, Value, Wanted};
 
 impl<'r> Session<'r> {
     /// What an expression may stand for, without duplicates. Never empty.
@@ -21,26 +21,35 @@ impl<'r> Session<'r> {
             Expr::Unknown => vec![Value::Unknown],
             Expr::Name(_) | Expr::Member(..) => {
                 let found = self.find(at, receiver);
-                self.values_of(&found, receiver)
+                let values = self.values_of(&found, receiver);
+                self.of_arity(values, 0)
             }
             Expr::Call(of) => {
                 let callees = match self.expr(part(*of)) {
                     Expr::Name(_) => {
-                        let found = self.find_as(part(*of), receiver, true);
+                        let found = self.find_as(part(*of), receiver, Wanted::Function);
                         self.values_of(&found, receiver)
                     }
                     _ => self.evaluate(part(*of), receiver),
                 };
                 callees.into_iter().flat_map(|callee| self.call(callee)).collect()
             }
-            Expr::Instance(of) => self.evaluate(part(*of), receiver).into_iter().map(instance).collect(),
-            Expr::Apply(of, _) => {
+            Expr::Instance(of) => {
+                let of = self.evaluate_type(part(*of), receiver);
+                of.into_iter().map(|value| self.made_of(value)).collect()
+            }
+            Expr::Apply(of, arguments) => {
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
                     Value::External => Value::Type(Type { of: None, arguments: Some(at) }),
                     value => value,
                 };
-                self.evaluate(part(*of), receiver).into_iter().map(apply).collect()
+                let values = match self.expr(part(*of)) {
+                    // An array, or another type of the language itself.
+                    Expr::Unknown => vec![Value::External],
+                    _ => self.evaluate_named(part(*of), receiver, arguments.len()),
+                };
+                values.into_iter().map(apply).collect()
             }
             Expr::Inside(of) => {
                 let whole = self.evaluate(part(*of), receiver);
@@ -65,6 +74,33 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// An instance of a type, also of one that is written as a function, as JavaScript allows.
+    fn made_of(&self, value: Value) -> Value {
+        match value {
+            Value::Function(target, _) if self.rules(target.file).functions_are_types => {
+                Value::Instance(Type::plain(target))
+            }
+            value => instance(value),
+        }
+    }
+
+    /// As [`evaluate`](Self::evaluate), for an expression that has to be a type.
+    pub(crate) fn evaluate_type(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Value> {
+        self.deeper(|session| session.evaluate_named(at, receiver, 0)).unwrap_or_else(|| vec![Value::Unknown])
+    }
+
+    /// The types of a name with this number of arguments; any other expression as it is.
+    fn evaluate_named(&mut self, at: At, receiver: Option<Receiver>, arguments: usize) -> Vec<Value> {
+        match self.expr(at) {
+            Expr::Name(_) | Expr::Member(..) => {
+                let found = self.find_as(at, receiver, Wanted::Type);
+                let values = self.values_of(&found, receiver);
+                self.of_arity(values, arguments)
+            }
+            _ => self.evaluate(at, receiver),
+        }
+    }
+
     /// What things stand for that names are bound to.
     pub(crate) fn values_of(&mut self, found: &[Found], around: Option<Receiver>) -> Vec<Value> {
         let mut values = Vec::new();
@@ -86,7 +122,7 @@ impl<'r> Session<'r> {
             SymbolKind::Type => return vec![Value::Type(Type::plain(target))],
             SymbolKind::Namespace => return vec![Value::Namespace(target)],
             SymbolKind::Function | SymbolKind::Constructor | SymbolKind::Macro => {
-                return vec![Value::Function(target, receiver)];
+                return self.decorated(target, receiver);
             }
             SymbolKind::TypeParameter => return self.type_argument(target, receiver),
             _ => {}
@@ -106,6 +142,18 @@ impl<'r> Session<'r> {
         values
     }
 
+    /// A function, or the instance of a type of the repository that its decorators make of it.
+    fn decorated(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
+        let function = vec![Value::Function(target, receiver)];
+        let made = self.symbol(target).and_then(|(symbol, _)| symbol.bases.first().copied());
+        let Some(made) = made.and_then(|made| self.at_symbol(target, made)) else { return function };
+        let question = Question::Decorated(target);
+        let values = self.once(question, |session| session.evaluate(made, None)).unwrap_or_default();
+        let own = |value: &Value| matches!(value, Value::Instance(Type { of: Some(_), .. }));
+        let instances: Vec<Value> = values.into_iter().filter(own).collect();
+        if instances.is_empty() { function } else { instances }
+    }
+
     fn value_of_variable(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
         let Some((symbol, _)) = self.symbol(target) else { return Vec::new() };
         // The members of an object that is written out where it is assigned.
@@ -119,7 +167,7 @@ impl<'r> Session<'r> {
             (SymbolKind::Alias, Some(at), _) | (SymbolKind::Alias, None, Some(at)) => {
                 self.evaluate(at, receiver)
             }
-            (_, Some(at), _) => self.evaluate(at, receiver).into_iter().map(instance).collect(),
+            (_, Some(at), _) => self.evaluate_type(at, receiver).into_iter().map(instance).collect(),
             (_, None, Some(at)) => self.evaluate(at, receiver),
             (_, None, None) => Vec::new(),
         }
@@ -129,11 +177,11 @@ impl<'r> Session<'r> {
     fn type_argument(&mut self, target: Target, receiver: Option<Receiver>) -> Vec<Value> {
         let argument = receiver.and_then(|receiver| self.argument_of(target, receiver.owner));
         if let Some(argument) = argument {
-            return self.evaluate(argument, None);
+            return self.evaluate_type(argument, None);
         }
         let bound = self.symbol(target).and_then(|(symbol, _)| symbol.declared);
         match bound.and_then(|bound| self.at_symbol(target, bound)) {
-            Some(bound) => self.evaluate(bound, None),
+            Some(bound) => self.evaluate_type(bound, None),
             None => vec![Value::Unknown],
         }
     }
@@ -141,8 +189,14 @@ impl<'r> Session<'r> {
     fn argument_of(&mut self, parameter: Target, owner: Type) -> Option<At> {
         let arguments = owner.arguments?;
         let scope = self.symbol(parameter)?.0.scope;
-        if self.scope(parameter.file, scope)?.symbol.map(|symbol| Target { symbol, ..parameter }) != owner.of
-        {
+        // Parameters of a scope that adds members to the type stand for those of the type, in the same order.
+        let row = self.scope(parameter.file, scope)?;
+        let of = match row.symbol {
+            Some(symbol) => Some(Target { symbol, ..parameter }),
+            None if row.kind == ScopeKind::Type => self.type_of_scope(parameter.file, scope)?.of,
+            None => None,
+        };
+        if of != owner.of {
             return None;
         }
         let all = self.all_symbols_in(parameter.file, scope);
@@ -199,7 +253,7 @@ impl<'r> Session<'r> {
         let declared = symbol.declared.and_then(|declared| self.at_symbol(target, declared));
         let value = symbol.value.and_then(|value| self.at_symbol(target, value));
         let result = self.once(Question::Value(target), |session| match (declared, value) {
-            (Some(at), _) => session.evaluate(at, receiver).into_iter().map(instance).collect(),
+            (Some(at), _) => session.evaluate_type(at, receiver).into_iter().map(instance).collect(),
             (None, Some(at)) => session.evaluate(at, receiver),
             (None, None) => Vec::new(),
         });
@@ -210,7 +264,7 @@ impl<'r> Session<'r> {
     pub(crate) fn argument(&mut self, at: At) -> Vec<Value> {
         match self.expr(at) {
             Expr::Apply(_, arguments) => match arguments.last() {
-                Some(last) => self.evaluate(At { expr: *last, ..at }, None),
+                Some(last) => self.evaluate_type(At { expr: *last, ..at }, None),
                 None => vec![Value::Unknown],
             },
             _ => vec![Value::Unknown],
@@ -227,6 +281,18 @@ impl<'r> Session<'r> {
         }
     }
 
+    /// The first of some types that a type declares by these names.
+    fn declared_content(&mut self, of: Type, names: &[&'static str]) -> Vec<Value> {
+        for name in names {
+            let found = self.member(Value::Type(of), name);
+            let values = self.values_of(&found, None);
+            if values.iter().any(|value| matches!(value, Value::Type(_))) {
+                return values;
+            }
+        }
+        vec![Value::Unknown]
+    }
+
     /// The last argument of a type or of the first of its bases that has one.
     fn argument_inherited(&mut self, mut of: Type) -> Vec<Value> {
         for _ in 0..8 {
@@ -234,6 +300,10 @@ impl<'r> Session<'r> {
                 return self.argument(at);
             }
             let Some(target) = of.of else { return vec![Value::External] };
+            let names = self.rules(target.file).content_types;
+            if !names.is_empty() {
+                return self.declared_content(of, names);
+            }
             let bases = self.bases(target);
             let generic = bases.iter().find_map(|base| match base {
                 Value::Type(base) if base.arguments.is_some() => Some(*base),

@@ -24,12 +24,18 @@ pub type NameHash = u32;
 const ROOT_FILES: &[&str] = &["__init__.py", "__init__.pyi", "lib.rs", "main.rs"];
 /// Names of files that stand for their folder.
 const FOLDER_FILES: &[&str] = &["__init__", "index", "mod"];
+/// The language of manifests, and that of the packages that they name.
+const MANIFESTS: (&str, &str) = ("toml", "rust");
+/// The file name of a manifest; with the name in it change all meanings, too.
+const MANIFEST: &str = "Cargo.toml";
 /// A name that no file can have.
 const EVERYTHING: &str = "\n";
 
-/// The name of the family of a language: languages of one family see each other's names.
+/// The name of the family of a language: languages of one family see each other's names. Manifests belong to the family of
+/// those whose packages they name.
 #[must_use]
 pub fn family(language: &str) -> &str {
+    let language = if language == MANIFESTS.0 { MANIFESTS.1 } else { language };
     rules::of(language).languages.first().copied().unwrap_or(language)
 }
 
@@ -37,7 +43,11 @@ pub fn family(language: &str) -> &str {
 #[must_use]
 pub fn family_languages(language: &str) -> Vec<&str> {
     let languages = rules::of(language).languages;
-    if languages.is_empty() { vec![language] } else { languages.to_vec() }
+    let mut languages = if languages.is_empty() { vec![language] } else { languages.to_vec() };
+    if language == MANIFESTS.1 {
+        languages.push(MANIFESTS.0);
+    }
+    languages
 }
 
 /// FNV-1a over letters without case, because some languages do not tell them apart. The last bit is 0.
@@ -146,6 +156,13 @@ impl<'i> Offers<'i> {
         let file = Meaning::of(0).with(self.path.as_bytes());
         file_names(self.path).into_iter().for_each(|name| self.add(name, file));
         folders_around(self.path).for_each(|folder| self.add(folder_hash(folder), file));
+        if paths::name(self.path) == MANIFEST {
+            let imports =
+                self.interface.imports.iter().map(|import| self.interface.arena.text(import.module));
+            let package = Meaning::of(9).with_text(self.interface.package.as_deref());
+            let meaning = imports.fold(package, |meaning, module| meaning.with(module.as_bytes()));
+            self.add(hash(EVERYTHING), meaning.with(self.path.as_bytes()));
+        }
         if ROOT_FILES.contains(&paths::name(self.path)) {
             self.add(hash(EVERYTHING), file);
         }

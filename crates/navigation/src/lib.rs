@@ -3,11 +3,15 @@
 //! A [`Repository`] is built from the interfaces of all files; it resolves the uses of one file at a time. Everything here is a
 //! pure function of its arguments.
 
+mod derived;
 mod evaluate;
+mod extensions;
 pub mod incremental;
 mod index;
+mod local_names;
 mod lookup;
 mod members;
+mod namespaces;
 mod packages;
 mod paths;
 mod reference;
@@ -20,6 +24,8 @@ mod value;
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod hostile;
 
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

@@ -7,32 +7,48 @@ use languages::symbols::{Expr, Import, Imported, Place, ScopeId, ScopeKind, Symb
 use super::reference::Target;
 use super::rules::{FreeNames, Located, Rules};
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value};
+use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value, Wanted};
 
 impl<'r> Session<'r> {
     /// What a name or the last name of a member expression is bound to. Never empty.
     pub(crate) fn find(&mut self, at: At, receiver: Option<Receiver>) -> Vec<Found> {
-        self.find_as(at, receiver, false)
+        self.find_as(at, receiver, Wanted::Value)
     }
 
-    /// As [`find`](Self::find), for a name that is `called` or not.
-    pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, called: bool) -> Vec<Found> {
+    /// As [`find`](Self::find), for what is wanted.
+    pub(crate) fn find_as(&mut self, at: At, receiver: Option<Receiver>, wanted: Wanted) -> Vec<Found> {
+        let mut is_macro = false;
+        let marked = self.rules(at.file).macros_marked;
+        let mut unmarked = |name: &'r str| match name.strip_suffix('!').filter(|_| marked) {
+            Some(name) => {
+                is_macro = true;
+                name
+            }
+            None => name,
+        };
         let mut found = match self.expr(at) {
             Expr::Name(name) => {
-                let name = self.text(at, *name);
-                self.find_name(at.file, at.scope, at.place, name, called)
+                let name = unmarked(self.text(at, *name));
+                self.find_name(at.file, at.scope, at.place, name, wanted)
             }
             Expr::Member(of, name) => {
-                let (of, name) = (At { expr: *of, ..at }, self.text(at, *name));
+                let (of, name) = (At { expr: *of, ..at }, unmarked(self.text(at, *name)));
                 let owners = self.evaluate(of, receiver);
                 let found: Vec<Found> = owners.iter().flat_map(|owner| self.member(*owner, name)).collect();
                 match found.iter().any(|one| matches!(one, Found::Symbol(..))) {
                     true => found,
-                    false => [found, self.visible_extensions(at, &owners, name)].concat(),
+                    false => [found, self.visible_extensions(of, &owners, name)].concat(),
                 }
             }
             _ => Vec::new(),
         };
+        if marked {
+            let fits = |session: &Self, one: &Found| match one {
+                Found::Symbol(target, _) => (session.kind(*target) == Some(SymbolKind::Macro)) == is_macro,
+                _ => true,
+            };
+            found.retain(|one| fits(self, one));
+        }
         found = distinct(found);
         if found.is_empty() {
             found.push(Found::Unknown);
@@ -47,22 +63,20 @@ impl<'r> Session<'r> {
         from: ScopeId,
         place: Place,
         name: &'r str,
-        called: bool,
+        wanted: Wanted,
     ) -> Vec<Found> {
         let rules = self.rules(file);
-        let functions = self.functions_apart(file).then_some(called);
         let (mut scope, mut maybe_inherited) = (from, false);
-        loop {
-            let Some(row) = self.scope(file, scope) else { break };
+        while let Some(row) = self.scope(file, scope) {
             let found = if rules.locals_in_order && matches!(row.kind, ScopeKind::Function | ScopeKind::Block)
             {
                 self.name_before(file, scope, place, name)
             } else if row.kind == ScopeKind::Type && rules.members_visible {
-                self.inherited_name(file, scope, name, functions, &mut maybe_inherited)
+                self.inherited_name(file, scope, name, wanted, &mut maybe_inherited)
             } else {
-                let all = row.kind != ScopeKind::Type || (scope == from && !rules.locals_in_order);
+                let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
                 let found = self.name_in_scope(file, scope, name, all);
-                self.apart(found, functions)
+                self.apart(file, found, wanted)
             };
             if !found.is_empty() {
                 return found;
@@ -84,100 +98,6 @@ impl<'r> Session<'r> {
             scope = row.parent;
         }
         self.name_of_package(file, name, maybe_inherited)
-    }
-
-    /// What is bound in a function or block before a place: the last local name, or else what is no local name.
-    fn name_before(&mut self, file: u32, scope: ScopeId, place: Place, name: &'r str) -> Vec<Found> {
-        let local = |session: &Self, target: &Target| {
-            let (symbol, _) = session.symbol(*target)?;
-            matches!(symbol.kind, SymbolKind::Local | SymbolKind::Parameter).then_some(symbol.place)
-        };
-        let symbols = self.symbols_in(file, scope, name);
-        let last = symbols
-            .iter()
-            .filter_map(|target| Some((local(self, target).filter(|at| *at < place)?, *target)))
-            .max();
-        if let Some((_, last)) = last {
-            return vec![Found::Symbol(last, None)];
-        }
-        let others = symbols.into_iter().filter(|target| local(self, target).is_none()).collect();
-        let mut found = self.defined(others, None);
-        for (body, import) in self.imports_in(file, scope, name) {
-            found.extend(self.imported(file, body, import));
-        }
-        found
-    }
-
-    /// Whether functions of the file's language have names of their own.
-    fn functions_apart(&self, file: u32) -> bool {
-        let apart = self.rules(file).functions_apart;
-        !apart.is_empty()
-            && self
-                .repository
-                .files()
-                .get(file as usize)
-                .is_some_and(|file| apart.contains(&file.language.as_str()))
-    }
-
-    /// Of functions and variables with the same name, those that are meant where `functions` says it.
-    fn apart(&self, mut found: Vec<Found>, functions: Option<bool>) -> Vec<Found> {
-        if let Some(called) = functions {
-            found.retain(|one| match one {
-                Found::Symbol(target, _) => match self.kind(*target) {
-                    Some(SymbolKind::Function) => called,
-                    Some(
-                        SymbolKind::Variable | SymbolKind::Field | SymbolKind::Parameter | SymbolKind::Local,
-                    ) => !called,
-                    _ => true,
-                },
-                _ => true,
-            });
-        }
-        found
-    }
-
-    /// Extensions of a name that the file sees, for values that are not known to have such a member.
-    fn visible_extensions(&mut self, at: At, owners: &[Value], name: &'r str) -> Vec<Found> {
-        let family = self.family(at.file);
-        let candidates = self.repository.extending(family, name);
-        if candidates.is_empty() || !self.rules(at.file).visible_extensions {
-            return Vec::new();
-        }
-        let unknown = owners.iter().any(|owner| matches!(owner, Value::Unknown));
-        let foreign = |owner: &Value| {
-            matches!(owner, Value::External | Value::Instance(Type { of: None, .. }) | Value::Content(_))
-        };
-        if !unknown && !owners.iter().any(foreign) {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        for (target, scope) in candidates.iter().copied() {
-            self.step(1);
-            if self.sees_extension(at, target, name)
-                && (unknown || self.type_of_scope(target.file, scope).is_none())
-            {
-                found.push(Found::Symbol(target, None));
-            }
-        }
-        found
-    }
-
-    /// Whether a file sees an extension: it imports it or its package, or is of the same package.
-    fn sees_extension(&mut self, at: At, target: Target, name: &'r str) -> bool {
-        if target.file == at.file {
-            return true;
-        }
-        let Some((symbol, _)) = self.symbol(target) else { return false };
-        let Some(scope) = self.scope(target.file, symbol.scope) else { return false };
-        if scope.kind == ScopeKind::File {
-            let found = self.find_name(at.file, 0, ANYWHERE, name, true);
-            return found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == target));
-        }
-        // A static method of a class: the class has to be seen.
-        let Some(class) = scope.symbol.map(|symbol| Target { symbol, ..target }) else { return false };
-        let class_name = self.name_of(class);
-        let found = self.find_name(at.file, at.scope, ANYWHERE, class_name, false);
-        found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == class))
     }
 
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
@@ -205,11 +125,11 @@ impl<'r> Session<'r> {
         file: u32,
         scope: ScopeId,
         name: &'r str,
-        functions: Option<bool>,
+        wanted: Wanted,
         maybe_inherited: &mut bool,
     ) -> Vec<Found> {
         let own = self.name_in_scope(file, scope, name, true);
-        let own = self.apart(own, functions);
+        let own = self.apart(file, own, wanted);
         if !own.is_empty() {
             return own;
         }
@@ -220,45 +140,7 @@ impl<'r> Session<'r> {
         let found = self.member(Value::Instance(of), name);
         *maybe_inherited |= self.has_unknown_base(of);
         let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
-        self.apart(found, functions)
-    }
-
-    /// Members of the same namespace that stand elsewhere.
-    fn name_in_namespace(&mut self, file: u32, namespace: Option<u32>, name: &'r str) -> Vec<Found> {
-        let Some(symbol) = namespace else { return Vec::new() };
-        let rules = self.rules(file);
-        let packages = self.repository.packages();
-        let mut package = self.package_of_namespace(Target { file, symbol });
-        while let Some(of) = package {
-            let found = self.name_in_package(of, name);
-            if !found.is_empty() {
-                return found;
-            }
-            let outer = packages.name(of).rsplit_once(rules.separator).filter(|_| rules.outer_packages);
-            package = outer.and_then(|(outer, _)| packages.find(rules.family, outer));
-        }
-        Vec::new()
-    }
-
-    /// The package that a namespace of a file is a part of.
-    pub(crate) fn package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
-        let (rules, packages) = (self.rules(namespace.file), self.repository.packages());
-        let mut names = Vec::new();
-        let mut next = Some(namespace);
-        while let Some(target) = next {
-            self.step(1);
-            let (symbol, arena) = self.symbol(target)?;
-            names.push(arena.text(symbol.name));
-            let scope = self.scope(target.file, symbol.scope)?;
-            next = scope.symbol.map(|symbol| Target { symbol, ..target });
-            if names.len() > 64 {
-                return None;
-            }
-        }
-        let outer = (rules.package)(self.repository.files().get(namespace.file as usize)?)?;
-        names.extend(Some(outer.as_str()).filter(|outer| !outer.is_empty()));
-        names.reverse();
-        packages.find(rules.family, &names.join(rules.separator))
+        self.apart(file, found, wanted)
     }
 
     /// A name that no scope of the file binds.
@@ -288,7 +170,12 @@ impl<'r> Session<'r> {
             }
         }
         if rules.global_stars {
-            let everywhere: Vec<(u32, u32)> = self.repository.global_stars(rules.family).collect();
+            let paths = &self.repository.paths;
+            let in_folder = |other: u32| {
+                super::paths::is_below(paths.path(file), super::paths::folder(paths.path(other)))
+            };
+            let everywhere = self.repository.global_stars(rules.family);
+            let everywhere: Vec<(u32, u32)> = everywhere.filter(|(other, _)| in_folder(*other)).collect();
             for (other, import) in everywhere {
                 let found = self.find_in_stars(other, &[(false, import)], name);
                 if !found.is_empty() {
@@ -299,7 +186,7 @@ impl<'r> Session<'r> {
         vec![free_name(rules, maybe_inherited)]
     }
 
-    fn name_in_package(&mut self, package: u32, name: &str) -> Vec<Found> {
+    pub(crate) fn name_in_package(&mut self, package: u32, name: &str) -> Vec<Found> {
         let packages = self.repository.packages();
         let symbols = packages.members(package, name).to_vec();
         self.step(symbols.len());
@@ -331,28 +218,6 @@ impl<'r> Session<'r> {
         symbols.sort_unstable();
         symbols.dedup();
         symbols.into_iter().take(RESULTS_MAX).map(|target| Found::Symbol(target, receiver)).collect()
-    }
-
-    /// What is defined elsewhere in the package under the name of a declaration.
-    fn definitions_of(&self, declaration: Target) -> Vec<Target> {
-        let Some((symbol, arena)) = self.symbol(declaration) else { return Vec::new() };
-        let Some(file) = self.repository.files().get(declaration.file as usize) else { return Vec::new() };
-        let rules = self.rules(declaration.file);
-        let Some(mut package) = (rules.package)(file) else { return Vec::new() };
-        match self.scope(declaration.file, symbol.scope).map(|scope| (scope.kind, scope.symbol)) {
-            Some((ScopeKind::File, _)) => {}
-            Some((ScopeKind::Namespace, Some(_))) => {
-                let all = super::packages::packages_of_scopes(file);
-                match all.into_iter().nth(symbol.scope as usize).flatten() {
-                    Some(name) => package = name,
-                    None => return Vec::new(),
-                }
-            }
-            _ => return Vec::new(),
-        }
-        let packages = self.repository.packages();
-        let found = packages.find(rules.family, &package);
-        found.map_or_else(Vec::new, |package| packages.members(package, arena.text(symbol.name)).to_vec())
     }
 
     fn find_in_stars(&mut self, file: u32, stars: &[(bool, u32)], name: &'r str) -> Vec<Found> {
@@ -514,6 +379,10 @@ impl<'r> Session<'r> {
             for (body, import) in self.imports_in(file, 0, name) {
                 found.extend(self.imported(file, body, import));
             }
+        }
+        if rules.namespaces {
+            // What a foreign or unknown thing of the name is not, a star may be.
+            found.retain(|one| !matches!(one, Found::Unknown));
         }
         if found.is_empty() {
             let stars = self.stars_in(file, 0).into_iter();

@@ -12,6 +12,8 @@ use super::rules::Merging;
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{ANYWHERE, At, Found, Module, Type, Value};
 
+/// Most definitions that are one type together.
+const PARTS_MAX: usize = 128;
 /// Most types, with all their bases, that are searched for a member.
 const TYPES_MAX: usize = 64;
 
@@ -32,18 +34,38 @@ impl<'r> Session<'r> {
             Value::Type(of) => session.member_of_type(of, name, false),
             Value::Instance(of) => {
                 let found = session.member_of_type(of, name, false);
-                let transparent = of.of.map(|target| session.rules(target.file).transparent_members);
-                match transparent.is_some_and(|names| names.contains(&name)) && found == [Found::Unknown] {
-                    true => vec![Found::Value(Value::Gives(of))],
-                    false => found,
+                match found.as_slice() {
+                    [Found::Unknown | Found::Value(Value::External)] => {
+                        session.member_behind(of, name).unwrap_or(found)
+                    }
+                    _ => found,
                 }
             }
             Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Function(of, _) if session.rules(of.file).functions_are_types => {
+                session.member_of_type(Type::plain(of), name, false)
+            }
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
             Value::Module(module) => session.member_of_module(module, name),
         });
         found.filter(|found| !found.is_empty()).unwrap_or_else(|| vec![Found::Unknown])
+    }
+
+    /// A member that an instance has although its type has none of the name: that of what it points to, or one that gives the
+    /// instance itself.
+    fn member_behind(&mut self, of: Type, name: &'r str) -> Option<Vec<Found>> {
+        let rules = self.rules(of.of?.file);
+        if rules.transparent_members.contains(&name) {
+            return Some(vec![Found::Value(Value::Gives(of))]);
+        }
+        let target = rules.target_type.filter(|target| *target != name)?;
+        let declared = self.member_of_type(of, target, false);
+        let values = self.values_of(&declared, None);
+        let pointed =
+            values.into_iter().find(|value| matches!(value, Value::Type(Type { of: Some(_), .. })))?;
+        let found = self.member(instance(pointed), name);
+        found.iter().any(|one| matches!(one, Found::Symbol(..))).then_some(found)
     }
 
     /// A member of an instance of a foreign type.
@@ -150,9 +172,26 @@ impl<'r> Session<'r> {
 
     /// Members of a name that a type has itself, in all parts of it.
     pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
+        if let Some(known) = self.members.get(&(of, name)) {
+            return known.to_vec();
+        }
+        let before = self.given_up;
+        let found = self.find_own_members(of, name);
+        if before == self.given_up {
+            self.members.insert((of, name), Rc::from(found.as_slice()));
+        }
+        found
+    }
+
+    fn find_own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
         let mut found = Vec::new();
-        for part in self.parts(of) {
-            if let Some(scope) = self.symbol(part).and_then(|(symbol, _)| symbol.inside) {
+        for part in self.parts(of).iter().copied() {
+            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
+            let members = |scope: &ScopeId| {
+                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
+                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
+            };
+            if let Some(scope) = inside.filter(members) {
                 let symbols = self.symbols_in(part.file, scope, name).into_iter();
                 let own_name = self.name_of(part);
                 found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
@@ -163,20 +202,48 @@ impl<'r> Session<'r> {
                 }));
             }
         }
+        // Members that implement a base are behind those of the type itself.
+        let mut of_bases = Vec::new();
         for (file, scope) in self.extensions_of(of).iter().copied() {
-            match self.scope(file, scope).and_then(|row| row.symbol) {
-                Some(symbol) => {
-                    let extension = Target { file, symbol };
-                    found.extend((self.name_of(extension) == name).then_some(extension));
+            let Some(row) = self.scope(file, scope) else { continue };
+            if let Some(symbol) = row.symbol {
+                let extension = Target { file, symbol };
+                if self.name_of(extension) == name && self.is_seen(extension) {
+                    found.push(extension);
                 }
-                None => found.extend(self.symbols_in(file, scope, name)),
+                continue;
+            }
+            let of_type_itself = row.bases.is_empty();
+            let symbols = self.symbols_in(file, scope, name);
+            match of_type_itself {
+                true => found.extend(symbols),
+                false => of_bases.extend(symbols),
             }
         }
-        found
+        if found.is_empty() { of_bases } else { found }
+    }
+
+    /// Whether the file that is resolved can see a symbol of a package.
+    fn is_seen(&self, target: Target) -> bool {
+        let file = self.repository.files().get(target.file as usize);
+        let symbol = self.symbol(target).map(|(symbol, _)| symbol);
+        target.file == self.file
+            || file
+                .zip(symbol)
+                .is_some_and(|(file, symbol)| (self.rules(target.file).in_package)(file, symbol))
     }
 
     /// The definitions that are one type together.
-    pub(crate) fn parts(&mut self, of: Target) -> Vec<Target> {
+    pub(crate) fn parts(&mut self, of: Target) -> Rc<[Target]> {
+        if let Some(known) = self.parts.get(&of) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[Target]> = Rc::from(self.find_parts(of));
+        self.parts.insert(of, Rc::clone(&found));
+        found
+    }
+
+    fn find_parts(&mut self, of: Target) -> Vec<Target> {
         let Some((symbol, arena)) = self.symbol(of) else { return Vec::new() };
         let name = arena.text(symbol.name);
         let mut parts = match self.rules(of.file).merging {
@@ -199,11 +266,39 @@ impl<'r> Session<'r> {
         parts.retain(|part| {
             matches!(self.kind(*part), Some(SymbolKind::Type | SymbolKind::Namespace)) || *part == of
         });
+        // Types of one name that differ in the number of their parameters are different types.
+        if parts.len() > 1 && self.kind(of) == Some(SymbolKind::Type) {
+            let arity = self.arity(of);
+            parts.retain(|part| self.arity(*part) == arity);
+        }
         if !parts.contains(&of) {
             parts.push(of);
         }
-        parts.truncate(RESULTS_MAX);
+        parts.truncate(PARTS_MAX);
         parts
+    }
+
+    /// How many type parameters a type has.
+    fn arity(&mut self, of: Target) -> usize {
+        let inside = self.symbol(of).and_then(|(symbol, _)| symbol.inside);
+        let Some(scope) = inside else { return 0 };
+        let all = self.all_symbols_in(of.file, scope).into_iter();
+        let parameters = all.filter(|symbol| self.kind(*symbol) == Some(SymbolKind::TypeParameter));
+        parameters.count()
+    }
+
+    /// Of several types, those with this number of parameters, if there are any.
+    pub(crate) fn of_arity(&mut self, values: Vec<Value>, count: usize) -> Vec<Value> {
+        let is_type = |value: &Value| matches!(value, Value::Type(Type { of: Some(_), .. }));
+        if values.iter().filter(|value| is_type(value)).count() < 2 {
+            return values;
+        }
+        let mut fits = |value: &Value| match value {
+            Value::Type(Type { of: Some(of), .. }) => self.arity(*of) == count,
+            _ => true,
+        };
+        let fitting: Vec<Value> = values.iter().copied().filter(&mut fits).collect();
+        if fitting.iter().any(is_type) { fitting } else { values }
     }
 
     fn package_of_file(&self, file: u32) -> Option<u32> {
@@ -252,8 +347,20 @@ impl<'r> Session<'r> {
 
     /// The bases of a type, in order, in all parts of it.
     pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
+        if let Some(known) = self.bases.get(&of) {
+            return known.to_vec();
+        }
+        let before = self.given_up;
+        let found = self.find_bases(of);
+        if before == self.given_up {
+            self.bases.insert(of, Rc::from(found.as_slice()));
+        }
+        found
+    }
+
+    fn find_bases(&mut self, of: Target) -> Vec<Value> {
         let mut ats = Vec::new();
-        for part in self.parts(of) {
+        for part in self.parts(of).iter().copied() {
             if let Some((symbol, _)) = self.symbol(part) {
                 let bases = symbol.bases.iter().take(RESULTS_MAX);
                 ats.extend(bases.filter_map(|base| self.at_symbol(part, *base)));
@@ -267,6 +374,6 @@ impl<'r> Session<'r> {
             }
         }
         ats.truncate(TYPES_MAX);
-        ats.into_iter().flat_map(|at| self.evaluate(at, None)).collect()
+        ats.into_iter().flat_map(|at| self.evaluate_type(at, None)).collect()
     }
 }

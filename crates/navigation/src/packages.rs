@@ -9,7 +9,7 @@ use super::repository::SourceFile;
 use super::rules::{self, Family};
 
 /// Most symbols of one name in one package.
-const SAME_NAME_MAX: usize = 64;
+const SAME_NAME_MAX: usize = 192;
 /// Longest name of a package in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 
@@ -53,7 +53,9 @@ impl Packages {
         for (id, symbol) in (0..).zip(&file.interface.symbols) {
             if let Some(package) = ids.get(symbol.scope as usize).copied().flatten() {
                 let name = file.interface.arena.text(symbol.name).to_owned();
-                if symbol.kind == SymbolKind::TypeParameter || !(rules.in_package)(file, symbol) {
+                if matches!(symbol.kind, SymbolKind::TypeParameter | SymbolKind::Constructor)
+                    || !(rules.in_package)(file, symbol)
+                {
                     continue;
                 }
                 let same = self.members.entry((package, name)).or_default();

@@ -100,7 +100,7 @@ impl Paths {
 }
 
 /// Whether a path lies inside a folder.
-fn is_below(path: &str, folder: &str) -> bool {
+pub(crate) fn is_below(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use languages::symbols::{Arena, Body, Expr, ExprId, Imported, Interface, ScopeId, Symbol};
+use languages::symbols::{Arena, Body, Expr, ExprId, Imported, Interface, ScopeId, ScopeKind, Symbol};
 
 use super::index::{Half, Index};
 use super::packages::Packages;
@@ -28,6 +28,9 @@ pub struct SourceFile {
     pub interface: Interface,
 }
 
+/// Rows by family and name.
+type ByName<R> = HashMap<(Family, String), Vec<R>>;
+
 /// The files of a repository.
 pub struct Repository {
     pub(crate) paths: Paths,
@@ -35,12 +38,12 @@ pub struct Repository {
     indexes: Vec<OnceLock<Index>>,
     packages: OnceLock<Packages>,
     /// Scopes that add members to a type, by the family and the last name of the type.
-    extensions: OnceLock<HashMap<(Family, String), Vec<(u32, ScopeId)>>>,
+    extensions: OnceLock<ByName<(u32, ScopeId)>>,
     /// What the rules of Go and Rust gather from all files.
     pub(crate) go: OnceLock<super::rules::GoFolders>,
     pub(crate) rust: OnceLock<super::rules::RustCrates>,
     /// Symbols that are also members of a type that they extend, by family and name, with the scope that says so.
-    extending: OnceLock<HashMap<(Family, String), Vec<(Target, ScopeId)>>>,
+    extending: OnceLock<ByName<(Target, ScopeId)>>,
     /// Imports of all names that hold in all files of a family.
     global_stars: OnceLock<Vec<(Family, u32, u32)>>,
 }
@@ -102,15 +105,29 @@ impl Repository {
     /// Symbols of this name that extend a type, with the scope that says so.
     pub(crate) fn extending(&self, family: Family, name: &str) -> &[(Target, ScopeId)] {
         let all = self.extending.get_or_init(|| {
-            let mut found: HashMap<_, Vec<_>> = HashMap::new();
+            let mut found: ByName<(Target, ScopeId)> = HashMap::new();
+            let add = |found: &mut ByName<(Target, ScopeId)>, file: u32, symbol: u32, scope: ScopeId| {
+                let target = Target { file, symbol };
+                let Some((row, arena)) = self.seen_symbol(target) else { return };
+                let name = arena.text(row.name).to_owned();
+                let same = found.entry((self.paths.family(file), name)).or_default();
+                if same.len() < EXTENSIONS_MAX {
+                    same.push((target, scope));
+                }
+            };
             for (number, file) in (0..).zip(self.files()) {
+                if !super::rules::of(&file.language).visible_extensions {
+                    continue;
+                }
                 for (scope, row) in (0..).zip(&file.interface.scopes) {
-                    let (Some(symbol), Some(_)) = (row.symbol, row.target) else { continue };
-                    let Some(of) = file.interface.symbols.get(symbol as usize) else { continue };
-                    let name = file.interface.arena.text(of.name).to_owned();
-                    let same = found.entry((self.paths.family(number), name)).or_default();
-                    if same.len() < EXTENSIONS_MAX {
-                        same.push((Target { file: number, symbol }, scope));
+                    let extends = row.target.is_some_and(|of| last_name(&file.interface.arena, of).is_some());
+                    if let Some(symbol) = row.symbol.filter(|_| row.target.is_some()) {
+                        add(&mut found, number, symbol, scope);
+                    } else if extends && row.kind == ScopeKind::Type {
+                        let inside = self.interface(number).map(|(_, index)| index.symbols_of(scope));
+                        for symbol in inside.into_iter().flatten() {
+                            add(&mut found, number, symbol, scope);
+                        }
                     }
                 }
             }

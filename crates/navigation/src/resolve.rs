@@ -5,7 +5,7 @@ use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, Sym
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
 use super::session::Session;
-use super::value::{At, Found, Value};
+use super::value::{At, Found, Value, Wanted};
 
 /// Most scopes around a use.
 const SCOPES_MAX: usize = 400;
@@ -25,6 +25,15 @@ pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec
     references
 }
 
+/// What a use of a kind wants.
+fn wanted(kind: UseKind) -> Wanted {
+    match kind {
+        UseKind::Call => Wanted::Function,
+        UseKind::Type | UseKind::Inherit => Wanted::Type,
+        UseKind::Read | UseKind::Write | UseKind::Import => Wanted::Value,
+    }
+}
+
 /// What became of a use.
 enum Outcome {
     /// It refers to these.
@@ -35,7 +44,7 @@ enum Outcome {
     Named,
 }
 
-impl Session<'_> {
+impl<'r> Session<'r> {
     fn resolve(&mut self, used: &Use) -> Option<Reference> {
         let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr, place: used.place };
         let (name, of) = match self.expr(at) {
@@ -43,15 +52,70 @@ impl Session<'_> {
             Expr::Member(of, name) => (self.text(at, *name), Some(*of)),
             _ => return None,
         };
-        let found = self.find_as(at, None, used.kind == UseKind::Call);
+        let mut found = self.find_as(at, None, wanted(used.kind));
+        // `new Name()` beside a property of that name.
+        let is_variable = |session: &Self, one: &Found| match one {
+            Found::Symbol(target, _) => {
+                matches!(session.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable))
+            }
+            _ => false,
+        };
+        let types_apart = self.rules(self.file).types_apart && of.is_none();
+        if used.kind == UseKind::Call && types_apart && found.iter().all(|one| is_variable(self, one)) {
+            let types = self.find_as(at, None, Wanted::Type);
+            if types.iter().any(|one| matches!(one, Found::Symbol(..))) {
+                found = types;
+            }
+        }
         let targets = match self.outcome(&found, used.kind) {
+            Outcome::Targets(targets) if used.kind == UseKind::Call => self.called(targets),
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
             Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
             Outcome::Named => Vec::new(),
         };
-        let (kind, name) = (ReferenceKind::Use(used.kind), name.to_owned());
-        Some(Reference { kind, place: used.place, source: self.source(used.scope), name, targets })
+        let source = match used.kind {
+            UseKind::Inherit => self.deriving(used, name),
+            _ => None,
+        };
+        let source = source.or_else(|| self.source(used.scope));
+        let marked = self.rules(self.file).macros_marked;
+        let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
+        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, name, targets })
+    }
+
+    /// The type of the file that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
+    /// nth use of a base's name in a scope belongs to the nth type there that has such a base.
+    fn deriving(&mut self, used: &Use, name: &'r str) -> Option<SymbolId> {
+        let at = self.next_base(used.scope, name);
+        let derived = self.derived_types();
+        if let Some(scope) = derived.get(&(used.scope, name)).and_then(|scopes| scopes.get(at)) {
+            return self.own_type(*scope);
+        }
+        let is_inside = self.scope(self.file, used.scope).is_some_and(|scope| scope.kind == ScopeKind::Type)
+            && self.bases_of(used.scope).contains(&name);
+        if is_inside { self.own_type(used.scope) } else { None }
+    }
+
+    /// The type whose members a scope holds, if the file defines it.
+    fn own_type(&mut self, scope: ScopeId) -> Option<SymbolId> {
+        let of = self.type_of_scope(self.file, scope)?.of?;
+        (of.file == self.file).then_some(of.symbol)
+    }
+
+    /// What is called: a type, and what makes it callable by its name, as `invoke` of a companion in Kotlin.
+    fn called(&mut self, mut targets: Vec<Target>) -> Vec<Target> {
+        let Some(member) = self.rules(self.file).call_member else { return targets };
+        for target in targets.clone() {
+            if self.kind(target) == Some(SymbolKind::Type) {
+                let members = self.own_members(target, member).into_iter();
+                let made: Vec<Target> = members
+                    .filter(|member| self.symbol(*member).is_some_and(|(symbol, _)| symbol.is_static))
+                    .collect();
+                targets.extend(made);
+            }
+        }
+        targets
     }
 
     fn outcome(&self, found: &[Found], kind: UseKind) -> Outcome {
@@ -71,11 +135,21 @@ impl Session<'_> {
         }
         targets.sort_unstable();
         targets.dedup();
+        self.prefer_variables(&mut targets, kind);
         self.prefer(&mut targets, kind);
         match (targets.is_empty(), unknown) {
             (false, _) => Outcome::Targets(targets),
             (true, true) => Outcome::Named,
             (true, false) => Outcome::Elsewhere,
+        }
+    }
+
+    /// What is read or written is a field rather than a method of the same name.
+    fn prefer_variables(&self, targets: &mut Vec<Target>, kind: UseKind) {
+        let variable =
+            |target: &Target| matches!(self.kind(*target), Some(SymbolKind::Field | SymbolKind::Variable));
+        if matches!(kind, UseKind::Read | UseKind::Write) && targets.iter().any(variable) {
+            targets.retain(|target| self.kind(*target) != Some(SymbolKind::Function));
         }
     }
 
@@ -85,7 +159,11 @@ impl Session<'_> {
             (UseKind::Type | UseKind::Inherit, Some(kind)) => {
                 matches!(kind, SymbolKind::Type | SymbolKind::Alias | SymbolKind::Namespace)
             }
+            // A field is called only as the value of an expression of its own.
             (UseKind::Call, Some(SymbolKind::Field | SymbolKind::Variable)) => false,
+            (UseKind::Read | UseKind::Write, Some(SymbolKind::Function)) => {
+                !self.rules(target.file).namespaces
+            }
             (UseKind::Call | UseKind::Read | UseKind::Write, Some(kind)) => kind != SymbolKind::Alias,
             _ => true,
         };
@@ -140,7 +218,8 @@ impl Session<'_> {
         let all = scopes + self.half(self.file, true).map_or(0, |half| half.scopes.len());
         for scope in 0..all as ScopeId {
             let Some(row) = self.scope(self.file, scope) else { continue };
-            if row.kind != ScopeKind::Type {
+            let names_none = row.symbol.is_none() && row.bases.is_empty();
+            if row.kind != ScopeKind::Type || (names_none && self.rules(self.file).bases_by_scope) {
                 continue;
             }
             self.begin();

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use languages::symbols::{Arena, Body, Expr, Scope, ScopeId, ScopeKind, Symbol, SymbolKind};
 
+use super::derived::Derived;
 use super::index::{Half, Index};
 use super::reference::Target;
 use super::repository::Repository;
@@ -34,17 +35,26 @@ pub(crate) struct Session<'r> {
     pub(crate) active: HashSet<Question<'r>>,
     pub(crate) values: HashMap<Target, Rc<[Value]>>,
     pub(crate) exported: HashMap<(u32, &'r str), Rc<[Found]>>,
-    pub(crate) members: HashMap<(Target, &'r str), Rc<[(Target, Type)]>>,
+    /// Members that types have themselves.
+    pub(crate) members: HashMap<(Target, &'r str), Rc<[Target]>>,
+    /// The definitions that are one type together.
+    pub(crate) parts: HashMap<Target, Rc<[Target]>>,
+    pub(crate) bases: HashMap<Target, Rc<[Value]>>,
+    /// The packages of namespaces.
+    pub(crate) namespaces: HashMap<Target, Option<u32>>,
     pub(crate) extensions: HashMap<Target, Rc<[(u32, ScopeId)]>>,
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
+    /// The last name of the type of a value.
+    pub(crate) type_names: HashMap<At, Option<&'r str>>,
+    pub(crate) derived: Derived<'r>,
 }
 
 /// Something that is evaluated only once at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Question<'r> {
     Value(Target),
+    Decorated(Target),
     Exported(u32, &'r str),
-    Star(u32, &'r str),
     Import(u32, bool, u32),
     Extensions(Target),
 }
@@ -65,8 +75,13 @@ impl<'r> Session<'r> {
             values: HashMap::new(),
             exported: HashMap::new(),
             members: HashMap::new(),
+            parts: HashMap::new(),
+            bases: HashMap::new(),
+            namespaces: HashMap::new(),
             extensions: HashMap::new(),
             imports: HashMap::new(),
+            type_names: HashMap::new(),
+            derived: Derived::default(),
         })
     }
 
@@ -248,6 +263,7 @@ impl<'r> Session<'r> {
         let at = At { file, body, scope: row.parent, expr, place: ANYWHERE };
         self.evaluate(at, None).into_iter().find_map(|value| match value {
             Value::Type(of) | Value::Instance(of) => Some(of),
+            Value::Function(target, _) => Some(Type::plain(target)),
             _ => None,
         })
     }

@@ -56,6 +56,17 @@ pub(crate) enum Module {
     Package(u32),
 }
 
+/// What a name is looked up for, in languages in which it may mean different things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Wanted {
+    /// A value that is read or written.
+    Value,
+    /// Something that is called.
+    Function,
+    /// A type.
+    Type,
+}
+
 /// What a name is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Found {

@@ -2,7 +2,8 @@
 
 use super::portable::Reader;
 use super::project::{
-    breakdown, chunks, definitions, filter, grams, history, index_state, lexical, names, overview, vectors,
+    breakdown, chunks, definitions, filter, grams, history, hit_edges, index_state, lexical, names, overview,
+    vectors,
 };
 use super::{
     Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, ChunkText, Completion,
@@ -166,6 +167,26 @@ impl Reads {
                 vectors::candidates_hnsw(tx, selection, query_vector, limit, ef_search).await
             }
             Self::Portable(file) => file.candidates_exact(selection, query_vector, limit),
+        }
+    }
+
+    /// Those of some files whose names are known, so that calls in them are resolved; `None` for a portable file, which has no
+    /// resolved calls.
+    pub async fn files_with_symbols(&mut self, files: &[i64]) -> Result<Option<Vec<i64>>, Fault> {
+        match self {
+            Self::Postgres(tx) => hit_edges::files_with_symbols(tx, files).await.map(Some),
+            Self::Portable(_) => Ok(None),
+        }
+    }
+
+    /// The resolved calls to and from the definitions at places; none in a portable file.
+    pub async fn hit_edges(
+        &mut self,
+        places: &[hit_edges::DefinitionPlace],
+    ) -> Result<Vec<hit_edges::HitEdge>, Fault> {
+        match self {
+            Self::Postgres(tx) if !places.is_empty() => hit_edges::read(tx, places).await,
+            _ => Ok(Vec::new()),
         }
     }
 

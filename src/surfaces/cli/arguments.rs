@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use super::flags::GlobalFlags;
 use super::{
     bench, bootstrap, call, completions, doctor, grep, health, hook, index, keys, mcp, mcp_config, models,
-    projects, quickstart, scip, search, serve, tools, triage, trust, watch,
+    navigate, projects, quickstart, scip, search, serve, tools, triage, trust, watch,
 };
 use contract::config::Overrides;
 
@@ -43,6 +43,20 @@ pub(super) enum Command {
     Search(search::SearchArgs),
     /// Print every line of indexed code that matches a regular expression
     Grep(grep::GrepArgs),
+    /// List where a symbol is used
+    Refs(navigate::NavigateArgs),
+    /// List where a function or method is called
+    Callers(navigate::NavigateArgs),
+    /// List what a function or method calls
+    Callees(navigate::NavigateArgs),
+    /// Show where a symbol is defined
+    Definition(navigate::NavigateArgs),
+    /// List types that implement or derive from a type, or methods that override a method
+    Implementations(navigate::NavigateArgs),
+    /// Show the bases of a type or method, and what derives from it
+    Hierarchy(navigate::NavigateArgs),
+    /// Show what a change of a symbol reaches, step by step
+    Impact(navigate::NavigateArgs),
     /// Serve HTTP and MCP on this machine until Ctrl-C
     Serve(serve::ServeArgs),
     /// Serve MCP over stdin and stdout; MCP clients start this command

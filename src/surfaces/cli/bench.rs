@@ -10,6 +10,7 @@ use contract::config::Config;
 use contract::{Fault, escaped_line};
 
 mod http;
+mod navigation;
 mod queries;
 mod scale;
 mod speed;
@@ -29,6 +30,8 @@ enum Benchmark {
     Issues(queries::QueryBenchArgs),
     /// Time, memory and disk space of one project, compared with the hardware limits
     Speed(speed::SpeedArgs),
+    /// Edges between definitions, compared with a compiler's index or drawn by lot
+    Navigation(navigation::NavigationArgs),
     /// Cost of size: one project with many chunks, and many projects
     Scale(scale::ScaleArgs),
 }
@@ -39,6 +42,7 @@ pub(super) async fn run_bench(session: &Session, args: BenchArgs) -> CommandResu
         Benchmark::Quality(args) => queries::run_quality(session, args).await?,
         Benchmark::Issues(args) => queries::run_issues(session, args).await?,
         Benchmark::Speed(args) => speed::run_speed(session, args).await?,
+        Benchmark::Navigation(args) => navigation::run_navigation(session, args)?,
         Benchmark::Scale(args) => scale::run_scale(session, args).await?,
     }
     Ok(Exit::Ok)

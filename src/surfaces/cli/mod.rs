@@ -14,6 +14,7 @@ mod filter_args;
 mod hits;
 mod install;
 mod output;
+mod places;
 mod progress_bar;
 
 mod bench;
@@ -29,6 +30,7 @@ mod keys;
 mod mcp;
 mod mcp_config;
 mod models;
+mod navigate;
 mod project_model;
 mod projects;
 mod quickstart;
@@ -114,6 +116,13 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Health(args) => health::check_health(&session, args).await,
         Command::Grep(args) => grep::run_grep(&session, &args).await,
         Command::Search(args) => search::run_search(&session, &args).await,
+        Command::Refs(args) => navigate::run_navigate(&session, &args, "references").await,
+        Command::Callers(args) => navigate::run_navigate(&session, &args, "callers").await,
+        Command::Callees(args) => navigate::run_navigate(&session, &args, "callees").await,
+        Command::Definition(args) => navigate::run_navigate(&session, &args, "definition").await,
+        Command::Implementations(args) => navigate::run_navigate(&session, &args, "implementations").await,
+        Command::Hierarchy(args) => navigate::run_navigate(&session, &args, "hierarchy").await,
+        Command::Impact(args) => navigate::run_navigate(&session, &args, "impact").await,
         Command::Serve(_) => serve::run_serve(&session).await,
         Command::Mcp(args) => mcp::serve_mcp(&session, args).await,
         Command::McpConfig(args) => mcp_config::print_mcp_config(&session, &args),

@@ -48,6 +48,7 @@ Semantic code search over indexed repositories. Use `search` to find code by mea
 reading files or grepping: ask in natural language (\"where is the retry delay computed\") or with identifiers; quote \
 a phrase to require it, put - before a word to exclude it. Narrow with path, ext, lang or file; set the number of hits \
 with top, or limit the answer with maxTokens. Pass a hit to `show_file` as `hit`, or its id. \
+`navigate` answers who calls a symbol, where it is defined and what a change of it reaches, by resolved uses. \
 `_meta.next` names the most useful next call.
 
 If an answer is NO_INDEX or warns `directory_not_indexed` (its hits are then from other repositories), call \

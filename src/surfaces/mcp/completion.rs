@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::browse::BrowseRequest;
 use super::prompts;
-use super::uri::{TEMPLATE, TEMPLATE_WITH_PROJECT};
+use super::uri::{SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT};
 use crate::tools::browse::{COMPLETE, Completions};
 
 /// Arguments that can be completed; the others are free text.
@@ -58,13 +58,12 @@ fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
         return Ok(prompts::arguments(prompt).into_iter().map(|argument| argument.name).collect());
     }
     let uri = reference.as_resource_uri().unwrap_or_default();
-    if uri != TEMPLATE && uri != TEMPLATE_WITH_PROJECT {
-        return Err(prompts::unknown(
-            "ref/uri",
-            "template",
-            uri,
-            [TEMPLATE, TEMPLATE_WITH_PROJECT].into_iter(),
-        ));
+    let templates = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE];
+    if uri == SYMBOL_TEMPLATE {
+        return Ok(vec!["repository".to_owned(), "symbol".to_owned()]);
+    }
+    if !templates.contains(&uri) {
+        return Err(prompts::unknown("ref/uri", "template", uri, templates.into_iter()));
     }
     Ok(COMPLETABLE.iter().map(|name| (*name).to_owned()).collect())
 }

@@ -9,9 +9,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
-use super::uri::{ResourceUri, TEMPLATE, TEMPLATE_WITH_PROJECT};
+use super::text::result_text;
+use super::uri::{ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT, parse_symbol};
 use crate::tools::Caller;
-use crate::tools::browse::{FileText, LIST_FILES, ListedResource, READ_FILE, ResourcePage, is_open_to};
+use crate::tools::browse::{
+    FileText, LIST_FILES, ListedResource, READ_FILE, READ_SYMBOL, ResourcePage, is_open_to,
+};
 use contract::ECHO_CHARS_MAX;
 use contract::config::Config;
 
@@ -50,22 +53,40 @@ pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplat
     let in_project = ResourceTemplate::new(TEMPLATE_WITH_PROJECT, "project_file")
         .with_title("Indexed file of a project")
         .with_description("The same for a file of the project named by `project`.");
-    ListResourceTemplatesResult::with_all_items(vec![file, in_project])
+    let symbol = ResourceTemplate::new(SYMBOL_TEMPLATE, "symbol").with_title("Symbol").with_description(
+        "Where a symbol is defined and used, as text: `symbol` is a name like `Context.json` or `src/context.ts:Context.json`.",
+    );
+    ListResourceTemplatesResult::with_all_items(vec![file, in_project, symbol])
 }
 
-/// The text of one file.
+/// Where a symbol is defined and used.
+async fn read_symbol(
+    request: BrowseRequest<'_>,
+    uri: String,
+    (repository, symbol): (String, String),
+) -> Result<ReadResourceResult, ErrorData> {
+    let arguments = json!({ "symbol": symbol, "repoPath": repository });
+    let found: Value = request.run(READ_SYMBOL, arguments).await.map_err(|error| with_uri(error, &uri))?;
+    let contents = ResourceContents::text(result_text(&found), uri).with_mime_type("text/plain");
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+/// The text of one file, or where a symbol is used.
 pub(super) async fn read(
     request: BrowseRequest<'_>,
     params: ReadResourceRequestParams,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let ResourceUri { repository, path, project } = ResourceUri::parse(&params.uri).map_err(|reason| {
-        let message = format!("{reason} Resource URIs have the form {TEMPLATE_WITH_PROJECT}.");
-        invalid_parameter(
-            "uri",
-            "format",
-            ParameterViolation { params: json!({ "format": TEMPLATE_WITH_PROJECT }), message, value: None },
-        )
-    })?;
+    let malformed = |reason: &str, template: &str| {
+        let message = format!("{reason} Resource URIs have the form {template}.");
+        let violation = ParameterViolation { params: json!({ "format": template }), message, value: None };
+        invalid_parameter("uri", "format", violation)
+    };
+    if let Some(parsed) = parse_symbol(&params.uri) {
+        let named = parsed.map_err(|reason| malformed(reason, SYMBOL_TEMPLATE))?;
+        return read_symbol(request, params.uri, named).await;
+    }
+    let ResourceUri { repository, path, project } =
+        ResourceUri::parse(&params.uri).map_err(|reason| malformed(reason, TEMPLATE_WITH_PROJECT))?;
     let arguments = ReadFileArguments { repository, path, project_id: project };
     let file: FileText =
         request.run(READ_FILE, &arguments).await.map_err(|error| with_uri(error, &params.uri))?;

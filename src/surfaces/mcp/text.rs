@@ -3,6 +3,8 @@
 //! For each hit it prints one line with the location, then the code verbatim. JSON keys and escapes would cost a third of the
 //! tokens. Selected by `mcp.text = "short"`, `mcp --text short` or the header `X-MCP-Text: short`; the default is the envelope.
 
+mod navigation;
+
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -31,9 +33,20 @@ pub(super) fn short_text(envelope: &Envelope) -> String {
     escaped(&text).into_owned()
 }
 
+/// Formats a result as short text.
+pub(super) fn result_text(result: &Value) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_result(&mut text, result);
+    escaped(&text).into_owned()
+}
+
 /// Writes hits and files as text, all other results as compact JSON.
 fn write_result(text: &mut String, result: &Value) -> std::fmt::Result {
     let compact = |hit: &Value| hit.get("content").is_none() && hit.get("scoreBreakdown").is_none();
+    if result["matches"].is_object() && result.get("explain").is_none() {
+        return write_matches(text, result);
+    }
     match (result["hits"].as_array(), result["text"].as_str()) {
         (Some(hits), _) if hits.iter().all(compact) && result.get("explain").is_none() => {
             write_confidence(text, result, hits.is_empty())?;
@@ -44,6 +57,7 @@ fn write_result(text: &mut String, result: &Value) -> std::fmt::Result {
             write_summary(text, result, hits.len())
         }
         (None, Some(lines)) if result["path"].is_string() => write_file(text, result, lines),
+        _ if result["relation"].is_string() && result["files"].is_array() => navigation::write(text, result),
         _ => write!(text, "{result}"),
     }
 }
@@ -95,6 +109,48 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
         writeln!(text, "{snippet}")?;
     }
     lines("contextAfter").try_for_each(|line| writeln!(text, "{line}"))
+}
+
+/// Writes matching lines as `line:column: text` below the path of their file, and the lines around them as `line- text`.
+fn write_matches(text: &mut String, result: &Value) -> std::fmt::Result {
+    let array = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    let (mut shown, matches) = (0, &result["matches"]);
+    for file in array(&matches["files"]) {
+        let repo = file["repo"].as_str().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
+        writeln!(text, "{repo}{}", escaped_line(file["file"].as_str().unwrap_or_default()))?;
+        for line in array(&file["lines"]) {
+            let number = line["line"].as_u64().unwrap_or_default();
+            let around = |lines: Vec<Value>, first: u64| {
+                let of = |(line, at): (&Value, u64)| format!("{at}- {}\n", line.as_str().unwrap_or_default());
+                lines.iter().zip(first..).map(of).collect::<String>()
+            };
+            let before = array(&line["before"]);
+            let first = number.saturating_sub(before.len() as u64);
+            text.push_str(&around(before, first));
+            writeln!(text, "{number}:{}: {}", line["column"], line["text"].as_str().unwrap_or_default())?;
+            text.push_str(&around(array(&line["after"]), number + 1));
+            shown += 1;
+        }
+    }
+    let least = if result["totalRelation"].is_string() { "at least " } else { "" };
+    write!(text, "{shown} of {least}{} lines in {least}{} files", result["total"], matches["totalFiles"])?;
+    if let Some(offset) = result["nextOffset"].as_u64() {
+        write!(text, ", next page: offset {offset}")?;
+    }
+    if let Some(omitted) = result["omitted"].as_object() {
+        let hint = omitted["hint"].as_str().unwrap_or_default();
+        write!(text, "\nomitted: {} lines, texts of {}. {hint}", omitted["hits"], omitted["texts"])?;
+    }
+    if matches["notIndexed"].is_object() {
+        write!(
+            text,
+            "\nnot indexed: {} files {}",
+            matches["notIndexed"]["files"], matches["notIndexed"]["reasons"]
+        )?;
+    }
+    let written =
+        ["backend", "query", "hits", "matches", "total", "totalRelation", "nextOffset", "vectors", "omitted"];
+    write_other_fields(text, result, &written)
 }
 
 /// Writes the total and the fields other than the hits.
@@ -227,6 +283,21 @@ mod tests {
         );
         let gated = json!({ "backend": "postgres", "query": "q", "total": 0, "vectors": "none", "hits": [] });
         assert!(short_text(&envelope(gated)).starts_with("No hits.\nnext"));
+    }
+
+    #[test]
+    fn matching_lines_stand_below_their_file() {
+        let found = json!({ "backend": "postgres", "query": "fo+", "hits": [], "total": 7, "totalRelation": "gte", "nextOffset": 2,
+            "vectors": "none", "matches": { "totalFiles": 2, "notIndexed": { "files": 1, "reasons": { "minified": 1 } }, "files": [
+                { "file": "a.rs", "lang": "rust", "lines": [
+                    { "line": 3, "column": 5, "length": 3, "text": "let foo;", "before": ["// x"], "after": ["}"] } ] },
+                { "file": "b\n.rs", "repo": "shop", "lines": [{ "line": 9, "column": 1, "length": 3, "text": "foo" }] } ] } });
+        assert_eq!(
+            short_text(&envelope(found)),
+            "a.rs\n2- // x\n3:5: let foo;\n4- }\nshop: b\\n.rs\n9:1: foo\n\
+             2 of at least 7 lines in at least 2 files, next page: offset 2\n\
+             not indexed: 1 files {\"minified\":1}\nnext: show_file {\"id\":7}"
+        );
     }
 
     #[test]

@@ -9,7 +9,11 @@ pub(super) const TEMPLATE: &str = "repo://{repository}/{+path}";
 /// The template for files in a named project.
 pub(super) const TEMPLATE_WITH_PROJECT: &str = "repo://{repository}/{+path}{?project}";
 
+/// The template for symbols in the session's project, or else in the default workspace.
+pub(super) const SYMBOL_TEMPLATE: &str = "symbol://{repository}/{+symbol}";
+
 const SCHEME: &str = "repo://";
+const SYMBOL_SCHEME: &str = "symbol://";
 const PROJECT: &str = "?project=";
 
 /// Characters to encode: all except the unreserved ones of RFC 3986.
@@ -50,6 +54,22 @@ impl ResourceUri {
         }
         Ok(Self { repository: decoded(repository)?, path: decoded(path)?, project })
     }
+}
+
+/// The repository and the symbol that a `symbol://` URI names; `None` for other URIs.
+///
+/// # Errors
+/// The reason, as a sentence.
+pub(super) fn parse_symbol(uri: &str) -> Option<Result<(String, String), &'static str>> {
+    let (scheme, rest) = uri.split_at_checked(SYMBOL_SCHEME.len())?;
+    if !scheme.eq_ignore_ascii_case(SYMBOL_SCHEME) {
+        return None;
+    }
+    let (repository, symbol) = rest.split_once('/').unwrap_or((rest, ""));
+    if repository.is_empty() || symbol.is_empty() {
+        return Some(Err("The URI has no repository or no symbol."));
+    }
+    Some(decoded(repository).and_then(|repository| Ok((repository, decoded(symbol)?))))
 }
 
 impl fmt::Display for ResourceUri {
@@ -98,6 +118,20 @@ mod tests {
             ("repo://shop//etc/passwd", uri("shop", "/etc/passwd", None)),
         ] {
             assert_eq!(ResourceUri::parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn symbols_are_read_in_every_spelling() {
+        let pair = |repository: &str, symbol: &str| Some(Ok((repository.to_owned(), symbol.to_owned())));
+        assert_eq!(parse_symbol("symbol://shop/Till.open"), pair("shop", "Till.open"));
+        assert_eq!(
+            parse_symbol("symbol://my%20shop/src/a.py:Till%23open"),
+            pair("my shop", "src/a.py:Till#open")
+        );
+        assert_eq!(parse_symbol("repo://shop/a"), None);
+        for text in ["symbol://", "symbol://shop", "symbol://shop/", "symbol:///x", "symbol://shop/%zz"] {
+            assert!(parse_symbol(text).is_some_and(|parsed| parsed.is_err()), "{text}");
         }
     }
 

@@ -43,7 +43,7 @@ struct CacheGcInput {
     /// Only runs and files of this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// true: report what would be removed, change nothing.

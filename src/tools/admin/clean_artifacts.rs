@@ -41,7 +41,7 @@ struct CleanArtifactsInput {
     /// The repository: its absolute path or its name. Either this or all=true is required.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// true: all repositories of the project.

@@ -41,7 +41,7 @@ struct ReportArtifactsInput {
     /// List only this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// true: also report the size of every project that you may use.

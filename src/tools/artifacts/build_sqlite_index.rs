@@ -66,7 +66,7 @@ struct BuildSqliteIndexInput {
     /// Only this repository: its path or name. Default: all repositories of the project.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Which files to include; default all.

@@ -37,7 +37,7 @@ struct CompactSqliteIndexInput {
     /// Compact the file of this repository: its path or name. Default: the file of the project.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Compact the file that was built with this mode; default all.

@@ -41,7 +41,7 @@ struct CompleteInput {
     /// The repository whose paths are completed; omitted: all repositories of the project.
     #[schemars(length(max = 4096))]
     repository: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
 }
 

@@ -29,6 +29,9 @@ pub use read::FileText;
 pub const LIST_FILES: &ToolSpec = &list::TOOL;
 /// One indexed file; answers [`FileText`].
 pub const READ_FILE: &ToolSpec = &read::TOOL;
+/// Where a symbol is defined and used; answers like the tool `navigate`.
+pub const READ_SYMBOL: &ToolSpec =
+    &ToolSpec { name: "resources/symbol", title: "Read a symbol", ..super::search::navigate::TOOL };
 /// Values that match what was typed; answers [`Completions`].
 pub const COMPLETE: &ToolSpec = &complete::TOOL;
 /// Searches one portable file; answers like the tool `search`.
@@ -54,7 +57,7 @@ fn toolbox() -> &'static Toolbox {
     static BROWSE: OnceLock<Toolbox> = OnceLock::new();
     BROWSE.get_or_init(|| {
         Toolbox::new(
-            [LIST_FILES, READ_FILE, COMPLETE, SEARCH_FILE]
+            [LIST_FILES, READ_FILE, READ_SYMBOL, COMPLETE, SEARCH_FILE]
                 .into_iter()
                 .chain(PROMPTS.iter().copied())
                 .collect(),

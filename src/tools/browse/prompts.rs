@@ -120,7 +120,7 @@ impl FindCode {
             "Find this in the indexed code: {}\n\n\
              1. Call `search` with that text as `query`, unchanged{arguments}. If the hits miss, search again with names that occur in them, or \
              narrow by `path`, `lang`, `type` or `calls`.\n\
-             2. Read the best hits with `show_file` before you answer; find who calls them with `search` and `calls`.\n\
+             2. Read the best hits with `show_file` before you answer; find who calls them with `navigate`.\n\
              3. Answer in a few sentences; begin with the code that does the work.\n\n{CLOSING_INSTRUCTIONS}",
             self.question
         );

@@ -37,7 +37,7 @@ struct ReadResourceInput {
     /// Path relative to the repository.
     #[schemars(length(min = 1, max = 4096))]
     path: String,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
 }
 

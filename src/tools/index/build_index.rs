@@ -60,10 +60,10 @@ struct BuildIndexInput {
     /// Absolute path on the server, or the name of an indexed repository; default: the client's working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// Default true. false: index every file again; vectors of unchanged text are kept.
+    /// false: index every file again; vectors are kept.
     incremental: Option<bool>,
     /// Default true: until the end. `words`: until lexical search works, vectors follow; false: answer at once with the job's id.
     #[serde(default)]

@@ -34,7 +34,7 @@ struct IndexRepositoryInput {
     /// Absolute path of the repository on the server.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
 }
 

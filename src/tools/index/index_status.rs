@@ -23,7 +23,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",
     title: "Index status",
     description: "Show what a project's index contains: repositories, files, chunks, vectors, what was skipped and why, and the \
-        progress of runs. Use it after build_index with wait=false, or when a search finds nothing.",
+        progress of runs.",
     toolset: Toolset::Index,
     effects: Effects::READS,
     scope: Scope::Search,
@@ -42,10 +42,10 @@ const JOBS_MAX: i64 = 10;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct IndexStatusInput {
-    /// Only this repository and its runs: its absolute path or its name; `*`, the default, means all.
+    /// Only this repository: absolute path or name; default: all.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
 }

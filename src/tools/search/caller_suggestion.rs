@@ -1,9 +1,9 @@
-//! Suggests a search for the callers of the definition that `show_file` shows.
+//! Suggests to ask for the callers of the definition that `show_file` shows.
 
 use crate::tools::Call;
 use crate::tools::next::Suggestion;
 use contract::Fault;
-use store::{Access, DefinitionRow, Project, ProjectTx, definitions};
+use store::{Access, DefinitionRow, Project, ProjectTx, definitions, use_places};
 
 /// Kinds of definitions whose callers are searched.
 const CALLED: &[&str] = &["function", "method", "class"];
@@ -57,7 +57,8 @@ pub(super) struct ShownRange {
     pub(super) is_part: bool,
 }
 
-/// Suggests a search for the callers of the shown definition, if one stands out.
+/// Suggests to ask for the callers of the shown definition, if one stands out: by its place where uses are resolved, else by a
+/// search for its name.
 pub(super) async fn suggest_callers(
     call: &Call,
     project: &Project,
@@ -68,16 +69,30 @@ pub(super) async fn suggest_callers(
     let lines = (number(shown.lines.0), number(shown.lines.1));
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let defined = definitions::of_lines(&mut tx, file_id, lines).await?;
+    let is_resolved = use_places::has_symbols(&mut tx, file_id).await?;
     tx.commit().await?;
-    call.suggest(Suggestion { query: callers_query(&defined, shown), unshown_lines: None });
+    let query = callers_query(&defined, shown);
+    let place = chosen_definition(&defined, shown).filter(|_| is_resolved && query.is_some());
+    let is_called = |chosen: &DefinitionRow| CALLED.contains(&chosen.kind.as_str());
+    let definition = place.and_then(|chosen| Some((usize::try_from(chosen.line).ok()?, is_called(chosen))));
+    call.suggest(Suggestion { query, definition, unshown_lines: None });
     Ok(())
 }
 
-/// A query for the callers of one shown definition, if its name is distinctive. Chooses the definition of the hit; else the one
+/// A query for the callers of the chosen definition, if its name is distinctive.
+fn callers_query(defined: &[DefinitionRow], shown: &ShownRange) -> Option<String> {
+    let chosen = chosen_definition(defined, shown)?;
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let name = Some(chosen.name.as_str()).filter(is_name).filter(|name| !is_common(name))?;
+    let field = if CALLED.contains(&chosen.kind.as_str()) { "calls" } else { "uses" };
+    Some(format!("{field}:{name}"))
+}
+
+/// The definition that an answer is about. Chooses the definition of the hit; else the one
 /// whose name is in the line of the argument `line`; else one around that line; else the outermost one that contains the first
 /// shown line and is shown completely; else, if a range was requested, the first one that is shown completely; else the
 /// innermost one that contains the first shown line.
-fn callers_query(defined: &[DefinitionRow], shown: &ShownRange) -> Option<String> {
+fn chosen_definition<'d>(defined: &'d [DefinitionRow], shown: &ShownRange) -> Option<&'d DefinitionRow> {
     let named: Vec<&DefinitionRow> = defined
         .iter()
         .filter(|one| CALLED.contains(&one.kind.as_str()) || USED.contains(&one.kind.as_str()))
@@ -94,17 +109,13 @@ fn callers_query(defined: &[DefinitionRow], shown: &ShownRange) -> Option<String
         named.iter().find(is_at).copied().or_else(|| around(line))
     };
     let first_whole = || named.iter().copied().find(|one| whole(one)).filter(|_| shown.is_part);
-    let chosen = shown
+    shown
         .definition_line
         .and_then(at_definition)
         .or_else(|| shown.line.and_then(at_definition))
         .or_else(|| holding(shown.lines.0).find(|one| whole(one)))
         .or_else(first_whole)
-        .or_else(|| holding(shown.lines.0).next_back())?;
-    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let name = Some(chosen.name.as_str()).filter(is_name).filter(|name| !is_common(name))?;
-    let field = if CALLED.contains(&chosen.kind.as_str()) { "calls" } else { "uses" };
-    Some(format!("{field}:{name}"))
+        .or_else(|| holding(shown.lines.0).next_back())
 }
 
 fn is_common(name: &str) -> bool {

@@ -199,7 +199,7 @@ fn wrong_type(field: &str) -> Fault {
 }
 
 /// A string of the hit, under its name in `search` or `search_code`.
-fn hit_text(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, Fault> {
+pub(super) fn hit_text(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, Fault> {
     let found = names.iter().find_map(|name| Some((name, hit.get(*name)?)));
     match found {
         None | Some((_, Value::Null)) => Ok(None),
@@ -230,7 +230,7 @@ fn hit_number(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<i64>, F
 }
 
 /// A line of the hit.
-fn hit_line(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<usize>, Fault> {
+pub(super) fn hit_line(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<usize>, Fault> {
     // On a 32-bit machine a larger number is beyond the end of every file.
     Ok(hit_number(hit, names)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }

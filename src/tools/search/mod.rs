@@ -7,6 +7,7 @@ pub(super) mod open_file;
 mod portable;
 
 mod caller_suggestion;
+pub(super) mod navigate;
 #[expect(clippy::module_inception, reason = "the family is named after its first tool")]
 pub(super) mod search;
 pub(super) mod search_code;

@@ -180,7 +180,7 @@ async fn read_record(
 ///
 /// # Errors
 /// `NOT_FOUND` for an unknown path, with similar ones; `INVALID_REQUEST` if several repositories contain it.
-async fn find_indexed_file(
+pub(super) async fn find_indexed_file(
     call: &Call,
     project: &Project,
     within: &RepositoryChoice,

@@ -41,10 +41,10 @@ const OMITTED: &str = "Use a smaller `limit` or a larger `maxTokens`, or read th
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchCodeInput {
-    /// A question in natural language, or a name. Words rank; "quoted phrases" must occur, -words must not.
+    /// A question, a name, or "phrases" that must occur.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Project to search; null or omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
     /// As `repoPath` of `search`.
     #[schemars(length(min = 1, max = 4096))]
@@ -52,7 +52,7 @@ struct SearchCodeInput {
     /// Most results, 1 to 50; default 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
-    /// Most cl100k tokens of the whole answer; `omitted` says what is cut.
+    /// Most cl100k tokens of the answer; `omitted` says what is cut.
     #[serde(rename = "maxTokens")]
     #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,

@@ -30,7 +30,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CheckStatusInput {
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
 }
 

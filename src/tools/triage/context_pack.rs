@@ -45,7 +45,7 @@ struct TriageContextPackInput {
     ann: Option<bool>,
     /// Reserved.
     stub_embeddings: Option<bool>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
 }

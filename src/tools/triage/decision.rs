@@ -55,7 +55,7 @@ struct TriageDecisionInput {
     evidence: Option<Vec<String>>,
     /// service, env … if they differ from those of the finding; other fields of your choice.
     meta: Option<Map<String, Value>>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
 }

@@ -55,7 +55,7 @@ struct TriageIngestInput {
     /// The repository of `inputPath`; default: the client's working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; omitted: the session's, else the default workspace.
+    /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
     /// Applies to all items: service, env, team, owner, repo, exposure, other fields of your choice.

@@ -93,27 +93,28 @@ async fn show_file_suggests_a_search_for_the_callers_of_what_it_showed() {
         place["project_id"] = json!(project);
         let envelope = call(&app, "show_file", place).await;
         assert_eq!(envelope["ok"], true, "{envelope:#}");
-        envelope["_meta"]["next"]["arguments"]["query"].as_str().unwrap_or_default().to_owned()
+        let arguments = &envelope["_meta"]["next"]["arguments"];
+        match arguments["relation"].as_str() {
+            Some(relation) => format!("{relation} {}", arguments["line"]),
+            None => arguments["query"].as_str().unwrap_or_default().to_owned(),
+        }
     };
     let line = |text: &str| SERVER.lines().position(|line| line.starts_with(text)).unwrap() + 1;
     let (class, init) = (line("class WebSocketRoute"), line("    def __init__"));
     let (matches, run, main) = (line("    def matches"), line("def run_engine"), line("def main"));
     let lines =
         |first: usize, last: usize| json!({ "file": "server.py", "startLine": first, "endLine": last });
-    assert_eq!(next_query(lines(run, run + 2)).await, "calls:run_engine");
-    assert_eq!(
-        next_query(lines(run - 2, run + 2)).await,
-        "calls:run_engine",
-        "the comment belongs to the function"
-    );
-    assert_eq!(next_query(json!({ "file": "server.py", "line": run + 1 })).await, "calls:run_engine");
+    let (of_run, of_class) = (format!("callers {run}"), format!("callers {class}"));
+    assert_eq!(next_query(lines(run, run + 2)).await, of_run);
+    assert_eq!(next_query(lines(run - 2, run + 2)).await, of_run, "the comment belongs to the function");
+    assert_eq!(next_query(json!({ "file": "server.py", "line": run + 1 })).await, of_run);
     assert_eq!(
         next_query(lines(class, matches + 1)).await,
-        "calls:WebSocketRoute",
+        of_class,
         "the outermost definition that is shown completely"
     );
-    assert_eq!(next_query(json!({ "file": "server.py", "line": class })).await, "calls:WebSocketRoute");
-    assert_eq!(next_query(lines(matches, matches + 1)).await, "calls:matches");
+    assert_eq!(next_query(json!({ "file": "server.py", "line": class })).await, of_class);
+    assert_eq!(next_query(lines(matches, matches + 1)).await, format!("callers {matches}"));
     // Common names like `__init__` and `main` and the start of a file suggest no call.
     assert_eq!(next_query(lines(init, init + 1)).await, "");
     assert_eq!(next_query(lines(main, main + 1)).await, "");
@@ -123,9 +124,10 @@ async fn show_file_suggests_a_search_for_the_callers_of_what_it_showed() {
     let indexed = IndexedProject::new(app.clone(), project.clone(), repository);
     let found = indexed.search("run_engine", json!({})).await;
     let envelope = call(&app, "show_file", json!({ "hit": found["hits"][0], "project_id": project })).await;
-    assert_eq!(envelope["_meta"]["next"]["arguments"]["query"], "calls:run_engine", "{envelope:#}");
-    let found = result(&app, "search", json!({ "query": "calls:run_engine", "project_id": project })).await;
-    assert_eq!(found["hits"][0]["file"], "server.py", "{found:#}");
+    let mut next = envelope["_meta"]["next"].clone();
+    assert_eq!(next["tool"], "navigate", "{envelope:#}");
+    let found = result(&app, "navigate", next["arguments"].take()).await;
+    assert_eq!(found["files"][0]["places"][0]["in"], "main", "{found:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,9 +146,10 @@ async fn following_the_next_calls_stays_with_the_found_definition_and_ends() {
     let found = call(&app, "search", arguments).await;
     let shown = follow(&found).await;
     assert_eq!(shown["result"]["path"], "session.py", "{shown:#}");
-    assert_eq!(shown["_meta"]["next"]["arguments"]["query"], "calls:encrypt_secret", "{shown:#}");
+    assert_eq!(shown["_meta"]["next"]["tool"], "navigate", "{shown:#}");
     let callers = follow(&shown).await;
-    // Nothing calls it, so the only hit is the definition that was just shown.
-    assert_eq!(callers["result"]["hits"][0]["name"], "encrypt_secret", "{callers:#}");
+    // Nothing calls it.
+    assert_eq!(callers["result"]["symbol"]["name"], "encrypt_secret", "{callers:#}");
+    assert_eq!(callers["result"]["total"], 0, "{callers:#}");
     assert_eq!(callers["_meta"]["next"], Value::Null, "{callers:#}");
 }

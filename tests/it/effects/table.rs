@@ -61,6 +61,24 @@ pub(super) const TESTED_ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     ("build_index", "scip", "scip.rs", "uses_of_a_scip_file_win"),
     ("build_index", "artifactsDir", "portable/artifacts.rs", "artifacts_are_read_from_the_named_folder"),
     ("build_sqlite_index", "compact", "portable/build.rs", "compact_leaves_no_free_pages"),
+    ("navigate", "hit", "navigation/subjects.rs", "a_hit_of_search_is_passed_on_unchanged"),
+    ("navigate", "column", "navigation/subjects.rs", "every_spelling_of_a_name_and_a_place_means_the_symbol"),
+    ("navigate", "limit", "navigation/subjects.rs", "an_answer_stays_within_max_tokens_and_pages_cover_it"),
+    ("navigate", "offset", "navigation/subjects.rs", "an_answer_stays_within_max_tokens_and_pages_cover_it"),
+    (
+        "navigate",
+        "maxTokens",
+        "navigation/subjects.rs",
+        "an_answer_stays_within_max_tokens_and_pages_cover_it",
+    ),
+    ("navigate", "depth", "navigation/walks.rs", "impact_walks_step_by_step_and_says_where_it_stopped"),
+    ("navigate", "kind", "navigation/complaints.rs", "re_exported_types_are_found_where_they_are_used"),
+    (
+        "navigate",
+        "certainty",
+        "navigation/complaints.rs",
+        "a_call_on_an_unknown_receiver_is_no_use_of_a_method_of_that_name",
+    ),
     ("show_file", "line", "cost.rs", "show_file_accepts_a_hit_unchanged"),
     ("triage_ingest", "project_id", "triage/limits.rs", "records_of_one_project_are_not_found_in_another"),
     ("triage_ingest", "meta", "triage/ingest.rs", "metadata_of_the_caller_can_be_filtered_by"),
@@ -85,6 +103,7 @@ fn group(
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = reading_rows();
+    rows.extend(navigation_rows());
     rows.extend(status_rows());
     rows.extend(indexing_rows());
     rows.extend(triage_rows());
@@ -144,6 +163,22 @@ fn reading_rows() -> Vec<Row> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn navigation_rows() -> Vec<Row> {
+    group(
+        "navigate",
+        Prepared::Indexed,
+        json!({ "symbol": "drawer", "project_id": "$OURS" }),
+        &[
+            ("symbol", json!("vault")),
+            ("project_id", json!("$THEIRS")),
+            ("repoPath", json!("$ROOT2")),
+            ("file", json!("bank.py")),
+            ("line", json!(2)),
+            ("relation", json!("definition")),
+        ],
+    )
 }
 
 fn status_rows() -> Vec<Row> {

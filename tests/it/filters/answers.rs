@@ -61,15 +61,15 @@ async fn each_output_form_shows_its_own_fields() {
 
 const CALLS: &[(&str, &str)] = &[
     (
-        "store.rs",
-        "pub struct Store;\n\nimpl Store {\n    pub fn open(path: &Path) -> Store {\n        check(path);\n        read_header(path)\n    }\n}\n",
+        "store.py",
+        "from check import check\n\n\nclass Store:\n    def open(self, path):\n        check(path)\n        return read_header(path)\n",
     ),
-    ("check.rs", "pub fn check(path: &Path) -> bool {\n    path.exists()\n}\n"),
+    ("check.py", "def check(path):\n    return path.exists()\n"),
     (
-        "serve.rs",
-        "pub fn serve(path: &Path) {\n    let store = Store::open(path);\n    run(store);\n    run(store);\n}\n",
+        "serve.py",
+        "from store import Store\n\n\ndef serve(path):\n    store = Store()\n    store.open(path)\n    run(store)\n    run(store)\n",
     ),
-    ("main.py", "def main(path):\n    check(path)\n    serve(path)\n"),
+    ("main.ts", "export function main(path: string) {\n  check(path);\n  serve(path);\n}\n"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,18 +79,19 @@ async fn hits_name_their_callees_and_callers() {
     index(&app, &repository, &project).await;
     let indexed = IndexedProject::new(app, project, repository);
     for (file, calls, called_by) in [
-        ("check.rs", json!(["path.exists"]), json!(["main", "Store::open"])),
-        ("serve.rs", json!(["Store.open", "run"]), json!(["main"])),
-        ("main.py", json!(["check", "serve"]), Value::Null),
+        // What calls something of that name in another language is no caller.
+        ("check.py", json!(["path.exists"]), json!(["Store.open"])),
+        ("serve.py", json!(["Store", "store.open", "run"]), Value::Null),
+        ("main.ts", json!(["check", "serve"]), Value::Null),
     ] {
         let found = indexed.search("path", json!({ "path": file })).await;
         let hit = &found["hits"][0];
         assert_eq!((&hit["calls"], &hit["calledBy"]), (&calls, &called_by), "{file}: {hit:#}");
     }
-    // The filter matches both ends of a call.
+    // The filter matches calls, and not what is called.
     let files_of_hits = async |query: &str| hit_files(&indexed.search(query, json!({})).await);
-    assert_eq!(files_of_hits("calls:check").await, ["check.rs", "main.py", "store.rs"]);
-    assert_eq!(files_of_hits("calls:Store::open").await, ["serve.rs", "store.rs"]);
+    assert_eq!(files_of_hits("calls:check").await, ["store.py"]);
+    assert_eq!(files_of_hits("calls:Store::open").await, ["serve.py"]);
 }
 
 /// The ids of all hits, read in pages of `top` by following `nextOffset`.

@@ -70,6 +70,7 @@ fn code_fields() -> Vec<Row> {
         ("calls", json!("send_mail"), vec![NIGHTLY]),
         ("calls", json!("gateway::submit"), vec![CHARGE]),
         ("calls", json!("charge_order"), vec![CHARGE, TRIAL]),
+        ("calledBy", json!("fetch_wares"), vec![]),
         ("uses", json!("MAX_LINES"), vec![REFUND]),
         ("signature", json!("cents: u64"), vec![CHARGE]),
         ("param", json!("reason"), vec![REFUND]),

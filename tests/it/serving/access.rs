@@ -144,6 +144,7 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
         "search",
         "search_code",
         "show_file",
+        "navigate",
         "index_status",
         "check_status",
         "workspace_status",

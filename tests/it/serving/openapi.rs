@@ -142,6 +142,7 @@ async fn every_answer_conforms_to_the_document() {
         "/tools/build_index" | "/tools/index_build" => {
             json!({ "repoPath": repository.root(), "project_id": ours })
         }
+        "/tools/navigate" => json!({ "symbol": "drawer", "project_id": ours }),
         "/tools/show_file" => json!({ "path": "cash.py", "project_id": ours }),
         "/tools/triage_ingest" => {
             json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours })

@@ -11,5 +11,6 @@ mod queue_workers;
 mod retrieval;
 mod scip;
 mod statements;
+mod use_places;
 mod workspaces;
 mod writing;

@@ -15,13 +15,13 @@ use store::postgres::{Pool, TRIAGE, VectorProbe, sql};
 use store::triage::{RecordWrite, Related};
 use store::{
     self, Access, AuditEntry, AuthorsWrite, ChunkSelection, Claim, CommentWrite, Completion, Counted,
-    DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, HistoryWrite, KeyRow, KnownNames, LexicalQuery,
-    LexicalSource, ModelFacts, NewJob, Outcome, PassLimits, Project, ProjectPart, ProjectTx, RepositoryState,
-    Store, Test, WRITER_LANE, WordsWrite,
+    DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, GramQuery, HistoryWrite, KeyRow, KnownNames,
+    LexicalQuery, LexicalSource, ModelFacts, NewJob, Outcome, PassLimits, Project, ProjectPart, ProjectTx,
+    RepositoryState, Store, Test, WRITER_LANE, WordsWrite, grams_of,
 };
 use tokio::sync::mpsc;
 
-use crate::storage::database::{Fresh, VERSIONS, file, model, repository, term, write, writing};
+use crate::storage::database::{Fresh, VERSIONS, file, model, repository, run, term, write, writing};
 use crate::storage::{navigation, scip};
 
 /// The SQLSTATE for a parameter whose type Postgres cannot infer from the statement.
@@ -112,6 +112,7 @@ async fn run_everything() -> Fresh {
     indexes(store, &project).await.unwrap();
     reads(store, &project).await.unwrap();
     filters(store, &project).await.unwrap();
+    trigrams(&fresh, &project).await.unwrap();
     portable_pages(store, &project).await.unwrap();
     triage(store, &project).await.unwrap();
     jobs(store, &project).await.unwrap();
@@ -272,6 +273,7 @@ async fn fill(store: &Store, project: &Project) -> Result<(), Fault> {
 async fn indexes(store: &Store, project: &Project) -> Result<(), Fault> {
     let fence = store::Fence(1);
     assert!(store::lexical::ensure_terms_index(store, project, fence, 64).await?);
+    assert!(!store::lexical::ensure_terms_index(store, project, fence, 64).await?);
     assert!(store::vectors::ensure_hnsw(store, project, fence, 1, 64).await?);
     Ok(())
 }
@@ -279,6 +281,7 @@ async fn indexes(store: &Store, project: &Project) -> Result<(), Fault> {
 #[expect(clippy::too_many_lines, reason = "a list of reads")]
 async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    super::use_places::run_statements(&mut tx).await?;
     let repository = store::repositories::get(&mut tx, "/repo").await?.unwrap();
     assert_eq!(store::repositories::list(&mut tx).await?, std::slice::from_ref(&repository));
     assert_eq!((repository.versions, repository.branch.as_deref()), (VERSIONS, Some("main")));
@@ -408,6 +411,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
         }
         for selection in selection {
             store::listed(&mut tx, &selection, 10).await?;
+            exact_reads(&mut tx, &selection).await?;
             store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &words, 10).await?;
             store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?;
             store::vectors::candidates_hnsw(&mut tx, &selection, &question, 10, 40).await?;
@@ -424,6 +428,49 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
         assert_eq!(store::vectors::candidates_hnsw(&mut tx, &selection, &question, 3, 40).await?.len(), 3);
         assert_eq!(store::definitions::named(&mut tx, &[crawl], &selection, 10).await?.len(), 1);
     }
+    tx.commit().await
+}
+
+/// The reads of exact search, with each kind of condition on trigrams.
+async fn exact_reads(tx: &mut ProjectTx, selection: &ChunkSelection) -> Result<usize, Fault> {
+    let has = |text: &str| GramQuery::HasAll(grams_of(text));
+    let either = GramQuery::Any(vec![has("ant b"), GramQuery::HasAny(grams_of("cat"))]);
+    let mut found = 0;
+    for query in [&GramQuery::EVERYTHING, &GramQuery::All(vec![has("ant"), either])] {
+        found = store::grams::candidates(tx, selection, query, 10).await?.len();
+        let files: Vec<i64> =
+            store::grams::files_within(tx, selection).await?.iter().map(|file| file.id).collect();
+        let texts = store::grams::texts_of_files(tx, &files, selection, query).await?;
+        assert_eq!(texts.len(), found, "{selection:?}");
+    }
+    Ok(found)
+}
+
+/// Trigrams of files of an earlier version, and the other reads of exact search.
+async fn trigrams(fresh: &Fresh, project: &Project) -> Result<(), Fault> {
+    let unwritten = async |path: &str| {
+        let files = project.schema().table("files");
+        run(&mut fresh.raw().await, &format!("UPDATE {files} SET grams_written = path <> '{path}'")).await;
+    };
+    let mut tx = ProjectTx::begin(&fresh.store, project, Access::Search).await?;
+    assert_eq!(exact_reads(&mut tx, &ChunkSelection::All).await?, 1);
+    let files = store::grams::files_within(&mut tx, &ChunkSelection::All).await?;
+    let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
+    assert_eq!(store::grams::files(&mut tx, &ids).await?, files);
+    let everything =
+        store::grams::candidates(&mut tx, &ChunkSelection::All, &GramQuery::EVERYTHING, 10).await?;
+    let chunks: Vec<i64> = everything.into_iter().map(|(chunk, _)| chunk).collect();
+    assert_eq!(store::grams::texts(&mut tx, &chunks).await?.len(), 3);
+    assert_eq!(store::grams::skipped(&mut tx, &[files[0].repository_id]).await?, []);
+    tx.commit().await?;
+    unwritten("src/b.rs").await;
+    let mut tx = ProjectTx::begin(&fresh.store, project, Access::Search).await?;
+    assert_eq!(exact_reads(&mut tx, &ChunkSelection::All).await?, 2, "a chunk without trigrams may match");
+    tx.commit().await?;
+    let mut tx = writing(&fresh.store, project).await;
+    assert_eq!(store::grams::write_missing(&mut tx, store::Fence(1), 10).await?, 1);
+    assert_eq!(store::grams::write_missing(&mut tx, store::Fence(1), 10).await?, 0);
+    assert_eq!(exact_reads(&mut tx, &ChunkSelection::All).await?, 1);
     tx.commit().await
 }
 

@@ -228,7 +228,9 @@ fn fenced_functions() -> BTreeSet<String> {
 
 /// The results of all writes of a transaction, as (`file::function`, result).
 async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'static str, Result<(), Fault>)> {
-    use store::{files, flows, history, index_state, lexical, names, repositories, scip, vectors};
+    use store::{
+        files, flows, grams, history, index_state, lexical, names, repositories, scip, vectors,
+    };
     let known = &mut store::KnownNames::default();
     let report = json!({});
     let touched = Touched { id: 1, bytes: 1, modified_ns: 1, tried_ms: 0 };
@@ -239,6 +241,7 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         ("files::remove_some", files::remove_some(tx, fence, repo, 1).await.map(drop)),
         ("files::touch", files::touch(tx, fence, &[touched]).await),
         ("flows::replace", flows::replace(tx, fence, repo, &[], known).await),
+        ("grams::write_missing", grams::write_missing(tx, fence, 1).await.map(drop)),
         ("history::clear", history::clear(tx, fence, &[1]).await),
         ("history::write", history::write(tx, fence, &[]).await),
         ("history::write_authors", history::write_authors(tx, fence, &[], &[], known).await),

@@ -541,6 +541,8 @@ async fn rows_that_no_index_run_writes_are_refused() {
     let finding =
         json!({ "source": "generic", "payload": "{\"title\": \"Open door\"}\n", "buildIndex": false });
     projects.result("triage_ingest", finding).await;
+    // A file with a use of a definition.
+    projects.shop.write("till.py", "def count():\n    return 1\n\ndef total():\n    return count()\n");
     let names = [(0, 4, "s . . . drawer().", Roles::DEFINITION)];
     std::fs::create_dir_all(projects.shop.path().join(".pairofcleats/scip")).unwrap();
     let scip = projects.shop.path().join(".pairofcleats/scip/ci.scip");

@@ -20,7 +20,7 @@ use contract::{ErrorCode, Fault};
 use platform::disk_space::is_disk_space_fault;
 use platform::failpoints;
 use store::{
-    Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, exact, files,
+    Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, grams,
     index_state, is_full, is_transient, lexical, names, repositories,
 };
 use tenancy::{AllowedRoots, RepositoryRoot};
@@ -400,14 +400,17 @@ pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) ->
         vectors::limit_orphans(run, state.chunks).await?;
     }
     run.store.require_disk_space().await?;
-    while {
-        let mut tx = run.begin_batch().await?;
-        let written = exact::write_missing(&mut tx, run.fence, FILES_WITHOUT_TRIGRAMS).await?;
-        tx.commit().await?;
-        written > 0
-    } {}
+    while !run.cancel.is_cancelled() && write_missing_trigrams(run).await? {}
     lexical::ensure_terms_index(run.store, run.project, run.fence, run.maintenance_memory_mb()).await?;
     Ok(())
+}
+
+/// Writes the trigrams of some files that an earlier version wrote; returns whether more may be left.
+async fn write_missing_trigrams(run: &RunContext<'_>) -> Result<bool, Fault> {
+    let mut tx = run.begin_batch().await?;
+    let written = grams::write_missing(&mut tx, run.fence, FILES_WITHOUT_TRIGRAMS).await?;
+    tx.commit().await?;
+    Ok(written > 0)
 }
 
 /// Returns whether to rebuild document frequencies: more than 1/50 of the chunks changed, or rebuilding is cheap.

@@ -150,6 +150,9 @@ pub(super) fn defined_names(repository: &Repository) -> HashSet<String> {
     names
 }
 
+/// Most definitions that are looked at, to find the one around a line.
+const AROUND_MAX: usize = 64;
+
 /// What is needed to convert uses to rows.
 pub(super) struct Conversion<'c> {
     pub(super) repository_id: i64,
@@ -177,7 +180,11 @@ impl Conversion<'_> {
         let family = family(&source.language);
         let mut rows: BTreeMap<(i64, UseTarget, Certainty), Vec<UsePlace>> = BTreeMap::new();
         for one in &file.uses {
-            let source = one.around.and_then(|at| around.get(at).copied().flatten()).unwrap_or(whole_file);
+            let source = one
+                .around
+                .and_then(|at| around.get(at).copied().flatten())
+                .or_else(|| self.around(file.file, one.place.line))
+                .unwrap_or(whole_file);
             let mut add =
                 |target, certainty| rows.entry((source, target, certainty)).or_default().push(one.place);
             if one.targets.is_empty() && self.names.contains(&one.name) {
@@ -198,6 +205,18 @@ impl Conversion<'_> {
             .collect();
         rows.sort_by_key(|row| (row.places.first().copied(), row.target));
         Some((id, rows))
+    }
+
+    /// The innermost definition whose lines contain one: annotations, decorators and bases are used outside of the scopes of what
+    /// they belong to.
+    fn around(&self, file: u32, line: u32) -> Option<i64> {
+        let placed = self.placed.get(self.ids.get(file as usize)?)?;
+        let line = i32::try_from(line).ok()?;
+        // Decorators stand before the name, so the definition may be one of the next.
+        let end = placed.partition_point(|one| one.line <= line);
+        let near = placed.iter().take(end.saturating_add(1)).rev().take(AROUND_MAX);
+        let containing = near.filter(|one| one.start_line <= line && line <= one.end_line);
+        containing.max_by_key(|one| (one.start_line, -one.end_line)).map(|one| one.symbol)
     }
 
     /// The symbol whose name stands at a place.

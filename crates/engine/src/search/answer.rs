@@ -132,10 +132,30 @@ pub struct Hit {
     pub after: Vec<String>,
     /// Names of callees, each once, in order of occurrence.
     pub calls: Vec<String>,
-    /// Names of functions that call what it defines.
+    /// Names of functions that are known to call the definition.
     pub called_by: Vec<String>,
+    /// The calls of the definition, with their places.
+    pub callers: Vec<CallEdge>,
+    /// What the definition is known to call, with its places.
+    pub callees: Vec<CallEdge>,
+    /// Functions that call something of the same name, where calls are not resolved.
+    pub may_be_called_by: Vec<String>,
     /// All facts; only with `in_full`.
     pub known: Option<AllFacts>,
+}
+
+/// A resolved call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CallEdge {
+    /// Qualified name of the other definition; absent for calls outside of definitions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// File of the call, or of the called definition.
+    pub file: String,
+    /// Line of the call, or of the called definition's name.
+    pub line: u32,
+    /// How it is known: scip or resolved.
+    pub certainty: &'static str,
 }
 
 /// All facts of a chunk and its file.

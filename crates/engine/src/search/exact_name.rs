@@ -159,6 +159,12 @@ impl QueriedName {
         Some(Self { container: parts, name, kinds, requires_container })
     }
 
+    /// Returns the names of the containers, outermost first, the name itself, and the kinds that the definition may have.
+    #[must_use]
+    pub(crate) fn into_parts(self) -> (Vec<String>, String, &'static [&'static str]) {
+        (self.container, self.name, self.kinds)
+    }
+
     /// Returns whether the name is a single lower-case word that may be an ordinary word: `cookie`, but not `Cookie`,
     /// `set_cookie` or `class cookie`.
     #[must_use]

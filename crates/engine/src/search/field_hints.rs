@@ -38,7 +38,7 @@ const FOREIGN_FIELDS: &[(&[&str], Intended)] = &[
     (&["parameter", "arg", "argument", "args"], Field("param")),
     (&["return", "rettype"], Field("returnType")),
     (&["raises", "raise", "throw", "exception"], Field("throws")),
-    (&["implements", "inherits", "subclass", "superclass", "base"], Field("extends")),
+    (&["inherits", "subclass", "superclass", "base"], Field("extends")),
     (&["access", "modifier", "scope"], Field("visibility")),
     (&["committer", "owner", "blame"], Field("author")),
     (&["after", "since", "date", "modified"], Field("modifiedAfter")),

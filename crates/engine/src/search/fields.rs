@@ -55,6 +55,8 @@ pub enum FilterTarget {
     PartsOfNames(&'static [Field]),
     /// Like `PartsOfNames`, and also facts of flows from other chunks.
     Risk(&'static [Field]),
+    /// What the named definition calls, by resolved edges.
+    CalledBy,
     /// Modules that the file imports.
     Imports,
     /// The signature, case-sensitive.
@@ -126,7 +128,8 @@ fields! {
     "content" "content" Text FilterTarget::Content, "A line has exactly this text, white space included, or matches the /regex/.";
     "type" "type" Alternatives FilterTarget::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
     "import" "import" Text FilterTarget::Imports, "The file imports this module.";
-    "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this, or is this function and calls others.";
+    "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this.";
+    "calledBy" "called-by" Text FilterTarget::CalledBy, "Is called by this.";
     "uses" "uses" Text Names(&[Field::Use, Field::Read, Field::Member, Field::Write, Field::Call, Field::Param]), "Uses this identifier.";
     "signature" "signature" Text FilterTarget::Signature, "Signature contains this text, case-sensitive.";
     "param" "param" Text Names(&[Field::Param]), "Has a parameter of this name.";
@@ -159,9 +162,9 @@ fields! {
     "chunkAuthor" "chunk-author" Text FilterTarget::LineAuthors, "An author of its lines contains it.";
     "modifiedAfter" "modified-after" Text FilterTarget::ModifiedAfter, "File's last commit is on or after this date: 2026-01-31.";
     "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "File's last commit is at most this many days old.";
-    "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines added and deleted by the file's last commits.";
+    "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines changed by the file's last commits.";
     "branch" "branch" Text FilterTarget::Branch, "Indexed on this git branch.";
-    "meta" "meta" Pairs FilterTarget::Meta, "Metadata of records and documents: key, key=value, a list or an object.";
+    "meta" "meta" Pairs FilterTarget::Meta, "Metadata: key, key=value, a list or an object.";
     "metaJson" "meta-json" Json FilterTarget::Meta, "Metadata as a JSON object.";
 }
 
@@ -173,7 +176,7 @@ impl FilterTarget {
             Self::Names(fields) | Self::PartsOfNames(fields) => FactKind::Fields(fields),
             Self::Imports => FactKind::Fields(&[Field::Import]),
             // Risk rules match calls.
-            Self::Risk(_) => FactKind::Fields(&[Field::Call]),
+            Self::Risk(_) | Self::CalledBy => FactKind::Fields(&[Field::Call]),
             Self::Count(counted) => FactKind::Counts(count_kind(counted)),
             Self::Flag(flag) => FactKind::Flag(flag),
             Self::AnyLint => FactKind::Flag(Flag::Lint),
@@ -196,6 +199,8 @@ fn count_kind(counted: Counted) -> CountKind {
 /// Returns the field with this name or CLI flag, ignoring case.
 #[must_use]
 pub fn field(word: &str) -> Option<&'static FilterField> {
+    // Which of the two words a language writes makes no difference here.
+    let word = if word.eq_ignore_ascii_case("implements") { "extends" } else { word };
     FIELDS
         .iter()
         .find(|field| field.name.eq_ignore_ascii_case(word) || field.cli_flag.eq_ignore_ascii_case(word))

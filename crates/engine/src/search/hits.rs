@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::answer::{AllFacts, History, Hit};
+use super::answer::{AllFacts, CallEdge, History, Hit};
 use super::matched_definition::{ChunkContext, DefinitionChoice};
 use super::query_class::QueryClass;
 use super::rank::RankedChunk;
@@ -15,7 +15,7 @@ use contract::Fault;
 use contract::clock::iso_seconds;
 use languages::facts::{CallPair, Detail, Field};
 use languages::risk::RiskFlow;
-use store::{ChunkDetails, ChunkRow, DefinitionRow, FileFacts, Reads, fact_id, names};
+use store::{Certainty, ChunkDetails, ChunkRow, DefinitionRow, FileFacts, Reads, fact_id, names};
 
 /// The most callees, and the most callers, of a hit.
 const CALLS_MAX: usize = 12;
@@ -39,7 +39,10 @@ pub(super) struct HitPage<'a> {
 #[derive(Default)]
 struct PageFacts {
     comments: HashMap<i64, (u32, u32, String)>,
+    /// Callers by name, where calls are not resolved.
     callers: HashMap<i64, Vec<String>>,
+    /// Whether the index can have resolved calls.
+    has_edges: bool,
     facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
     files: HashMap<i64, FileFacts>,
     definitions: HashMap<i64, Vec<DefinitionRow>>,
@@ -74,6 +77,7 @@ impl<'a> HitPage<'a> {
                 hits.push(hit);
             }
         }
+        add_edges(reads, &mut hits).await?;
         Ok(hits)
     }
 
@@ -92,7 +96,13 @@ impl<'a> HitPage<'a> {
                 found.comments.insert(id, (line(first), line(last), text));
             }
         }
-        found.callers = callers(reads, details).await?;
+        let files: Vec<i64> = details.values().map(|details| details.chunk.file_id).collect();
+        let resolved = reads.files_with_symbols(&files).await?;
+        found.has_edges = resolved.is_some();
+        let by_name = details.values().map(|details| &details.chunk);
+        let by_name =
+            by_name.filter(|row| resolved.as_ref().is_none_or(|files| !files.contains(&row.file_id)));
+        found.callers = callers(reads, &by_name.collect::<Vec<_>>()).await?;
         if self.request.in_full {
             for (id, code, name) in reads.names_of(ids).await? {
                 let Some(field) = Field::ALL.iter().find(|field| **field as i16 == code) else { continue };
@@ -152,6 +162,9 @@ impl<'a> HitPage<'a> {
                 risk_from_elsewhere: flows.and_then(|json| serde_json::from_str(&json).ok()),
             }
         });
+        let by_name = found.callers.remove(&row.id).unwrap_or_default();
+        let (called_by, may_be_called_by) =
+            if found.has_edges { (Vec::new(), by_name) } else { (by_name, Vec::new()) };
         Hit {
             chunk_id: row.id,
             file_id: row.file_id,
@@ -173,7 +186,10 @@ impl<'a> HitPage<'a> {
             before: Vec::new(),
             after: Vec::new(),
             calls,
-            called_by: found.callers.remove(&row.id).unwrap_or_default(),
+            called_by,
+            callers: Vec::new(),
+            callees: Vec::new(),
+            may_be_called_by,
             known,
         }
     }
@@ -193,11 +209,8 @@ fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -
 
 /// Returns the names of functions in the same repository that call a definition of each chunk. Only names are compared,
 /// so callers of another function with the same name are included.
-async fn callers(
-    reads: &mut Reads,
-    details: &HashMap<i64, ChunkDetails>,
-) -> Result<HashMap<i64, Vec<String>>, Fault> {
-    let rows = || details.values().map(|details| &details.chunk);
+async fn callers(reads: &mut Reads, rows: &[&ChunkRow]) -> Result<HashMap<i64, Vec<String>>, Fault> {
+    let rows = || rows.iter().copied();
     let call = |name: &String| fact_id(Field::Call as i16, name);
     let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
     let calls = |row: &'_ ChunkRow| -> Vec<(i64, i64)> {
@@ -228,6 +241,26 @@ async fn callers(
         }
     }
     Ok(callers)
+}
+
+/// Adds the resolved calls to and from the definition that each hit shows.
+async fn add_edges(reads: &mut Reads, hits: &mut [Hit]) -> Result<(), Fault> {
+    let place = |hit: &Hit| (hit.file_id, i32::try_from(hit.line).unwrap_or(0));
+    let places: Vec<(i64, i32)> = hits.iter().map(place).collect();
+    for edge in reads.hit_edges(&places).await? {
+        let Some(hit) = hits.get_mut(edge.hit) else { continue };
+        let name = edge.name.as_deref().map(label);
+        let certainty = if edge.certainty == Certainty::Scip { "scip" } else { "resolved" };
+        let list = if edge.is_caller { &mut hit.callers } else { &mut hit.callees };
+        if list.len() < CALLS_MAX {
+            list.push(CallEdge { name: name.clone(), file: edge.path.clone(), line: edge.line, certainty });
+        }
+        let caller = name.unwrap_or(edge.path);
+        if edge.is_caller && hit.called_by.len() < CALLS_MAX && !hit.called_by.contains(&caller) {
+            hit.called_by.push(caller);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the functions of a chunk that call `name`; if the call is outside of functions, the name of the chunk or its

@@ -15,9 +15,11 @@ pub mod query;
 
 mod exact_name;
 pub mod query_class;
+mod symbol_name;
 
 mod field_hints;
 pub mod fields;
+mod graph_filter;
 mod pattern;
 mod regex_filter;
 mod request_filter;
@@ -49,7 +51,7 @@ mod surroundings;
 pub mod tokens;
 
 pub use answer::{
-    AllFacts, Backend, Explain, ExplainedTerm, History, Hit, SearchAnswer, Timings, VectorsUsed,
+    AllFacts, Backend, CallEdge, Explain, ExplainedTerm, History, Hit, SearchAnswer, Timings, VectorsUsed,
 };
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
@@ -66,3 +68,6 @@ pub use request::{Mode, Output, SearchRequest, Vectors};
 pub use request_filter::{FilterValue, RequestFilter, parse_filters};
 pub use snippet::shorten;
 pub use stage::SearchStage;
+pub(crate) use suggestions::similarity;
+pub(crate) use symbol_name::is_path;
+pub use symbol_name::{Spelling, SymbolName};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::{AllFacts, Backend, Explain, Hit, SearchAnswer, Timings, VectorsUsed};
+use super::answer::{AllFacts, Backend, CallEdge, Explain, Hit, SearchAnswer, Timings, VectorsUsed};
 use super::budget::{Budget, Fitted, Shrinks, fit};
 use super::confidence::Confidence;
 use super::exact::{Matches, frame, present_matches};
@@ -169,9 +169,18 @@ pub struct PresentedHit {
     /// What it calls: the first few, in full and json more.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub calls: Vec<String>,
-    /// Functions that call what it defines, by name.
+    /// Functions that are known to call it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub called_by: Vec<String>,
+    /// Functions that call something of its name, in languages whose calls are not resolved.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub may_be_called_by: Vec<String>,
+    /// Its known calls with their places; compact: of the best hit.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub callers: Vec<CallEdge>,
+    /// What it is known to call, with the places of the definitions; compact: of the best hit.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub callees: Vec<CallEdge>,
     /// Full and json: all facts, history and metadata of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<AllFacts>,
@@ -260,6 +269,9 @@ fn present_hit(
 ) -> PresentedHit {
     let whole = output != Output::Compact;
     let limits = if is_best { BEST } else { FURTHER };
+    let calls_max = if whole { usize::MAX } else { CALLS_COMPACT_MAX };
+    let edges_max = if is_best { calls_max } else { 0 };
+    let edges_max = if whole { usize::MAX } else { edges_max };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let score_type = ScoreType::new(&hit.parts, answer.vectors_used);
     let cut = if whole { None } else { cut(hit, &answer.words, limits, is_best) };
@@ -292,6 +304,9 @@ fn present_hit(
             .take(if whole { usize::MAX } else { CALLS_COMPACT_MAX })
             .cloned()
             .collect(),
+        may_be_called_by: hit.may_be_called_by.iter().take(calls_max).cloned().collect(),
+        callers: hit.callers.iter().take(edges_max).cloned().collect(),
+        callees: hit.callees.iter().take(edges_max).cloned().collect(),
         known: hit.known.clone().filter(|_| whole),
         lang: hit.language.clone().filter(|_| whole),
         ext: extension.map(|(_, extension)| extension.to_owned()).filter(|_| whole),
@@ -345,10 +360,10 @@ impl Shrinks for PresentedHit {
             self.strip_texts();
             return true;
         }
-        let can_shrink = self.headline.is_some() || !self.calls.is_empty() || !self.called_by.is_empty();
+        let lists = [&mut self.calls, &mut self.called_by, &mut self.may_be_called_by];
+        let can_shrink = self.headline.is_some() || lists.iter().any(|list| !list.is_empty());
         self.headline = None;
-        self.calls.clear();
-        self.called_by.clear();
+        lists.into_iter().for_each(Vec::clear);
         can_shrink
     }
 }
@@ -360,6 +375,8 @@ impl PresentedHit {
             || self.known.is_some()
             || !self.context_before.is_empty()
             || !self.context_after.is_empty()
+            || !self.callers.is_empty()
+            || !self.callees.is_empty()
     }
 
     fn strip_texts(&mut self) {
@@ -369,6 +386,8 @@ impl PresentedHit {
         self.context_before.clear();
         self.context_after.clear();
         self.known = None;
+        self.callers.clear();
+        self.callees.clear();
     }
 }
 
@@ -406,6 +425,9 @@ mod tests {
             mode: Mode::Code,
             calls: (0..9).map(|at| format!("f{at}")).collect(),
             called_by: Vec::new(),
+            callers: Vec::new(),
+            callees: Vec::new(),
+            may_be_called_by: Vec::new(),
             known: Some(AllFacts::default()),
             repository: repository.to_owned(),
             path: format!("src/{id}.rs"),

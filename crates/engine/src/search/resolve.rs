@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use super::exact::matching_chunks;
 use super::fields::{self, FilterField, FilterTarget};
 use super::filter_value::{extensions, is_path, known_kind, language, on_one_line, parse_date, people};
+use super::graph_filter::EdgeFilter;
 use super::pattern::path_regex;
 use super::query::FilterClause;
 use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};
@@ -128,6 +129,9 @@ impl Resolver<'_> {
         {
             names.iter().for_each(|name| self.terms.add_name(name));
         }
+        if let (Some(edges), FilterValue::Texts(names)) = (EdgeFilter::of(field), value) {
+            return self.by_edges(field, edges, names).await;
+        }
         Ok(match (field.target, value) {
             (FilterTarget::Kind, FilterValue::Texts(kinds)) => {
                 let kinds =
@@ -231,7 +235,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the ids of the names that contain one of `parts`, in any spelling in which it may be stored.
-    async fn names(
+    pub(super) async fn names(
         &mut self,
         field: &'static FilterField,
         within: &[Field],
@@ -342,7 +346,7 @@ impl Resolver<'_> {
 
     /// Returns a filter for chunks with one of these facts. Many ids are resolved to chunks first, because testing each
     /// id on each chunk would be slower.
-    async fn having(&mut self, ids: Vec<i64>, flows: bool) -> Result<Filter, Fault> {
+    pub(super) async fn having(&mut self, ids: Vec<i64>, flows: bool) -> Result<Filter, Fault> {
         if ids.len() <= IDS_TESTED_MAX && !flows {
             return Ok(Test::Facts(ids).into());
         }
@@ -438,7 +442,7 @@ impl Resolver<'_> {
 }
 
 /// Returns the ids of a whole name in these fields, in all spellings in which it may be stored.
-fn whole_ids(within: &[Field], name: &str) -> Vec<i64> {
+pub(super) fn whole_ids(within: &[Field], name: &str) -> Vec<i64> {
     let of = |field: &Field| {
         let code = *field as i16;
         spellings(*field, name).into_iter().map(move |spelling| fact_id(code, &spelling))

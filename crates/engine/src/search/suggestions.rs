@@ -116,7 +116,7 @@ async fn nearest_names(
 }
 
 /// Returns the similarity of a word to a name or to the most similar part of the name, 0 to 1.
-fn similarity(word: &str, name: &str) -> f64 {
+pub(crate) fn similarity(word: &str, name: &str) -> f64 {
     let whole = strsim::normalized_damerau_levenshtein(word, &squash(name));
     let part = |part: String| 0.98 * strsim::normalized_damerau_levenshtein(word, &part);
     parts(name).into_iter().map(part).fold(whole, f64::max)

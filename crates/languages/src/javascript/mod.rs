@@ -1,5 +1,7 @@
 //! JavaScript: how its files are known, its grammar and its queries.
 
+pub(crate) mod symbols;
+
 use crate::grammar::Grammar;
 use crate::language::Language;
 
@@ -12,5 +14,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["jakefile"],
     interpreters: &["node", "nodejs", "bun", "qjs"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_javascript::LANGUAGE.into(), include_str!("definitions.scm"), concat!(include_str!("ecmascript.scm"), "\n", include_str!("facts.scm")))),
+    grammar: Some(Grammar::new(|| tree_sitter_javascript::LANGUAGE.into(), include_str!("definitions.scm"), concat!(include_str!("ecmascript.scm"), "\n", include_str!("facts.scm"))).with_symbols(symbols::extract)),
 };

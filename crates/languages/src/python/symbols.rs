@@ -9,11 +9,11 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, ExprId, ScopeId, ScopeKind, SymbolId};
+use crate::symbols::{Builder, ExprId, ScopeId, ScopeKind};
 
 /// Extracts the symbols of a file.
 pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
-    let mut walk = Walk { b: builder, frames: Vec::new(), rewritten: 0 };
+    let mut walk = Walk { b: builder, frames: Vec::new() };
     walk.block(root);
 }
 
@@ -22,8 +22,6 @@ struct Walk<'b, 't> {
     b: &'b mut Builder<'t>,
     /// The functions around, innermost last.
     frames: Vec<Frame<'t>>,
-    /// Parts of the expression that is being rewritten for use outside of its function.
-    rewritten: u32,
 }
 
 /// A function that is being walked through.
@@ -102,7 +100,7 @@ impl<'t> Walk<'_, 't> {
     fn returned(&mut self, node: Node<'t>) {
         if let Some(value) = node.named_child(0) {
             let value = self.value(value);
-            let value = self.outward(value, 0);
+            let value = self.b.outward(value);
             if let Some(frame) = self.frames.last_mut().filter(|frame| frame.returns.len() < 6) {
                 frame.returns.push(value);
             }
@@ -120,14 +118,5 @@ impl<'t> Walk<'_, 't> {
         frame.own?;
         let mut around = self.b.open_scopes().rev().skip_while(|(scope, _)| *scope != frame.scope).skip(1);
         around.next().filter(|(_, kind)| *kind == ScopeKind::Type).map(|(scope, _)| scope)
-    }
-}
-
-impl Walk<'_, '_> {
-    /// The symbol of a name in the innermost function scope that has one.
-    fn local(&self, name: &str) -> Option<SymbolId> {
-        let scopes = self.b.open_scopes().rev();
-        let inner = scopes.take_while(|(_, kind)| matches!(kind, ScopeKind::Function | ScopeKind::Block));
-        inner.into_iter().find_map(|(scope, _)| self.b.find(scope, name))
     }
 }

@@ -1,5 +1,7 @@
 //! Scala: how its files are known, its grammar and its queries.
 
+mod symbols;
+
 use crate::grammar::Grammar;
 use crate::language::Language;
 
@@ -12,5 +14,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["scala", "amm", "scala-cli"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_scala::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+    grammar: Some(Grammar::new(|| tree_sitter_scala::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_symbols(symbols::extract)),
 };

@@ -1,14 +1,14 @@
-//! Collects what an extractor sees, and divides it into the two halves of [`FileSymbols`].
+//! Collects what an extractor sees.
 
 use std::collections::HashMap;
 
 use tree_sitter::Node;
 
 use super::table::{
-    Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
-    ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
+    Arena, Export, Expr, ExprId, Import, Imported, Place, Scope, ScopeId, ScopeKind, Symbol, SymbolId,
+    SymbolKind, TextId, Use, UseKind,
 };
-use crate::stop::{Stop, Stopped};
+use crate::stop::Stop;
 
 /// Most scopes, symbols, imports and uses of one file, each. Generated files have more; what is beyond is dropped.
 const ROWS_MAX: usize = 100_000;
@@ -32,30 +32,30 @@ pub(crate) struct New {
 
 /// Collects the symbols of a file. Expressions and texts are numbered in one arena while it works.
 pub(crate) struct Builder<'t> {
-    text: &'t str,
-    stop: &'t Stop<'t>,
-    stopped: bool,
-    truncated: bool,
+    pub(super) text: &'t str,
+    pub(super) stop: &'t Stop<'t>,
+    pub(super) stopped: bool,
+    pub(super) truncated: bool,
     depth: u32,
-    package: Option<String>,
-    texts: HashMap<String, TextId>,
+    pub(super) package: Option<String>,
+    pub(super) texts: HashMap<String, TextId>,
     exprs: HashMap<Expr, ExprId>,
-    arena: Arena,
-    scopes: Vec<Scope>,
-    symbols: Vec<Symbol>,
-    imports: Vec<Import>,
-    exports: Vec<Export>,
-    uses: Vec<Use>,
+    pub(super) arena: Arena,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) imports: Vec<Import>,
+    pub(super) exports: Vec<Export>,
+    pub(super) uses: Vec<Use>,
     /// The byte at which each place begins: of symbols, imports and uses, in this order when they are placed.
-    symbol_bytes: Vec<usize>,
-    import_bytes: Vec<usize>,
-    use_bytes: Vec<usize>,
+    pub(super) symbol_bytes: Vec<usize>,
+    pub(super) import_bytes: Vec<usize>,
+    pub(super) use_bytes: Vec<usize>,
     /// The scopes that are open, innermost last.
-    open: Vec<ScopeId>,
+    pub(super) open: Vec<ScopeId>,
     /// The latest symbol of each name in each scope, and whether all of them are local names.
-    bound: HashMap<(ScopeId, TextId), (SymbolId, bool)>,
+    pub(super) bound: HashMap<(ScopeId, TextId), (SymbolId, bool)>,
     /// Whether functions have names of their own, apart from those of variables.
-    functions_apart: bool,
+    pub(super) functions_apart: bool,
 }
 
 impl<'t> Builder<'t> {
@@ -186,37 +186,7 @@ impl<'t> Builder<'t> {
         self.within_scope(scope, work);
     }
 
-    /// Runs `work` inside a scope that makes a symbol of the innermost open scope also a member of a type, as extensions are.
-    pub(crate) fn within_extension(
-        &mut self,
-        target: ExprId,
-        symbol: SymbolId,
-        work: impl FnOnce(&mut Self),
-    ) {
-        let (parent, target) = (self.scope(), Some(target));
-        let inside = self.symbols.get(symbol as usize).and_then(|symbol| symbol.inside);
-        let scope = Scope { parent, kind: ScopeKind::Type, symbol: Some(symbol), target, bases: Vec::new() };
-        let before = self.scopes.len() as ScopeId;
-        self.within_scope(scope, work);
-        if let Some(symbol) = self.symbols.get_mut(symbol as usize) {
-            // Its inside is that of the function, which is within this scope if it is not before.
-            symbol.inside = inside.or((self.scopes.len() as ScopeId > before + 1).then_some(before + 1));
-        }
-    }
-
-    /// Whether a name is that of a parameter, local name or type parameter, as far as was defined by now.
-    pub(crate) fn is_local(&self, name: &str) -> bool {
-        let Some(name) = self.texts.get(name) else { return false };
-        let bound = self.open.iter().rev().find_map(|scope| self.bound.get(&(*scope, *name)));
-        bound.is_some_and(|(_, local)| *local)
-    }
-
-    /// The innermost type around, if it has a name.
-    pub(crate) fn enclosing_type(&self) -> Option<SymbolId> {
-        self.scopes[self.enclosing(ScopeKind::Type)? as usize].symbol
-    }
-
-    fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
+    pub(super) fn within_scope(&mut self, scope: Scope, work: impl FnOnce(&mut Self)) {
         if self.open_scope(scope) {
             work(self);
             self.close();
@@ -251,12 +221,22 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Defers to the scope around the innermost open ones: runs `work` as if only the first `count` scopes were open.
-    pub(crate) fn outside<R>(&mut self, count: usize, work: impl FnOnce(&mut Self) -> R) -> R {
-        let inner = self.open.split_off(count.clamp(1, self.open.len()));
-        let result = work(self);
-        self.open.extend(inner);
-        result
+    /// As [`within_target`](Self::within_target), for an extractor that has state of its own: opens a scope that adds members to a
+    /// type, if it says so, until [`close`](Self::close).
+    pub(crate) fn open_target(&mut self, target: ExprId) -> bool {
+        let parent = self.scope();
+        let (kind, target) = (ScopeKind::Type, Some(target));
+        self.open_scope(Scope { parent, kind, symbol: None, target, bases: Vec::new() })
+    }
+
+    /// Closes all scopes but the first `count`, and returns them for [`reopen`](Self::reopen).
+    pub(crate) fn close_to(&mut self, count: usize) -> Vec<ScopeId> {
+        self.open.split_off(count.clamp(1, self.open.len()))
+    }
+
+    /// Opens again what [`close_to`](Self::close_to) closed.
+    pub(crate) fn reopen(&mut self, scopes: Vec<ScopeId>) {
+        self.open.extend(scopes);
     }
 
     /// How many scopes are open.
@@ -519,258 +499,6 @@ impl<'t> Builder<'t> {
     /// The text of a number.
     pub(crate) fn text_of(&self, id: TextId) -> &str {
         self.arena.text(id)
-    }
-}
-
-impl Builder<'_> {
-    /// Divides what was collected into the two halves.
-    ///
-    /// # Errors
-    /// [`Stopped`] if the time limit passed or the work was cancelled.
-    pub(crate) fn finish(mut self) -> Result<FileSymbols, Stopped> {
-        if self.stopped {
-            return Err(Stopped);
-        }
-        self.drop_local_uses()?;
-        self.place()?;
-        let seen = self.seen_outside();
-        let mut numbers = Vec::with_capacity(self.scopes.len());
-        let (mut outer, mut inner) = (0, seen.iter().filter(|seen| **seen).count() as ScopeId);
-        for seen in &seen {
-            let next = if *seen { &mut outer } else { &mut inner };
-            numbers.push(*next);
-            *next += 1;
-        }
-        Ok(self.divide(&seen, &numbers))
-    }
-
-    /// Drops uses of bare names that are parameters or local names, which refer to nothing that counts.
-    fn drop_local_uses(&mut self) -> Result<(), Stopped> {
-        for import in &self.imports {
-            if let Some(local) = import.local {
-                self.bound.entry((import.scope, local)).or_insert((0, false)).1 = false;
-            }
-        }
-        let mut kept = Vec::with_capacity(self.uses.len());
-        let mut decided: HashMap<(ScopeId, TextId), bool> = HashMap::new();
-        for used in &self.uses {
-            let apart = self.functions_apart && used.kind == UseKind::Call;
-            let Expr::Name(name) = *self.arena.expr(used.expr) else {
-                kept.push(true);
-                continue;
-            };
-            if apart {
-                kept.push(true);
-                continue;
-            }
-            let mut scope = used.scope;
-            let mut climbed = Vec::new();
-            let local = loop {
-                if let Some(known) = decided.get(&(scope, name)) {
-                    break *known;
-                }
-                climbed.push(scope);
-                let row = &self.scopes[scope as usize];
-                if let Some((_, local)) = self.bound.get(&(scope, name)) {
-                    break *local;
-                }
-                if scope == 0 {
-                    break false;
-                }
-                scope = row.parent;
-            };
-            self.stop.step(1 + climbed.len())?;
-            decided.extend(climbed.into_iter().map(|scope| ((scope, name), local)));
-            kept.push(!local);
-        }
-        let mut keeps = kept.iter();
-        self.uses.retain(|_| keeps.next().is_none_or(|keep| *keep));
-        let mut keeps = kept.iter();
-        self.use_bytes.retain(|_| keeps.next().is_none_or(|keep| *keep));
-        Ok(())
-    }
-
-    /// Whether each scope belongs to the interface: no scope around it is a function or a block.
-    fn seen_outside(&self) -> Vec<bool> {
-        let mut seen: Vec<bool> = Vec::with_capacity(self.scopes.len());
-        for (at, scope) in self.scopes.iter().enumerate() {
-            let around = at == 0 || seen[scope.parent as usize];
-            seen.push(around && !matches!(scope.kind, ScopeKind::Function | ScopeKind::Block));
-        }
-        seen
-    }
-
-    fn divide(mut self, seen: &[bool], scope_numbers: &[ScopeId]) -> FileSymbols {
-        let outer_symbols =
-            self.symbols.iter().filter(|symbol| seen[symbol.scope as usize]).count() as SymbolId;
-        let mut symbol_numbers = Vec::with_capacity(self.symbols.len());
-        let (mut outer, mut inner) = (0, outer_symbols);
-        for symbol in &self.symbols {
-            let next = if seen[symbol.scope as usize] { &mut outer } else { &mut inner };
-            symbol_numbers.push(*next);
-            *next += 1;
-        }
-        let mut interface = Interface { package: self.package.take(), ..Interface::default() };
-        let mut body = Body::default();
-        let (mut to_interface, mut to_body) = (Copying::new(&self.arena), Copying::new(&self.arena));
-        for (at, scope) in self.scopes.iter().enumerate() {
-            let (scopes, copying) = match seen[at] {
-                true => (&mut interface.scopes, &mut to_interface),
-                false => (&mut body.scopes, &mut to_body),
-            };
-            scopes.push(Scope {
-                parent: scope_numbers[scope.parent as usize],
-                kind: scope.kind,
-                symbol: scope.symbol.map(|symbol| symbol_numbers[symbol as usize]),
-                target: scope.target.map(|target| copying.expr(target)),
-                bases: scope.bases.iter().map(|base| copying.expr(*base)).collect(),
-            });
-        }
-        for symbol in &self.symbols {
-            let (symbols, copying) = match seen[symbol.scope as usize] {
-                true => (&mut interface.symbols, &mut to_interface),
-                false => (&mut body.symbols, &mut to_body),
-            };
-            symbols.push(Symbol {
-                name: copying.text(symbol.name),
-                scope: scope_numbers[symbol.scope as usize],
-                inside: symbol.inside.map(|inside| scope_numbers[inside as usize]),
-                declared: symbol.declared.map(|declared| copying.expr(declared)),
-                value: symbol.value.map(|value| copying.expr(value)),
-                bases: symbol.bases.iter().map(|base| copying.expr(*base)).collect(),
-                ..*symbol
-            });
-        }
-        for import in &self.imports {
-            let (imports, copying) = match seen[import.scope as usize] {
-                true => (&mut interface.imports, &mut to_interface),
-                false => (&mut body.imports, &mut to_body),
-            };
-            imports.push(Import {
-                scope: scope_numbers[import.scope as usize],
-                place: import.place,
-                module: copying.text(import.module),
-                what: match import.what {
-                    Imported::Name(name) => Imported::Name(copying.text(name)),
-                    what => what,
-                },
-                local: import.local.map(|local| copying.text(local)),
-                exported: import.exported.map(|exported| copying.text(exported)),
-            });
-        }
-        for export in &self.exports {
-            let name = to_interface.text(export.name);
-            interface.exports.push(Export { name, value: to_interface.expr(export.value) });
-        }
-        for used in &self.uses {
-            let (scope, expr) = (scope_numbers[used.scope as usize], to_body.expr(used.expr));
-            body.uses.push(Use { scope, expr, ..used.clone() });
-        }
-        body.uses.sort_by_key(|used| (used.place, used.kind));
-        body.uses.dedup();
-        (interface.arena, body.arena) = (to_interface.arena, to_body.arena);
-        FileSymbols { interface, body, truncated: self.truncated }
-    }
-
-    /// Sets all places, in one pass over the text.
-    fn place(&mut self) -> Result<(), Stopped> {
-        let mut places: Vec<(usize, &mut Place)> = Vec::new();
-        places
-            .extend(self.symbol_bytes.iter().copied().zip(self.symbols.iter_mut().map(|row| &mut row.place)));
-        places
-            .extend(self.import_bytes.iter().copied().zip(self.imports.iter_mut().map(|row| &mut row.place)));
-        places.extend(self.use_bytes.iter().copied().zip(self.uses.iter_mut().map(|row| &mut row.place)));
-        places.sort_by_key(|(at, _)| *at);
-        let (mut line, mut column, mut from) = (1, 1, 0);
-        for (at, place) in places {
-            self.stop.step(1 + at - from)?;
-            for c in self.text.get(from..at).unwrap_or_default().chars() {
-                (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
-            }
-            from = at;
-            *place = Place { line, column };
-        }
-        Ok(())
-    }
-}
-
-/// Copies expressions and texts to the arena of one half.
-struct Copying<'a> {
-    from: &'a Arena,
-    arena: Arena,
-    texts: HashMap<TextId, TextId>,
-    exprs: HashMap<ExprId, ExprId>,
-}
-
-impl<'a> Copying<'a> {
-    fn new(from: &'a Arena) -> Self {
-        Self { from, arena: Arena::default(), texts: HashMap::new(), exprs: HashMap::new() }
-    }
-
-    fn text(&mut self, id: TextId) -> TextId {
-        if let Some(known) = self.texts.get(&id) {
-            return *known;
-        }
-        let new = self.arena.texts.len() as TextId;
-        self.arena.texts.push(self.from.text(id).to_owned());
-        self.texts.insert(id, new);
-        new
-    }
-
-    /// Copies an expression and its parts. Parts have smaller numbers, so a list of what is open suffices, and no recursion.
-    fn expr(&mut self, id: ExprId) -> ExprId {
-        let mut open = vec![id];
-        while let Some(&next) = open.last() {
-            if self.exprs.contains_key(&next) {
-                open.pop();
-                continue;
-            }
-            let missing: Vec<ExprId> = parts(self.from.expr(next))
-                .into_iter()
-                .filter(|part| !self.exprs.contains_key(part))
-                .collect();
-            if missing.is_empty() {
-                let copy = self.copy(next);
-                let new = self.arena.exprs.len() as ExprId;
-                self.arena.exprs.push(copy);
-                self.exprs.insert(next, new);
-                open.pop();
-            } else {
-                open.extend(missing);
-            }
-        }
-        self.exprs.get(&id).copied().unwrap_or(0)
-    }
-
-    fn copy(&mut self, id: ExprId) -> Expr {
-        match self.from.expr(id) {
-            Expr::Name(name) => Expr::Name(self.text(*name)),
-            Expr::Member(of, name) => Expr::Member(self.known(*of), self.text(*name)),
-            Expr::Call(of) => Expr::Call(self.known(*of)),
-            Expr::Instance(of) => Expr::Instance(self.known(*of)),
-            Expr::Inside(of) => Expr::Inside(self.known(*of)),
-            Expr::Apply(of, arguments) => Expr::Apply(self.known(*of), self.all_known(arguments)),
-            Expr::Either(all) => Expr::Either(self.all_known(all)),
-            other @ (Expr::Unknown | Expr::This | Expr::ThisType | Expr::Super) => other.clone(),
-        }
-    }
-
-    fn known(&self, part: ExprId) -> ExprId {
-        self.exprs.get(&part).copied().unwrap_or(0)
-    }
-
-    fn all_known(&self, parts: &[ExprId]) -> Vec<ExprId> {
-        parts.iter().map(|part| self.known(*part)).collect()
-    }
-}
-
-/// The expressions of which an expression is made.
-pub(super) fn parts(expr: &Expr) -> Vec<ExprId> {
-    match expr {
-        Expr::Member(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) => vec![*of],
-        Expr::Apply(of, arguments) => std::iter::once(*of).chain(arguments.iter().copied()).collect(),
-        Expr::Either(all) => all.clone(),
-        Expr::Unknown | Expr::Name(_) | Expr::This | Expr::ThisType | Expr::Super => Vec::new(),
     }
 }
 

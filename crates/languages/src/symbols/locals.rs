@@ -9,6 +9,8 @@ pub(crate) struct Locals<'t> {
     frames: Vec<Vec<&'t str>>,
     /// The open scopes that have each name, by depth, innermost last.
     depths: HashMap<&'t str, Vec<usize>>,
+    /// The byte at which each name was mentioned last.
+    mentions: HashMap<&'t str, usize>,
 }
 
 impl<'t> Locals<'t> {
@@ -29,6 +31,17 @@ impl<'t> Locals<'t> {
     /// Whether the walk stands outside of all scopes that were entered.
     pub(crate) fn is_outside(&self) -> bool {
         self.frames.is_empty()
+    }
+
+    /// Notes that a name is mentioned at a byte of the text.
+    pub(crate) fn mention(&mut self, name: &'t str, at: usize) {
+        self.mentions.insert(name, at);
+    }
+
+    /// Whether a name was mentioned behind a byte of the text: a definition is visited after its value, so that one that stands
+    /// before the mention of its own name means another thing there.
+    pub(crate) fn is_mentioned_behind(&self, name: &str, at: usize) -> bool {
+        self.mentions.get(name).is_some_and(|mention| *mention > at)
     }
 
     /// Adds a name to the innermost scope.

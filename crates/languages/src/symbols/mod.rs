@@ -10,17 +10,19 @@ mod builder;
 #[cfg(test)]
 mod checks;
 pub(crate) mod general;
-#[cfg(test)]
-mod listed;
+mod halves;
 mod locals;
 mod nodes;
+mod rewriting;
+#[cfg(test)]
+mod robustness;
 mod table;
 
 use crate::stop::{Stop, Stopped};
 
 pub(crate) use builder::{Builder, New};
 pub(crate) use locals::Locals;
-pub(crate) use nodes::{child_of, children, field};
+pub(crate) use nodes::{all_children, child_of, children, field};
 pub use table::{
     Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
     ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::builder::parts;
+use super::halves::parts;
 
 /// Number of a scope in its file. Scope 0 is the file.
 pub type ScopeId = u32;
@@ -162,7 +162,7 @@ pub struct Symbol {
     pub declared: Option<ExprId>,
     /// What it is first assigned, where no type is declared; of a function, what it returns where that is simple.
     pub value: Option<ExprId>,
-    /// Base types and interfaces of a type, in order.
+    /// Base types and interfaces of a type, in order. Of a function, what its decorators make of it.
     pub bases: Vec<ExprId>,
 }
 

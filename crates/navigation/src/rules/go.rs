@@ -19,6 +19,7 @@ pub(super) const RULES: Rules = Rules {
     separator: "/",
     free_names: FreeNames::Builtin,
     locals_in_order: true,
+    bases_by_scope: true,
     builtin_members: BUILTIN_MEMBERS,
     ..DEFAULT
 };

@@ -105,8 +105,12 @@ pub(crate) struct Rules {
     pub(crate) outer_packages: bool,
     /// Whether members of a type are seen by their bare name from inside its methods.
     pub(crate) members_visible: bool,
+    /// Whether they are at least seen in the body of the type itself, outside of its methods.
+    pub(crate) members_visible_in_body: bool,
     /// Languages of the family in which functions have names of their own, apart from those of variables.
     pub(crate) functions_apart: &'static [&'static str],
+    /// Whether a type is looked for where a type has to stand, whatever else has its name.
+    pub(crate) types_apart: bool,
     /// Whether a member that a value is not known to have may be an extension that the file sees.
     pub(crate) visible_extensions: bool,
     /// Whether an import of all names that is passed on holds in all files: C#'s `global using`.
@@ -117,17 +121,22 @@ pub(crate) struct Rules {
     pub(crate) in_star: fn(&Interface, &str) -> bool,
     /// Whether one name of a file can be several things at once: a module or a type, and a value.
     pub(crate) namespaces: bool,
+    /// Whether the names of macros are apart from all others, and uses of them are marked by `!` at the end.
+    pub(crate) macros_marked: bool,
     /// Whether the names that a file imports can be imported from it.
     pub(crate) imports_pass_on: bool,
     /// Whether an import of all names passes them on to whoever imports this file: C's `#include`.
     pub(crate) stars_pass_on: bool,
     pub(crate) merging: Merging,
+    /// Whether functions can have members and make instances.
+    pub(crate) functions_are_types: bool,
     pub(crate) free_names: FreeNames,
     /// Whether a name that nothing binds can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
-    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope; members of a type are then not
-    /// seen by their bare names from anywhere.
+    /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
+    /// Whether members implement bases only in scopes that name the bases.
+    pub(crate) bases_by_scope: bool,
     /// Name of the member that makes an instance callable.
     pub(crate) call_member: Option<&'static str>,
     /// Names of methods that are constructors although their kind does not say so; they override nothing.
@@ -139,6 +148,10 @@ pub(crate) struct Rules {
     /// Members that give the instance itself if its type has none of that name, because it was wrapped: `unwrap` of what a lock
     /// gives.
     pub(crate) transparent_members: &'static [&'static str],
+    /// Names of the types, declared inside of a type or where it implements something, that say what it contains.
+    pub(crate) content_types: &'static [&'static str],
+    /// Name of the type, declared likewise, whose members an instance has beside its own.
+    pub(crate) target_type: Option<&'static str>,
     /// Members of the language's own types, sorted.
     pub(crate) builtin_members: &'static [&'static str],
 }
@@ -161,23 +174,30 @@ pub(crate) const DEFAULT: Rules = Rules {
     separator: ".",
     outer_packages: false,
     members_visible: false,
+    members_visible_in_body: false,
     functions_apart: &[],
+    types_apart: false,
     visible_extensions: false,
     global_stars: false,
     exported: |_, symbol| symbol.exported,
     in_star: |_, _| true,
     namespaces: false,
+    macros_marked: false,
     imports_pass_on: false,
     stars_pass_on: false,
     merging: Merging::Apart,
+    functions_are_types: false,
     free_names: FreeNames::Unknown,
     free_names_are_modules: false,
     locals_in_order: false,
+    bases_by_scope: false,
     call_member: None,
     constructors: &[],
     content_members: &[],
     same_members: &[],
     transparent_members: &[],
+    content_types: &[],
+    target_type: None,
     builtin_members: &[],
 };
 

@@ -14,6 +14,7 @@ pub(super) const RULES: Rules = Rules {
     submodule,
     exported,
     in_star,
+    members_visible_in_body: true,
     imports_pass_on: true,
     free_names: FreeNames::Builtin,
     call_member: Some("__call__"),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use languages::symbols::{Imported, Interface};
+use languages::symbols::{Import, Imported, Interface, SymbolKind};
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::{Paths, folder, join, name, relative};
@@ -13,13 +13,16 @@ pub(super) const RULES: Rules = Rules {
     family: Family::Rust,
     languages: &["rust"],
     modules,
+    submodule,
     separator: "::",
     exported: |_, _| true,
     namespaces: true,
+    macros_marked: true,
     imports_pass_on: true,
     free_names: FreeNames::Builtin,
     free_names_are_modules: true,
     locals_in_order: true,
+    bases_by_scope: true,
     content_members: &[
         "borrow",
         "borrow_mut",
@@ -107,6 +110,8 @@ pub(super) const RULES: Rules = Rules {
         "unwrap",
         "unwrap_or_else",
     ],
+    content_types: &["Item", "Output", "Target"],
+    target_type: Some("Target"),
     builtin_members: BUILTIN_MEMBERS,
     ..DEFAULT
 };
@@ -121,7 +126,12 @@ pub(crate) struct Crates {
     libraries: HashMap<String, u32>,
     /// The file that declares each file as its module.
     parents: HashMap<u32, u32>,
+    /// The files that define a macro of each name, with the root of their crate, in which it is seen from everywhere behind it.
+    macros: HashMap<String, Vec<(u32, u32)>>,
 }
+
+/// Most files that define macros of one name.
+const SAME_NAME_MAX: usize = 32;
 
 impl Crates {
     fn new(repository: &Repository) -> Self {
@@ -129,6 +139,15 @@ impl Crates {
         let paths = &repository.paths;
         for (number, file) in (0..).zip(repository.files()) {
             if file.language == "rust" {
+                for symbol in &file.interface.symbols {
+                    if symbol.kind == SymbolKind::Macro && symbol.scope == 0 {
+                        let name = file.interface.arena.text(symbol.name).to_owned();
+                        let same = crates.macros.entry(name).or_default();
+                        if same.len() < SAME_NAME_MAX {
+                            same.push((number, number));
+                        }
+                    }
+                }
                 for import in &file.interface.imports {
                     let module = file.interface.arena.text(import.module);
                     let child = module.strip_prefix("./").and_then(|path| declared(paths, number, path));
@@ -147,6 +166,11 @@ impl Crates {
                 }
             }
         }
+        let mut macros = std::mem::take(&mut crates.macros);
+        for (root, file) in macros.values_mut().flatten() {
+            *root = crates.root(paths, *file);
+        }
+        crates.macros = macros;
         // Without a manifest, the folder has the name of the crate.
         let known: Vec<u32> = crates.libraries.values().copied().collect();
         for root in paths.ending_with(Family::Rust, "src/lib.rs").filter(|root| !known.contains(root)) {
@@ -158,12 +182,27 @@ impl Crates {
         crates
     }
 
+    /// The file whose module a file is: the one that declares it, or the usual one, because a macro may declare it.
+    fn parent(&self, paths: &Paths, file: u32) -> Option<u32> {
+        if let Some(parent) = self.parents.get(&file) {
+            return Some(*parent);
+        }
+        let path = paths.path(file);
+        if matches!(name(path), "main.rs" | "lib.rs" | "build.rs") {
+            return None;
+        }
+        let own = if name(path) == "mod.rs" { folder(folder(path)) } else { folder(path) };
+        // Files beside a crate's root that nothing declares are crates of their own; so are tests, examples and the like.
+        let usual = ["mod.rs", "main.rs"].iter().map(|file| join(own, file));
+        usual.filter_map(|path| paths.file(Family::Rust, &path)).find(|parent| *parent != file)
+    }
+
     /// The root of the crate of a file.
-    fn root(&self, file: u32) -> u32 {
+    fn root(&self, paths: &Paths, file: u32) -> u32 {
         let mut root = file;
         for _ in 0..MODULES_MAX {
-            match self.parents.get(&root) {
-                Some(parent) => root = *parent,
+            match self.parent(paths, root) {
+                Some(parent) => root = parent,
                 None => break,
             }
         }
@@ -204,38 +243,51 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
     let parts: Vec<&str> = path.trim_start_matches("::").split("::").collect();
     let Some(first) = parts.first() else { return Vec::new() };
     let (file, used) = match *first {
-        "crate" => (Some(crates.root(from)), 1),
+        "crate" => (Some(crates.root(paths, from)), 1),
         "self" => (Some(from), 1),
         "super" => {
             let supers = parts.iter().take_while(|part| **part == "super").count();
             let mut file = Some(from);
             for _ in 0..supers.min(MODULES_MAX) {
-                file = file.and_then(|file| crates.parents.get(&file).copied());
+                file = file.and_then(|file| crates.parent(paths, file));
             }
             (file, supers)
         }
         first if !is_absolute && is_bound(repository, from, first) => (Some(from), 0),
-        first => (crates.libraries.get(first).copied(), 1),
+        first => match crates.libraries.get(first) {
+            Some(library) => (Some(*library), 1),
+            // The name of a macro.
+            None => {
+                let same = crates.macros.get(first).map_or(&[][..], Vec::as_slice);
+                let root = if same.is_empty() { from } else { crates.root(paths, from) };
+                (same.iter().find(|(of, _)| *of == root).map(|(_, file)| *file), 0)
+            }
+        },
     };
     let located = file.map(|file| Located { module: Module::File(file), rest: parts[used..].to_vec() });
     located.into_iter().collect()
 }
 
+/// A module that no file declares, because a macro does.
+fn submodule(repository: &Repository, module: Module, inner: &str) -> Option<Module> {
+    match module {
+        Module::File(file) => {
+            declared(&repository.paths, file, inner).filter(|found| *found != file).map(Module::File)
+        }
+        Module::Folder { .. } | Module::Package(_) => None,
+    }
+}
+
 /// Whether a file has something of this name at its top: a module, a type, or what it imports from elsewhere.
 fn is_bound(repository: &Repository, file: u32, name: &str) -> bool {
-    let Some(interface) = repository.files().get(file as usize).map(|file| &file.interface) else {
-        return false;
-    };
-    let arena = &interface.arena;
-    let defined = interface.symbols.iter().any(|symbol| symbol.scope == 0 && arena.text(symbol.name) == name);
-    let imported = interface.imports.iter().any(|import| {
-        let module = arena.text(import.module);
-        import.scope == 0
-            && import.local.is_some_and(|local| arena.text(local) == name)
-            && (module.starts_with("./") || matches!(import.what, Imported::Name(_)))
+    let Some((half, index)) = repository.interface(file) else { return false };
+    let mut imports = index.imports(half, 0, name).filter_map(|import| half.imports.get(import as usize));
+    let leads_elsewhere = |import: &Import| {
+        let module = half.arena.text(import.module);
+        (module.starts_with("./") || matches!(import.what, Imported::Name(_)))
             && module.split("::").next() != Some(name)
-    });
-    defined || imported
+    };
+    index.symbols(half, 0, name).next().is_some() || imports.any(leads_elsewhere)
 }
 
 /// Methods of the standard library's types and traits that are used most.
@@ -331,8 +383,8 @@ const BUILTIN_MEMBERS: &[&str] = &[
     "skip",
     "sort",
     "sort_by",
-    "split",
     "spawn",
+    "split",
     "starts_with",
     "sum",
     "swap",

@@ -4,7 +4,7 @@ use rusqlite::Row;
 
 use super::reader::Reader;
 use super::writer::json;
-use crate::grams::grams_of;
+use crate::gram_query::grams_of;
 use crate::{ChunkSelection, ChunkText, FilePlace, GramQuery};
 use contract::Fault;
 

@@ -4,7 +4,7 @@ use super::condition::Condition;
 use super::filter::{ChunkSelection, Filter};
 use super::index_state::{self, Fence};
 use super::write::{FlatLists, column};
-use crate::grams::{Gram, GramQuery, grams_of};
+use crate::gram_query::{Gram, GramQuery, grams_of};
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;

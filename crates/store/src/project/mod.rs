@@ -16,12 +16,15 @@ pub mod grams;
 pub mod names;
 mod patterns;
 
+mod definition_rows;
 pub mod flows;
 pub mod graph;
 pub mod history;
+pub mod hit_edges;
 pub mod navigation;
 pub mod scip;
 pub mod symbols;
+pub mod use_places;
 pub mod uses;
 pub(super) mod write;
 

@@ -7,7 +7,7 @@ use crate::transaction::ProjectTx;
 use contract::Fault;
 
 /// A definition with its file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DefinitionAt {
     /// The symbol; `None` for what is not a name of code, such as a section or an `impl`, and in files that were indexed by an
     /// older version of the program.
@@ -45,6 +45,9 @@ pub struct DefinitionAt {
 const ROW: &str = "d.symbol, d.file_id, f.repository_id, f.path, f.language, d.chunk_id, d.name, d.qualified, \
       d.kind, d.signature, d.line, d.name_column, d.start_line, d.end_line, d.exported";
 
+/// Most definitions of one name that are read; in generated code millions may have the same.
+const SAME_NAME_MAX: u32 = 20_000;
+
 /// Definitions whose simple name has one of these ids, sorted by path and line. The id of a name is the fact of its folded form
 /// ([`super::write::DefinitionWrite::name_id`]), so that case and separators do not matter; the caller compares `name` and
 /// `qualified` where they do. Empty `repositories` means all.
@@ -56,8 +59,10 @@ pub async fn find_definitions(
 ) -> Result<Vec<DefinitionAt>, Fault> {
     let text = format!(
         "SELECT {ROW} \
-         FROM {definitions} d JOIN {files} f ON f.id = d.file_id \
-         WHERE d.name_id = ANY($1) AND (cardinality($2::int8[]) = 0 OR f.repository_id = ANY($2)) \
+         FROM (SELECT symbol, file_id, chunk_id, ordinal, name, qualified, kind, signature, line, name_column, \
+           start_line, end_line, exported FROM {definitions} WHERE name_id = ANY($1) LIMIT {SAME_NAME_MAX}) d \
+         JOIN {files} f ON f.id = d.file_id \
+         WHERE (cardinality($2::int8[]) = 0 OR f.repository_id = ANY($2)) \
          ORDER BY f.repository_id, f.path, d.line, d.name_column, d.ordinal LIMIT $3",
         definitions = tx.table("definitions"),
         files = tx.table("files"),

@@ -326,12 +326,16 @@ pub struct PlacedSymbol {
     pub column: i32,
     /// The symbol.
     pub symbol: i64,
+    /// First line of the definition, including attributes, 1-based.
+    pub start_line: i32,
+    /// Last line, 1-based and inclusive.
+    pub end_line: i32,
 }
 
 /// The symbols of files, as (file, symbols by place).
 pub async fn placed(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<HashMap<i64, Vec<PlacedSymbol>>, Fault> {
     let text = format!(
-        "SELECT file_id, line, name_column, symbol \
+        "SELECT file_id, line, name_column, symbol, start_line, end_line \
          FROM {} WHERE file_id = ANY($1) AND symbol IS NOT NULL \
          ORDER BY file_id, line, name_column, symbol",
         tx.table("definitions")
@@ -343,6 +347,8 @@ pub async fn placed(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<HashMap<i64,
             line: row.try_get("line")?,
             column: row.try_get("name_column")?,
             symbol: row.try_get("symbol")?,
+            start_line: row.try_get("start_line")?,
+            end_line: row.try_get("end_line")?,
         };
         all.entry(row.try_get("file_id")?).or_default().push(placed);
     }

@@ -53,7 +53,7 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    fn parse(number: i16) -> Self {
+    pub(super) fn parse(number: i16) -> Self {
         match number {
             1 => Self::Scip,
             2 => Self::Resolved,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use pgvector::SparseVector;
 
+use super::definition_rows;
 use super::files::{mark_changed, remove_chunks_of};
 use super::grams;
 use super::index_state::{self, Fence};
@@ -15,7 +16,7 @@ use crate::transaction::ProjectTx;
 use contract::Fault;
 
 /// Most rows of one INSERT; larger statements are not faster.
-const ROWS_MAX: usize = 1000;
+pub(super) const ROWS_MAX: usize = 1000;
 /// Separates the texts of a list that is sent as one text; identifiers and metadata do not contain it.
 const SEPARATOR: &str = "\u{1f}";
 
@@ -188,7 +189,7 @@ pub async fn write_batch(
         let texts = column(rows, |r| (r.id, r.file_id, r.chunk.content.as_str()));
         grams::insert(tx, &texts).await?;
         insert_facts(tx, rows, known, &mut fresh).await?;
-        insert_definitions(tx, rows, known, &mut fresh).await?;
+        definition_rows::insert(tx, rows, known, &mut fresh).await?;
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
@@ -199,13 +200,14 @@ pub async fn write_batch(
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 
-struct NewChunk<'a> {
-    id: i64,
-    file_id: i64,
+/// A chunk with the ids that it gets.
+pub(super) struct NewChunk<'a> {
+    pub(super) id: i64,
+    pub(super) file_id: i64,
     ordinal: usize,
-    chunk: &'a ChunkWrite,
+    pub(super) chunk: &'a ChunkWrite,
     /// The symbols of its definitions.
-    symbols: Vec<Option<i64>>,
+    pub(super) symbols: Vec<Option<i64>>,
 }
 
 async fn remove_chunks(tx: &mut ProjectTx, repository_id: i64, files: &[FileWrite]) -> Result<i64, Fault> {
@@ -369,74 +371,6 @@ async fn insert_facts<'a>(
     Ok(())
 }
 
-struct NewDefinition<'a> {
-    chunk_id: i64,
-    file_id: i64,
-    ordinal: usize,
-    symbol: Option<i64>,
-    d: &'a DefinitionWrite,
-}
-
-async fn insert_definitions<'a>(
-    tx: &mut ProjectTx,
-    rows: &[NewChunk<'a>],
-    known: &mut KnownNames,
-    fresh: &mut NewNames<'a>,
-) -> Result<(), Fault> {
-    let all: Vec<NewDefinition<'a>> = rows
-        .iter()
-        .flat_map(|row| {
-            let chunk: &'a ChunkWrite = row.chunk;
-            let definitions = chunk.definitions.iter().zip(&row.symbols).enumerate();
-            definitions.map(move |(ordinal, (d, symbol))| NewDefinition {
-                chunk_id: row.id,
-                file_id: row.file_id,
-                ordinal,
-                symbol: *symbol,
-                d,
-            })
-        })
-        .collect();
-    let text = format!(
-        "INSERT INTO {} (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, \
-           start_line, end_line, exported, ids, symbol, name_id) \
-         SELECT t.chunk_id, t.ordinal, t.file_id, t.name, t.qualified, t.kind, t.signature, t.line, \
-           t.name_column, t.start_line, t.end_line, t.exported, CASE WHEN t.own \
-           THEN ($1::int8[])[t.first:t.last] END, t.symbol, t.name_id \
-         FROM unnest($2::int8[], $3::int4[], $4::int8[], $5::text[], $6::text[], $7::text[], $8::text[], \
-           $9::int4[], $10::int4[], $11::int4[], $12::int4[], $13::bool[], $14::bool[], $15::int4[], \
-           $16::int4[], $17::int8[], $18::int8[]) AS t (chunk_id, ordinal, file_id, name, qualified, kind, \
-           signature, line, name_column, start_line, end_line, exported, own, first, last, symbol, name_id)",
-        tx.table("definitions")
-    );
-    // The number of chunks is bounded by the caller; the number of their definitions is not.
-    for rows in all.chunks(ROWS_MAX) {
-        let facts = rows.iter().map(|NewDefinition { d, .. }| d.facts.as_deref().unwrap_or_default());
-        let ids = FlatLists::from_lists(facts.map(|facts| known.ids(named(facts), fresh)));
-        let query = sql(text.clone())
-            .bind(ids.all)
-            .bind(column(rows, |r| r.chunk_id))
-            .bind(column(rows, |r| i32::try_from(r.ordinal).unwrap_or(i32::MAX)))
-            .bind(column(rows, |r| r.file_id))
-            .bind(column(rows, |r| r.d.name.as_str()))
-            .bind(column(rows, |r| r.d.qualified.as_str()))
-            .bind(column(rows, |r| r.d.kind))
-            .bind(column(rows, |r| r.d.signature.as_deref()))
-            .bind(column(rows, |r| int4(r.d.line)))
-            .bind(column(rows, |r| int4(r.d.column)))
-            .bind(column(rows, |r| int4(r.d.start_line)))
-            .bind(column(rows, |r| int4(r.d.end_line)))
-            .bind(column(rows, |r| r.d.exported))
-            .bind(column(rows, |r| r.d.facts.is_some()))
-            .bind(ids.first)
-            .bind(ids.last)
-            .bind(column(rows, |r| r.symbol))
-            .bind(column(rows, |r| r.d.name_id));
-        tx.execute(query).await?;
-    }
-    Ok(())
-}
-
 async fn insert_comments(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<(), Fault> {
     let rows: Vec<(i64, i64, &CommentWrite)> =
         rows.iter().filter_map(|row| Some((row.id, row.file_id, row.chunk.comment.as_ref()?))).collect();
@@ -488,7 +422,7 @@ impl<T> FlatLists<T> {
     }
 }
 
-fn named(facts: &[NamedFact]) -> impl Iterator<Item = (i16, &str)> {
+pub(super) fn named(facts: &[NamedFact]) -> impl Iterator<Item = (i16, &str)> {
     facts.iter().map(|(field, value)| (*field, value.as_str()))
 }
 
@@ -504,6 +438,6 @@ fn bound(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-fn int4(number: u32) -> i32 {
+pub(super) fn int4(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -188,6 +188,12 @@ impl Iterator for Lexer<'_> {
 /// The field whose value may be a regular expression with spaces.
 const CONTENT: &str = "content";
 
+/// Returns whether a field's value without quotes would be read together with words behind it: it begins like a regular
+/// expression and does not end like one.
+pub(super) fn is_open_regex(name: &str, value: &str) -> bool {
+    name == CONTENT && value.starts_with('/') && slashed_length(value, false) != Some(value.len())
+}
+
 /// Returns the length of the `/regular expression/` or `/…/i` at the start of the text: up to a slash without a backslash
 /// before it that ends the word. `in_group`: a bracket that was not opened ends it as well.
 fn slashed_length(text: &str, in_group: bool) -> Option<usize> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ast::{FilterClause, SearchQuery};
-use super::lex::{balanced, negates};
+use super::lex::{balanced, is_open_regex, negates};
 
 impl fmt::Display for SearchQuery {
     /// Prints plain words, then the chunk, then the filters.
@@ -53,7 +53,9 @@ fn operand(clause: &FilterClause) -> String {
         }
         FilterClause::Word(word) => word.clone(),
         FilterClause::Phrase(words) => quoted(words),
-        FilterClause::Field { name, value } if needs_quotes(value) => format!("{name}:{}", quoted(value)),
+        FilterClause::Field { name, value } if needs_quotes(value) || is_open_regex(name, value) => {
+            format!("{name}:{}", quoted(value))
+        }
         FilterClause::Field { name, value } => format!("{name}:{value}"),
     }
 }
@@ -105,6 +107,10 @@ mod tests {
             ("NOT NOT a b", "b NOT NOT a"),
             ("chunk:007 -lang:go b", "b chunk:7 -lang:go"),
             (r#""say \"x\"""#, r#""say \"x\"""#),
+            (
+                "content:/a/i content:\"/usr\" content:/b c/",
+                "content:/a/i content:\"/usr\" content:\"/b c/\"",
+            ),
             ("a OR f( path:\"//x\"", "(a OR \"f(\") path:\"//x\""),
         ] {
             assert_eq!(read(text).to_string(), printed, "{text}");

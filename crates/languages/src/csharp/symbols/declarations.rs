@@ -116,15 +116,45 @@ fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let own = b.define(name, SymbolKind::Type, New { exported, is_static: true, ..New::default() });
     let is_record = node.kind() == "record_declaration";
     b.within(ScopeKind::Type, own, |b| {
-        b.each_child(node, |b, child| match child.kind() {
-            "type_parameter_list" => type_parameters(b, child),
-            "type_parameter_constraints_clause" => constraints(b, child),
-            "parameter_list" => primary_parameters(b, child, is_record),
-            "base_list" => bases(b, own, child),
-            "identifier" | "modifier" | "attribute_list" => {}
-            _ => each(b, child),
-        });
+        b.each_child(node, |b, child| type_part(b, own, is_record, child));
     });
+}
+
+/// A part of the declaration of a type.
+fn type_part<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, is_record: bool, part: Node<'t>) {
+    match part.kind() {
+        "type_parameter_list" => type_parameters(b, part),
+        "type_parameter_constraints_clause" => constraints(b, part),
+        "parameter_list" => primary_parameters(b, part, is_record),
+        "base_list" => bases(b, own, part),
+        "identifier" | "modifier" | "attribute_list" => {}
+        _ => each(b, part),
+    }
+}
+
+/// Parts of a file or type that the grammar could not put together. If they begin a type, the rest is taken for its members.
+pub(super) fn broken<'t>(b: &mut Builder<'t>, parts: &[Node<'t>]) {
+    for (at, part) in parts.iter().enumerate() {
+        let name = parts.get(at + 1).filter(|name| name.kind() == "identifier");
+        if let ("class" | "interface" | "struct" | "record", Some(name)) = (part.kind(), name) {
+            let new = New { exported: true, is_static: true, ..New::default() };
+            let own = b.define(*name, SymbolKind::Type, new);
+            let header = parts.get(at + 2..).unwrap_or_default();
+            let members = header.iter().position(|part| part.kind() == "{").unwrap_or(header.len());
+            b.descend(|b| {
+                b.within(ScopeKind::Type, own, |b| {
+                    for part in header.iter().take(members).filter(|part| part.is_named()) {
+                        b.descend(|b| type_part(b, own, part.kind() == "record", *part));
+                    }
+                    broken(b, header.get(members..).unwrap_or_default());
+                });
+            });
+            return;
+        }
+        if part.is_named() {
+            value(b, *part);
+        }
+    }
 }
 
 /// Parameters of the type itself: of a record they are properties, otherwise seen in all members.
@@ -349,6 +379,14 @@ fn accessors<'t>(b: &mut Builder<'t>, node: Node<'t>, declared: Option<ExprId>) 
     }
 }
 
+/// `new()` makes what the declaration says.
+fn made(b: &mut Builder<'_>, given: Node<'_>, declared: Option<ExprId>) {
+    if let Some(of) = declared.filter(|_| given.kind() == "implicit_object_creation_expression") {
+        let of = without_arguments(b, of);
+        b.used(UseKind::Call, of, given);
+    }
+}
+
 /// Local variables or fields. The value of a field stands inside of it.
 pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, new: &New) {
     let of = field(node, "type").filter(|of| of.kind() != "implicit_type");
@@ -365,6 +403,7 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
                 if part.kind() == "tuple_pattern" {
                     tuple(b, part);
                 } else {
+                    made(b, part, declared);
                     initial = Some(value(b, part));
                 }
             }
@@ -373,7 +412,8 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
         }
         let own = name.and_then(|name| b.define(name, kind, New { declared, ..new.clone() }));
         for part in given {
-            b.within(ScopeKind::Function, own, |b| { value(b, part); });
+            b.within(ScopeKind::Function, own, |b| { made(b, part, declared);
+                value(b, part); });
         }
     });
 }

@@ -4,13 +4,13 @@ mod declarations;
 mod patterns;
 mod types;
 
-use declarations::{declaration, function, lambda, variables};
+use declarations::{broken, declaration, function, lambda, variables};
 use patterns::{is_pattern, pattern, switch_expression, switch_section};
 use tree_sitter::Node;
 use types::{simple_name, type_name};
 
 use crate::symbols::{
-    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
+    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children, field,
 };
 
 /// Methods of the class library whose result holds the same elements as what they are called on.
@@ -59,7 +59,11 @@ const EACH_ELEMENT: &[&str] = &[
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
-    each(b, root);
+    if root.is_error() {
+        broken(b, &all_children(root));
+    } else {
+        each(b, root);
+    }
 }
 
 /// Walks the children of a node.
@@ -95,6 +99,11 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     match node.kind() {
         "identifier" | "generic_name" | "alias_qualified_name" | "qualified_name" => {
             simple_name(b, node, UseKind::Read)
+        }
+        "string_literal" | "verbatim_string_literal" | "raw_string_literal" | "interpolated_string_expression" => {
+            each(b, node);
+            let of = b.name("string");
+            b.add(Expr::Instance(of))
         }
         "member_access_expression" | "conditional_access_expression" => member(b, node, UseKind::Read),
         "invocation_expression" => call(b, node),
@@ -153,6 +162,9 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 
 fn other_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
+        "ERROR" if !matches!(b.scope_kind(), ScopeKind::Function | ScopeKind::Block) => {
+            broken(b, &all_children(node));
+        }
         "typeof_expression" | "sizeof_expression" | "default_expression" => {
             if let Some(of) = field(node, "type") {
                 type_name(b, of, UseKind::Type);

@@ -56,6 +56,8 @@ fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId
             b.used(kind, expr, plain);
             applied(b, expr, name)
         }
+        // A type of the language, which is not used but extended.
+        "predefined_type" if b.text(node) != "void" => b.name(b.text(node)),
         // `global::A`, where `global` is the namespace around all
         "alias_qualified_name" => match field(node, "name") {
             Some(name) => type_name(b, name, kind),

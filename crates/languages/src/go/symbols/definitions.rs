@@ -118,13 +118,13 @@ impl<'t> Walk<'t> {
         let target = b.name(b.text(base));
         b.used(UseKind::Type, target, base);
         b.within_target(target, Vec::new(), |b| {
+            self.locals.enter();
+            for argument in arguments {
+                self.define_local(b, argument, SymbolKind::TypeParameter, New::default());
+            }
             let symbol = b.define(name, SymbolKind::Function, new);
-            self.function(b, node, symbol, |walk, b| {
-                for argument in arguments {
-                    walk.define_local(b, argument, SymbolKind::TypeParameter, New::default());
-                }
-                walk.parameters(b, receiver, Some(target));
-            });
+            self.function(b, node, symbol, |walk, b| walk.parameters(b, receiver, Some(target)));
+            self.locals.leave();
         });
     }
 

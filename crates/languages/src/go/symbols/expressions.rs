@@ -30,6 +30,7 @@ impl<'t> Walk<'t> {
                 let (package, name) =
                     (node.child_by_field_name("package")?, node.child_by_field_name("name")?);
                 let of = b.name(b.text(package));
+                self.locals.mention(b.text(package), package.start_byte());
                 let member = b.member(of, b.text(name));
                 b.used(kind, member, name);
                 member
@@ -110,6 +111,7 @@ impl<'t> Walk<'t> {
                 self.binary(b, node);
                 None
             }
+            "index_expression" if kind == UseKind::Type => self.generic_name(b, node),
             "index_expression" => {
                 let operand = self.field(b, node, "operand");
                 self.field(b, node, "index");
@@ -134,9 +136,17 @@ impl<'t> Walk<'t> {
         found.unwrap_or_else(|| b.unknown())
     }
 
+    /// A generic type that is an argument, and looks like an element of something.
+    fn generic_name(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
+        let of = node.child_by_field_name("operand").map(|of| self.visit_as(b, of, UseKind::Type))?;
+        let argument = node.child_by_field_name("index").map(|of| self.visit_as(b, of, UseKind::Type))?;
+        Some(b.add(Expr::Apply(of, vec![argument])))
+    }
+
     fn name(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
         let text = b.text(node);
         let name = b.name(text);
+        self.locals.mention(text, node.start_byte());
         if text != "_" && (kind == UseKind::Call || !self.locals.has(text)) {
             b.used(kind, name, node);
         }

@@ -16,10 +16,15 @@ pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
     Walk::default().children(builder, root);
 }
 
+/// Most scopes that names begin in one scope.
+const SPLITS_MAX: usize = 40;
+
 /// What the walk knows about where it is.
 #[derive(Default)]
 struct Walk<'t> {
     locals: Locals<'t>,
+    /// Scopes that were begun in the innermost one by names that hide others.
+    splits: usize,
 }
 
 impl<'t> Walk<'t> {
@@ -64,15 +69,36 @@ impl<'t> Walk<'t> {
         symbol: Option<SymbolId>,
         work: impl FnOnce(&mut Self, &mut Builder<'t>),
     ) {
+        let splits = std::mem::take(&mut self.splits);
         self.locals.enter();
-        b.within(kind, symbol, |b| work(self, b));
+        b.within(kind, symbol, |b| {
+            work(self, b);
+            for _ in 0..self.splits {
+                b.close();
+                self.locals.leave();
+            }
+        });
         self.locals.leave();
+        self.splits = splits;
+    }
+
+    /// Begins a scope that lasts until the end of the one around it, if the value of a local name mentions the name itself, which
+    /// there means what it meant before.
+    fn split(&mut self, b: &mut Builder<'t>, name: Node<'t>) {
+        let mentioned = self.locals.is_mentioned_behind(b.text(name), name.start_byte());
+        if mentioned && self.splits < SPLITS_MAX && b.open(ScopeKind::Block, None) {
+            self.locals.enter();
+            self.splits += 1;
+        }
     }
 
     /// Defines a local name, except `_`.
     fn define_local(&mut self, b: &mut Builder<'t>, name: Node<'t>, kind: SymbolKind, new: New) {
         let text = b.text(name);
         if text != "_" {
+            if kind == SymbolKind::Local {
+                self.split(b, name);
+            }
             self.locals.add(text);
             b.define(name, kind, new);
         }

@@ -2,8 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::types::type_name;
-use super::{each, own_name, value, walk};
+use super::properties::property;
+use super::types::{named, type_name};
+use super::{define, each, own_name, value, walk};
 use crate::symbols::{
     Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
 };
@@ -53,7 +54,7 @@ fn import<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 /// Reports the annotations of a declaration, and returns whether only its own file or type can use it.
-fn is_private<'t>(b: &mut Builder<'t>, node: Node<'t>) -> bool {
+pub(super) fn is_private<'t>(b: &mut Builder<'t>, node: Node<'t>) -> bool {
     let Some(modifiers) = child_of(node, "modifiers") else { return false };
     each(b, modifiers);
     child_of(modifiers, "visibility_modifier").is_some_and(|word| b.text(word) == "private")
@@ -82,26 +83,56 @@ fn annotation<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(name) = field(node, "name") else { return each(b, node) };
     let new = New { exported: !is_private(b, node), is_static: true, ..New::default() };
-    let own = b.define(name, SymbolKind::Type, new);
+    let own = define(b, name, SymbolKind::Type, new);
     let is_object = node.kind() == "object_declaration";
     b.within(ScopeKind::Type, own, |b| {
-        b.each_child(node, |b, child| match child.kind() {
-            "type_parameters" => type_parameters(b, child),
-            "primary_constructor" => primary_constructor(b, child),
-            "delegation_specifiers" => {
-                let bases = bases(b, child);
-                if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
-                    own.bases = bases;
-                }
-            }
-            "class_body" if is_object => object_body(b, child),
-            "class_body" | "enum_class_body" | "type_constraints" => each(b, child),
-            "identifier" | "modifiers" => {}
-            _ => {
-                walk(b, child);
-            }
-        });
+        b.each_child(node, |b, child| type_part(b, own, is_object, child));
     });
+}
+
+/// A part of the declaration of a type.
+fn type_part<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, is_object: bool, part: Node<'t>) {
+    match part.kind() {
+        "type_parameters" => type_parameters(b, part),
+        "primary_constructor" => primary_constructor(b, part),
+        "delegation_specifiers" => {
+            let bases = bases(b, part);
+            if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
+                own.bases = bases;
+            }
+        }
+        "class_body" if is_object => object_body(b, part),
+        "class_body" | "enum_class_body" | "type_constraints" => each(b, part),
+        "identifier" | "modifiers" => {}
+        _ => {
+            walk(b, part);
+        }
+    }
+}
+
+/// Parts of a file or type that the grammar could not put together. If they begin a type, the rest is taken for its members.
+pub(super) fn broken<'t>(b: &mut Builder<'t>, parts: &[Node<'t>]) {
+    for (at, part) in parts.iter().enumerate() {
+        let name = parts.get(at + 1).filter(|name| name.kind() == "identifier");
+        if let ("class" | "interface" | "object", Some(name)) = (part.kind(), name) {
+            let new = New { exported: true, is_static: true, ..New::default() };
+            let own = define(b, *name, SymbolKind::Type, new);
+            let header = parts.get(at + 2..).unwrap_or_default();
+            let members = header.iter().position(|part| part.kind() == "{").unwrap_or(header.len());
+            b.descend(|b| {
+                b.within(ScopeKind::Type, own, |b| {
+                    for part in header.iter().take(members).filter(|part| part.is_named()) {
+                        b.descend(|b| type_part(b, own, false, *part));
+                    }
+                    broken(b, header.get(members..).unwrap_or_default());
+                });
+            });
+            return;
+        }
+        if part.is_named() {
+            value(b, *part);
+        }
+    }
 }
 
 /// The members of an object belong to it as static members belong to a type.
@@ -121,7 +152,7 @@ fn companion<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let declared = b.enclosing_type().and_then(|own| own_name(b, own));
     let new = New { exported: !private, is_static: true, declared, ..New::default() };
     match field(node, "name") {
-        Some(name) => b.define(name, SymbolKind::Alias, new),
+        Some(name) => define(b, name, SymbolKind::Alias, new),
         None => b.define_in(b.scope(), "Companion", node.start_byte(), SymbolKind::Alias, new),
     };
     if let Some(listed) = child_of(node, "delegation_specifiers") {
@@ -196,7 +227,7 @@ fn primary_constructor<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         let declared = if vararg { declared.map(|of| array(b, of)) } else { declared };
         let kind = if property { SymbolKind::Field } else { SymbolKind::Parameter };
         if let Some(name) = name {
-            b.define(name, kind, New { exported: exported && property, declared, ..New::default() });
+            define(b, name, kind, New { exported: exported && property, declared, ..New::default() });
         }
     }
 }
@@ -211,7 +242,7 @@ fn enum_entry<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(name) = child_of(node, "identifier") else { return };
     let declared = b.enclosing_type().and_then(|own| own_name(b, own));
     let new = New { exported: true, is_static: true, declared, ..New::default() };
-    let own = b.define(name, SymbolKind::Field, new);
+    let own = define(b, name, SymbolKind::Field, new);
     b.within(ScopeKind::Function, own, |b| {
         if let Some(arguments) = child_of(node, "value_arguments") {
             each(b, arguments);
@@ -227,7 +258,7 @@ fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     for parameter in children(node) {
         let parts = children(parameter);
         let Some(name) = parts.iter().find(|part| part.kind() == "identifier") else { continue };
-        let own = b.define(*name, SymbolKind::TypeParameter, New::default());
+        let own = define(b, *name, SymbolKind::TypeParameter, New::default());
         let bound = parts.iter().find(|part| part.start_byte() > name.start_byte());
         let bound = bound.map(|bound| type_name(b, *bound, UseKind::Type));
         if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
@@ -237,9 +268,14 @@ fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 /// The type before the name of an extension. Of a type parameter, its bound.
-fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) -> Option<ExprId> {
-    let before = |part: &Node<'t>| part.end_byte() <= name.start_byte() && part.kind().ends_with("_type");
+pub(super) fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) -> Option<ExprId> {
+    let before = |part: &Node<'t>| part.start_byte() < name.start_byte() && part.kind().ends_with("_type");
     let receiver = children(node).into_iter().find(before)?;
+    if receiver.end_byte() > name.start_byte() {
+        let mut parts = children(receiver);
+        parts.retain(|part| part.start_byte() < name.start_byte());
+        return (!parts.is_empty()).then(|| named(b, &parts, UseKind::Type));
+    }
     let text = b.text(receiver).trim_end_matches('?');
     let parameters = child_of(node, "type_parameters").map(children).unwrap_or_default();
     for parameter in parameters {
@@ -258,7 +294,15 @@ fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) -> Option<E
 }
 
 fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(mut name) = field(node, "name") else { return each(b, node) };
+    if b.text(name).is_empty() {
+        // The grammar may take `Type.name` for a type, with no name behind it.
+        let before = children(node).into_iter().rfind(|part| {
+            part.end_byte() <= name.start_byte() && part.kind() == "user_type"
+        });
+        let last = before.and_then(|of| children(of).into_iter().rfind(|part| part.kind() == "identifier"));
+        name = last.unwrap_or(name);
+    }
     let new = New { exported: !is_private(b, node), is_static, ..New::default() };
     let receiver = receiver(b, node, name);
     let text = b.text(name).trim_matches('`');
@@ -278,7 +322,7 @@ fn inside_function<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, own:
             "function_body" => result = body(b, child),
             "modifiers" | "identifier" => {}
             "type_constraints" => each(b, child),
-            _ if child.start_byte() > name.start_byte() => declared = Some(type_name(b, child, UseKind::Type)),
+            _ if child.start_byte() > name.start_byte() && child.end_byte() > name.end_byte() => declared = Some(type_name(b, child, UseKind::Type)),
             _ => {}
         });
         if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
@@ -289,7 +333,7 @@ fn inside_function<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, own:
 }
 
 /// The body of a function; returns its value if it is one expression.
-fn body<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
+pub(super) fn body<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
     let mut result = None;
     b.each_child(node, |b, child| {
         let value = walk(b, child);
@@ -312,7 +356,7 @@ pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 let declared = parts.get(1).map(|of| type_name(b, *of, UseKind::Type));
                 let declared = if vararg { declared.map(|of| array(b, of)) } else { declared };
                 vararg = false;
-                b.define(*name, SymbolKind::Parameter, New { declared, ..New::default() });
+                define(b, *name, SymbolKind::Parameter, New { declared, ..New::default() });
             }
             _ => {
                 value(b, part);
@@ -347,111 +391,10 @@ fn constructor<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     });
 }
 
-pub(super) fn property<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, is_static: bool) {
-    let exported = !is_private(b, node);
-    let parts = children(node);
-    let is_name = |part: &&Node<'t>| part.kind().ends_with("variable_declaration");
-    let Some(name) = parts.iter().find(is_name).copied() else { return each(b, node) };
-    if kind == SymbolKind::Local {
-        let mut given = None;
-        for part in parts.into_iter().filter(|part| part.start_byte() > name.start_byte()) {
-            given = initial(b, part);
-        }
-        variables(b, name, kind, given);
-        return;
-    }
-    let of = receiver(b, node, name);
-    let mut own = None;
-    for (name, declared) in names(b, name) {
-        let new = New { exported, is_static, declared, ..New::default() };
-        own = b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new);
-    }
-    let parts: Vec<Node<'t>> = parts.into_iter().filter(|part| part.start_byte() > name.start_byte()).collect();
-    match (of, own) {
-        (Some(of), Some(own)) => b.within_extension(of, own, |b| inside_property(b, &parts, Some(own))),
-        _ => inside_property(b, &parts, own),
-    }
-}
-
-fn inside_property<'t>(b: &mut Builder<'t>, parts: &[Node<'t>], own: Option<SymbolId>) {
-    b.within(ScopeKind::Function, own, |b| {
-        for part in parts {
-            let value = initial(b, *part);
-            if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
-                own.value = own.value.or(value);
-            }
-        }
-    });
-}
-
-/// A part of a property behind its name; returns the value that it gives to the property.
-fn initial<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
-    match node.kind() {
-        "type_constraints" | "type_modifiers" => {
-            each(b, node);
-            None
-        }
-        "property_delegate" => {
-            let given = children(node).first().copied()?;
-            let lazy = b.text(given).starts_with("lazy");
-            let value = value(b, given);
-            lazy.then_some(value)
-        }
-        "getter" | "setter" => accessor(b, node),
-        _ => Some(value(b, node)),
-    }
-}
-
-fn accessor<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
-    let mut result = None;
-    b.within(ScopeKind::Function, None, |b| {
-        b.define_in(b.scope(), "field", node.start_byte(), SymbolKind::Parameter, New::default());
-        b.each_child(node, |b, part| match part.kind() {
-            "identifier" => {
-                b.define(part, SymbolKind::Parameter, New::default());
-            }
-            "function_body" => result = body(b, part),
-            "modifiers" | "parameter_modifiers" => {}
-            _ => {
-                type_name(b, part, UseKind::Type);
-            }
-        });
-    });
-    result.filter(|_| node.kind() == "getter")
-}
-
-/// The names that a declaration of one or several variables lists, with their types.
-fn names<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<(Node<'t>, Option<ExprId>)> {
-    let all = if node.kind() == "multi_variable_declaration" { children(node) } else { vec![node] };
-    let mut found = Vec::new();
-    for one in all {
-        let parts = children(one);
-        let Some(name) = parts.iter().find(|part| part.kind() == "identifier") else { continue };
-        let declared = parts.iter().find(|part| part.start_byte() > name.start_byte());
-        found.push((*name, declared.map(|of| type_name(b, *of, UseKind::Type))));
-    }
-    found
-}
-
-/// Defines local variables or parameters of a lambda. A value is that of the only one; returns the node of its name.
-pub(super) fn variables<'t>(
-    b: &mut Builder<'t>,
-    node: Node<'t>,
-    kind: SymbolKind,
-    value: Option<ExprId>,
-) -> Option<Node<'t>> {
-    let names = names(b, node);
-    let value = value.filter(|_| node.kind() != "multi_variable_declaration");
-    for (name, declared) in &names {
-        b.define(*name, kind, New { declared: *declared, value, ..New::default() });
-    }
-    names.first().map(|(name, _)| *name)
-}
-
 fn type_alias<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(name) = field(node, "type") else { return };
     let exported = !is_private(b, node);
-    let own: Option<SymbolId> = b.define(name, SymbolKind::Alias, New { exported, ..New::default() });
+    let own: Option<SymbolId> = define(b, name, SymbolKind::Alias, New { exported, ..New::default() });
     b.within(ScopeKind::Function, None, |b| {
         for part in children(node).into_iter().filter(|part| *part != name && part.kind() != "modifiers") {
             if part.kind() == "type_parameters" {

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::declarations::variables;
+use super::properties::variables;
 use super::types::types;
 use super::{navigation, value};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children};
@@ -69,7 +69,16 @@ const RESULT: &[&str] = &["let", "run", "use", "lazy", "with", "synchronized", "
 
 /// `a.b(c) { … }`
 pub(super) fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let parts = children(node);
+    let mut parts = children(node);
+    // The lambda behind the arguments stands beside a call without it.
+    if let [inner, lambda] = parts[..]
+        && (inner.kind(), lambda.kind()) == ("call_expression", "annotated_lambda")
+        && child_of(inner, "value_arguments").is_some()
+        && child_of(inner, "annotated_lambda").is_none()
+    {
+        parts = children(inner);
+        parts.push(lambda);
+    }
     let Some(callee) = parts.first().copied() else { return b.unknown() };
     let expr = match callee.kind() {
         "identifier" => super::name_called(b, callee),
@@ -92,10 +101,10 @@ pub(super) fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         Some(of) if PASS_THIS.contains(&name.as_str()) => passed.this = Some(of),
         _ => {}
     }
-    let mut result = None;
+    let (mut result, mut arguments_of_type) = (None, None);
     for part in parts.into_iter().skip(1) {
         match part.kind() {
-            "type_arguments" => types(b, part),
+            "type_arguments" => arguments_of_type = Some(types(b, part)),
             "value_arguments" => {
                 let first = arguments(b, part);
                 if of.is_none() && name == "with" {
@@ -112,7 +121,14 @@ pub(super) fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             }
         }
     }
-    let called = b.add(Expr::Call(expr));
+    let mut called = b.add(Expr::Call(expr));
+    if let Some(arguments) = arguments_of_type {
+        // A function of the standard library that makes a collection of these.
+        let none = b.unknown();
+        let of = b.add(Expr::Apply(none, arguments));
+        let of = b.add(Expr::Instance(of));
+        called = b.add(Expr::Either(vec![called, of]));
+    }
     match (of, result) {
         (Some(of), _) if SAME.contains(&name.as_str()) => b.add(Expr::Either(vec![called, of])),
         (_, Some(result)) if RESULT.contains(&name.as_str()) => result,

@@ -2,18 +2,24 @@
 
 mod declarations;
 mod lambdas;
+mod properties;
 mod types;
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
-use declarations::{declaration, parameters, variables};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children, field};
+use declarations::{broken, declaration, parameters};
+use properties::variables;
 use lambdas::{call, lambda};
 use types::{type_name, types};
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
-    each(b, root);
+    if root.is_error() {
+        broken(b, &all_children(root));
+    } else {
+        each(b, root);
+    }
 }
 
 /// Walks the children of a node.
@@ -79,7 +85,11 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             let values: Vec<ExprId> = parts.map(|part| value(b, part)).collect();
             return values.first().copied().unwrap_or(0);
         }
+        "ERROR" if matches!(b.scope_kind(), ScopeKind::File | ScopeKind::Type) => broken(b, &all_children(node)),
         "lambda_literal" => return lambda(b, node, None),
+        "string_literal" | "multiline_string_literal" | "number_literal" | "float_literal" | "character_literal" => {
+            return literal(b, node);
+        }
         _ => statement(b, node),
     }
     b.unknown()
@@ -97,7 +107,9 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "user_type" | "nullable_type" | "function_type" => {
             type_name(b, node, UseKind::Type);
         }
-        "type_arguments" => types(b, node),
+        "type_arguments" => {
+            types(b, node);
+        }
         "callable_reference" => callable_reference(b, node),
         "for_statement" => b.within(ScopeKind::Block, None, |b| for_each(b, node)),
         "while_statement" | "do_while_statement" | "finally_block" => {
@@ -137,11 +149,30 @@ fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     expr
 }
 
+/// Defines a symbol, whose name may stand in backticks.
+fn define<'t>(b: &mut Builder<'t>, name: Node<'t>, kind: SymbolKind, new: New) -> Option<SymbolId> {
+    b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new)
+}
+
 /// The name of a function that is called, even if it is that of a local name.
 fn name_called<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let expr = b.name(b.text(node).trim_matches('`'));
     b.used(UseKind::Call, expr, node);
     expr
+}
+
+/// A literal is an instance of a type of the language.
+fn literal<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
+    each(b, node);
+    let of = match node.kind() {
+        "character_literal" => "Char",
+        "float_literal" => "Double",
+        "number_literal" if b.text(node).ends_with(['L', 'l']) => "Long",
+        "number_literal" => "Int",
+        _ => "String",
+    };
+    let of = b.name(of);
+    b.add(Expr::Instance(of))
 }
 
 /// `a.b`, `a?.b`, `a::b`.
@@ -292,10 +323,11 @@ fn casts<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
                 open.extend(["right", "left"].into_iter().filter_map(|side| field(node, side)));
             }
             "is_expression" if child_of(node, "!is").is_none() => {
-                if let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) {
-                    if left.kind() == "identifier" && b.is_local(b.text(left)) {
-                        found.push((left, right));
-                    }
+                if let (Some(left), Some(right)) = (field(node, "left"), field(node, "right"))
+                    && left.kind() == "identifier"
+                    && b.is_local(b.text(left))
+                {
+                    found.push((left, right));
                 }
             }
             _ => {}
@@ -308,7 +340,7 @@ fn casts<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
 fn cast<'t>(b: &mut Builder<'t>, casts: &[(Node<'t>, Node<'t>)]) {
     for (name, of) in casts {
         let declared = Some(type_name(b, *of, UseKind::Type));
-        b.define(*name, SymbolKind::Local, New { declared, ..New::default() });
+        define(b, *name, SymbolKind::Local, New { declared, ..New::default() });
     }
 }
 
@@ -343,10 +375,10 @@ fn entry<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<Node<'t>>) -> 
     let conditions: Vec<Node<'t>> = node.children_by_field_name("condition", &mut cursor).collect();
     if let [condition] = conditions[..] {
         let mut casts = casts(b, condition);
-        if let (Some(subject), "type_test") = (subject, condition.kind()) {
-            if child_of(condition, "!is").is_none() {
-                casts.extend(children(condition).last().map(|of| (subject, *of)));
-            }
+        if let (Some(subject), "type_test") = (subject, condition.kind())
+            && child_of(condition, "!is").is_none()
+        {
+            casts.extend(children(condition).last().map(|of| (subject, *of)));
         }
         cast(b, &casts);
     }
@@ -381,7 +413,7 @@ fn catch<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             _ => {
                 let declared = Some(type_name(b, part, UseKind::Type));
                 if let Some(name) = name {
-                    b.define(name, SymbolKind::Local, New { declared, ..New::default() });
+                    define(b, name, SymbolKind::Local, New { declared, ..New::default() });
                 }
             }
         }

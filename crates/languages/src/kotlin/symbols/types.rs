@@ -6,10 +6,8 @@ use super::declarations::declaration;
 use crate::symbols::{Builder, Expr, ExprId, UseKind, children};
 
 /// Reports the types that a node lists.
-pub(super) fn types<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    for of in children(node) {
-        type_name(b, of, UseKind::Type);
-    }
+pub(super) fn types<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<ExprId> {
+    children(node).into_iter().map(|of| type_name(b, of, UseKind::Type)).collect()
 }
 
 /// A type. Reports uses of the names in it; of its own name, as `kind`.
@@ -21,7 +19,7 @@ pub(super) fn type_name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) 
 
 fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     match node.kind() {
-        "user_type" => user_type(b, node, kind),
+        "user_type" => named(b, &children(node), kind),
         "nullable_type" | "non_nullable_type" | "parenthesized_type" | "type_projection" => {
             let mut found = b.unknown();
             for part in children(node) {
@@ -50,13 +48,12 @@ fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     }
 }
 
-/// `a.b.C<T>`. Only the last name is used as `kind`.
-fn user_type<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
-    let parts = children(node);
+/// `a.b.C<T>`, by the parts of the node. Only the last name is used as `kind`.
+pub(super) fn named<'t>(b: &mut Builder<'t>, parts: &[Node<'t>], kind: UseKind) -> ExprId {
     let count = parts.iter().filter(|part| part.kind() == "identifier").count();
     let mut found = None;
     let mut at = 0;
-    for part in parts {
+    for part in parts.iter().copied() {
         match part.kind() {
             "identifier" => {
                 at += 1;

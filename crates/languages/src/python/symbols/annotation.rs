@@ -78,7 +78,7 @@ impl<'t> Walk<'_, 't> {
                 let mut cursor = node.walk();
                 let all: Vec<_> = node.named_children(&mut cursor).take(8).collect();
                 let named = all.into_iter().filter_map(|one| self.annotation(one)).collect();
-                self.either(named)
+                self.b.either(named)
             }
             "string" => self.string(node),
             "list" | "tuple" | "expression_list" => {
@@ -121,7 +121,7 @@ impl<'t> Walk<'_, 't> {
         }
         let unknown = self.b.unknown();
         if name == "Union" {
-            return self.either(arguments.into_iter().flatten().collect());
+            return self.b.either(arguments.into_iter().flatten().collect());
         }
         let mut arguments: Vec<ExprId> = arguments.into_iter().map(|one| one.unwrap_or(unknown)).collect();
         if FIRST.contains(&name) {
@@ -200,7 +200,7 @@ impl<'t> Parser<'t> {
         loop {
             all.extend(self.one(walk, depth));
             if !self.skip('|') {
-                return walk.either(all);
+                return walk.b.either(all);
             }
         }
     }

@@ -108,8 +108,8 @@ impl<'t> Walk<'_, 't> {
                 let expr = self.b.name(text);
                 self.b.used(UseKind::Write, expr, name);
                 if let (Some(known), Some(value)) = (self.b.find(0, text), value) {
-                    let value = self.outward(value, 0);
-                    self.add_value(known, value);
+                    let value = self.b.outward(value);
+                    self.b.add_value(known, value);
                 }
             }
             ScopeKind::Function => match self.b.find(scope, text) {
@@ -118,7 +118,7 @@ impl<'t> Walk<'_, 't> {
                         symbol.declared.get_or_insert(declared);
                     }
                     if let Some(value) = value {
-                        self.add_value(known, value);
+                        self.b.add_value(known, value);
                     }
                 }
                 None => {
@@ -154,7 +154,7 @@ impl<'t> Walk<'_, 't> {
         let own = self.frames.last().and_then(|frame| frame.own);
         let is_own = object.kind() == "identifier" && own.is_some_and(|(own, _)| own == self.b.text(object));
         if is_own && let Some(scope) = self.method_of() {
-            let value = value.map(|value| self.outward(value, 0));
+            let value = value.map(|value| self.b.outward(value));
             let text = self.b.text(name);
             match self.b.find(scope, text) {
                 Some(known) => {
@@ -163,7 +163,7 @@ impl<'t> Walk<'_, 't> {
                             symbol.declared.get_or_insert(declared);
                         }
                         if let Some(value) = value {
-                            self.add_value(known, value);
+                            self.b.add_value(known, value);
                         }
                     }
                 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tree_sitter::Node;
 
 use super::{Frame, Walk};
-use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
 
 /// Decorators that make a function an attribute.
 const PROPERTIES: &[&str] = &[
@@ -59,7 +59,9 @@ impl<'t> Walk<'_, 't> {
         let symbol_kind = if is_property { SymbolKind::Field } else { SymbolKind::Function };
         let returned = node.child_by_field_name("return_type");
         let declared = returned.and_then(|returned| self.annotation(returned));
+        let made: Vec<ExprId> = decorators.iter().take(1).map(|(_, value)| self.b.add(Expr::Call(*value))).collect();
         let new = New {
+            bases: if is_property || kind == ScopeKind::Type { Vec::new() } else { made },
             exported: !self.b.text(name).starts_with('_'),
             is_static: has("staticmethod") || has("classmethod"),
             is_declaration: has("overload"),
@@ -92,21 +94,10 @@ impl<'t> Walk<'_, 't> {
         self.b.close();
         let returns = frame.filter(|frame| !frame.yields).map(|frame| frame.returns).unwrap_or_default();
         if let (None, Some(symbol)) = (declared, symbol) {
-            let value = self.either(returns);
+            let value = self.b.either(returns);
             if let (Some(value), Some(symbol)) = (value, self.b.symbol_mut(symbol)) {
                 symbol.value = Some(value);
             }
-        }
-    }
-
-    /// One of several expressions; `None` of none.
-    pub(super) fn either(&mut self, mut all: Vec<ExprId>) -> Option<ExprId> {
-        let mut seen = HashSet::new();
-        all.retain(|one| seen.insert(*one));
-        match all.as_slice() {
-            [] => None,
-            [one] => Some(*one),
-            _ => Some(self.b.add(Expr::Either(all))),
         }
     }
 
@@ -296,29 +287,6 @@ impl<'t> Walk<'_, 't> {
     /// A dotted name without the blanks that may stand in it.
     fn dotted(&self, node: Node<'t>) -> String {
         self.b.text(node).chars().filter(|c| !c.is_whitespace() && *c != '\\').collect()
-    }
-
-    /// Complete what is known of a symbol by another value it gets.
-    pub(super) fn add_value(&mut self, symbol: SymbolId, value: ExprId) {
-        let Some(known) = self.b.symbol(symbol).map(|symbol| symbol.value) else { return };
-        let merged = match known {
-            None => value,
-            Some(known) if known == value => return,
-            Some(known) => {
-                let mut all = match self.b.expr(known) {
-                    Expr::Either(all) => all.clone(),
-                    _ => vec![known],
-                };
-                if all.len() >= 6 || all.contains(&value) {
-                    return;
-                }
-                all.push(value);
-                self.b.add(Expr::Either(all))
-            }
-        };
-        if let Some(symbol) = self.b.symbol_mut(symbol) {
-            symbol.value = Some(merged);
-        }
     }
 }
 

@@ -3,14 +3,10 @@
 use tree_sitter::Node;
 
 use super::Walk;
-use crate::symbols::{Expr, ExprId, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Expr, ExprId, ScopeKind, UseKind};
 
 /// Most elements of a list whose values are kept.
 const ELEMENTS_MAX: usize = 8;
-/// Deepest expression that is rewritten for use outside of its function.
-const OUTWARD_DEPTH_MAX: u32 = 24;
-/// Most parts of it.
-const OUTWARD_STEPS_MAX: u32 = 200;
 
 impl<'t> Walk<'_, 't> {
     /// Visits an expression, and says what it is.
@@ -235,7 +231,7 @@ impl<'t> Walk<'_, 't> {
                 values.push(value);
             }
         }
-        match self.either(values) {
+        match self.b.either(values) {
             Some(value) => value,
             None => self.b.unknown(),
         }
@@ -279,59 +275,5 @@ impl<'t> Walk<'_, 't> {
             self.value(side);
         }
         if is_string { self.builtin("str") } else { self.b.unknown() }
-    }
-
-    /// An expression as it can be understood outside of the function: its local names are replaced by what they are.
-    pub(super) fn outward(&mut self, expr: ExprId, depth: u32) -> ExprId {
-        self.rewritten = if depth == 0 { 0 } else { self.rewritten + 1 };
-        if depth > OUTWARD_DEPTH_MAX || self.rewritten > OUTWARD_STEPS_MAX {
-            return self.b.unknown();
-        }
-        let part = |walk: &mut Self, of: ExprId| walk.outward(of, depth + 1);
-        match self.b.expr(expr).clone() {
-            Expr::Name(name) => {
-                let name = self.b.text_of(name).to_owned();
-                self.outward_name(&name, expr, depth)
-            }
-            Expr::Member(of, name) => {
-                let of = part(self, of);
-                let name = self.b.text_of(name).to_owned();
-                self.b.member(of, &name)
-            }
-            Expr::Call(of) => {
-                let of = part(self, of);
-                self.b.add(Expr::Call(of))
-            }
-            Expr::Instance(of) => {
-                let of = part(self, of);
-                self.b.add(Expr::Instance(of))
-            }
-            Expr::Inside(of) => {
-                let of = part(self, of);
-                self.b.add(Expr::Inside(of))
-            }
-            Expr::Apply(of, arguments) => {
-                let of = part(self, of);
-                let arguments = arguments.into_iter().take(ELEMENTS_MAX).map(|one| part(self, one)).collect();
-                self.b.add(Expr::Apply(of, arguments))
-            }
-            Expr::Either(all) => {
-                let all = all.into_iter().take(ELEMENTS_MAX).map(|one| part(self, one)).collect();
-                self.b.add(Expr::Either(all))
-            }
-            Expr::Unknown | Expr::This | Expr::ThisType | Expr::Super => expr,
-        }
-    }
-
-    fn outward_name(&mut self, name: &str, expr: ExprId, depth: u32) -> ExprId {
-        let Some(local) = self.local(name) else { return expr };
-        let Some(symbol) = self.b.symbol(local) else { return expr };
-        match (symbol.kind, symbol.declared, symbol.value) {
-            (SymbolKind::Parameter | SymbolKind::Local, Some(declared), _) => self.b.add(Expr::Instance(declared)),
-            (SymbolKind::Parameter | SymbolKind::Local, None, Some(value)) if value != expr => {
-                self.outward(value, depth + 8)
-            }
-            _ => self.b.unknown(),
-        }
     }
 }

@@ -39,8 +39,10 @@ impl<'t> Walk<'t> {
                 let of = anonymous(b, all);
                 Some(b.add(Expr::Instance(of)))
             }
-            "await_expression" | "parenthesized_expression" => {
-                parts(node).first().map(|inner| self.visit_as(b, *inner, kind))
+            "parenthesized_expression" => parts(node).first().map(|inner| self.visit_as(b, *inner, kind)),
+            "await_expression" => {
+                let inner = parts(node).first().map(|inner| self.visit(b, *inner));
+                inner.map(|inner| awaited(b, inner))
             }
             "try_expression" => {
                 let inner = parts(node).first().map(|inner| self.visit(b, *inner));
@@ -121,6 +123,7 @@ impl<'t> Walk<'t> {
             return b.add(Expr::ThisType);
         }
         let name = b.name(text);
+        self.locals.mention(text, node.start_byte());
         if kind == UseKind::Call || !self.locals.has(text) {
             b.used(kind, name, node);
         }
@@ -254,6 +257,11 @@ impl<'t> Walk<'t> {
             self.visit(b, part);
         }
     }
+}
+
+/// What awaiting a value gives: what the future contains.
+pub(super) fn awaited(b: &mut Builder<'_>, value: ExprId) -> ExprId {
+    b.add(Expr::Inside(value))
 }
 
 /// Whether an iterator gives pairs of its own.

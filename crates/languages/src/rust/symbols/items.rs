@@ -2,8 +2,12 @@
 
 use tree_sitter::Node;
 
+use super::types::anonymous;
 use super::{Walk, child_of, parts};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+
+/// Most tokens of a derive that are looked at.
+const DERIVES_MAX: usize = 64;
 
 /// The type parameters of an item, by name.
 type Parameters<'t> = Vec<(&'t str, SymbolId)>;
@@ -31,12 +35,29 @@ impl<'t> Walk<'t> {
             _ => return false,
         }
         self.module_file = None;
+        self.derived.clear();
         true
     }
 
-    /// Remembers `#[path = "…"]` for the module that follows.
-    fn attribute(&mut self, b: &Builder<'t>, node: Node<'t>) {
+    /// Remembers `#[path = "…"]` and `#[derive(…)]` for the item that follows. What a derive is named after is most often a trait of
+    /// that name, whose methods the type then has.
+    fn attribute(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(attribute) = node.named_child(0) else { return };
+        let name = attribute.named_child(0).map_or("", |name| b.text(name));
+        if let Some(tree) = attribute.child_by_field_name("arguments").filter(|_| name == "derive") {
+            let mut path: Option<ExprId> = None;
+            for token in parts(tree).into_iter().take(DERIVES_MAX) {
+                let follows = token.prev_sibling().is_some_and(|before| before.kind() == "::");
+                path = match path.filter(|_| follows) {
+                    Some(of) => Some(b.member(of, b.text(token))),
+                    None => {
+                        self.derived.extend(path);
+                        Some(b.name(b.text(token)))
+                    }
+                };
+            }
+            self.derived.extend(path);
+        }
         if attribute.named_child(0).is_some_and(|name| b.text(name) == "path") {
             let content =
                 attribute.child_by_field_name("value").and_then(|value| child_of(value, "string_content"));
@@ -54,7 +75,11 @@ impl<'t> Walk<'t> {
             for parameter in parameters {
                 walk.parameter(b, parameter, None);
             }
-            let declared = walk.field(b, node, "return_type");
+            let mut declared = walk.field(b, node, "return_type");
+            if is_async(node) {
+                // It gives a future, which is a generic type.
+                declared = declared.map(|declared| anonymous(b, vec![declared]));
+            }
             if let Some(symbol) = symbol.and_then(|symbol| b.symbol_mut(symbol)) {
                 symbol.declared = declared;
             }
@@ -126,7 +151,8 @@ impl<'t> Walk<'t> {
 
     fn type_item(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(name) = node.child_by_field_name("name") else { return };
-        let new = New { exported: is_exported(node), ..New::default() };
+        let bases = std::mem::take(&mut self.derived);
+        let new = New { exported: is_exported(node), bases, ..New::default() };
         let symbol = b.define(name, SymbolKind::Type, new);
         self.within(b, ScopeKind::Type, symbol, |walk, b| {
             walk.type_parameters(b, node);
@@ -273,6 +299,12 @@ fn together(b: &mut Builder<'_>, mut bounds: Vec<ExprId>) -> Option<ExprId> {
 
 fn is_exported(node: Node<'_>) -> bool {
     child_of(node, "visibility_modifier").is_some()
+}
+
+fn is_async(node: Node<'_>) -> bool {
+    let Some(modifiers) = child_of(node, "function_modifiers") else { return false };
+    let mut cursor = modifiers.walk();
+    modifiers.children(&mut cursor).any(|modifier| modifier.kind() == "async")
 }
 
 /// Whether a parameter is the instance of a method.

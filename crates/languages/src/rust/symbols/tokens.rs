@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::expressions::awaited;
 use super::{Walk, is_capital};
 use crate::symbols::{Builder, Expr, ExprId, New, SymbolKind, UseKind};
 
@@ -26,12 +27,26 @@ impl<'t> Walk<'t> {
         if let Some(name) = node.child_by_field_name("macro")
             && STANDARD.binary_search(&b.text(name)).is_err()
         {
-            self.visit_as(b, name, UseKind::Call);
+            self.macro_name(b, name);
         }
         let mut cursor = node.walk();
         for tree in node.named_children(&mut cursor).filter(|child| child.kind() == "token_tree") {
             self.tokens(b, tree);
         }
+    }
+
+    /// Uses the name of a macro, which is marked, because a function can have the same name.
+    fn macro_name(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
+        let last = node.child_by_field_name("name").unwrap_or(node);
+        let marked = format!("{}!", b.text(last));
+        let value = match node.child_by_field_name("path") {
+            Some(path) => {
+                let of = self.path(b, path, None);
+                b.member(of, &marked)
+            }
+            None => b.name(&marked),
+        };
+        b.used(UseKind::Call, value, last);
     }
 
     /// Visits a token tree.
@@ -42,7 +57,7 @@ impl<'t> Walk<'t> {
             let mut at = 0;
             while let Some(token) = tokens.get(at) {
                 at += 1;
-                match token.kind() {
+                match kind_of(token) {
                     "token_tree" | "token_repetition" => self.tokens(b, *token),
                     "let" => at = self.let_tokens(b, &tokens, at),
                     "|" | "," => at = self.typed_parameter(b, &tokens, at),
@@ -55,7 +70,7 @@ impl<'t> Walk<'t> {
 
     /// `let name = chain`: the name is local from here on.
     fn let_tokens(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> usize {
-        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let kind = |at: usize| tokens.get(at).map_or("", kind_of);
         let name = if kind(from) == "mutable_specifier" { from + 1 } else { from };
         let is_chain = matches!(kind(name + 2), "identifier" | "self" | "crate" | "super");
         if kind(name) != "identifier" || kind(name + 1) != "=" || !is_chain {
@@ -68,7 +83,7 @@ impl<'t> Walk<'t> {
 
     /// `name: Type` after `|` or between other parameters, up to the next `,` or `|`.
     fn typed_parameter(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> usize {
-        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let kind = |at: usize| tokens.get(at).map_or("", kind_of);
         let name = if kind(from) == "mutable_specifier" { from + 1 } else { from };
         let mut of = name + 2;
         while matches!(kind(of), "&" | "mutable_specifier") {
@@ -87,7 +102,7 @@ impl<'t> Walk<'t> {
 
     /// Reads a chain that begins at a token, and returns the number of the token after it, and its value.
     fn chain(&mut self, b: &mut Builder<'t>, tokens: &[Node<'t>], from: usize) -> (usize, ExprId) {
-        let kind = |at: usize| tokens.get(at).map_or("", Node::kind);
+        let kind = |at: usize| tokens.get(at).map_or("", kind_of);
         let first = tokens[from];
         let mut chain = self.first(b, first, from > 0 && kind(from - 1) == ".");
         let mut at = from + 1;
@@ -98,6 +113,10 @@ impl<'t> Walk<'t> {
         loop {
             b.descend(|_| {});
             match (kind(at), kind(at + 1)) {
+                ("::", "<") => match generics_end(tokens, at + 1) {
+                    Some(end) => at = end,
+                    None => break,
+                },
                 ("::", "identifier") => {
                     use_type(b, &chain);
                     chain = member(b, chain.value, tokens[at + 1]);
@@ -105,6 +124,7 @@ impl<'t> Walk<'t> {
                 }
                 (".", "await") => {
                     chain.used(b, UseKind::Read);
+                    chain.value = awaited(b, chain.value);
                     at += 2;
                 }
                 (".", "identifier" | "integer_literal") => {
@@ -113,8 +133,14 @@ impl<'t> Walk<'t> {
                     at += 2;
                 }
                 ("!", "token_tree") => {
-                    if chain.last.is_some_and(|name| STANDARD.binary_search(&b.text(name)).is_err()) {
-                        chain.used(b, UseKind::Call);
+                    if let Some(name) = chain.last.filter(|name| STANDARD.binary_search(&b.text(*name)).is_err())
+                    {
+                        let marked = format!("{}!", b.text(name));
+                        let value = match *b.expr(chain.value) {
+                            Expr::Member(of, _) => b.member(of, &marked),
+                            _ => b.name(&marked),
+                        };
+                        b.used(UseKind::Call, value, name);
                     }
                     self.tokens(b, tokens[at + 1]);
                     return (at + 2, b.unknown());
@@ -160,9 +186,40 @@ impl<'t> Walk<'t> {
                 Chain { value: b.name(&path), last: None, is_local: true }
             }
             (_, "Self") => Chain { value: b.add(Expr::ThisType), last: None, is_local: true },
-            _ => Chain { value: b.name(text), last: Some(token), is_local: self.locals.has(text) },
+            _ => {
+                self.locals.mention(text, token.start_byte());
+                Chain { value: b.name(text), last: Some(token), is_local: self.locals.has(text) }
+            }
         }
     }
+}
+
+/// The kind of a token. Words that are keywords only in places are names here.
+fn kind_of<'t>(token: &Node<'t>) -> &'t str {
+    match token.kind() {
+        "default" | "gen" | "raw" | "union" => "identifier",
+        kind => kind,
+    }
+}
+
+/// Most tokens of the arguments of a generic name.
+const GENERICS_MAX: usize = 40;
+
+/// The number of the token after generic arguments that begin at a token.
+fn generics_end(tokens: &[Node<'_>], from: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(from).take(GENERICS_MAX) {
+        match token.kind() {
+            "<" => depth += 1,
+            ">" => depth -= 1,
+            ">>" => depth -= 2,
+            _ => {}
+        }
+        if depth <= 0 {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 impl<'t> Chain<'t> {

@@ -107,7 +107,10 @@ impl<'t> Walk<'t> {
             "identifier" | "type_identifier" => match kind {
                 Some(kind) => Some(self.name(b, node, kind)),
                 None if is_capital(b.text(node)) => Some(self.name(b, node, UseKind::Type)),
-                None => Some(b.name(b.text(node))),
+                None => {
+                    self.locals.mention(b.text(node), node.start_byte());
+                    Some(b.name(b.text(node)))
+                }
             },
             "scoped_identifier" | "scoped_type_identifier" => {
                 let name = node.child_by_field_name("name")?;

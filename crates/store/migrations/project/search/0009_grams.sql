@@ -15,4 +15,4 @@ ALTER TABLE {schema}.files ADD COLUMN IF NOT EXISTS grams_written bool NOT NULL 
 CREATE INDEX IF NOT EXISTS files_without_grams ON {schema}.files (id) WHERE NOT grams_written AND chunks > 0;
 
 -- Exact search counts what is not indexed.
-CREATE INDEX IF NOT EXISTS files_skipped ON {schema}.files (repository_id, skipped) WHERE skipped IS NOT NULL;
+CREATE INDEX IF NOT EXISTS files_skipped ON {schema}.files (repository_id) WHERE skipped IS NOT NULL;

@@ -32,6 +32,8 @@ CREATE TABLE IF NOT EXISTS {schema}.symbols (
 
 CREATE INDEX IF NOT EXISTS symbols_repository ON {schema}.symbols (repository_id);
 
+CREATE INDEX IF NOT EXISTS symbols_incomplete ON {schema}.symbols (repository_id) WHERE truncated OR interface IS NULL;
+
 CREATE INDEX IF NOT EXISTS symbols_unresolved ON {schema}.symbols (repository_id) WHERE NOT resolved;
 
 -- Names whose meaning a file of this language changed since the uses of its repository were last resolved.

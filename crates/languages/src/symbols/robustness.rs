@@ -1,10 +1,9 @@
-//! Tests of extractors over the samples: every listed definition is a symbol, and what is damaged does no harm.
+//! Tests of the extractors of Go and Rust with damaged and with deeply nested texts.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{FileSymbols, Place};
+use super::FileSymbols;
 use crate::{ChunkLimits, Chunked, by_name, chunk};
 
 const LANGUAGES: &[&str] = &["go", "rust"];
@@ -22,52 +21,15 @@ fn file(language: &str, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// The sample, and the sources of all cases.
-fn texts(language: &str) -> Vec<String> {
-    let cases = file(language, "facts.cases");
-    let sources = cases.split("\n=== ").map(|case| {
-        let is_head = |line: &&str| line.starts_with("+ ") || line.starts_with("- ") || *line == "-";
-        case.lines().skip(1).skip_while(is_head).collect::<Vec<_>>().join("\n")
-    });
-    std::iter::once(file(language, "sample.txt")).chain(sources).collect()
-}
-
-fn places(symbols: &FileSymbols) -> Vec<Place> {
-    symbols.interface.symbols.iter().chain(&symbols.body.symbols).map(|symbol| symbol.place).collect()
-}
-
 fn chunked(text: &str, language: &str) -> Chunked {
     chunk(text, by_name(language), &LIMITS)
-}
-
-#[test]
-fn every_listed_definition_is_a_symbol_at_the_same_place() {
-    let (mut wrong, mut count) = (String::new(), 0);
-    for language in LANGUAGES {
-        for text in texts(language) {
-            let chunked = chunked(&text, language);
-            let places = places(chunked.symbols.as_ref().unwrap());
-            for listed in chunked.chunks.iter().flat_map(|chunk| &chunk.definitions) {
-                // Handlers that are passed to a call are listed by the call, and define no name.
-                if matches!(listed.kind, "impl" | "section") || listed.name.contains('(') {
-                    continue;
-                }
-                count += 1;
-                if !places.contains(&Place { line: listed.line, column: listed.column }) {
-                    writeln!(wrong, "{language}: {} in\n{text}", listed.qualified).unwrap();
-                }
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
-    assert!(count > 100, "{count}");
 }
 
 #[test]
 fn damaged_samples_give_sound_symbols() {
     for language in LANGUAGES {
         let text = file(language, "sample.txt");
-        let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(7).collect();
+        let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(17).collect();
         for (number, from) in ends.iter().enumerate() {
             let to = ends.get(number + 5).copied().unwrap_or(text.len());
             for insert in ["", "{", "})", "::", "(", " impl ", " func ", "\u{0}", "é<"] {

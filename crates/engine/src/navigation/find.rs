@@ -1,0 +1,335 @@
+//! Finds the symbol that a request is about: by name, or by a place where it is defined or used.
+
+use std::collections::BTreeMap;
+
+use super::nearest::nearest_names;
+use super::request::Subject;
+use crate::search::{Spelling, SymbolName, is_path};
+use contract::{ErrorCode, Fault, Warning, echo};
+use languages::facts::{DEFINED, Field};
+use languages::terms::squash;
+use store::navigation::{self, DefinitionAt};
+use store::{ProjectTx, RepositoryRow, fact_id, names, use_places};
+
+/// Most definitions of one name that are read.
+pub(super) const DEFINITIONS_MAX: i64 = 2000;
+/// Most definitions that an ambiguous name is answered with.
+pub(super) const CANDIDATES_MAX: usize = 20;
+/// Characters of an identifier, beside letters and digits.
+const NAME_CHARS: [char; 2] = ['_', '$'];
+
+/// A symbol: its definitions. Several definitions of one name in one place, such as overloads, count as one symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) definitions: Vec<DefinitionAt>,
+    /// Number of all definitions in its repository that have the name, if that is known.
+    pub(super) homonyms: Option<usize>,
+}
+
+impl Target {
+    /// The ids of the symbol.
+    pub(super) fn symbols(&self) -> Vec<i64> {
+        self.definitions.iter().filter_map(|definition| definition.symbol).collect()
+    }
+
+    /// The first definition; there is always one.
+    pub(super) fn first(&self) -> Option<&DefinitionAt> {
+        self.definitions.first()
+    }
+}
+
+/// What a request is about.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// One symbol.
+    One(Target),
+    /// A name that several symbols have.
+    Several { targets: Vec<Target>, is_least: bool },
+    /// A name that is used, but has no definition here.
+    Undefined { name: String },
+}
+
+/// Looks up symbols in some repositories.
+pub(super) struct Finder<'a> {
+    pub(super) tx: &'a mut ProjectTx,
+    pub(super) repositories: &'a [RepositoryRow],
+    pub(super) warnings: &'a mut Vec<Warning>,
+}
+
+impl Finder<'_> {
+    /// Finds what a request is about.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` for an unknown name or file; `INVALID_REQUEST` for what is neither a name nor a place; storage faults.
+    pub(super) async fn find(&mut self, subject: &Subject) -> Result<Found, Fault> {
+        match subject {
+            Subject::Place { file, line, column } => self.at(file, *line, *column).await,
+            Subject::Name { symbol, file, line } => match Spelling::parse(symbol)? {
+                Spelling::Place { path, line, column } if file.is_none() => {
+                    self.at(&path, line, column).await
+                }
+                Spelling::Place { .. } => Err(Fault::new(
+                    ErrorCode::InvalidRequest,
+                    "`symbol` names a place, and `file` another one.",
+                )
+                .with_hint("Give only one of them.")),
+                Spelling::Name { path, name } => {
+                    let paths: Vec<&str> = path.iter().chain(file).map(String::as_str).collect();
+                    self.named(&name, &paths, *line).await
+                }
+            },
+        }
+    }
+
+    fn ids(&self) -> Vec<i64> {
+        self.repositories.iter().map(|repository| repository.id).collect()
+    }
+
+    async fn named(&mut self, name: &SymbolName, paths: &[&str], line: Option<u32>) -> Result<Found, Fault> {
+        let ids = self.ids();
+        let rows =
+            navigation::find_definitions(self.tx, &ids, &[name_id(name.simple())], DEFINITIONS_MAX + 1)
+                .await?;
+        let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
+        let homonyms = rows.len();
+        let at_line = |row: &DefinitionAt| line.is_none_or(|line| u32::try_from(row.line) == Ok(line));
+        let fitting: Vec<&DefinitionAt> = rows
+            .iter()
+            .filter(|row| paths.iter().all(|path| is_path(&row.path, path)))
+            .filter(|row| name.is_name_of(row) && at_line(row))
+            .collect();
+        let best = fitting.iter().map(|row| name.fit(row)).max();
+        let chosen = fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned();
+        let mut targets = grouped(chosen.collect());
+        let known = (!is_least).then_some(homonyms);
+        targets.iter_mut().for_each(|target| target.homonyms = known);
+        match targets.len() {
+            0 => self.unknown(name, paths, &rows).await,
+            1 => Ok(Found::One(targets.remove(0))),
+            _ => Ok(Found::Several { targets, is_least }),
+        }
+    }
+
+    /// The fault for a name without a definition that fits, unless the name is used.
+    async fn unknown(
+        &mut self,
+        name: &SymbolName,
+        paths: &[&str],
+        same_name: &[DefinitionAt],
+    ) -> Result<Found, Fault> {
+        let ids = self.ids();
+        if same_name.is_empty() && paths.is_empty() {
+            let facts: Vec<i64> =
+                USE_FIELDS.iter().map(|field| fact_id(*field as i16, name.simple())).collect();
+            if !names::used_in_repositories(self.tx, &facts, &ids).await?.is_empty() {
+                return Ok(Found::Undefined { name: name.simple().to_owned() });
+            }
+        }
+        let nearest = if same_name.is_empty() {
+            nearest_names(self.tx, &ids, name.simple()).await?
+        } else {
+            let mut nearest: Vec<String> =
+                same_name.iter().map(|row| format!("{}:{}", row.path, row.qualified)).collect();
+            nearest.dedup();
+            nearest.truncate(NEAREST_MAX);
+            nearest
+        };
+        let within = match paths.first() {
+            Some(path) => format!(" in `{}`", echo(path)),
+            None => String::new(),
+        };
+        let message =
+            format!("There is no definition of `{}`{within} in the index.", echo(&name.qualified()));
+        let fault = Fault::new(ErrorCode::NotFound, message);
+        if nearest.is_empty() {
+            return Err(fault.with_hint(
+                "`search` finds code by meaning. If the code is new, refresh the index with `build_index`.",
+            ));
+        }
+        let named: Vec<String> = nearest.iter().take(3).map(|name| format!("`{}`", echo(name))).collect();
+        Err(fault
+            .with_details(serde_json::json!({ "nearest": nearest }))
+            .with_hint(format!("Did you mean {}?", named.join(" or "))))
+    }
+
+    /// What is defined or used at a place: a definition whose name is there; else what is used there; else the definition around
+    /// it.
+    async fn at(&mut self, path: &str, line: u32, column: Option<u32>) -> Result<Found, Fault> {
+        let (file_id, path) = self.file(path).await?;
+        let number = i32::try_from(line).unwrap_or(i32::MAX);
+        let around = navigation::definitions_at(self.tx, file_id, number).await?;
+        let is_there = |row: &&DefinitionAt| {
+            let width = i32::try_from(row.name.chars().count()).unwrap_or(i32::MAX);
+            let is_at = |column: u32| {
+                let column = i32::try_from(column).unwrap_or(i32::MAX);
+                row.column <= column && column < row.column.saturating_add(width)
+            };
+            row.symbol.is_some() && row.line == number && column.is_none_or(is_at)
+        };
+        let mut here = grouped(around.iter().filter(is_there).cloned().collect());
+        match here.len() {
+            0 => {}
+            1 => return Ok(Found::One(here.remove(0))),
+            _ => return Ok(Found::Several { targets: here, is_least: false }),
+        }
+        if let Some(found) = self.used_at(file_id, line, column).await? {
+            return Ok(found);
+        }
+        match around.into_iter().find(|row| row.symbol.is_some()) {
+            Some(outer) => Ok(Found::One(Target { definitions: vec![outer], homonyms: None })),
+            None => Err(Fault::new(
+                ErrorCode::NotFound,
+                format!("No symbol is known in line {line} of `{}`.", echo(&path)),
+            )
+            .with_hint("Give a line with a name of code, or the name itself as `symbol`; `show_file` shows the file.")),
+        }
+    }
+
+    /// What is used in a line; `None` if nothing is.
+    async fn used_at(
+        &mut self,
+        file_id: i64,
+        line: u32,
+        column: Option<u32>,
+    ) -> Result<Option<Found>, Fault> {
+        let mut used = use_places::in_line(self.tx, file_id, line).await?;
+        let text = self.line(file_id, line).await?;
+        if let Some(column) = column {
+            // The use whose name contains the column.
+            let width = |at: u32| u32::try_from(identifier(&text, at).chars().count().max(1)).unwrap_or(1);
+            used.retain(|(_, place)| place.column <= column && column - place.column < width(place.column));
+            if used.is_empty() {
+                let name = identifier(&text, column);
+                return if name.is_empty() { Ok(None) } else { self.guessed(&name).await.map(Some) };
+            }
+        }
+        let symbols: Vec<i64> = used.iter().filter_map(|(target, _)| *target).collect();
+        let mut targets = grouped(navigation::definitions_by_symbols(self.tx, &symbols).await?);
+        let names: Vec<String> = used
+            .iter()
+            .filter(|(target, _)| target.is_none())
+            .map(|(_, place)| identifier(&text, place.column))
+            .filter(|name| !name.is_empty())
+            .collect();
+        match (targets.len(), names.as_slice()) {
+            (0, []) => Ok(None),
+            (0, [name, ..]) => self.guessed(name).await.map(Some),
+            (1, []) => Ok(Some(Found::One(targets.remove(0)))),
+            // Without a column it is not clear which of the names is meant.
+            _ if column.is_none() => Ok(Some(Found::Several { targets, is_least: false })),
+            (1, _) => Ok(Some(Found::One(targets.remove(0)))),
+            _ => Ok(Some(Found::Several { targets, is_least: false })),
+        }
+    }
+
+    /// The definitions of a name whose meaning at its place is not known: never one of them as if it were.
+    async fn guessed(&mut self, name: &str) -> Result<Found, Fault> {
+        let ids = self.ids();
+        let mut rows =
+            navigation::find_definitions(self.tx, &ids, &[name_id(name)], DEFINITIONS_MAX + 1).await?;
+        let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
+        rows.retain(|row| row.name == name);
+        if rows.is_empty() {
+            return Ok(Found::Undefined { name: name.to_owned() });
+        }
+        let message = format!(
+            "What `{}` means there is not known; these are the definitions that have the name.",
+            echo(name)
+        );
+        self.warnings.push(Warning::new("not_resolved", message));
+        Ok(Found::Several { targets: grouped(rows), is_least })
+    }
+
+    async fn line(&mut self, file_id: i64, line: u32) -> Result<String, Fault> {
+        let number = i32::try_from(line).unwrap_or(i32::MAX);
+        let lines = navigation::lines_of(self.tx, &[(file_id, number)]).await?;
+        Ok(lines.into_iter().next().map(|(.., text)| text).unwrap_or_default())
+    }
+
+    /// The indexed file at a path.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` with `details.unknownPath` if there is none; `INVALID_REQUEST` if there are several.
+    async fn file(&mut self, path: &str) -> Result<(i64, String), Fault> {
+        let ids = self.ids();
+        let mut found = use_places::files_at(self.tx, &ids, path).await?;
+        if found.len() > 1 {
+            let name =
+                |id: i64| self.repositories.iter().find(|row| row.id == id).map(|row| row.name.as_str());
+            let paths: Vec<String> = found
+                .iter()
+                .map(|(_, repository, path)| format!("{}: {path}", name(*repository).unwrap_or_default()))
+                .collect();
+            return Err(Fault::new(ErrorCode::InvalidRequest, "Several files have this path.")
+                .with_details(serde_json::json!({ "files": paths }))
+                .with_hint("Give the whole path, and the repository in `repoPath`."));
+        }
+        match found.pop() {
+            Some((id, _, path)) => Ok((id, path)),
+            None => Err(Fault::new(
+                ErrorCode::NotFound,
+                format!("The file `{}` is not in the index.", echo(path)),
+            )
+            .with_details(serde_json::json!({ "unknownPath": echo(path) }))
+            .with_hint(
+                "Use the path of a search hit. If the file is new, refresh the index with `build_index`.",
+            )),
+        }
+    }
+}
+
+/// Most names in the details of a fault.
+const NEAREST_MAX: usize = 5;
+
+/// Fields whose values are names that code uses.
+const USE_FIELDS: [Field; 7] =
+    [Field::Call, Field::Use, Field::Read, Field::Type, Field::Member, Field::Extends, Field::Implements];
+
+/// The id under which definitions of a name are found.
+pub(super) fn name_id(name: &str) -> i64 {
+    fact_id(DEFINED, &squash(name))
+}
+
+/// Groups definitions to symbols: those of one qualified name in one file are one. Keeps the order.
+pub(super) fn grouped(definitions: Vec<DefinitionAt>) -> Vec<Target> {
+    let mut places: BTreeMap<(i64, String), usize> = BTreeMap::new();
+    let mut targets: Vec<Target> = Vec::new();
+    for definition in definitions {
+        let key = (definition.file_id, definition.qualified.clone());
+        let at = *places.entry(key).or_insert(targets.len());
+        match targets.get_mut(at) {
+            Some(target) => target.definitions.push(definition),
+            None => targets.push(Target { definitions: vec![definition], homonyms: None }),
+        }
+    }
+    targets
+}
+
+/// The identifier in a text that begins at, or contains, a column (1-based); empty if there is none.
+fn identifier(text: &str, column: u32) -> String {
+    let is_name = |c: &char| c.is_alphanumeric() || NAME_CHARS.contains(c);
+    let chars: Vec<char> = text.chars().collect();
+    let at = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    if !chars.get(at).is_some_and(is_name) {
+        return String::new();
+    }
+    let start = (0..at).rev().take_while(|&at| is_name(&chars[at])).last().unwrap_or(at);
+    chars[start..].iter().take_while(|c| is_name(c)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_identifier_at_a_column_is_found() {
+        let text = "till.open(größe)";
+        assert_eq!(identifier(text, 1), "till");
+        assert_eq!(identifier(text, 3), "till");
+        assert_eq!(identifier(text, 5), "");
+        assert_eq!(identifier(text, 11), "größe");
+        assert_eq!(identifier(text, 0), "till");
+        assert_eq!(identifier(text, u32::MAX), "");
+        assert_eq!(identifier("", 1), "");
+    }
+}

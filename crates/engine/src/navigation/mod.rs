@@ -1,0 +1,23 @@
+//! Answers where a symbol is defined and used, what it uses, and what a change of it reaches.
+//!
+//! The edges between definitions are rows that an index run resolved; here they are only read. What is only a guess by name is
+//! counted and listed apart from them.
+
+mod answer;
+mod callees;
+mod find;
+mod navigator;
+mod nearest;
+mod places;
+mod present;
+mod request;
+mod steps;
+mod walk;
+
+pub use answer::{
+    FilePlaces, NavigationPayload, OmittedPlaces, Place, StepCount, StopReason, Stopped, SymbolInfo,
+    Unresolved,
+};
+pub use navigator::{Navigation, navigate};
+pub use present::present;
+pub use request::{Certainty, NavigationRequest, Relation, Subject, UsedAs};

@@ -1,0 +1,313 @@
+//! Runs a navigation in one read transaction.
+
+use std::collections::BTreeMap;
+
+use super::answer::{Place, StepCount, Stopped, SymbolInfo};
+use super::find::{CANDIDATES_MAX, Finder, Found, Target};
+use super::request::{Certainty, NavigationRequest, Relation};
+use super::{callees, places, steps};
+use crate::search::shorten;
+use ::navigation::incremental::RESOLVER_VERSION;
+use contract::clock::Clock;
+use contract::{ErrorCode, Fault, Warning, echo};
+use store::navigation::{self, DefinitionAt};
+use store::uses::Certainty as StoredCertainty;
+use store::{Access, Project, ProjectTx, RepositoryRow, RepositoryState, Store, repositories, use_places};
+
+/// Uses of a candidate are counted up to this number of sources, and those of all candidates up to the other one.
+const POPULARITY_MAX: i64 = 1000;
+const POPULARITY_SUM_MAX: i64 = 50_000;
+/// Longest text of a place, in bytes.
+pub(super) const TEXT_BYTES_MAX: usize = 200;
+
+/// What was found, before it is fitted into an answer.
+#[derive(Debug, Clone)]
+pub struct Navigation {
+    /// What was asked.
+    pub(super) relation: Relation,
+    /// The symbol.
+    pub(super) symbol: Option<SymbolInfo>,
+    /// The symbols that an ambiguous name may mean.
+    pub(super) candidates: Vec<SymbolInfo>,
+    /// The places of the page.
+    pub(super) places: Vec<Located>,
+    /// All places, or candidates.
+    pub(super) total: usize,
+    /// Whether there may be more.
+    pub(super) total_is_least: bool,
+    /// Places before the page.
+    pub(super) offset: usize,
+    /// Uses by certainty.
+    pub(super) by_certainty: BTreeMap<String, usize>,
+    /// Uses by kind.
+    pub(super) by_kind: BTreeMap<String, usize>,
+    /// Definitions by distance.
+    pub(super) steps: Vec<StepCount>,
+    /// Uses of the name whose meaning is not known.
+    pub(super) unresolved: Option<NameUses>,
+    /// Why a walk stopped.
+    pub(super) stopped: Option<Stopped>,
+    /// What is not known, for the caller.
+    pub warnings: Vec<Warning>,
+}
+
+/// Uses of which only the name is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NameUses {
+    pub(super) total: usize,
+    pub(super) is_least: bool,
+    /// Number of definitions that have the name.
+    pub(super) candidates: Option<usize>,
+    /// Those of the page.
+    pub(super) places: Vec<Located>,
+    /// Whether pages go on with them after the known places.
+    pub(super) is_listed: bool,
+}
+
+/// A place with its file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Located {
+    /// Repository, if another than that of the symbol.
+    pub(super) repo: Option<String>,
+    pub(super) file: String,
+    pub(super) place: Place,
+}
+
+impl Navigation {
+    pub(super) fn new(request: &NavigationRequest) -> Self {
+        Self {
+            relation: request.relation,
+            symbol: None,
+            candidates: Vec::new(),
+            places: Vec::new(),
+            total: 0,
+            total_is_least: false,
+            offset: request.offset,
+            by_certainty: BTreeMap::new(),
+            by_kind: BTreeMap::new(),
+            steps: Vec::new(),
+            unresolved: None,
+            stopped: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// The reads of one navigation.
+pub(super) struct Navigator<'a> {
+    pub(super) tx: &'a mut ProjectTx,
+    pub(super) repositories: &'a [RepositoryRow],
+    pub(super) request: &'a NavigationRequest,
+    pub(super) clock: &'a dyn Clock,
+}
+
+/// Answers a question about a symbol of a project.
+///
+/// # Errors
+/// `NO_INDEX` if none of the repositories has been indexed; `NOT_FOUND` for a name without a definition, or an unknown file;
+/// `INVALID_REQUEST` for what is neither a name nor a place; storage faults.
+pub async fn navigate(
+    store: &Store,
+    project: &Project,
+    clock: &dyn Clock,
+    request: &NavigationRequest,
+) -> Result<Navigation, Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let mut known = repositories::list(&mut tx).await?;
+    known.retain(|row| {
+        !row.is_records()
+            && (request.repository_roots.is_empty() || request.repository_roots.contains(&row.root))
+    });
+    if known
+        .iter()
+        .all(|row| row.state == RepositoryState::New && row.indexed_ms.is_none() && row.chunks == 0)
+    {
+        return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
+            .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
+    }
+    let mut navigator = Navigator { tx: &mut tx, repositories: &known, request, clock };
+    let found = navigator.answer().await?;
+    // Nothing was written, so the caller need not wait for the commit.
+    drop(tokio::spawn(async move {
+        if let Err(fault) = tx.commit().await {
+            tracing::debug!(%fault, "the transaction of a navigation was not ended properly");
+        }
+    }));
+    Ok(found)
+}
+
+impl Navigator<'_> {
+    async fn answer(&mut self) -> Result<Navigation, Fault> {
+        let mut answer = Navigation::new(self.request);
+        let mut finder =
+            Finder { tx: self.tx, repositories: self.repositories, warnings: &mut answer.warnings };
+        match finder.find(&self.request.subject).await? {
+            Found::One(target) => {
+                answer.symbol = target.first().map(|first| self.info(first));
+                match self.request.relation {
+                    Relation::Definition => self.definition(&target, &mut answer),
+                    Relation::References | Relation::Callers => {
+                        places::uses(self, &target, &mut answer).await?
+                    }
+                    Relation::Callees => callees::callees(self, &target, &mut answer).await?,
+                    Relation::Implementations | Relation::Hierarchy | Relation::Impact => {
+                        steps::walked(self, &target, &mut answer).await?;
+                    }
+                }
+                self.warn_of_gaps(Some(&target), &mut answer).await?;
+            }
+            Found::Several { targets, is_least } => {
+                self.candidates(targets, is_least, &mut answer).await?;
+            }
+            Found::Undefined { name } => {
+                let is_name_asked = self.request.certainty == Certainty::Name
+                    && matches!(self.request.relation, Relation::References | Relation::Callers);
+                if is_name_asked {
+                    places::uses_of_name(self, &name, &mut answer).await?;
+                }
+                if answer.unresolved.as_ref().is_none_or(|unresolved| unresolved.total == 0) {
+                    return Err(undefined(&name));
+                }
+                self.warn_of_gaps(None, &mut answer).await?;
+            }
+        }
+        Ok(answer)
+    }
+
+    /// A page of something that was read completely.
+    pub(super) fn page<T>(&self, all: Vec<T>) -> Vec<T> {
+        all.into_iter().skip(self.request.offset).take(self.request.limit).collect()
+    }
+
+    fn definition(&self, target: &Target, answer: &mut Navigation) {
+        answer.total = target.definitions.len();
+        let located = target.definitions.iter().map(|definition| self.defined(definition, None)).collect();
+        answer.places = self.page(located);
+    }
+
+    async fn candidates(
+        &mut self,
+        mut targets: Vec<Target>,
+        is_least: bool,
+        answer: &mut Navigation,
+    ) -> Result<(), Fault> {
+        (answer.total, answer.total_is_least) = (targets.len(), is_least);
+        let symbols: Vec<i64> = targets.iter().flat_map(Target::symbols).collect();
+        let shared = POPULARITY_SUM_MAX / i64::try_from(symbols.len().max(1)).unwrap_or(i64::MAX);
+        let most = shared.clamp(1, POPULARITY_MAX);
+        let counted: BTreeMap<i64, i64> =
+            use_places::popularity(self.tx, &symbols, most).await?.into_iter().collect();
+        let uses = |target: &Target| -> i64 {
+            target.symbols().iter().filter_map(|symbol| counted.get(symbol)).sum()
+        };
+        // A stable sort, so that candidates with equally many uses stay in the order of paths.
+        targets.sort_by_key(|target| std::cmp::Reverse(uses(target)));
+        let shown = targets.iter().skip(self.request.offset).take(self.request.limit.min(CANDIDATES_MAX));
+        answer.candidates = shown
+            .filter_map(|target| {
+                let uses = usize::try_from(uses(target)).unwrap_or(0);
+                Some(SymbolInfo { uses: Some(uses), ..self.info(target.first()?) })
+            })
+            .collect();
+        Ok(())
+    }
+
+    fn repository(&self, id: i64) -> String {
+        let found = self.repositories.iter().find(|row| row.id == id);
+        found.map(|row| row.name.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn info(&self, definition: &DefinitionAt) -> SymbolInfo {
+        SymbolInfo {
+            name: shorten(&definition.name, TEXT_BYTES_MAX),
+            qualified: shorten(&definition.qualified, TEXT_BYTES_MAX),
+            kind: definition.kind.clone(),
+            signature: definition.signature.as_deref().map(|text| shorten(text, TEXT_BYTES_MAX)),
+            repo: self.repository(definition.repository_id),
+            file: definition.path.clone(),
+            line: line(definition.line),
+            column: line(definition.column),
+            uses: None,
+        }
+    }
+
+    /// The repository of a place, if it is not that of the symbol.
+    pub(super) fn other_repository(&self, id: i64, of: Option<&Target>) -> Option<String> {
+        let own = of.and_then(Target::first).map(|first| first.repository_id);
+        (own != Some(id) && (own.is_some() || self.repositories.len() > 1)).then(|| self.repository(id))
+    }
+
+    /// A definition as a place.
+    pub(super) fn defined(&self, definition: &DefinitionAt, of: Option<&Target>) -> Located {
+        Located {
+            repo: of.and_then(|_| self.other_repository(definition.repository_id, of)),
+            file: definition.path.clone(),
+            place: Place {
+                line: line(definition.line),
+                column: line(definition.column),
+                kind: definition.kind.clone(),
+                name: Some(shorten(&definition.qualified, TEXT_BYTES_MAX)),
+                text: definition.signature.as_deref().map(|text| shorten(text, TEXT_BYTES_MAX)),
+                ..Place::default()
+            },
+        }
+    }
+
+    /// The weakest certainty of known edges that the request admits.
+    pub(super) fn certainty(&self) -> StoredCertainty {
+        match self.request.certainty {
+            Certainty::Scip => StoredCertainty::Scip,
+            Certainty::Resolved | Certainty::Name => StoredCertainty::Resolved,
+        }
+    }
+
+    /// Warns of what is not known of the repositories, so that an absent use is not taken for proof.
+    async fn warn_of_gaps(&mut self, target: Option<&Target>, answer: &mut Navigation) -> Result<(), Fault> {
+        let repository = target.and_then(Target::first).map(|first| first.repository_id);
+        let ids: Vec<i64> = match repository {
+            Some(id) => vec![id],
+            None => self.repositories.iter().map(|row| row.id).collect(),
+        };
+        let due = navigation::due(self.tx, &ids, RESOLVER_VERSION).await?;
+        if !due.is_empty() {
+            let names: Vec<String> = due.iter().map(|id| self.repository(*id)).collect();
+            let message = format!(
+                "Not all uses in {} are resolved yet; some may be missing. `index_status` shows the run, `build_index` starts one.",
+                names.join(", ")
+            );
+            answer.warnings.push(Warning::new("navigation_due", message));
+        }
+        let gaps = use_places::gaps(self.tx, &ids).await?;
+        if gaps > 0 {
+            let message = format!("Of {gaps} files, which have very many symbols, not all uses are known.");
+            let details = Some(serde_json::json!({ "files": gaps }));
+            answer.warnings.push(Warning { details, ..Warning::new("navigation_truncated", message) });
+        }
+        if let Some(first) = target.and_then(Target::first)
+            && !use_places::has_symbols(self.tx, first.file_id).await?
+        {
+            let language = first.language.as_deref().unwrap_or("this kind of file");
+            let message = format!(
+                "Uses in {language} are not resolved, so only definitions are known; `search` with `uses:{}` finds the name.",
+                first.name
+            );
+            answer.warnings.push(Warning::new("language_not_resolved", message));
+        }
+        Ok(())
+    }
+}
+
+fn undefined(name: &str) -> Fault {
+    let name = echo(name);
+    Fault::new(
+        ErrorCode::NotFound,
+        format!("`{name}` is used here, but has no definition in the index: it comes from outside."),
+    )
+    .with_details(serde_json::json!({ "usedName": name }))
+    .with_hint(format!("`search` with `uses:{name}` or `calls:{name}` lists where the name occurs."))
+}
+
+/// Converts a line or column from the database, which is never negative.
+pub(super) fn line(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,279 @@
+//! Formats the answer of a navigation as text: the symbol, then `path:line:column: text` for each place.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::output::{BOLD, DIM, NOTE, PATH, styled};
+use contract::{escaped, escaped_line};
+
+/// The part of a `navigate` result that is printed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct NavigationResult {
+    symbol: Option<SymbolInfo>,
+    candidates: Vec<SymbolInfo>,
+    files: Vec<FilePlaces>,
+    total: u64,
+    total_relation: Option<String>,
+    next_offset: Option<u64>,
+    by_kind: BTreeMap<String, u64>,
+    unresolved: Option<UnresolvedUses>,
+    stopped: Option<StoppedWalk>,
+    omitted: Option<OmittedCounts>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SymbolInfo {
+    qualified: String,
+    kind: String,
+    signature: Option<String>,
+    repo: String,
+    file: String,
+    line: u32,
+    column: u32,
+    uses: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct FilePlaces {
+    repo: Option<String>,
+    file: String,
+    places: Vec<Place>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Place {
+    line: u32,
+    column: u32,
+    kind: String,
+    name: Option<String>,
+    #[serde(rename = "in")]
+    within: Option<String>,
+    certainty: Option<String>,
+    candidates: Option<u64>,
+    distance: Option<i64>,
+    via: Option<String>,
+    at: Vec<u32>,
+    overrides: Vec<String>,
+    text: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct UnresolvedUses {
+    total: u64,
+    total_relation: Option<String>,
+    candidates: u64,
+    files: Vec<FilePlaces>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct StoppedWalk {
+    reason: String,
+    depth: u32,
+    remaining: u64,
+    total_relation: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct OmittedCounts {
+    texts: u64,
+    places: u64,
+}
+
+/// Formats a `navigate` result.
+pub(super) fn render(result: &Value) -> String {
+    // A result of an unexpected shape is printed like one without places.
+    let found = NavigationResult::deserialize(result).unwrap_or_default();
+    let mut shown = String::new();
+    if !found.candidates.is_empty() {
+        found.write_candidates(&mut shown);
+        return shown;
+    }
+    if let Some(symbol) = &found.symbol {
+        symbol.write(&mut shown);
+    }
+    let shown_places = write_files(&mut shown, &found.files);
+    let unresolved = found.unresolved.as_ref();
+    if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.files.is_empty()) {
+        let _ = writeln!(shown, "{}", styled(NOTE, "not resolved, only the name fits:"));
+        write_files(&mut shown, &unresolved.files);
+    }
+    found.write_summary(&mut shown, shown_places);
+    shown
+}
+
+fn at_least(relation: Option<&String>) -> &'static str {
+    if relation.is_some() { "at least " } else { "" }
+}
+
+impl NavigationResult {
+    fn write_candidates(&self, shown: &mut String) {
+        let least = at_least(self.total_relation.as_ref());
+        let _ = writeln!(shown, "The name has {least}{} definitions:", self.total);
+        for candidate in &self.candidates {
+            candidate.write(shown);
+        }
+        let _ = writeln!(shown, "{}", styled(DIM, "Name one by its place, FILE:LINE, or as FILE:NAME."));
+    }
+
+    fn write_summary(&self, shown: &mut String, shown_places: usize) {
+        let least = at_least(self.total_relation.as_ref());
+        let kinds: Vec<String> = self.by_kind.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+        let mut lines = vec![format!("{shown_places} of {least}{} places{kinds}", self.total)];
+        if let Some(next) = self.next_offset {
+            lines.push(format!("--offset {next} shows the next."));
+        }
+        if let Some(unresolved) = self.unresolved.as_ref().filter(|unresolved| unresolved.files.is_empty()) {
+            let least = at_least(unresolved.total_relation.as_ref());
+            lines.push(format!(
+                "{least}{} more uses of the name are not resolved ({} definitions have it); --certainty name shows them.",
+                unresolved.total, unresolved.candidates
+            ));
+        }
+        if let Some(stopped) = &self.stopped {
+            let least = at_least(stopped.total_relation.as_ref());
+            lines.push(format!(
+                "Stopped after {} steps ({}); {least}{} definitions follow.",
+                stopped.depth,
+                escaped_line(&stopped.reason),
+                stopped.remaining
+            ));
+        }
+        if let Some(omitted) = &self.omitted {
+            lines.push(format!(
+                "Omitted to fit the limit: {} places, the text of {} places.",
+                omitted.places, omitted.texts
+            ));
+        }
+        for line in lines {
+            let _ = writeln!(shown, "{}", styled(DIM, &line));
+        }
+    }
+}
+
+impl SymbolInfo {
+    fn write(&self, shown: &mut String) {
+        let place = format!("{}:{}:{}:", escaped_line(&self.file), self.line, self.column);
+        let signature = self.signature.as_deref().map(|text| format!("  {}", escaped_line(text)));
+        let uses = self.uses.map(|uses| styled(DIM, &format!("  {uses} uses"))).unwrap_or_default();
+        let _ = writeln!(
+            shown,
+            "{} {} {}{}{uses}  {}",
+            styled(PATH, &place),
+            escaped_line(&self.kind),
+            styled(BOLD, &escaped_line(&self.qualified)),
+            signature.unwrap_or_default(),
+            styled(DIM, &escaped_line(&self.repo)),
+        );
+    }
+}
+
+/// Writes the places of files; returns their number.
+fn write_files(shown: &mut String, files: &[FilePlaces]) -> usize {
+    for file in files {
+        let repo = file.repo.as_deref().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
+        for place in &file.places {
+            place.write(shown, &format!("{repo}{}", escaped_line(&file.file)));
+        }
+    }
+    files.iter().map(|file| file.places.len()).sum()
+}
+
+impl Place {
+    fn write(&self, shown: &mut String, file: &str) {
+        let location = format!("{file}:{}:{}:", self.line, self.column);
+        let name = self.name.as_deref();
+        let name =
+            name.map(|name| format!(" {} {}", escaped_line(&self.kind), styled(BOLD, &escaped_line(name))));
+        let text = self.text.as_deref().map(|text| format!(" {}", escaped(text))).unwrap_or_default();
+        let notes = self.notes(name.is_some());
+        let notes =
+            if notes.is_empty() { String::new() } else { styled(DIM, &format!("  [{}]", notes.join(", "))) };
+        let _ = writeln!(shown, "{}{}{text}{notes}", styled(PATH, &location), name.unwrap_or_default());
+    }
+
+    fn notes(&self, is_definition: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        notes.extend(self.distance.map(|distance| format!("{distance} steps")));
+        if !is_definition {
+            notes.push(escaped_line(&self.kind));
+        }
+        notes.extend(self.within.as_deref().map(|name| format!("in {}", escaped_line(name))));
+        notes.extend(self.via.as_deref().map(|name| format!("uses {}", escaped_line(name))));
+        if !self.at.is_empty() {
+            let lines: Vec<String> = self.at.iter().map(u32::to_string).collect();
+            notes.push(format!("line {}", lines.join(" ")));
+        }
+        if !self.overrides.is_empty() {
+            notes.push(format!("overrides {}", escaped_line(&self.overrides.join(", "))));
+        }
+        notes.extend(self.certainty.as_deref().filter(|known| *known != "resolved").map(escaped_line));
+        notes.extend(self.candidates.map(|count| format!("{count} candidates")));
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn plain(result: &Value) -> String {
+        anstream::adapter::strip_str(&render(result)).to_string()
+    }
+
+    #[test]
+    fn places_are_lines_that_editors_read() {
+        let shown = plain(&json!({
+            "symbol": { "qualified": "Till.open", "kind": "method", "repo": "shop", "file": "till.py", "line": 2, "column": 9,
+                "signature": "def open(self)" },
+            "files": [{ "file": "a.py", "places": [
+                { "line": 3, "column": 5, "kind": "call", "in": "run", "text": "till.open()", "certainty": "resolved" }] }],
+            "total": 7, "nextOffset": 1, "byKind": { "call": 6, "import": 1 },
+            "unresolved": { "total": 2, "candidates": 3 }
+        }));
+        assert_eq!(
+            shown,
+            "till.py:2:9: method Till.open  def open(self)  shop\n\
+             a.py:3:5: till.open()  [call, in run]\n\
+             1 of 7 places (6 call, 1 import)\n--offset 1 shows the next.\n\
+             2 more uses of the name are not resolved (3 definitions have it); --certainty name shows them.\n"
+        );
+    }
+
+    #[test]
+    fn candidates_and_walks_are_told() {
+        let shown = plain(&json!({ "total": 2, "candidates": [
+            { "qualified": "A.f", "kind": "method", "repo": "r", "file": "a", "line": 1, "column": 1, "uses": 4 }] }));
+        assert!(shown.starts_with("The name has 2 definitions:\na:1:1: method A.f  4 uses  r\n"), "{shown}");
+        let shown = plain(&json!({ "total": 1, "files": [{ "file": "a", "places": [
+            { "line": 1, "column": 2, "kind": "function", "name": "g", "distance": 2, "via": "f", "at": [3], "text": "def g()" }] }],
+            "stopped": { "reason": "depth", "depth": 2, "remaining": 5, "totalRelation": "gte" } }));
+        assert!(shown.contains("a:1:2: function g def g()  [2 steps, uses f, line 3]\n"), "{shown}");
+        assert!(shown.contains("Stopped after 2 steps (depth); at least 5 definitions follow.\n"), "{shown}");
+    }
+
+    #[test]
+    fn repository_text_cannot_steer_the_terminal() {
+        let shown =
+            render(&json!({ "files": [{ "file": "a\u{1b}[2J", "places": [{ "text": "\u{202e}x" }] }] }));
+        assert!(shown.contains("a\\u{1b}[2J") && shown.contains("\\u{202e}x"), "{shown:?}");
+        assert_eq!(
+            render(&json!(null)),
+            "0 of 0 places\n"
+                .to_owned()
+                .replace("0 of", "\u{1b}[2m0 of")
+                .replace("places\n", "places\u{1b}[0m\n")
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! After edits, the uses of names are those of a project that was indexed from scratch, and only files are resolved again that
+//! the edit concerns.
+
+use serde_json::Value;
+
+use crate::harness::{Repository, project};
+use crate::kills::{assert_equal, digest, succeed};
+use crate::upkeep::{query_number, schema};
+
+/// Indexes without history, and returns the report.
+fn index(root: &str, id: &str, settings: &[&str]) -> Value {
+    let mut arguments = vec!["index", root, "--project", id, "--set", "indexing.history=false"];
+    arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+    succeed(&arguments)["result"]["report"].clone()
+}
+
+/// The number of uses between a source and a target, by their qualified names.
+async fn uses_between(id: &str, source: &str, target: &str) -> i64 {
+    let schema = schema(id);
+    query_number(&format!(
+        "SELECT count(*) FROM {schema}.uses u JOIN {schema}.definitions s ON s.symbol = u.source \
+         JOIN {schema}.definitions t ON t.symbol = u.target \
+         WHERE s.qualified = '{source}' AND t.qualified = '{target}' AND u.certainty = 2"
+    ))
+    .await
+}
+
+const SHOP: &str =
+    "from shop.coins import Jar, fill\n\ndef sell(jar: Jar):\n    fill(jar)\n    return jar.total()\n";
+const COINS: &str = "class Jar:\n    def total(self):\n        return 1\n\ndef fill(jar):\n    return jar\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uses_follow_edits_of_other_files() {
+    let repository = Repository::new(&[
+        ("shop/__init__.py", "# The shop\n"),
+        ("shop/coins.py", COINS),
+        ("shop/till.py", SHOP),
+        ("shop/other.py", "def lonely():\n    return 2\n"),
+    ]);
+    let (root, id) = (repository.root(), project("graph"));
+    let report = index(&root, &id, &[]);
+    assert_eq!(
+        (&report["navigation"]["files"], &report["navigation"]["filesResolved"]),
+        (&4.into(), &4.into()),
+        "{report:#}"
+    );
+    assert_eq!(uses_between(&id, "sell", "fill").await, 1);
+    assert_eq!(uses_between(&id, "sell", "Jar.total").await, 1);
+
+    // What others cannot see of a file costs only that file.
+    repository
+        .write("shop/coins.py", &format!("\n\n{}", COINS.replace("return 1", "x = 1\n        print(x)")));
+    let report = index(&root, &id, &[]);
+    assert_eq!(report["navigation"]["filesResolved"], 1, "{report:#}");
+    assert_eq!(uses_between(&id, "sell", "Jar.total").await, 1, "the symbol kept its id");
+
+    // A base class takes the method over: the file that calls it did not change.
+    repository.write(
+        "shop/coins.py",
+        &COINS
+            .replace("class Jar:\n    def total", "class Base:\n    def total")
+            .replace("\ndef fill", "\nclass Jar(Base):\n    pass\n\ndef fill"),
+    );
+    let report = index(&root, &id, &[]);
+    assert_eq!(
+        (&report["filesChanged"], &report["navigation"]["filesResolved"]),
+        (&1.into(), &2.into()),
+        "{report:#}"
+    );
+    assert_eq!(uses_between(&id, "sell", "Jar.total").await, 0);
+    assert_eq!(uses_between(&id, "sell", "Base.total").await, 1);
+
+    repository.remove("shop/other.py");
+    repository.write("shop/coins.py", "def fill(jar):\n    return jar\n");
+    index(&root, &id, &[]);
+    let scratch = project("scratch");
+    index(&root, &scratch, &[]);
+    let ours: Vec<_> = digest(&id).await.into_iter().filter(|(table, _)| table != "names").collect();
+    let theirs: Vec<_> = digest(&scratch).await.into_iter().filter(|(table, _)| table != "names").collect();
+    assert_equal("edited and from scratch", &ours, &theirs);
+    assert_eq!(uses_between(&id, "sell", "fill").await, 1);
+
+    // A change of what may be stored reads the files again.
+    let report = index(&root, &id, &["indexing.symbols_bytes_max=100"]);
+    assert!(report["navigation"]["filesTooLarge"].as_u64() > Some(0), "{report:#}");
+    assert_eq!(uses_between(&id, "sell", "fill").await, 0);
+    let report = index(&root, &id, &["indexing.interfaces_bytes_max=10"]);
+    assert!(report["notes"].to_string().contains("indexing.interfaces_bytes_max"), "{report:#}");
+    assert_eq!(report["navigation"]["usesResolved"], 0, "{report:#}");
+    let report = index(&root, &id, &["indexing.interfaces_bytes_max=10"]);
+    assert_eq!(report["filesChanged"], 0, "{report:#}");
+    index(&root, &id, &[]);
+    assert_eq!(uses_between(&id, "sell", "fill").await, 1);
+    for id in [&id, &scratch] {
+        succeed(&["projects", "delete", id, "--yes"]);
+    }
+}
