@@ -20,6 +20,7 @@ use engine::search::fuzzing as search;
 use engine::triage::fuzzing as triage;
 use history::fuzzing as history;
 use languages::fuzzing as languages;
+use navigation::scip::fuzzing as scip;
 use scratch::{in_file, in_folder};
 use store::portable::fuzzing as portable;
 use tenancy::fuzzing as tenancy;
@@ -64,6 +65,7 @@ pub const TARGETS: &[Target] = &[
     target("front_matter", indexing::documents, indexing::metadata),
     target("ignore_rules", indexing::ignore_files, indexing::ignore_rules),
     target("risk_rules", languages::rule_files, languages::risk_rules),
+    target("scip", scip::scip_seeds, scip::fuzz_scip),
     target("chunks", languages::samples, languages::chunks),
 ];
 

@@ -43,6 +43,7 @@ mod reindexing;
 mod resolved_uses;
 mod resources;
 mod scale;
+mod scip;
 mod search_scope;
 mod searching;
 mod serving;

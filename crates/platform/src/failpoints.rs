@@ -24,6 +24,7 @@ pub const ALL: &[&str] = &[
     "index.statistics_made",
     "index.words_ready",
     "index.flows_joined",
+    "index.scip_taken",
     "index.navigation_batch",
     "index.navigation_resolved",
     "index.history_of_files",

@@ -38,6 +38,7 @@ const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("definitions", &["line", "start_line", "end_line"], 1, SMALL_NUMBER_MAX),
     ("repositories", &["navigation_version"], 0, SMALL_NUMBER_MAX),
     ("symbols", &["scip_uses", "resolved_uses", "name_uses"], 0, SMALL_NUMBER_MAX),
+    ("scip_files", &["refused"], 0, SMALL_NUMBER_MAX),
     ("uses", &["ordinal"], 0, SMALL_NUMBER_MAX),
     ("uses", &["certainty"], 1, 3),
     ("uses", &["kinds"], 1, 127),
@@ -128,6 +129,23 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "NOT EXISTS (SELECT 1 FROM {repositories} r WHERE r.id = t.repository_id) \
            OR octet_length(t.language) > 64 OR cardinality(t.names) > {places} \
            OR EXISTS (SELECT 1 FROM unnest(t.names) n WHERE n IS NULL)",
+    ),
+    (
+        "scip_documents",
+        "a compiler's words on no repository",
+        "NOT EXISTS (SELECT 1 FROM {repositories} r WHERE r.id = t.repository_id)",
+    ),
+    (
+        "scip_documents",
+        "a compiler's words that are too long",
+        "octet_length(t.document) > {symbols} OR octet_length(t.tool) > 255 OR octet_length(t.path) > {indexed} \
+           OR octet_length(t.content_hash) <> 32",
+    ),
+    (
+        "scip_files",
+        "a SCIP file of no repository, or with a name or hash of the wrong length",
+        "NOT EXISTS (SELECT 1 FROM {repositories} r WHERE r.id = t.repository_id) \
+           OR octet_length(t.name) NOT BETWEEN 1 AND 255 OR octet_length(t.hash) <> 32",
     ),
     ("uses", "uses in no file", "NOT EXISTS (SELECT 1 FROM {files} f WHERE f.id = t.file_id)"),
     (

@@ -7,6 +7,9 @@ pub mod portable;
 
 pub mod archive;
 
+pub mod scip;
+
 pub mod retention;
 
 mod disk;
+mod partial_file;

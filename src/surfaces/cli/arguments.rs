@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use super::flags::GlobalFlags;
 use super::{
     bench, bootstrap, call, completions, doctor, grep, health, hook, index, keys, mcp, mcp_config, models,
-    navigate, projects, quickstart, search, serve, tools, triage, trust, watch,
+    navigate, projects, quickstart, scip, search, serve, tools, triage, trust, watch,
 };
 use contract::config::Overrides;
 
@@ -71,6 +71,8 @@ pub(super) enum Command {
     Projects(projects::ProjectsArgs),
     /// List and install embedding models
     Models(models::ModelsArgs),
+    /// Write what the index knows of names as a SCIP file; `index --scip` reads one
+    Scip(scip::ScipArgs),
     /// Security findings: ingest reports, record decisions, gather context
     Triage(triage::TriageArgs),
     /// Let a repository's .pairofcleats.json select the project for calls that write

@@ -36,6 +36,9 @@ pub(super) struct IndexArgs {
     /// Reuse vectors from the portable indexes in this folder [default: ci-artifacts in the repository]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "ci-artifacts")]
     use_artifacts: Option<String>,
+    /// Take what a SCIP file says of the files: made by a compiler's indexer of this state of the repository; repeatable
+    #[arg(long, value_name = "FILE", value_parser = absolute)]
+    scip: Vec<String>,
     /// Index only files of this mode: code, prose, extracted-prose or records [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
@@ -70,6 +73,8 @@ pub(super) struct BuildIndex<'a> {
     pub(super) use_artifacts: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) artifacts_dir: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) scip: &'a [String],
     pub(super) mode: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<&'a str>,
@@ -90,6 +95,7 @@ pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandRes
         sqlite: args.sqlite.then_some(true),
         use_artifacts: args.use_artifacts.is_some().then_some(true),
         artifacts_dir: args.use_artifacts.as_deref(),
+        scip: &args.scip,
         mode: args.mode.as_deref(),
         model: args.model.as_deref(),
         confirm_reembed: args.yes.then_some(true),
@@ -135,8 +141,17 @@ struct BuildReport {
     secrets_redacted: u64,
     skipped: Vec<ReasonCount>,
     facts_missing: Vec<ReasonCount>,
+    scip: Option<ScipCounts>,
     notes: Vec<String>,
     seconds: f64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ScipCounts {
+    documents: u64,
+    documents_differing: u64,
+    documents_unknown: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -197,6 +212,12 @@ pub(super) fn render(result: &Value) -> String {
         );
         lines.push(format!("  {}", styled(NOTE, &message)));
     }
+    if let Some(scip) = &report.scip {
+        lines.push(format!(
+            "  SCIP: {} documents taken, {} do not fit their files, {} of files that are not indexed",
+            scip.documents, scip.documents_differing, scip.documents_unknown
+        ));
+    }
     lines.extend(report.notes.iter().map(|note| format!("  {}", styled(NOTE, &escaped_line(note)))));
     lines.join("\n") + "\n"
 }
@@ -211,6 +232,7 @@ mod tests {
             "repository": "x", "files": 3, "chunks": 9, "filesChanged": 1, "filesUnchanged": 2, "vectorsEmbedded": 4,
             "vectorsPending": 5, "secretsRedacted": 1, "seconds": 1.25, "skipped": [{ "reason": "binary", "count": 7 }],
             "factsMissing": [{ "reason": "facts_timeout", "count": 2 }],
+            "scip": { "documents": 6, "documentsDiffering": 1, "documentsUnknown": 2 },
             "notes": ["No portable file was found in\u{1b} ci-artifacts."]
         } }));
         let shown = anstream::adapter::strip_str(&shown).to_string();
@@ -219,6 +241,7 @@ mod tests {
             "✓ x: 3 files, 9 chunks in 1.2 s\n  1 changed, 2 unchanged, 0 removed; 4 texts embedded\n  \
              5 texts have no vector yet; only lexical search finds them\n  1 secrets were redacted before storage\n  \
              skipped: 7 binary\n  facts are missing for 2 files: 2 facts_timeout; the next run retries files that timed out\n  \
+             SCIP: 6 documents taken, 1 do not fit their files, 2 of files that are not indexed\n  \
              No portable file was found in\\u{1b} ci-artifacts.\n"
         );
     }

@@ -35,6 +35,7 @@ mod project_model;
 mod projects;
 mod quickstart;
 mod rebuild;
+mod scip;
 mod search;
 mod serve;
 mod tools;
@@ -127,6 +128,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::McpConfig(args) => mcp_config::print_mcp_config(&session, &args),
         Command::Call(args) => call::call_tool(&session, &args).await,
         Command::Tools(_) => tools::list_tools(&session),
+        Command::Scip(args) => scip::run_scip(&session, args).await,
         Command::Triage(args) => triage::run_triage(&session, &args).await,
         Command::Trust(args) => trust::trust_session_file(&session, args).await,
         Command::Keys(args) => keys::manage_keys(&session, args).await,

@@ -204,7 +204,7 @@ async fn import_project(
 }
 
 /// Runs an export or import with progress lines. Ctrl-C cancels it, and the operation undoes what it wrote.
-async fn cancellable<T>(
+pub(super) async fn cancellable<T>(
     session: &Session,
     work: impl AsyncFnOnce(&CancellationToken, &(dyn Fn(&str) + Sync)) -> Result<T, Fault>,
 ) -> Result<T, Fault> {

@@ -86,6 +86,9 @@ struct BuildIndexInput {
     /// Folder of `useArtifacts`; default `ci-artifacts` in the repository.
     #[schemars(length(min = 1, max = 4096))]
     artifacts_dir: Option<String>,
+    /// SCIP files of this state of the repository, made by a compiler's indexer: paths, relative to the repository.
+    #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 4096)))]
+    scip: Option<Vec<String>>,
 }
 
 /// Until when the call waits.
@@ -149,6 +152,7 @@ async fn build_index(call: Call, input: BuildIndexInput) -> Result<BuildIndexOut
             vectors_only: false,
             sqlite: input.sqlite.unwrap_or(false),
             artifacts: artifacts_folder(&call, &input).await?,
+            scip: scip_files(&call, &input).await?,
         },
         model: requested_model(&call, &input).await?,
         confirmed: input.confirm_reembed.unwrap_or(false),
@@ -214,6 +218,17 @@ async fn artifacts_folder(call: &Call, input: &BuildIndexInput) -> Result<Option
     }
     Err(Fault::new(ErrorCode::InvalidRequest, "`artifactsDir` has an effect only with `useArtifacts`.")
         .with_hint("Set `useArtifacts` as well, or omit `artifactsDir`."))
+}
+
+/// The SCIP files to take; all are sound.
+async fn scip_files(call: &Call, input: &BuildIndexInput) -> Result<Vec<String>, Fault> {
+    match input.scip.as_deref() {
+        None | Some([]) => Ok(Vec::new()),
+        Some(paths) => {
+            let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
+            index_run::resolve_scip_files(call, project_id, repo, paths).await
+        }
+    }
 }
 
 impl BuildIndexOutput {

@@ -219,6 +219,44 @@ pub(in crate::tools) async fn resolve_artifacts_folder(
     .await
 }
 
+/// Resolves `scip`: sound SCIP files in the repository, or in another directory that the caller may index.
+pub(in crate::tools) async fn resolve_scip_files(
+    call: &Call,
+    project_id: Option<&str>,
+    repo: Option<&str>,
+    paths: &[String],
+) -> Result<Vec<String>, Fault> {
+    let (repo, paths) = (repository_path(call, repo)?, paths.to_vec());
+    let operator = call.caller.principal.is_operator();
+    let allowed = indexable_roots(call, project_id).await?;
+    let settings = call.app.config.indexing.clone();
+    crate::app::blocking(move || {
+        let root = allowed.check(&repo)?;
+        let refused = || {
+            Fault::new(ErrorCode::Forbidden, "`scip` names a file outside the repository.")
+                .with_hint("Name SCIP files in the repository, or in another directory that you may index.")
+        };
+        let not_found = || {
+            Fault::new(ErrorCode::NotFound, "A file in `scip` was not found.")
+                .with_hint("Give paths of existing files, absolute or relative to the repository.")
+        };
+        let resolve = |path: &String| {
+            let path = root.path().join(path);
+            let real = match path.canonicalize() {
+                Ok(real) if operator || real.starts_with(root.path()) => real,
+                Ok(real) if real.parent().is_some_and(|folder| allowed.check(folder).is_ok()) => real,
+                // Elsewhere the caller must not learn which files exist.
+                Err(_) if operator || is_below(root.path(), &path) => return Err(not_found()),
+                _ => return Err(refused()),
+            };
+            indexing::check_scip_file(&real, &settings)?;
+            real.into_os_string().into_string().map_err(|_| not_found())
+        };
+        paths.iter().map(resolve).collect()
+    })
+    .await
+}
+
 /// Whether a path that does not exist would be in a folder.
 fn is_below(root: &Path, path: &Path) -> bool {
     path.strip_prefix(root)

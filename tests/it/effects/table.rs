@@ -58,6 +58,7 @@ pub(super) const SEARCH: &[SearchRow] = &[
 /// Arguments whose effect needs more than a world of a few files, with the test that shows it: tool, argument, file, test.
 pub(super) const TESTED_ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     ("build_index", "force", "faults.rs", "removing_most_files_needs_force"),
+    ("build_index", "scip", "scip.rs", "uses_of_a_scip_file_win"),
     ("build_index", "artifactsDir", "portable/artifacts.rs", "artifacts_are_read_from_the_named_folder"),
     ("build_sqlite_index", "compact", "portable/build.rs", "compact_leaves_no_free_pages"),
     ("navigate", "hit", "navigation/subjects.rs", "a_hit_of_search_is_passed_on_unchanged"),

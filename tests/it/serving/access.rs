@@ -449,6 +449,12 @@ async fn only_the_operator_may_name_paths_on_the_servers_disk() {
             "build_index",
             json!({ "project_id": ours, "repoPath": repository.root(), "useArtifacts": true, "artifactsDir": "/no/such/folder" }),
         ),
+        ("build_index", json!({ "project_id": ours, "repoPath": repository.root(), "scip": [folder] })),
+        (
+            "build_index",
+            json!({ "project_id": ours, "repoPath": repository.root(), "scip": ["/no/such/file"] }),
+        ),
+        ("build_index", json!({ "project_id": ours, "repoPath": repository.root(), "scip": ["../x.scip"] })),
     ] {
         let (_, body) = server.call(Some(&writer), tool, arguments.clone()).await;
         assert_eq!(outcome(&body), "FORBIDDEN", "{tool} {arguments}: {body:#}");

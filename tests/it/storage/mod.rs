@@ -9,6 +9,7 @@ mod queue;
 mod queue_model;
 mod queue_workers;
 mod retrieval;
+mod scip;
 mod statements;
 mod use_places;
 mod workspaces;

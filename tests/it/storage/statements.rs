@@ -22,7 +22,7 @@ use store::{
 use tokio::sync::mpsc;
 
 use crate::storage::database::{Fresh, VERSIONS, file, model, repository, run, term, write, writing};
-use crate::storage::navigation;
+use crate::storage::{navigation, scip};
 
 /// The SQLSTATE for a parameter whose type Postgres cannot infer from the statement.
 const UNDETERMINED_PARAMETER: &str = "42P18";
@@ -117,6 +117,7 @@ async fn run_everything() -> Fresh {
     triage(store, &project).await.unwrap();
     jobs(store, &project).await.unwrap();
     navigation::run_statements(store, &project, store::Fence(1)).await.unwrap();
+    scip::run_statements(store, &project, store::Fence(1)).await.unwrap();
     upkeep(store, &project).await.unwrap();
     connections(store).await.unwrap();
     export_and_import(store, &project).await.unwrap();

@@ -19,6 +19,8 @@ use upkeep::retention::delete_project;
 use super::{TwoProjects, execute_sql, query_number, schema, stored_state};
 use crate::harness::{PROGRAM, Repository, app, home, project, result, run_json};
 use crate::kills::{assert_equal, digest};
+use crate::scip::scip_file;
+use navigation::scip::Roles;
 
 async fn export(app: &App, id: &str, file: &Path) -> Result<ExportReport, Fault> {
     let store = app.store().await.unwrap();
@@ -514,6 +516,15 @@ const IMPOSSIBLE_CHANGES: &[(&str, &str)] = &[
     ),
     ("UPDATE symbols SET offers = array_prepend(NULL, offers)", "UPDATE symbols SET offers = offers[2:]"),
     ("UPDATE symbols SET name_uses = name_uses - 1000", "UPDATE symbols SET name_uses = name_uses + 1000"),
+    (
+        "UPDATE scip_documents SET repository_id = -repository_id",
+        "UPDATE scip_documents SET repository_id = -repository_id",
+    ),
+    (
+        "UPDATE scip_documents SET content_hash = content_hash || content_hash",
+        "UPDATE scip_documents SET content_hash = substr(content_hash, 1, 32)",
+    ),
+    ("UPDATE scip_files SET refused = refused - 1000", "UPDATE scip_files SET refused = refused + 1000"),
     ("UPDATE uses SET file_id = -file_id", "UPDATE uses SET file_id = -file_id"),
     ("UPDATE uses SET certainty = certainty + 10", "UPDATE uses SET certainty = certainty - 10"),
     ("UPDATE uses SET places = ARRAY[places]", "UPDATE uses SET places = ARRAY(SELECT unnest(places))"),
@@ -532,7 +543,12 @@ async fn rows_that_no_index_run_writes_are_refused() {
     projects.result("triage_ingest", finding).await;
     // A file with a use of a definition.
     projects.shop.write("till.py", "def count():\n    return 1\n\ndef total():\n    return count()\n");
-    projects.result("build_index", json!({ "repoPath": projects.shop.root() })).await;
+    let names = [(0, 4, "s . . . drawer().", Roles::DEFINITION)];
+    std::fs::create_dir_all(projects.shop.path().join(".pairofcleats/scip")).unwrap();
+    let scip = projects.shop.path().join(".pairofcleats/scip/ci.scip");
+    std::fs::write(scip, scip_file(&[("cash.py", &names)])).unwrap();
+    let built = projects.result("build_index", json!({ "repoPath": projects.shop.root() })).await;
+    assert_eq!(built["report"]["scip"]["documents"], 1, "{built:#}");
     let (folder, id) = (tempfile::tempdir().unwrap(), project("victim"));
     let schema_of = schema(&projects.ours);
     for (case, (change, undo)) in IMPOSSIBLE_CHANGES.iter().copied().enumerate() {

@@ -54,7 +54,7 @@ sections! {
     Indexing {
         roots: Vec<PathBuf>, project_roots: BTreeMap<String, Vec<PathBuf>>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64, parse_memory_bytes: u64,
-        symbols_bytes_max: usize, interfaces_bytes_max: u64,
+        symbols_bytes_max: usize, interfaces_bytes_max: u64, scip_folder: String, scip_file_bytes_max: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
         lease_ms: u64, heartbeat_ms: u64, progress_ms_max: u64, database_away_ms_max: u64, hnsw_rows_min: u64, facts: bool, risk: bool, risk_rules: Option<PathBuf>,
         history: bool, churn_commits: u32, history_commits_max: usize, history_ms_max: u64,

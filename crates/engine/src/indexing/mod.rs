@@ -28,6 +28,8 @@ mod ignored;
 
 mod artifacts;
 mod navigation;
+mod scip;
+mod scip_uses;
 mod uses;
 mod vectors;
 mod versions;
@@ -51,6 +53,7 @@ pub use front_matter::metadata_pairs;
 pub use options::{Mode, Options};
 pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{embed_project, index_repository, require_files};
+pub use scip::{ScipReport, check_scip_file};
 pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_file};
 pub use vectors::{HEADER_SEPARATOR, passage};
 pub use watch::{Changes, RepositoryWatch, TreeScan};

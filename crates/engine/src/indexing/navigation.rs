@@ -11,12 +11,13 @@ use navigation::{Repository, SourceFile};
 
 use super::context::RunContext;
 use super::report::NavigationReport;
+use super::scip_uses::GivenPlaces;
 use super::symbols::read_interface;
-use super::uses::{Conversion, FileUses, KnownReferences, defined_names, resolve_files};
+use super::uses::{Conversion, FileUses, GivenDocuments, defined_names, resolve_files};
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
 use store::symbols::{InterfaceRow, PlacedSymbol, Unresolved};
-use store::{Access, ProjectTx, navigation as stored, symbols, uses};
+use store::{Access, ProjectTx, navigation as stored, scip, symbols, uses};
 
 /// Interfaces that are read in one statement.
 const PAGE_FILES: i64 = 500;
@@ -141,10 +142,15 @@ impl<'w> FamilyWork<'w> {
         let numbers: HashMap<i64, u32> = ids.iter().copied().zip(0..).collect();
         let wanted = self.wanted(run, repository_id, &numbers, &files).await?;
         let repository = Repository::new(files);
+        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        let unchanged = scip::known_files(&mut tx, repository_id).await?;
+        tx.commit().await?;
+        let unchanged = unchanged.iter().filter_map(|id| numbers.get(id).copied()).collect();
         let mut resolving = Resolving {
             run,
             repository_id,
             names: Arc::new(defined_names(&repository)),
+            places: Arc::new(GivenPlaces::new(&repository, unchanged)),
             repository: Arc::new(repository),
             ids,
             placed: HashMap::new(),
@@ -223,6 +229,8 @@ struct Resolving<'r> {
     ids: Vec<i64>,
     /// Names that a use by name alone may mean.
     names: Arc<HashSet<String>>,
+    /// Places that compilers' indexers refer to.
+    places: Arc<GivenPlaces>,
     /// The symbols of the files that were needed so far.
     placed: HashMap<i64, Vec<PlacedSymbol>>,
 }
@@ -232,15 +240,18 @@ impl Resolving<'_> {
     async fn resolve(&mut self, batch: &[i64], numbers: &HashMap<i64, u32>) -> Result<(), Fault> {
         let mut tx = ProjectTx::begin(self.run.store, self.run.project, Access::Write).await?;
         let bodies = symbols::bodies(&mut tx, batch).await?;
+        let given = scip::documents(&mut tx, batch).await?;
         tx.commit().await?;
+        let given: GivenDocuments =
+            given.into_iter().filter_map(|(id, document)| Some((*numbers.get(&id)?, document))).collect();
         let bodies: Vec<(u32, Vec<u8>)> =
             bodies.into_iter().filter_map(|(id, body)| Some((*numbers.get(&id)?, body))).collect();
-        let (repository, must_stop) = (Arc::clone(&self.repository), self.run.stop_check());
+        let (repository, places) = (Arc::clone(&self.repository), Arc::clone(&self.places));
+        let must_stop = self.run.stop_check();
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        let resolved = blocking(move || {
-            resolve_files(&repository, bodies, &KnownReferences::new(), threads, &must_stop)
-        })
-        .await?;
+        let resolved =
+            blocking(move || resolve_files(&repository, bodies, (&given, &places), threads, &must_stop))
+                .await?;
         check_cancelled(self.run)?;
         self.write(resolved).await?;
         self.run.progress.touch();

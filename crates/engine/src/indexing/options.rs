@@ -22,6 +22,8 @@ pub struct Options {
     pub sqlite: bool,
     /// Reuse vectors from portable files in this folder.
     pub artifacts: Option<String>,
+    /// Take what these SCIP files say of the repository's files.
+    pub scip: Vec<String>,
 }
 
 impl Options {
@@ -31,8 +33,10 @@ impl Options {
         let covers_mode = self.mode == Mode::All || self.mode.stored_mode() == other.mode.stored_mode();
         let covers_files = other.vectors_only || (!self.vectors_only && covers_mode);
         let covers_artifacts = other.artifacts.is_none() || self.artifacts == other.artifacts;
+        let covers_scip = other.scip.iter().all(|path| self.scip.contains(path));
         covers_files
             && covers_artifacts
+            && covers_scip
             && [(self.full, other.full), (self.force, other.force), (self.sqlite, other.sqlite)]
                 .into_iter()
                 .all(|(own, others)| own || !others)
@@ -121,6 +125,8 @@ mod tests {
         assert!(full.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&full));
         assert!(with_mode(Mode::Code).covers(&vectors) && !vectors.covers(&with_mode(Mode::All)));
         let with_files = Options { sqlite: true, artifacts: Some("ci".to_owned()), ..with_mode(Mode::All) };
+        let with_scip = Options { scip: vec!["/a.scip".to_owned()], ..with_mode(Mode::All) };
+        assert!(with_scip.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&with_scip));
         assert!(with_files.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&with_files));
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::scip::ScipReport;
 use store::FactsMissing;
 
 /// The result of one run; stored with the repository.
@@ -40,6 +41,9 @@ pub struct RunReport {
     /// What is known of the uses of names; absent if no file has symbols.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub navigation: Option<NavigationReport>,
+    /// What was taken from SCIP files; absent if there was none to read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub scip: Option<ScipReport>,
     /// What else the reader should know: rules that were left out, and why.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,

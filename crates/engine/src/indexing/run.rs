@@ -13,7 +13,7 @@ use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, RiskRules};
 use super::versions::run_versions;
 use super::walk::{self, WalkResult};
-use super::{artifacts, history, navigation, vectors, write};
+use super::{artifacts, history, navigation, scip, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
 use contract::{ErrorCode, Fault};
@@ -120,6 +120,8 @@ async fn run_stages(
     failpoints::reach("index.removed");
     finish_files(run, repository, written.changed_chunks + removed_chunks).await?;
     let lexical_seconds = seconds_since(run, started);
+    let tree_changed = written.changed_files > 0 || !vanished.is_empty();
+    let scip = scip::import(run, repository.id, tree_changed).await?;
     let resolved = navigation::resolve_uses(run, repository.id).await?;
 
     // The history also depends on settings, so an outdated repository reads it again.
@@ -130,7 +132,7 @@ async fn run_stages(
     }
     let mut notes = report_notes(run, repository, note);
     let navigation = navigation::report(run, repository.id, &resolved).await?;
-    notes.extend(resolved.notes);
+    notes.extend(scip.notes.into_iter().chain(resolved.notes));
     notes.extend(walked.incomplete.into_iter().chain(walked.notes).chain(history_note));
     let restored = artifacts::restore(run, &mut notes).await?;
     let embedded = vectors::embed_pending(run).await?;
@@ -153,6 +155,7 @@ async fn run_stages(
         skipped: skips.finish(),
         facts_missing: facts_missing(run, repository.id).await?,
         navigation,
+        scip: scip.report,
         notes,
         restored_artifacts: restored,
         sqlite: None,

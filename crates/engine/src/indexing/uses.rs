@@ -6,32 +6,37 @@ use std::sync::Mutex;
 
 use languages::symbols::{Body, Place, SymbolId, SymbolKind, UseKind};
 use navigation::incremental::{family, places_around};
+use navigation::scip::GivenDocument;
 use navigation::{Reference, ReferenceKind, Repository, Target};
 
+use super::scip_uses::{self, GivenPlaces};
 use super::symbols::read_body;
 use store::symbols::{PlacedSymbol, file_symbol_id, used_name_id};
 use store::{Certainty, UsePlace, UseTarget, UseWrite, UsedFor};
 
-/// References of files that are known from elsewhere, with more certainty, by the number of the file. Such files are not resolved.
-pub(super) type KnownReferences = HashMap<u32, Vec<Reference>>;
+/// What compilers' indexers say of files, serialised, by the number of the file.
+pub(super) type GivenDocuments = HashMap<u32, Vec<u8>>;
 
 /// The uses in one file, by places; rows of definitions are looked up by these.
 pub(super) struct FileUses {
     /// Its number in the repository.
     pub(super) file: u32,
-    certainty: Certainty,
     /// Places of the definitions around uses, the innermost first.
-    around: Vec<Vec<Place>>,
-    uses: Vec<PlacedUse>,
+    pub(super) around: Vec<Vec<Place>>,
+    pub(super) uses: Vec<PlacedUse>,
 }
 
-struct PlacedUse {
-    place: UsePlace,
+/// A use with the places of what it refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PlacedUse {
+    pub(super) place: UsePlace,
     /// Index of the places around it; `None` outside of all definitions.
-    around: Option<usize>,
-    name: String,
+    pub(super) around: Option<usize>,
+    pub(super) name: String,
     /// File and place of the names of what it refers to.
-    targets: Vec<(u32, Place)>,
+    pub(super) targets: Vec<(u32, Place)>,
+    /// How certain the targets are.
+    pub(super) certainty: Certainty,
 }
 
 impl FileUses {
@@ -46,7 +51,7 @@ impl FileUses {
 pub(super) fn resolve_files(
     repository: &Repository,
     bodies: Vec<(u32, Vec<u8>)>,
-    known: &KnownReferences,
+    given: (&GivenDocuments, &GivenPlaces),
     threads: usize,
     must_stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<FileUses> {
@@ -55,11 +60,11 @@ pub(super) fn resolve_files(
     let resolved = Mutex::new(Vec::new());
     let work = || {
         while let Some((file, body)) = next().filter(|_| !must_stop()) {
-            let resolving = AssertUnwindSafe(|| resolve_file(repository, file, &body, known.get(&file)));
+            let resolving = AssertUnwindSafe(|| resolve_file(repository, file, &body, given));
             // A panic costs this file its uses and does not fail the run.
             let uses = std::panic::catch_unwind(resolving).unwrap_or_else(|_| {
                 tracing::error!(file, "resolving the uses of a file failed unexpectedly");
-                FileUses { file, certainty: Certainty::Resolved, around: Vec::new(), uses: Vec::new() }
+                FileUses { file, around: Vec::new(), uses: Vec::new() }
             });
             if let Ok(mut resolved) = resolved.lock() {
                 resolved.push(uses);
@@ -74,12 +79,16 @@ pub(super) fn resolve_files(
     resolved.into_inner().unwrap_or_default()
 }
 
-fn resolve_file(repository: &Repository, file: u32, body: &[u8], known: Option<&Vec<Reference>>) -> FileUses {
-    let certainty = if known.is_some() { Certainty::Scip } else { Certainty::Resolved };
-    let mut uses = FileUses { file, certainty, around: Vec::new(), uses: Vec::new() };
+fn resolve_file(
+    repository: &Repository,
+    file: u32,
+    body: &[u8],
+    (given, places): (&GivenDocuments, &GivenPlaces),
+) -> FileUses {
+    let mut uses = FileUses { file, around: Vec::new(), uses: Vec::new() };
     let Some(source) = repository.files().get(file as usize) else { return uses };
     let Some(body) = read_body(body, &source.interface) else { return uses };
-    let references = known.cloned().unwrap_or_else(|| repository.resolve(file, &body));
+    let references = repository.resolve(file, &body);
     let mut sources: HashMap<SymbolId, usize> = HashMap::new();
     for Reference { kind, place, source: symbol, name, targets } in references {
         let around = symbol.map(|symbol| {
@@ -93,7 +102,10 @@ fn resolve_file(repository: &Repository, file: u32, body: &[u8], known: Option<&
             .filter_map(|target| Some((target.file, place_of(repository, (file, &body), target)?)))
             .collect();
         let place = UsePlace { line: place.line, column: place.column, kind: used_for(kind) };
-        uses.uses.push(PlacedUse { place, around, name, targets });
+        uses.uses.push(PlacedUse { place, around, name, targets, certainty: Certainty::Resolved });
+    }
+    if let Some(document) = given.get(&file).and_then(|bytes| GivenDocument::decode(bytes)) {
+        scip_uses::apply(&mut uses, repository, &body, &document, places);
     }
     uses
 }
@@ -181,7 +193,7 @@ impl Conversion<'_> {
             }
             let symbols: HashSet<i64> =
                 one.targets.iter().filter_map(|(file, place)| self.symbol(*file, *place)).collect();
-            symbols.into_iter().for_each(|symbol| add(UseTarget::Symbol(symbol), file.certainty));
+            symbols.into_iter().for_each(|symbol| add(UseTarget::Symbol(symbol), one.certainty));
         }
         let mut rows: Vec<UseWrite> = rows
             .into_iter()

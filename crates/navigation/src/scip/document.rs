@@ -102,6 +102,47 @@ impl Roles {
     }
 }
 
+impl SymbolKind {
+    /// A class.
+    pub const CLASS: Self = Self(7);
+    /// A constant.
+    pub const CONSTANT: Self = Self(8);
+    /// A constructor.
+    pub const CONSTRUCTOR: Self = Self(9);
+    /// An enum.
+    pub const ENUM: Self = Self(11);
+    /// A member of an enum.
+    pub const ENUM_MEMBER: Self = Self(12);
+    /// A field.
+    pub const FIELD: Self = Self(15);
+    /// A function.
+    pub const FUNCTION: Self = Self(17);
+    /// An interface.
+    pub const INTERFACE: Self = Self(21);
+    /// A macro.
+    pub const MACRO: Self = Self(25);
+    /// A method.
+    pub const METHOD: Self = Self(26);
+    /// A module.
+    pub const MODULE: Self = Self(29);
+    /// A namespace.
+    pub const NAMESPACE: Self = Self(30);
+    /// A property.
+    pub const PROPERTY: Self = Self(41);
+    /// A struct.
+    pub const STRUCT: Self = Self(49);
+    /// A trait.
+    pub const TRAIT: Self = Self(53);
+    /// A type.
+    pub const TYPE: Self = Self(54);
+    /// Another name for a type.
+    pub const TYPE_ALIAS: Self = Self(55);
+    /// A union.
+    pub const UNION: Self = Self(59);
+    /// A variable.
+    pub const VARIABLE: Self = Self(61);
+}
+
 impl<'a> Document<'a> {
     /// Reads the message.
     pub(super) fn parse(message: Message<'a>, limits: &Limits) -> Result<Self, Error> {

@@ -13,6 +13,8 @@ pub struct Limits {
     pub occurrences: u64,
     /// Symbol information of a document.
     pub symbols: u64,
+    /// Definitions of the file that other documents can see; each takes 36 bytes of memory.
+    pub definitions: usize,
     /// Relationships of a symbol.
     pub relationships: u64,
     /// Bytes of the text that names a symbol, and of a display name.
@@ -30,6 +32,7 @@ impl Default for Limits {
             documents: 1_000_000,
             occurrences: 1_000_000,
             symbols: 500_000,
+            definitions: 5_000_000,
             relationships: 10_000,
             symbol_bytes: 16 << 10,
             path_bytes: 4 << 10,

@@ -2,6 +2,8 @@
 
 mod samples;
 
+mod given;
 mod lines;
 mod read;
 mod symbols;
+mod write;

@@ -32,6 +32,7 @@ pub(crate) const SEARCH: &[Migration] = &[
     Migration { version: 8, text: include_str!("../../migrations/project/search/0008_due.sql") },
     Migration { version: 9, text: include_str!("../../migrations/project/search/0009_grams.sql") },
     Migration { version: 10, text: include_str!("../../migrations/project/search/0010_navigation.sql") },
+    Migration { version: 11, text: include_str!("../../migrations/project/search/0011_scip.sql") },
 ];
 
 /// The tables that the migrations create, in the order of creation.

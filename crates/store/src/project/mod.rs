@@ -18,9 +18,11 @@ mod patterns;
 
 mod definition_rows;
 pub mod flows;
+pub mod graph;
 pub mod history;
 pub mod hit_edges;
 pub mod navigation;
+pub mod scip;
 pub mod symbols;
 pub mod use_places;
 pub mod uses;

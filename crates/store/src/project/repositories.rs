@@ -309,7 +309,7 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fau
     let text = format!("SELECT id FROM {files} WHERE repository_id = $1");
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(id)).await?;
     remove_chunks_of(tx, &ids).await?;
-    for table in ["symbols", "name_changes", "files"] {
+    for table in ["symbols", "name_changes", "scip_documents", "scip_files", "files"] {
         let text = format!("DELETE FROM {} WHERE repository_id = $1", tx.table(table));
         tx.execute(sql(text).bind(id)).await?;
     }

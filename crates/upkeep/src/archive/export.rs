@@ -1,8 +1,8 @@
 //! Writes a project into one file: streamed into a partial file, which is renamed when it is complete.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -14,6 +14,7 @@ use super::format::{
     ArchivedModel, FORMAT, MANIFEST, Manifest, ModuleVersion, PIECES_BUFFERED, TableEntry, entry_name,
 };
 use crate::disk::disk_fault;
+use crate::partial_file::PartialFile;
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
 use platform::disk_space::DiskSpace;
 use platform::failpoints;
@@ -63,7 +64,7 @@ pub async fn export_project(
     let disk_space = store.disk_space().with_volume("the archive", file);
     disk_space.require(0).await?;
     let partial = PartialFile::beside(file);
-    let path = partial.0.clone();
+    let path = partial.path().to_owned();
     let mut zip = blocking(move || {
         let file = File::create(&path).map_err(|error| disk_fault("write the archive", error))?;
         Ok(ZipWriter::new(file))
@@ -121,28 +122,6 @@ pub async fn export_project(
     Ok(ExportReport { project_id: project.id().as_str().to_owned(), tables: count, rows, row_bytes, bytes })
 }
 
-/// The unfinished file beside the target; removed when dropped, unless it was renamed.
-struct PartialFile(PathBuf);
-
-impl PartialFile {
-    fn beside(file: &Path) -> Self {
-        let mut name = file.file_name().unwrap_or_default().to_owned();
-        name.push(".part");
-        Self(file.with_file_name(name))
-    }
-}
-
-impl Drop for PartialFile {
-    fn drop(&mut self) {
-        // The file no longer exists if it was renamed to the target.
-        if let Err(error) = fs::remove_file(&self.0)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            tracing::warn!(%error, "an unfinished archive was left behind");
-        }
-    }
-}
-
 /// The archive's writer, and size and sha256 of the written table.
 type WrittenTable = (ZipWriter<File>, u64, String);
 
@@ -181,7 +160,7 @@ fn finish(
     let file = zip.finish().map_err(|error| failed(error.into()))?;
     file.sync_all().map_err(failed)?;
     failpoints::reach("export.written");
-    fs::rename(&partial.0, target).map_err(failed)?;
+    partial.rename_to(target).map_err(failed)?;
     Ok(file.metadata().map_err(failed)?.len())
 }
 

@@ -141,6 +141,7 @@ const SHRINKING_TABLES: &[&str] = &[
     "flows",
     "uses",
     "symbols",
+    "scip_documents",
     "vectors",
     "names",
     "terms",

@@ -230,6 +230,7 @@ fn each_limit_is_kept() {
         documents: 3,
         occurrences: 2,
         symbols: 2,
+        definitions: 2,
         relationships: 2,
         symbol_bytes: 10,
         path_bytes: 5,
