@@ -4,8 +4,6 @@
 //! sees. The result, [`FileSymbols`], is the same for all languages and says nothing of other files: package `navigation`
 //! joins the symbols of all files of a repository to edges between definitions.
 
-#[cfg(test)]
-mod agreement;
 mod builder;
 #[cfg(test)]
 mod checks;
