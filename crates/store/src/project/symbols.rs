@@ -169,7 +169,7 @@ async fn insert(
     let halves = written.iter().map(|(.., symbols)| {
         symbols.halves.as_ref().map(|(interface, body)| (interface.as_slice(), body.as_slice())).unzip()
     });
-    let (interfaces, bodies): (Vec<Option<&[u8]>>, Vec<Option<&[u8]>>) = halves.unzip();
+    let (interfaces, bodies): (Vec<_>, Vec<_>) = halves.unzip();
     let query = sql(text)
         .bind(repository_id)
         .bind(offers.all)
