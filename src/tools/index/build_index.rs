@@ -163,8 +163,8 @@ async fn build_index(call: Call, input: BuildIndexInput) -> Result<BuildIndexOut
         }
         Wait::Whole(false) => (index_run::start(&call, &request).await?, None),
         Wait::Until(Milestone::Words) => match index_run::run_until_lexical(&call, &request).await? {
-            LexicalWait::Finished(done) => return Ok(BuildIndexOutput::finished(done)),
-            LexicalWait::StillRunning(started, progress) => (started, Some(progress)),
+            LexicalWait::Finished(done) => return Ok(BuildIndexOutput::finished(*done)),
+            LexicalWait::StillRunning(started, progress) => (*started, Some(progress)),
         },
     };
     Ok(BuildIndexOutput {

@@ -74,9 +74,9 @@ fn to_finished(project: Project, job: jobs::FinishedJob) -> Result<FinishedIndex
 /// The result of waiting until lexical search covers what the run reads.
 pub(in crate::tools) enum LexicalWait {
     /// The run continues in the background.
-    StillRunning(StartedIndexRun, Progress),
+    StillRunning(Box<StartedIndexRun>, Progress),
     /// The run ended first.
-    Finished(FinishedIndexRun),
+    Finished(Box<FinishedIndexRun>),
 }
 
 /// Runs an index job and waits until lexical search covers what it read.
@@ -93,9 +93,9 @@ pub(in crate::tools) async fn run_until_lexical(
     Ok(match ready {
         LexicalReady::Continues { job_id, attached, progress } => {
             let started = StartedIndexRun { project, job_id, attached, state: "running" };
-            LexicalWait::StillRunning(started, progress)
+            LexicalWait::StillRunning(Box::new(started), progress)
         }
-        LexicalReady::Finished(job) => LexicalWait::Finished(to_finished(project, job)?),
+        LexicalReady::Finished(job) => LexicalWait::Finished(Box::new(to_finished(project, job)?)),
     })
 }
 

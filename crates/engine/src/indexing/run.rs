@@ -93,10 +93,7 @@ async fn run_stages(
     let (plan, stored) = plan_run(run, repository, &walked).await?;
     let other_mode_files = plan.other_mode_files;
 
-    let mut skips = SkipCounter::default();
-    walked.skipped.iter().for_each(|skipped| skips.add(skipped.reason.as_str(), &skipped.path));
-    plan.still_skipped.iter().for_each(|(reason, path)| skips.add(reason, path));
-
+    let mut skips = count_skipped(&walked, &plan);
     let unchanged = plan.unchanged as u64;
     // Files that an incomplete walk did not find may still exist.
     let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
@@ -170,6 +167,14 @@ fn report_files_phase(run: &RunContext<'_>, seen: usize, total: u64, unchanged: 
         progress.files_total = Some(total);
         progress.files_done = unchanged;
     });
+}
+
+/// Counts the files that the walk and the plan skip.
+fn count_skipped(walked: &WalkResult, plan: &RunPlan) -> SkipCounter {
+    let mut skips = SkipCounter::default();
+    walked.skipped.iter().for_each(|skipped| skips.add(skipped.reason.as_str(), &skipped.path));
+    plan.still_skipped.iter().for_each(|(reason, path)| skips.add(reason, path));
+    skips
 }
 
 /// Rebuilds the rows that depend on all files: statistics, and flows between files.

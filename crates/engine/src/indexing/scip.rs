@@ -304,6 +304,9 @@ impl std::fmt::Display for Refusal {
     }
 }
 
+/// Writes a batch of documents of a SCIP file, which its name identifies.
+type WriteDocuments<'w> = dyn Fn(&str, Vec<ScipDocumentWrite>) -> Result<(), Refusal> + 'w;
+
 impl Stage {
     /// Reads a SCIP file and hands on what it says of files, in batches. `None` if it has the hash `before`.
     fn read(
@@ -311,7 +314,7 @@ impl Stage {
         source: &Source,
         before: Option<&[u8]>,
         must_stop: &dyn Fn() -> bool,
-        write: &dyn Fn(&str, Vec<ScipDocumentWrite>) -> Result<(), Refusal>,
+        write: &WriteDocuments<'_>,
     ) -> Result<Option<Taken>, Refusal> {
         let index = Index { file: &source.file, limits: self.limits, must_stop };
         let hash = index.hash()?;
@@ -381,7 +384,7 @@ impl Reading<'_> {
         definitions: &Definitions,
         fitting: &Fitting,
         taken: &mut Taken,
-        write: &dyn Fn(&str, Vec<ScipDocumentWrite>) -> Result<(), Refusal>,
+        write: &WriteDocuments<'_>,
     ) -> Result<(), Refusal> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         let tool = taken.tool.clone();

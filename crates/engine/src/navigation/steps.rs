@@ -112,7 +112,7 @@ async fn overriding(
 async fn located(
     navigator: &mut Navigator<'_>,
     target: &Target,
-    nodes: Vec<Node>,
+    mut nodes: Vec<Node>,
     overrides: &HashMap<(i64, String), Vec<String>>,
 ) -> Result<Vec<Located>, Fault> {
     let mut symbols: Vec<i64> = nodes.iter().flat_map(|node| [node.symbol, node.via]).collect();
@@ -129,12 +129,11 @@ async fn located(
             (repository, path, node.places.first().map_or(0, |place| i32::try_from(place.line).unwrap_or(0)))
         }
     };
-    let mut nodes: Vec<((i32, (i64, String, i32)), Node)> = nodes
-        .into_iter()
-        .map(|node| ((node.distance.abs() * 2 - i32::from(node.distance < 0), place(&node)), node))
-        .collect();
-    nodes.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.symbol.cmp(&b.1.symbol)));
-    let shown: Vec<Node> = navigator.page(nodes.into_iter().map(|(_, node)| node).collect());
+    // The nearest first; of equally near ones, those that lie on the way up come first.
+    nodes.sort_by_cached_key(|node| {
+        (node.distance.abs() * 2 - i32::from(node.distance < 0), place(node), node.symbol)
+    });
+    let shown: Vec<Node> = navigator.page(nodes);
     let top_level = shown
         .iter()
         .filter(|node| !rows.contains_key(&node.symbol))

@@ -143,13 +143,7 @@ impl<'a> HitPage<'a> {
             // The comment matched, not the code.
             (matched.line, matched.lines, matched.focus) = (first, None, None);
         }
-        let mut calls: Vec<String> = Vec::new();
-        for pair in &detail.calls {
-            let callee = label(&pair.callee);
-            if !calls.contains(&callee) && calls.len() < CALLS_MAX {
-                calls.push(callee);
-            }
-        }
+        let calls = called_names(&detail);
         let known = self.request.in_full.then(|| {
             let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
             let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
@@ -193,6 +187,18 @@ impl<'a> HitPage<'a> {
             known,
         }
     }
+}
+
+/// The names that a chunk calls, without duplicates.
+fn called_names(detail: &Detail) -> Vec<String> {
+    let mut calls: Vec<String> = Vec::new();
+    for pair in &detail.calls {
+        let callee = label(&pair.callee);
+        if !calls.contains(&callee) && calls.len() < CALLS_MAX {
+            calls.push(callee);
+        }
+    }
+    calls
 }
 
 fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -> History {
