@@ -21,7 +21,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "build_index",
     title: "Build index",
     description: "Build or refresh the search index of a repository; unchanged files cost nothing, a second call joins the running \
-        one. Long runs: wait=false, then `index_status`; searching works meanwhile.",
+        one. Long runs: wait=false, then `index_status`.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
     scope: Scope::Index,
@@ -57,7 +57,7 @@ fn index_build_input() -> Map<String, Value> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct BuildIndexInput {
-    /// Absolute path on the server, or the name of an indexed repository; default: the client's working directory.
+    /// Absolute path, or name of an indexed repository; default: the working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; default: the session's.

@@ -22,8 +22,7 @@ use tenancy::Scope;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",
     title: "Index status",
-    description: "Show what a project's index contains: repositories, files, chunks, vectors, what was skipped and why, and the \
-        progress of runs.",
+    description: "Show what a project's index contains, what was skipped and why, and the progress of runs.",
     toolset: Toolset::Index,
     effects: Effects::READS,
     scope: Scope::Search,

@@ -51,7 +51,7 @@ struct SearchCodeInput {
     /// Most results, 1 to 50; default 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
-    /// Most cl100k tokens of the answer; `omitted` says what is cut.
+    /// As in `search`.
     #[serde(rename = "maxTokens")]
     #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,

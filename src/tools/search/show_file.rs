@@ -51,7 +51,7 @@ struct ShowFileInput {
     /// Same as `file`.
     #[schemars(length(min = 1, max = 4096))]
     path: Option<String>,
-    /// Id of a hit; alone it selects the file and lines of the hit.
+    /// Id of a hit.
     #[schemars(range(min = 1))]
     id: Option<i64>,
     /// As in `search`; needed if several repositories contain the path.
@@ -69,10 +69,10 @@ struct ShowFileInput {
     /// Last line, inclusive; default: 400 lines from the first.
     #[schemars(range(min = 1))]
     end_line: Option<usize>,
-    /// Show the definition around this line, or widen the range to include it.
+    /// Show the definition around this line.
     #[schemars(range(min = 1))]
     line: Option<usize>,
-    /// Most cl100k tokens of the answer; `omitted` says what is cut.
+    /// As in `search`.
     #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,
 }

@@ -15,8 +15,7 @@ use tenancy::{self, Scope};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "workspace_status",
     title: "Workspace status",
-    description: "List the projects (isolated workspaces) and their indexed repositories. Use it to find out what can be searched and \
-        which project_id to pass.",
+    description: "List the projects and their indexed repositories: what can be searched, and which project_id to pass.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
