@@ -228,9 +228,7 @@ fn fenced_functions() -> BTreeSet<String> {
 
 /// The results of all writes of a transaction, as (`file::function`, result).
 async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'static str, Result<(), Fault>)> {
-    use store::{
-        files, flows, grams, history, index_state, lexical, names, repositories, scip, vectors,
-    };
+    use store::{files, flows, grams, history, index_state, lexical, names, repositories, scip, vectors};
     let known = &mut store::KnownNames::default();
     let report = json!({});
     let touched = Touched { id: 1, bytes: 1, modified_ns: 1, tried_ms: 0 };
