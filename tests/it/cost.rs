@@ -369,7 +369,7 @@ async fn suggested_next_calls_work() {
         ("search_code", json!({ "query": "count coins" }), "show_file"),
         ("search_code", json!({ "query": "\"nothing says this\"" }), "index_status"),
         ("show_file", json!({ "file": "src/cash/till.py" }), "navigate"),
-        ("navigate", json!({ "symbol": "count_coins_7" }), "show_file"),
+        ("navigate", json!({ "symbol": "count_coins_7", "relation": "definition" }), "navigate"),
         ("show_file", json!({ "file": "src/story.py", "maxTokens": 700 }), "show_file"),
         ("index_repository", json!({ "repo_path": root }), "search"),
         ("build_index", json!({ "repoPath": root }), "search"),

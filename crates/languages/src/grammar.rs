@@ -16,6 +16,8 @@ pub(super) struct Grammar {
     pub(super) facts: FactQuery,
     /// Recognises texts that would crash the grammar's scanner.
     pub(super) crash_check: Option<fn(&str) -> bool>,
+    /// Hides from the parser what it cannot read; places stay as they are. `None` if there is nothing to hide.
+    pub(super) mask: Option<fn(&str) -> Option<String>>,
     /// Extracts the symbols of a file.
     pub(super) symbols: Option<Extract>,
     /// The query of definitions, parsed on first use. An error is a defect of the query file, which the tests find.
@@ -34,6 +36,7 @@ impl Grammar {
             definitions,
             facts: FactQuery::new(facts),
             crash_check: None,
+            mask: None,
             symbols: None,
             compiled: OnceLock::new(),
         }
@@ -52,9 +55,16 @@ impl Grammar {
             definitions,
             facts,
             crash_check: Some(crash_check),
+            mask: None,
             symbols: None,
             compiled: OnceLock::new(),
         }
+    }
+
+    /// The same grammar, which does not see what `mask` hides.
+    pub(super) const fn with_mask(mut self, mask: fn(&str) -> Option<String>) -> Self {
+        self.mask = Some(mask);
+        self
     }
 
     /// The same grammar with an extractor of symbols.

@@ -175,7 +175,8 @@ pub(super) fn with_outline<R>(
 fn parse(text: &str, grammar: &Grammar, stop: &Stop<'_>) -> Result<Tree, &'static str> {
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&(grammar.language)()).map_err(|_| "bad_grammar")?;
-        let bytes = text.as_bytes();
+        let masked = grammar.mask.and_then(|mask| mask(text));
+        let bytes = masked.as_deref().unwrap_or(text).as_bytes();
         let mut late = |_: &tree_sitter::ParseState| match stop.check() {
             Ok(()) => ControlFlow::Continue(()),
             Err(Stopped) => ControlFlow::Break(()),

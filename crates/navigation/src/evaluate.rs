@@ -5,6 +5,7 @@ use std::rc::Rc;
 use languages::symbols::{Expr, ExprId, ScopeKind, SymbolKind};
 
 use super::reference::Target;
+use super::rules::Sight;
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{At, Found, Receiver, Type, Value, Wanted};
 
@@ -21,7 +22,12 @@ impl<'r> Session<'r> {
             Expr::Unknown => vec![Value::Unknown],
             Expr::Name(_) | Expr::Member(..) => {
                 let found = self.find(at, receiver);
-                let values = self.values_of(&found, receiver);
+                let mut values = self.values_of(&found, receiver);
+                let is_type = |value: &Value| matches!(value, Value::Type(_));
+                if self.rules(at.file).types_are_packages && values.iter().all(is_type) {
+                    // All parts of an open class have the same members.
+                    values.truncate(1);
+                }
                 self.of_arity(values, 0)
             }
             Expr::Call(of) => {
@@ -39,9 +45,12 @@ impl<'r> Session<'r> {
                 of.into_iter().map(|value| self.made_of(value)).collect()
             }
             Expr::Apply(of, arguments) => {
+                let knows_content = self.rules(at.file).sight == Sight::Included;
                 let apply = |value| match value {
                     Value::Type(of) => Value::Type(Type { arguments: Some(at), ..of }),
                     Value::External => Value::Type(Type { of: None, arguments: Some(at) }),
+                    // A pointer or a template of which nothing else is known still says what it contains.
+                    Value::Unknown if knows_content => Value::Type(Type { of: None, arguments: Some(at) }),
                     value => value,
                 };
                 let values = match self.expr(part(*of)) {

@@ -6,6 +6,7 @@
 mod derived;
 mod evaluate;
 mod extensions;
+mod includes;
 pub mod incremental;
 mod index;
 mod local_names;
@@ -20,6 +21,7 @@ mod resolve;
 mod rules;
 pub mod scip;
 mod session;
+mod stars;
 mod value;
 
 #[cfg(test)]

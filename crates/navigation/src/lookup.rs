@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use languages::symbols::{Expr, Import, Imported, Place, ScopeId, ScopeKind, SymbolKind};
 
+use super::index::Half;
 use super::reference::Target;
-use super::rules::{FreeNames, Located, Rules};
+use super::rules::{FreeNames, Located, Rules, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value, Wanted};
 
@@ -66,23 +67,36 @@ impl<'r> Session<'r> {
         wanted: Wanted,
     ) -> Vec<Found> {
         let rules = self.rules(file);
+        if name == rules.separator {
+            // The separator alone names the package around all others.
+            let root = self.repository.packages().find(rules.family, "");
+            return vec![root.map_or(Found::Unknown, |root| Found::Module(Module::Package(root)))];
+        }
         let (mut scope, mut maybe_inherited) = (from, false);
+        let mut seen = Members { method: None, has_block: false, has_class: false };
         while let Some(row) = self.scope(file, scope) {
+            if row.kind == ScopeKind::Function && seen.method.is_none() {
+                seen.method = row.symbol.map(|symbol| Target { file, symbol });
+            }
+            // A value that belongs to a class was mostly assigned by a method.
+            seen.has_block |= row.kind == ScopeKind::Type && scope == from;
             let found = if rules.locals_in_order && matches!(row.kind, ScopeKind::Function | ScopeKind::Block)
             {
                 self.name_before(file, scope, place, name)
             } else if row.kind == ScopeKind::Type && rules.members_visible {
-                self.inherited_name(file, scope, name, wanted, &mut maybe_inherited)
+                self.inherited_name(file, scope, name, wanted, seen, &mut maybe_inherited)
             } else {
                 let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
                 let found = self.name_in_scope(file, scope, name, all);
                 self.apart(file, found, wanted)
             };
+            seen.has_class |= row.kind == ScopeKind::Type;
+            seen.has_block |= row.kind == ScopeKind::Block;
             if !found.is_empty() {
                 return found;
             }
-            if row.kind == ScopeKind::Namespace {
-                let found = self.name_in_namespace(file, row.symbol, name);
+            if row.kind == ScopeKind::Namespace || (row.kind == ScopeKind::Type && row.symbol.is_none()) {
+                let found = self.name_in_namespace(file, scope, name);
                 if !found.is_empty() {
                     return found;
                 }
@@ -126,9 +140,21 @@ impl<'r> Session<'r> {
         scope: ScopeId,
         name: &'r str,
         wanted: Wanted,
+        seen: Members,
         maybe_inherited: &mut bool,
     ) -> Vec<Found> {
-        let own = self.name_in_scope(file, scope, name, true);
+        let sides = self.rules(file).sides;
+        if sides && seen.has_class && !is_constant(name) {
+            return Vec::new();
+        }
+        let mut own = if sides { Vec::new() } else { self.name_in_scope(file, scope, name, true) };
+        if self.rules(file).sight == Sight::Included {
+            // Members are defined in the class and outside of it; only the parameters of a template are not.
+            own.retain(|one| match one {
+                Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::TypeParameter),
+                _ => true,
+            });
+        }
         let own = self.apart(file, own, wanted);
         if !own.is_empty() {
             return own;
@@ -137,143 +163,43 @@ impl<'r> Session<'r> {
             *maybe_inherited = true;
             return Vec::new();
         };
-        let found = self.member(Value::Instance(of), name);
+        let is_static = |method| self.symbol(method).is_some_and(|(symbol, _)| symbol.is_static);
+        // A block in the body of a class is mostly run by an instance.
+        let of_class = seen.method.map_or(!seen.has_block, is_static);
+        let value = match sides && of_class {
+            true => Value::Type(of),
+            false => Value::Instance(of),
+        };
+        let found = self.member(value, name);
         *maybe_inherited |= self.has_unknown_base(of);
-        let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
-        self.apart(file, found, wanted)
-    }
-
-    /// A name that no scope of the file binds.
-    fn name_of_package(&mut self, file: u32, name: &'r str, maybe_inherited: bool) -> Vec<Found> {
-        let rules = self.rules(file);
-        let packages = self.repository.packages();
-        let own = self.repository.files().get(file as usize).and_then(rules.package);
-        let mut package = own.as_deref();
-        while let Some(of) = package {
-            let found = packages.find(rules.family, of).map(|of| self.name_in_package(of, name));
-            if let Some(found) = found.filter(|found| !found.is_empty()) {
-                return found;
-            }
-            let outer = of.rsplit_once(rules.separator).map(|(outer, _)| outer);
-            let root = Some("").filter(|_| !of.is_empty());
-            package = outer.or(root).filter(|_| rules.outer_packages);
-        }
-        let stars = self.stars_in(file, 0);
-        let found = self.find_in_stars(file, &stars, name);
-        if !found.is_empty() {
-            return found;
-        }
-        if rules.free_names_are_modules {
-            let located = self.locate(file, name);
-            if !located.is_empty() {
-                return located.iter().flat_map(|one| self.follow(one)).collect();
+        // Inside of a class, its name and those of its bases are those of the classes and not of their constructors.
+        let class_of = |one: &Found| match one {
+            Found::Symbol(_, Some(receiver)) if self.is_constructor(one) => receiver.owner.of,
+            _ => None,
+        };
+        match found.first().and_then(class_of) {
+            Some(class) => vec![Found::Symbol(class, None)],
+            None => {
+                let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
+                self.apart(file, found, wanted)
             }
         }
-        if rules.global_stars {
-            let paths = &self.repository.paths;
-            let in_folder = |other: u32| {
-                super::paths::is_below(paths.path(file), super::paths::folder(paths.path(other)))
-            };
-            let everywhere = self.repository.global_stars(rules.family);
-            let everywhere: Vec<(u32, u32)> = everywhere.filter(|(other, _)| in_folder(*other)).collect();
-            for (other, import) in everywhere {
-                let found = self.find_in_stars(other, &[(false, import)], name);
-                if !found.is_empty() {
-                    return found;
-                }
-            }
-        }
-        vec![free_name(rules, maybe_inherited)]
     }
 
-    pub(crate) fn name_in_package(&mut self, package: u32, name: &str) -> Vec<Found> {
-        let packages = self.repository.packages();
-        let symbols = packages.members(package, name).to_vec();
-        self.step(symbols.len());
-        let mut found = self.defined(symbols, None);
-        if found.is_empty() {
-            let (family, outer) = (packages.family(package), packages.name(package));
-            let separator = super::rules::of_family(family).separator;
-            let inner = match outer.is_empty() {
-                true => name.to_owned(),
-                false => format!("{outer}{separator}{name}"),
-            };
-            found.extend(packages.find(family, &inner).map(|inner| Found::Module(Module::Package(inner))));
+    fn is_constructor(&self, one: &Found) -> bool {
+        match one {
+            Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::Constructor),
+            _ => false,
         }
-        found
     }
 
-    /// Symbols as what a name is bound to: definitions, or declarations if there are no definitions.
-    pub(crate) fn defined(&mut self, mut symbols: Vec<Target>, receiver: Option<Receiver>) -> Vec<Found> {
-        let declared =
-            |target: &Target| self.symbol(*target).is_some_and(|(symbol, _)| symbol.is_declaration);
-        if symbols.iter().all(declared) {
-            let elsewhere: Vec<Target> =
-                symbols.iter().take(4).flat_map(|symbol| self.definitions_of(*symbol)).collect();
-            symbols.extend(elsewhere);
-        }
-        if symbols.iter().any(|target| !declared(target)) {
-            symbols.retain(|target| !declared(target));
-        }
-        symbols.sort_unstable();
-        symbols.dedup();
-        symbols.into_iter().take(RESULTS_MAX).map(|target| Found::Symbol(target, receiver)).collect()
-    }
-
-    fn find_in_stars(&mut self, file: u32, stars: &[(bool, u32)], name: &'r str) -> Vec<Found> {
-        let mut unknown = false;
-        for (body, import) in stars.iter().copied() {
-            let found = self.found_in_star(file, body, import, name);
-            if found.iter().any(|one| !matches!(one, Found::Unknown)) {
-                return found;
-            }
-            unknown |= !found.is_empty();
-        }
-        if unknown { vec![Found::Unknown] } else { Vec::new() }
-    }
-
-    /// A name among those that an import of all names binds. `Unknown` if the module is foreign and may have it.
-    fn found_in_star(&mut self, file: u32, body: bool, import: u32, name: &'r str) -> Vec<Found> {
-        let Some((row, half)) = self.import_row(file, body, import) else { return Vec::new() };
-        let located = self.locate(file, half.arena.text(row.module));
-        let mut found = Vec::new();
-        for one in located {
-            let modules = self.follow(&one);
-            for module in modules {
-                let bound = match module {
-                    Found::Module(Module::File(other)) => {
-                        let half = self.repository.files().get(other as usize);
-                        let rules = self.rules(other);
-                        match half.is_some_and(|of| (rules.in_star)(&of.interface, name)) {
-                            true => self.exported_name(other, name),
-                            false => Vec::new(),
-                        }
-                    }
-                    Found::Module(module) => self.member_of_module(module, name),
-                    Found::Symbol(target, _) => {
-                        let values = self.value_of(target, None);
-                        values.into_iter().flat_map(|value| self.member(value, name)).collect()
-                    }
-                    Found::Value(_) | Found::Unknown => vec![Found::Unknown],
-                };
-                found.extend(bound.into_iter().filter(|one| !matches!(one, Found::Unknown)));
-            }
-        }
-        found
-    }
-
-    pub(crate) fn import_row(
-        &self,
-        file: u32,
-        body: bool,
-        import: u32,
-    ) -> Option<(&'r Import, super::index::Half<'r>)> {
+    pub(crate) fn import_row(&self, file: u32, body: bool, import: u32) -> Option<(&'r Import, Half<'r>)> {
         let half = self.half(file, body)?;
         Some((half.imports.get(import as usize)?, half))
     }
 
     /// The modules that a path names, as the file sees it.
-    fn locate(&mut self, file: u32, path: &'r str) -> Vec<Located<'r>> {
+    pub(crate) fn locate(&mut self, file: u32, path: &'r str) -> Vec<Located<'r>> {
         self.step(4);
         let mut located = (self.rules(file).modules)(self.repository, file, path);
         located.truncate(RESULTS_MAX);
@@ -281,7 +207,7 @@ impl<'r> Session<'r> {
     }
 
     /// What a located path leads to.
-    fn follow(&mut self, located: &Located<'r>) -> Vec<Found> {
+    pub(crate) fn follow(&mut self, located: &Located<'r>) -> Vec<Found> {
         let mut found = vec![Found::Module(located.module)];
         for name in located.rest.iter().take(16) {
             let values = self.values_of(&found, None);
@@ -421,7 +347,7 @@ impl<'r> Session<'r> {
         let mut found = match module {
             Module::File(file) => self.exported_name(file, name),
             Module::Folder { .. } => Vec::new(),
-            Module::Package(package) => self.name_in_package(package, name),
+            Module::Package(package) => self.name_in_package(self.file, package, name),
         };
         if found.is_empty() && name != "=" {
             for whole in self.whole_export(module) {
@@ -440,13 +366,30 @@ impl<'r> Session<'r> {
             found.extend((rules.submodule)(self.repository, module, name).map(Found::Module));
         }
         if found.is_empty() {
-            found.push(Found::Unknown);
+            let is_foreign = matches!(module, Module::Package(_)) && rules.free_names == FreeNames::Builtin;
+            found.push(if is_foreign { Found::Value(Value::External) } else { Found::Unknown });
         }
         found
     }
 }
 
-fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
+/// What a look-up has passed on its way outwards.
+#[derive(Clone, Copy)]
+struct Members {
+    /// The innermost method.
+    method: Option<Target>,
+    /// Whether a block was passed.
+    has_block: bool,
+    /// Whether a class was passed.
+    has_class: bool,
+}
+
+/// Whether a name is that of a constant, in languages where the first letter says so.
+pub(crate) fn is_constant(name: &str) -> bool {
+    name.starts_with(char::is_uppercase)
+}
+
+pub(crate) fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
     match rules.free_names {
         FreeNames::Builtin if !maybe_inherited => Found::Value(Value::External),
         _ => Found::Unknown,

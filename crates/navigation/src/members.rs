@@ -8,9 +8,17 @@ use super::evaluate::instance;
 use super::lookup::receiver;
 use super::reference::Target;
 use super::repository::last_name;
-use super::rules::Merging;
+use super::rules::{Merging, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
 use super::value::{ANYWHERE, At, Found, Module, Type, Value};
+
+/// Of a class, what it has itself, what its instances have, or both where they are not apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Class,
+    Instance,
+    Both,
+}
 
 /// Most definitions that are one type together.
 const PARTS_MAX: usize = 128;
@@ -31,9 +39,9 @@ impl<'r> Session<'r> {
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
             Value::Instance(Type { of: None, arguments }) => session.foreign_member(arguments, name),
-            Value::Type(of) => session.member_of_type(of, name, false),
+            Value::Type(of) => session.member_of_type(of, name, false, Side::Class),
             Value::Instance(of) => {
-                let found = session.member_of_type(of, name, false);
+                let found = session.member_of_type(of, name, false, Side::Instance);
                 match found.as_slice() {
                     [Found::Unknown | Found::Value(Value::External)] => {
                         session.member_behind(of, name).unwrap_or(found)
@@ -41,9 +49,9 @@ impl<'r> Session<'r> {
                     _ => found,
                 }
             }
-            Value::Super(of) => session.member_of_type(of, name, true),
+            Value::Super(of) => session.member_of_type(of, name, true, Side::Both),
             Value::Function(of, _) if session.rules(of.file).functions_are_types => {
-                session.member_of_type(Type::plain(of), name, false)
+                session.member_of_type(Type::plain(of), name, false, Side::Both)
             }
             Value::Function(..) => vec![Found::Unknown],
             Value::Namespace(target) => session.member_of_namespace(target, name),
@@ -60,7 +68,7 @@ impl<'r> Session<'r> {
             return Some(vec![Found::Value(Value::Gives(of))]);
         }
         let target = rules.target_type.filter(|target| *target != name)?;
-        let declared = self.member_of_type(of, target, false);
+        let declared = self.member_of_type(of, target, false, Side::Both);
         let values = self.values_of(&declared, None);
         let pointed =
             values.into_iter().find(|value| matches!(value, Value::Type(Type { of: Some(_), .. })))?;
@@ -115,13 +123,14 @@ impl<'r> Session<'r> {
     }
 
     /// A member of a type or of its bases. `bases_only` leaves out the type itself.
-    fn member_of_type(&mut self, of: Type, name: &'r str, bases_only: bool) -> Vec<Found> {
+    fn member_of_type(&mut self, of: Type, name: &'r str, bases_only: bool, side: Side) -> Vec<Found> {
         let Some(target) = of.of else { return vec![Found::Unknown] };
+        let side = if self.rules(target.file).sides { side } else { Side::Both };
         let mut seen: Vec<Target> = Vec::new();
         // Types still to be searched, the next one last.
-        let mut open = vec![of];
+        let mut open = vec![(of, side)];
         let (mut foreign, mut unknown) = (false, false);
-        while let Some(next) = open.pop() {
+        while let Some((next, side)) = open.pop() {
             let Some(type_target) = next.of else { continue };
             if seen.contains(&type_target) || seen.len() >= TYPES_MAX {
                 continue;
@@ -129,13 +138,19 @@ impl<'r> Session<'r> {
             seen.push(type_target);
             if !bases_only || type_target != target {
                 let symbols = self.own_members(type_target, name);
+                let symbols = self.of_side(symbols, side);
                 if !symbols.is_empty() {
                     return self.defined(symbols, receiver(of, next));
                 }
             }
-            for base in self.bases(type_target).into_iter().rev() {
-                match base {
-                    Value::Type(base) | Value::Instance(base) if base.of.is_some() => open.push(base),
+            for base in self.bases(type_target).iter().rev() {
+                match *base {
+                    // A class that is extended with a module has the methods of the module's instances.
+                    Value::Instance(_) if side == Side::Instance => {}
+                    Value::Instance(base) if base.of.is_some() && side == Side::Class => {
+                        open.push((base, Side::Instance));
+                    }
+                    Value::Type(base) | Value::Instance(base) if base.of.is_some() => open.push((base, side)),
                     Value::Unknown => unknown = true,
                     _ => foreign = true,
                 }
@@ -145,6 +160,21 @@ impl<'r> Session<'r> {
             true => vec![Found::Value(Value::External)],
             false => vec![Found::Unknown],
         }
+    }
+
+    /// Those members that one side of a type has. Constants belong to both.
+    fn of_side(&self, mut symbols: Vec<Target>, side: Side) -> Vec<Target> {
+        let is_static = |target: &Target| self.symbol(*target).is_some_and(|(symbol, _)| symbol.is_static);
+        match side {
+            Side::Both => {}
+            Side::Class => symbols.retain(|target| {
+                let kind = self.kind(*target);
+                is_static(target) || !matches!(kind, Some(SymbolKind::Function | SymbolKind::Field))
+            }),
+            Side::Instance if symbols.iter().all(is_static) => {}
+            Side::Instance => symbols.retain(|target| !is_static(target)),
+        }
+        symbols
     }
 
     /// Whether nothing is known of one of the bases of a type, so that it may have any member.
@@ -184,6 +214,11 @@ impl<'r> Session<'r> {
     }
 
     fn find_own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
+        if self.rules(of.file).types_are_packages
+            && let Some(package) = self.package_of_namespace(of)
+        {
+            return self.repository.packages().members(package, name).to_vec();
+        }
         let mut found = Vec::new();
         for part in self.parts(of).iter().copied() {
             let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
@@ -250,14 +285,7 @@ impl<'r> Session<'r> {
             Merging::Apart => return vec![of],
             Merging::InScope => self.symbols_in(of.file, symbol.scope, name),
             Merging::InPackage => {
-                let scope = self.scope(of.file, symbol.scope).map(|scope| (scope.kind, scope.symbol));
-                let package = match scope {
-                    Some((ScopeKind::Namespace, Some(symbol))) => {
-                        self.package_of_namespace(Target { symbol, ..of })
-                    }
-                    Some((ScopeKind::File, _)) => self.package_of_file(of.file),
-                    _ => None,
-                };
+                let package = self.package_of_scope(of.file, symbol.scope);
                 package.map_or_else(Vec::new, |package| {
                     self.repository.packages().members(package, name).to_vec()
                 })
@@ -266,6 +294,10 @@ impl<'r> Session<'r> {
         parts.retain(|part| {
             matches!(self.kind(*part), Some(SymbolKind::Type | SymbolKind::Namespace)) || *part == of
         });
+        if self.rules(of.file).sight == Sight::Included && !self.is_declaration(of) {
+            // A class is defined once; another one of its name is an alternative for another platform.
+            parts.retain(|part| *part == of || self.is_declaration(*part));
+        }
         // Types of one name that differ in the number of their parameters are different types.
         if parts.len() > 1 && self.kind(of) == Some(SymbolKind::Type) {
             let arity = self.arity(of);
@@ -299,12 +331,6 @@ impl<'r> Session<'r> {
         };
         let fitting: Vec<Value> = values.iter().copied().filter(&mut fits).collect();
         if fitting.iter().any(is_type) { fitting } else { values }
-    }
-
-    fn package_of_file(&self, file: u32) -> Option<u32> {
-        let rules = self.rules(file);
-        let package = (rules.package)(self.repository.files().get(file as usize)?)?;
-        self.repository.packages().find(rules.family, &package)
     }
 
     /// The scopes that add members to a type.

@@ -1,10 +1,12 @@
-//! Names in namespaces and packages that go across files, and which of several things of one name can be meant.
+//! Looks names up in packages and namespaces, which go across files.
 
-use languages::symbols::{ScopeKind, SymbolKind};
+use languages::symbols::{ScopeId, ScopeKind, SymbolKind};
 
+use super::lookup::{free_name, is_constant};
+use super::packages::path_of;
 use super::reference::Target;
-use super::session::Session;
-use super::value::{Found, Wanted};
+use super::session::{RESULTS_MAX, Session};
+use super::value::{Found, Module, Receiver, Value, Wanted};
 
 impl<'r> Session<'r> {
     /// Whether functions of the file's language have names of their own.
@@ -40,24 +42,32 @@ impl<'r> Session<'r> {
         found
     }
 
-    /// Members of the same namespace that stand elsewhere.
-    pub(crate) fn name_in_namespace(
-        &mut self,
-        file: u32,
-        namespace: Option<u32>,
-        name: &'r str,
-    ) -> Vec<Found> {
-        let Some(symbol) = namespace else { return Vec::new() };
-        let rules = self.rules(file);
-        let packages = self.repository.packages();
-        let mut package = self.package_of_namespace(Target { file, symbol });
+    /// Members of the same namespace that stand elsewhere. Inside of a member that is defined outside of its class, those of the
+    /// namespaces around the class.
+    pub(crate) fn name_in_namespace(&mut self, file: u32, scope: ScopeId, name: &'r str) -> Vec<Found> {
+        let (rules, packages) = (self.rules(file), self.repository.packages());
+        let mut package = self.package_of_scope(file, scope);
         while let Some(of) = package {
-            let found = self.name_in_package(of, name);
+            let found = self.name_in_package(file, of, name);
             if !found.is_empty() {
                 return found;
             }
             let outer = packages.name(of).rsplit_once(rules.separator).filter(|_| rules.outer_packages);
             package = outer.and_then(|(outer, _)| packages.find(rules.family, outer));
+        }
+        let is_outside = self.scope(file, scope).is_some_and(|row| row.kind == ScopeKind::Type);
+        let of = if is_outside { self.type_of_scope(file, scope).and_then(|of| of.of) } else { None };
+        let Some((of, scope)) = of.and_then(|of| Some((of, self.symbol(of)?.0.scope))) else {
+            return Vec::new();
+        };
+        let mut around = self.package_of_scope(of.file, scope);
+        while let Some(package) = around {
+            let found = self.name_in_package(file, package, name);
+            if !found.is_empty() {
+                return found;
+            }
+            let outer = packages.name(package).rsplit_once(rules.separator);
+            around = outer.and_then(|(outer, _)| packages.find(rules.family, outer));
         }
         Vec::new()
     }
@@ -73,44 +83,153 @@ impl<'r> Session<'r> {
     }
 
     fn find_package_of_namespace(&mut self, namespace: Target) -> Option<u32> {
-        let (rules, packages) = (self.rules(namespace.file), self.repository.packages());
-        let mut names = Vec::new();
-        let mut next = Some(namespace);
-        while let Some(target) = next {
+        let (symbol, arena) = self.symbol(namespace)?;
+        self.package_around(namespace.file, symbol.scope, vec![arena.text(symbol.name)])
+    }
+
+    /// The package whose members the symbols of a scope are.
+    pub(crate) fn package_of_scope(&mut self, file: u32, scope: ScopeId) -> Option<u32> {
+        self.package_around(file, scope, Vec::new())
+    }
+
+    /// The package that `names`, innermost first, are inside of a scope.
+    fn package_around(&mut self, file: u32, mut scope: ScopeId, mut names: Vec<&'r str>) -> Option<u32> {
+        let (rules, packages) = (self.rules(file), self.repository.packages());
+        loop {
             self.step(1);
-            let (symbol, arena) = self.symbol(target)?;
-            names.push(arena.text(symbol.name));
-            let scope = self.scope(target.file, symbol.scope)?;
-            next = scope.symbol.map(|symbol| Target { symbol, ..target });
-            if names.len() > 64 {
+            let row = self.scope(file, scope)?;
+            match (row.kind, row.symbol, row.target) {
+                (ScopeKind::File, ..) => break,
+                (ScopeKind::Type, Some(_), _) if !rules.types_are_packages => return None,
+                (ScopeKind::Namespace | ScopeKind::Type, Some(symbol), _) => {
+                    let (symbol, arena) = self.symbol(Target { file, symbol })?;
+                    names.push(arena.text(symbol.name));
+                }
+                (ScopeKind::Type, None, Some(target)) => {
+                    let half = self.half(file, self.scope_in_body(file, scope))?;
+                    names.extend(path_of(half.arena, target)?.into_iter().rev());
+                }
+                _ => return None,
+            }
+            if row.parent >= scope || names.len() > 64 {
                 return None;
             }
+            scope = row.parent;
         }
-        let outer = (rules.package)(self.repository.files().get(namespace.file as usize)?)?;
-        names.extend(Some(outer.as_str()).filter(|outer| !outer.is_empty()));
+        let outer = (rules.package)(self.repository.files().get(file as usize)?)?;
         names.reverse();
-        packages.find(rules.family, &names.join(rules.separator))
+        let mut path = outer;
+        for name in names {
+            if !path.is_empty() {
+                path.push_str(rules.separator);
+            }
+            path.push_str(name);
+        }
+        packages.find(rules.family, &path)
+    }
+
+    /// A name that no scope of the file binds.
+    pub(crate) fn name_of_package(&mut self, file: u32, name: &'r str, maybe_inherited: bool) -> Vec<Found> {
+        let rules = self.rules(file);
+        let packages = self.repository.packages();
+        let own = self.repository.files().get(file as usize).and_then(rules.package);
+        let mut package = own.as_deref();
+        while let Some(of) = package {
+            let found = packages.find(rules.family, of).map(|of| self.name_in_package(file, of, name));
+            if let Some(found) = found.filter(|found| !found.is_empty()) {
+                return found;
+            }
+            let outer = of.rsplit_once(rules.separator).map(|(outer, _)| outer);
+            let root = Some("").filter(|_| !of.is_empty());
+            package = match rules.root_package {
+                true => root,
+                false => outer.or(root).filter(|_| rules.outer_packages),
+            };
+        }
+        let stars = self.stars_in(file, 0);
+        let found = self.find_in_stars(file, &stars, name);
+        if !found.is_empty() {
+            return found;
+        }
+        if rules.free_names_are_modules {
+            let located = self.locate(file, name);
+            if !located.is_empty() {
+                return located.iter().flat_map(|one| self.follow(one)).collect();
+            }
+        }
+        if rules.global_stars {
+            let paths = &self.repository.paths;
+            let in_folder = |other: u32| {
+                super::paths::is_below(paths.path(file), super::paths::folder(paths.path(other)))
+            };
+            let everywhere = self.repository.global_stars(rules.family);
+            let everywhere: Vec<(u32, u32)> = everywhere.filter(|(other, _)| in_folder(*other)).collect();
+            for (other, import) in everywhere {
+                let found = self.find_in_stars(other, &[(false, import)], name);
+                if !found.is_empty() {
+                    return found;
+                }
+            }
+        }
+        if rules.sides && is_constant(name) {
+            for package in self.ambient(file).iter() {
+                let found = self.name_in_package(file, *package, name);
+                if !found.is_empty() {
+                    return found;
+                }
+            }
+            return vec![Found::Value(Value::External)];
+        }
+        vec![free_name(rules, maybe_inherited)]
+    }
+
+    /// The members of a name in a package, as a file sees them.
+    pub(crate) fn name_in_package(&mut self, file: u32, package: u32, name: &str) -> Vec<Found> {
+        let packages = self.repository.packages();
+        let symbols = packages.members(package, name).to_vec();
+        self.step(symbols.len());
+        let symbols = self.visible(file, symbols);
+        let is_namespace = |target: &Target| self.kind(*target) == Some(SymbolKind::Namespace);
+        let mut found = match symbols.iter().all(is_namespace) {
+            // All parts of a namespace are one package.
+            true => Vec::new(),
+            false => self.defined(symbols, None),
+        };
+        if found.is_empty() {
+            let (family, outer) = (packages.family(package), packages.name(package));
+            let separator = super::rules::of_family(family).separator;
+            let inner = match outer.is_empty() {
+                true => name.to_owned(),
+                false => format!("{outer}{separator}{name}"),
+            };
+            found.extend(packages.find(family, &inner).map(|inner| Found::Module(Module::Package(inner))));
+        }
+        found
+    }
+
+    /// Symbols as what a name is bound to: definitions, or declarations if there are no definitions.
+    pub(crate) fn defined(&mut self, mut symbols: Vec<Target>, receiver: Option<Receiver>) -> Vec<Found> {
+        if symbols.iter().all(|target| self.is_declaration(*target)) {
+            let firsts: Vec<Target> = symbols.iter().take(4).copied().collect();
+            for first in firsts {
+                symbols.extend(self.definitions_of(first));
+            }
+        }
+        let declared = |target: &Target| self.is_declaration(*target);
+        if symbols.iter().any(|target| !declared(target)) {
+            symbols.retain(|target| !declared(target));
+        }
+        symbols.sort_unstable();
+        symbols.dedup();
+        symbols.into_iter().take(RESULTS_MAX).map(|target| Found::Symbol(target, receiver)).collect()
     }
 
     /// What is defined elsewhere in the package under the name of a declaration.
-    pub(crate) fn definitions_of(&self, declaration: Target) -> Vec<Target> {
+    fn definitions_of(&mut self, declaration: Target) -> Vec<Target> {
         let Some((symbol, arena)) = self.symbol(declaration) else { return Vec::new() };
-        let Some(file) = self.repository.files().get(declaration.file as usize) else { return Vec::new() };
-        let rules = self.rules(declaration.file);
-        let Some(mut package) = (rules.package)(file) else { return Vec::new() };
-        match self.scope(declaration.file, symbol.scope).map(|scope| (scope.kind, scope.symbol)) {
-            Some((ScopeKind::File, _)) => {}
-            Some((ScopeKind::Namespace, Some(_))) => {
-                let all = super::packages::packages_of_scopes(file);
-                match all.into_iter().nth(symbol.scope as usize).flatten() {
-                    Some(name) => package = name,
-                    None => return Vec::new(),
-                }
-            }
-            _ => return Vec::new(),
-        }
+        let Some(package) = self.package_of_scope(declaration.file, symbol.scope) else { return Vec::new() };
         let packages = self.repository.packages();
-        let found = packages.find(rules.family, &package);
-        found.map_or_else(Vec::new, |package| packages.members(package, arena.text(symbol.name)).to_vec())
+        let found = packages.members(package, arena.text(symbol.name)).to_vec();
+        self.visible(declaration.file, found)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use languages::symbols::{ScopeKind, SymbolKind};
+use languages::symbols::{Arena, Expr, ExprId, ScopeKind, SymbolKind};
 
 use super::reference::Target;
 use super::repository::SourceFile;
@@ -28,6 +28,9 @@ impl Packages {
         for file in files {
             let packages = packages_of_scopes(file);
             let (family, separator) = (rules::of(&file.language).family, rules::of(&file.language).separator);
+            if (rules::of(&file.language).package)(file).is_some() {
+                names.insert((family, String::new()));
+            }
             for package in packages.iter().flatten() {
                 let mut outer = package.as_str();
                 while names.insert((family, outer.to_owned())) {
@@ -72,6 +75,15 @@ impl Packages {
         found.ok().map(|at| at as u32)
     }
 
+    /// The only package whose name ends with these names.
+    pub(crate) fn ending_with(&self, family: Family, end: &str) -> Option<u32> {
+        let separator = rules::of_family(family).separator;
+        let ends = |name: &str| name.strip_suffix(end).is_some_and(|before| before.ends_with(separator));
+        let mut found = (0..).zip(&self.names).filter(|(_, (of, name))| *of == family && ends(name));
+        let (only, _) = found.next()?;
+        found.next().is_none().then_some(only)
+    }
+
     /// The name of a package.
     pub(crate) fn name(&self, package: u32) -> &str {
         self.names.get(package as usize).map_or("", |(_, name)| name)
@@ -88,8 +100,30 @@ impl Packages {
     }
 }
 
-/// For each scope of the interface, the package whose members its symbols are; `None` for the members of types, and in languages
-/// without packages.
+/// The names of a path of names, without the arguments of generic types.
+pub(crate) fn path_of(arena: &Arena, mut expr: ExprId) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    loop {
+        // A part has a smaller number than the whole, so this ends.
+        expr = match arena.expr(expr) {
+            Expr::Name(name) => {
+                names.push(arena.text(*name));
+                names.reverse();
+                return Some(names);
+            }
+            Expr::Member(of, name) if *of < expr => {
+                names.push(arena.text(*name));
+                *of
+            }
+            Expr::Apply(of, _) if *of < expr => *of,
+            _ => return None,
+        };
+    }
+}
+
+/// For each scope of the interface, the package whose members its symbols are; `None` for the members of types where
+/// they are none, and in languages without packages. A scope that adds members to something is a package of that name, because
+/// it may be a namespace.
 pub(crate) fn packages_of_scopes(file: &SourceFile) -> Vec<Option<String>> {
     let rules = rules::of(&file.language);
     let mut packages: Vec<Option<String>> = Vec::with_capacity(file.interface.scopes.len());
@@ -97,17 +131,22 @@ pub(crate) fn packages_of_scopes(file: &SourceFile) -> Vec<Option<String>> {
         let around = packages.get(scope.parent as usize).cloned().flatten();
         packages.push(match scope.kind {
             ScopeKind::File => (rules.package)(file),
-            ScopeKind::Namespace => scope.symbol.and_then(|symbol| {
-                let symbol = file.interface.symbols.get(symbol as usize)?;
-                let name = file.interface.arena.text(symbol.name);
-                let around = around?;
+            ScopeKind::Namespace | ScopeKind::Type => around.and_then(|around| {
+                let arena = &file.interface.arena;
+                let name = match (scope.symbol, scope.target) {
+                    (Some(symbol), _) if scope.kind == ScopeKind::Namespace || rules.types_are_packages => {
+                        arena.text(file.interface.symbols.get(symbol as usize)?.name).to_owned()
+                    }
+                    (None, Some(target)) => path_of(arena, target)?.join(rules.separator),
+                    _ => return None,
+                };
                 let name = match around.is_empty() {
-                    true => name.to_owned(),
+                    true => name,
                     false => format!("{around}{}{name}", rules.separator),
                 };
                 (name.len() <= NAME_BYTES_MAX).then_some(name)
             }),
-            ScopeKind::Type | ScopeKind::Function | ScopeKind::Block => None,
+            ScopeKind::Function | ScopeKind::Block => None,
         });
     }
     packages

@@ -10,12 +10,16 @@ use super::packages::Packages;
 use super::paths::Paths;
 use super::reference::{Reference, Target};
 use super::resolve;
-use super::rules::Family;
+use super::rules::{self, Family};
+use super::value::Module;
 
 /// Most imports that hold in all files.
 const GLOBAL_STARS_MAX: usize = 256;
 /// Most scopes that add members to types of one name.
 const EXTENSIONS_MAX: usize = 1024;
+
+/// Most files that one file includes itself.
+const INCLUDES_MAX: usize = 1024;
 
 /// A file of a repository.
 #[derive(Debug, Clone)]
@@ -37,6 +41,8 @@ pub struct Repository {
     /// Of each file, once somebody looks into it.
     indexes: Vec<OnceLock<Index>>,
     packages: OnceLock<Packages>,
+    /// Of each file, the files that it includes or requires, once somebody asks.
+    includes: Vec<OnceLock<Vec<u32>>>,
     /// Scopes that add members to a type, by the family and the last name of the type.
     extensions: OnceLock<ByName<(u32, ScopeId)>>,
     /// What the rules of Go and Rust gather from all files.
@@ -53,9 +59,11 @@ impl Repository {
     #[must_use]
     pub fn new(files: Vec<SourceFile>) -> Self {
         let indexes = files.iter().map(|_| OnceLock::new()).collect();
+        let includes = files.iter().map(|_| OnceLock::new()).collect();
         Self {
             paths: Paths::new(files),
             indexes,
+            includes,
             packages: OnceLock::new(),
             extensions: OnceLock::new(),
             extending: OnceLock::new(),
@@ -94,6 +102,22 @@ impl Repository {
     /// The packages and namespaces that go across files.
     pub(crate) fn packages(&self) -> &Packages {
         self.packages.get_or_init(|| Packages::new(self.files()))
+    }
+
+    /// The files that a file includes or requires itself.
+    pub(crate) fn includes(&self, file: u32) -> &[u32] {
+        let find = || {
+            let Some(source) = self.files().get(file as usize) else { return Vec::new() };
+            let (interface, rules) = (&source.interface, rules::of(&source.language));
+            let all = interface.imports.iter().filter(|import| import.what == Imported::All);
+            let located = all.flat_map(|row| (rules.modules)(self, file, interface.arena.text(row.module)));
+            let files = located.filter_map(|one| match one.module {
+                Module::File(other) => Some(other),
+                Module::Folder { .. } | Module::Package(_) => None,
+            });
+            files.take(INCLUDES_MAX).collect()
+        };
+        self.includes.get(file as usize).map_or(&[], |known| known.get_or_init(find))
     }
 
     /// Scopes that may add members to a type of this name.

@@ -170,6 +170,16 @@ impl<'r> Session<'r> {
         if targets.len() > 1 && targets.iter().any(fits) {
             targets.retain(fits);
         }
+        // An open class is defined where the file is named after it, and extended elsewhere.
+        let paths = &self.repository.paths;
+        let is_home = |target: &Target| {
+            let stem = super::paths::name(paths.path(target.file)).split('.').next().unwrap_or_default();
+            stem.replace('_', "").eq_ignore_ascii_case(self.name_of(*target))
+        };
+        let is_open = targets.len() > 1 && self.rules(self.file).types_are_packages;
+        if is_open && targets.iter().any(is_home) {
+            targets.retain(is_home);
+        }
     }
 
     fn is_local(&self, target: Target) -> bool {

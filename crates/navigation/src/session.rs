@@ -46,6 +46,10 @@ pub(crate) struct Session<'r> {
     pub(crate) imports: HashMap<(u32, bool, u32), Rc<[Found]>>,
     /// The last name of the type of a value.
     pub(crate) type_names: HashMap<At, Option<&'r str>>,
+    /// The packages whose names a file sees in every class.
+    pub(crate) ambient: HashMap<u32, Rc<[u32]>>,
+    /// The files that a file includes, directly or through others.
+    pub(crate) included: HashMap<u32, Rc<HashSet<u32>>>,
     pub(crate) derived: Derived<'r>,
 }
 
@@ -81,6 +85,8 @@ impl<'r> Session<'r> {
             extensions: HashMap::new(),
             imports: HashMap::new(),
             type_names: HashMap::new(),
+            ambient: HashMap::new(),
+            included: HashMap::new(),
             derived: Derived::default(),
         })
     }
@@ -171,6 +177,11 @@ impl<'r> Session<'r> {
             return Some((half.symbols.get(at as usize)?, half.arena));
         }
         self.repository.seen_symbol(target)
+    }
+
+    /// Whether a symbol only announces what is defined elsewhere.
+    pub(crate) fn is_declaration(&self, target: Target) -> bool {
+        self.symbol(target).is_some_and(|(symbol, _)| symbol.is_declaration)
     }
 
     pub(crate) fn kind(&self, target: Target) -> Option<SymbolKind> {

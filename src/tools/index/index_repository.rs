@@ -15,7 +15,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_repository",
     title: "Index a repository",
     description: "Index a code repository into the project's isolated workspace, created on first use, and wait until it is searchable. Later \
-        calls index only what changed. For a large first run prefer `build_index` with wait=false.",
+        calls index only what changed. For a large one prefer `build_index` with wait=false.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
     scope: Scope::Index,

@@ -70,7 +70,7 @@ pub(super) struct SearchInput {
     /// A question, a name, filters such as `type:function async:true`, or with `regex` a pattern.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// The query is one regular expression; answers every matching line (`matches`), in path order.
+    /// The query is a regular expression; answers every matching line.
     regex: Option<bool>,
     /// Repository: absolute path, name, or `*` for all; default: the one you work in, else all.
     #[schemars(length(min = 1, max = 4096))]
@@ -78,8 +78,7 @@ pub(super) struct SearchInput {
     /// Project; default: the session's.
     #[serde(rename = "project_id")]
     pub(super) project_id: Option<ProjectIdArg>,
-    /// code; prose (documents, comments); extracted-prose (comments); records; both (default: code, prose); all. exact: as
-    /// `regex`, but the query is literal text.
+    /// prose: documents, comments; extracted-prose: comments; both (default): code, prose; exact: as `regex`, but literal text.
     mode: Option<SearchMode>,
     /// postgres (default); or the file of `build_sqlite_index`: sqlite, sqlite-fts (lexical only).
     pub(super) backend: Option<String>,

@@ -17,8 +17,7 @@ use tenancy::Scope;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "search_code",
     title: "Search code (simple)",
-    description: "Search code by meaning and by terms in one project's workspace: takes a question or a name, returns the best \
-        chunks with file, lines and text. `search` does the same with filters and compact output.",
+    description: "A simpler `search`: takes a question or a name, returns the best chunks of code with file, lines and text.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,

@@ -103,12 +103,13 @@ async fn symbols_of_other_projects_and_repositories_stay_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_language_without_resolution_says_so() {
-    let graph = Graph::new("lua", &[("a.lua", "function greet()\n  return 1\nend\n\ngreet()\n")]).await;
-    let envelope = graph.ask(json!({ "symbol": "greet" })).await;
-    let warnings = envelope["_meta"]["warnings"].to_string();
-    assert!(warnings.contains("language_not_resolved"), "{envelope:#}");
-    assert_eq!(envelope["result"]["total"], 0, "{envelope:#}");
+async fn a_language_without_rules_of_its_own_is_resolved_inside_of_files() {
+    let greet = "function greet()\n  return 1\nend\n\nfunction run()\n  return greet()\nend\n";
+    let files = [("a.lua", greet), ("b.lua", "function other()\n  return greet()\nend\n")];
+    let graph = Graph::new("lua", &files).await;
+    let found = graph.navigate(json!({ "symbol": "greet", "relation": "callers" })).await;
+    assert_eq!(places(&found["files"]), ["a.lua:6 run"], "{found:#}");
+    assert_eq!(found["unresolved"]["total"], 1, "{found:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

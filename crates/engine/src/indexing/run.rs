@@ -103,12 +103,7 @@ async fn run_stages(
     guard_against_loss(run, stored, vanished.len())?;
 
     let total = unchanged + plan.read.len() as u64;
-    run.progress.update(|progress| {
-        progress.phase = Phase::Files;
-        progress.files_seen = walked.entries.len() as u64;
-        progress.files_total = Some(total);
-        progress.files_done = unchanged;
-    });
+    report_files_phase(run, walked.entries.len(), total, unchanged);
     let (parsing, dictionary) = (run.parsing.clone(), run.dictionary.clone());
     let prepare_options = PrepareOptions { mode: run.options.mode, parsing, rules, dictionary };
     let written = write::write_files(run, repository.id, plan.read, prepare_options, &mut skips).await?;
@@ -166,6 +161,15 @@ async fn run_stages(
     store_report(run, repository, &report).await?;
     failpoints::reach("index.closed");
     Ok(report)
+}
+
+fn report_files_phase(run: &RunContext<'_>, seen: usize, total: u64, unchanged: u64) {
+    run.progress.update(|progress| {
+        progress.phase = Phase::Files;
+        progress.files_seen = seen as u64;
+        progress.files_total = Some(total);
+        progress.files_done = unchanged;
+    });
 }
 
 /// Rebuilds the rows that depend on all files: statistics, and flows between files.

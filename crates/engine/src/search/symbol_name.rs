@@ -242,7 +242,10 @@ mod tests {
         assert!(name("Context.json").is_name_of(&method));
         assert!(name("json").is_name_of(&method));
         assert!(!name("Request.json").is_name_of(&method));
-        assert!(name("helper.parse").is_name_of(&DefinitionAt { path: "src/helper.ts".to_owned(), ..row("parse", "function") }));
+        assert!(
+            name("helper.parse")
+                .is_name_of(&DefinitionAt { path: "src/helper.ts".to_owned(), ..row("parse", "function") })
+        );
         assert!(!name("json").is_name_of(&row("impl json", "impl")));
         assert!(name("json").fit(&method) > name("JSON").fit(&method));
         let (exact, folded) = (row("Context.json", "method"), row("context.json", "method"));

@@ -1,5 +1,6 @@
 //! C: how its files are known, its grammar and its queries.
 
+pub(crate) mod mask;
 pub(crate) mod symbols;
 
 use crate::grammar::Grammar;
@@ -14,5 +15,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["tcc"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_c::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_symbols(symbols::extract)),
+    grammar: Some(Grammar::new(|| tree_sitter_c::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_mask(mask::masked).with_symbols(symbols::extract)),
 };

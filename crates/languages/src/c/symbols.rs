@@ -126,6 +126,12 @@ impl<'t> Walk<'t> {
                 .any(|(_, child)| matches!(child.kind(), "declaration" | "init_statement" | "parameter_list"))
         };
         let opens = declares(node) || node.child_by_field_name("condition").is_some_and(declares);
+        // A body without a function is that of a macro: `TEST_CASE("name") { … }`.
+        let is_body = node.kind() == "compound_statement"
+            && matches!(b.scope_kind(), ScopeKind::File | ScopeKind::Namespace | ScopeKind::Type);
+        if is_body {
+            return self.within(b, ScopeKind::Function, None, |walk, b| walk.each(b, node));
+        }
         if !opens || !b.in_function() {
             return self.each(b, node);
         }
@@ -156,7 +162,12 @@ impl<'t> Walk<'t> {
         };
         let declared = self.declarator(b, node_declarator, base);
         if declared.function.is_none() && node_declarator.kind() != "operator_cast" {
-            return self.each_except(b, node, &["type", "declarator"]);
+            // A macro made it look like a function: what is in the braces belongs to the scope around.
+            self.each_except(b, node, &["type", "declarator", "body"]);
+            if let Some(body) = node.child_by_field_name("body") {
+                b.descend(|b| self.each(b, body));
+            }
+            return;
         }
         let storage = storage(b, node);
         let body = |walk: &mut Self, b: &mut Builder<'t>, symbol: Option<SymbolId>| {
@@ -312,7 +323,8 @@ impl<'t> Walk<'t> {
                 self.types_in(b, parameters);
                 return self.define_value(b, &declared, SymbolKind::Local, New::default());
             }
-            if matches!(value.map(|value| value.kind()), Some("argument_list" | "initializer_list")) {
+            let is_direct = child.child(1).is_none_or(|mark| mark.kind() != "=");
+            if is_direct && matches!(value.map(|value| value.kind()), Some("argument_list" | "initializer_list")) {
                 self.construction(b, node);
             }
             let kind = match b.scope_kind() {

@@ -101,22 +101,25 @@ impl<'t> Walk<'t> {
         b.descend(|b| self.visit(b, of));
     }
 
-    /// `using a::b` and `using namespace a::b`.
+    /// `using a::b` and `using namespace a::b`. The mark `::` before a module distinguishes a namespace from an included file.
     fn using(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let is_namespace = (0..3).filter_map(|at| node.child(at)).any(|word| word.kind() == "namespace");
         let Some(of) = children(node).map(|(_, child)| child).last() else { return };
         if is_namespace {
-            // The mark distinguishes a namespace from an included file.
             let module = format!("::{}", b.text(of).trim_start_matches("::"));
             return b.import_all(of, &module, false);
         }
         if of.kind() != "qualified_identifier" {
             return;
         }
-        let declared = self.type_of(b, of);
+        // In a class, it names a member of a base class, which is found there.
         let (_, last) = self.last_name(of);
-        let exported = self.anonymous == 0;
-        b.define(last, SymbolKind::Alias, New { exported, declared: Some(declared), ..New::default() });
+        let name = b.text(last);
+        let path = b.text(of).strip_suffix(name).map_or("", |path| path.trim_end().trim_end_matches(':'));
+        if b.scope_kind() != ScopeKind::Type && !path.is_empty() {
+            let module = format!("::{}", path.trim_start_matches("::"));
+            b.import(last, &module, Some(name), Some(name), None);
+        }
         b.descend(|b| self.visit(b, of));
     }
 

@@ -127,7 +127,7 @@ impl<'t> Walk<'t> {
         let mut body = None;
         b.each_child(node, |b, child| match child.kind() {
             "base_clause" | "class_interface_clause" => {
-                b.each_child(child, |b, base| self.base(b, symbol, base));
+                b.each_child(child, |b, base| self.base(b, symbol, base, None));
             }
             "declaration_list" | "enum_declaration_list" => body = Some(child),
             "name" => {}
@@ -151,21 +151,22 @@ impl<'t> Walk<'t> {
         });
     }
 
-    fn base(&mut self, b: &mut Builder<'t>, symbol: Option<SymbolId>, base: Node<'t>) {
+    fn base(&mut self, b: &mut Builder<'t>, symbol: Option<SymbolId>, base: Node<'t>, at: Option<usize>) {
         if !matches!(base.kind(), "name" | "qualified_name" | "relative_name") {
             return;
         }
         self.type_use(b, base, UseKind::Inherit);
         let of = self.named(b, base);
         if let Some(symbol) = symbol.and_then(|symbol| b.symbol_mut(symbol)) {
-            symbol.bases.push(of);
+            symbol.bases.insert(at.unwrap_or(symbol.bases.len()), of);
         }
     }
 
     /// `use T;` in a class: the members of a trait are its own.
     fn traits(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let symbol = self.classes.last().and_then(|class| class.symbol);
-        b.each_child(node, |b, child| self.base(b, symbol, child));
+        // They hide those of base classes.
+        b.each_child(node, |b, child| self.base(b, symbol, child, Some(0)));
     }
 
     fn function(&mut self, b: &mut Builder<'t>, node: Node<'t>) {

@@ -11,7 +11,7 @@ use super::table::{
 use crate::stop::Stop;
 
 /// Most scopes, symbols, imports and uses of one file, each. Generated files have more; what is beyond is dropped.
-const ROWS_MAX: usize = 100_000;
+pub(super) const ROWS_MAX: usize = 100_000;
 /// Most expressions of one file.
 const EXPRS_MAX: usize = 400_000;
 /// Most nested nodes into which an extractor descends; what is deeper is not seen.
@@ -249,37 +249,6 @@ impl<'t> Builder<'t> {
         self.open.iter().map(|scope| (*scope, self.scopes[*scope as usize].kind))
     }
 
-    /// A new scope inside of a given one, for extractors that do not open scopes one after the other. `target` is the type to
-    /// which it adds members.
-    pub(crate) fn scope_in(
-        &mut self,
-        parent: ScopeId,
-        kind: ScopeKind,
-        symbol: Option<SymbolId>,
-        target: Option<ExprId>,
-    ) -> ScopeId {
-        if self.scopes.len() >= ROWS_MAX {
-            self.truncated = true;
-            return parent;
-        }
-        let id = self.scopes.len() as ScopeId;
-        if let Some(symbol) = symbol.and_then(|symbol| self.symbols.get_mut(symbol as usize)) {
-            symbol.inside.get_or_insert(id);
-        }
-        self.scopes.push(Scope { parent, kind, symbol, target, bases: Vec::new() });
-        id
-    }
-
-    /// The scope around a scope.
-    pub(crate) fn parent(&self, scope: ScopeId) -> ScopeId {
-        self.scopes.get(scope as usize).map_or(0, |scope| scope.parent)
-    }
-
-    /// What a scope is.
-    pub(crate) fn kind_of_scope(&self, scope: ScopeId) -> ScopeKind {
-        self.scopes.get(scope as usize).map_or(ScopeKind::File, |scope| scope.kind)
-    }
-
     /// Defines a symbol, named by a node, in the innermost open scope. `None` if the file has too many or the name is not one.
     pub(crate) fn define(&mut self, name: Node<'_>, kind: SymbolKind, new: New) -> Option<SymbolId> {
         self.define_in(self.scope(), self.text(name), name.start_byte(), kind, new)
@@ -332,11 +301,6 @@ impl<'t> Builder<'t> {
         self.symbols.get_mut(id as usize)
     }
 
-    /// The name of a symbol that was defined.
-    pub(crate) fn name_of(&self, id: SymbolId) -> &str {
-        self.symbols.get(id as usize).map_or("", |symbol| self.arena.text(symbol.name))
-    }
-
     /// The symbol of this name in a scope, the latest first.
     pub(crate) fn find(&self, scope: ScopeId, name: &str) -> Option<SymbolId> {
         let name = self.texts.get(name)?;
@@ -361,17 +325,6 @@ impl<'t> Builder<'t> {
     /// Reports an import of all public names of a module.
     pub(crate) fn import_all(&mut self, at: Node<'_>, module: &str, exported: bool) {
         self.push_import(at, module, Imported::All, None, exported.then_some("*"));
-    }
-
-    /// Reports an import of a whole module in a given scope, at a byte of the text.
-    pub(crate) fn import_in(&mut self, scope: ScopeId, at: usize, module: &str) {
-        if self.imports.len() >= ROWS_MAX {
-            self.truncated = true;
-        } else if let Some(module) = self.intern(module) {
-            let (place, what) = (Place::default(), Imported::Module);
-            self.imports.push(Import { scope, place, module, what, local: None, exported: None });
-            self.import_bytes.push(at);
-        }
     }
 
     fn push_import(
@@ -476,13 +429,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// The number of a name; `None` if it is none.
-    pub(crate) fn text_id(&mut self, name: &str) -> Option<TextId> {
-        self.intern(name)
-    }
-
     /// The number of a text; `None` if it is empty or too long.
-    fn intern(&mut self, text: &str) -> Option<TextId> {
+    pub(super) fn intern(&mut self, text: &str) -> Option<TextId> {
         if text.is_empty() || text.len() > TEXT_BYTES_MAX {
             return None;
         }

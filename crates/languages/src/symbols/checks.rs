@@ -8,6 +8,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{FileSymbols, Place, extract, general};
+use crate::chunking::chunk_until;
 use crate::language::Language;
 use crate::stop::Stop;
 use crate::syntax::with_outline;
@@ -141,4 +142,19 @@ fn work_grows_linearly() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A text that is twice as long may take a little more than twice the steps, in each language.
+#[test]
+fn work_grows_with_the_text() {
+    for language in PARSED {
+        let text = texts(language).concat();
+        let steps = |times: usize| {
+            let stop = Stop::new(LIMITS.parse_timeout, &|| false);
+            drop(chunk_until(&text.repeat(times), Some(language), &LIMITS, &stop));
+            stop.steps()
+        };
+        let (four, eight) = (steps(4), steps(8));
+        assert!(eight < 3 * four, "{}: {four} to {eight} steps", language.id);
+    }
 }

@@ -4,8 +4,6 @@
 //! sees. The result, [`FileSymbols`], is the same for all languages and says nothing of other files: package `navigation`
 //! joins the symbols of all files of a repository to edges between definitions.
 
-#[cfg(test)]
-mod agreement;
 mod builder;
 #[cfg(test)]
 mod checks;
@@ -13,6 +11,7 @@ pub(crate) mod general;
 mod halves;
 mod locals;
 mod nodes;
+mod placed;
 mod rewriting;
 #[cfg(test)]
 mod robustness;

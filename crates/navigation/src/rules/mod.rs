@@ -86,6 +86,17 @@ pub(crate) enum Merging {
     InPackage,
 }
 
+/// Which definitions of a package a file sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// All.
+    All,
+    /// Of several of one name, those that it includes or declares, because all are linked: C.
+    Included,
+    /// Of functions outside of types, those in files that it requires: Ruby.
+    Required,
+}
+
 /// The facts of a family of languages.
 pub(crate) struct Rules {
     pub(crate) family: Family,
@@ -103,6 +114,15 @@ pub(crate) struct Rules {
     pub(crate) separator: &'static str,
     /// Whether the packages around a package are seen, too: `A` inside of `A.B`.
     pub(crate) outer_packages: bool,
+    /// Whether names that a package does not have are looked for in the package without a name: functions in PHP.
+    pub(crate) root_package: bool,
+    /// Whether types are packages, too, so that their constants can be defined elsewhere: Ruby.
+    pub(crate) types_are_packages: bool,
+    /// Whether members of the class and members of its instances are apart, and only those of the innermost class are seen by
+    /// their bare name: Ruby.
+    pub(crate) sides: bool,
+    /// Which definitions of a package a file sees.
+    pub(crate) sight: Sight,
     /// Whether members of a type are seen by their bare name from inside its methods.
     pub(crate) members_visible: bool,
     /// Whether they are at least seen in the body of the type itself, outside of its methods.
@@ -173,6 +193,10 @@ pub(crate) const DEFAULT: Rules = Rules {
     in_package: |_, _| true,
     separator: ".",
     outer_packages: false,
+    root_package: false,
+    types_are_packages: false,
+    sides: false,
+    sight: Sight::All,
     members_visible: false,
     members_visible_in_body: false,
     functions_apart: &[],

@@ -22,7 +22,6 @@ pub struct SymbolsWrite {
 }
 
 /// The hash of the name in an offer.
-#[expect(clippy::cast_possible_truncation, reason = "the upper half has 32 bits")]
 fn name_of(offer: i64) -> i32 {
     (offer >> 32) as i32
 }
@@ -167,20 +166,18 @@ async fn insert(
     );
     let offers = FlatLists::from_lists(written.iter().map(|(.., symbols)| symbols.offers.clone()));
     let mentions = FlatLists::from_lists(written.iter().map(|(.., symbols)| symbols.mentions.clone()));
-    let half = |of: fn(&(Vec<u8>, Vec<u8>)) -> &Vec<u8>| -> Vec<Option<&[u8]>> {
-        written
-            .iter()
-            .map(|(.., symbols)| symbols.halves.as_ref().map(|halves| of(halves).as_slice()))
-            .collect()
-    };
+    let halves = written.iter().map(|(.., symbols)| {
+        symbols.halves.as_ref().map(|(interface, body)| (interface.as_slice(), body.as_slice())).unzip()
+    });
+    let (interfaces, bodies): (Vec<_>, Vec<_>) = halves.unzip();
     let query = sql(text)
         .bind(repository_id)
         .bind(offers.all)
         .bind(mentions.all)
         .bind(written.iter().map(|(id, ..)| *id).collect::<Vec<_>>())
         .bind(written.iter().map(|(_, file, _)| file.language.unwrap_or_default()).collect::<Vec<_>>())
-        .bind(half(|(interface, _)| interface))
-        .bind(half(|(_, body)| body))
+        .bind(interfaces)
+        .bind(bodies)
         .bind(offers.first)
         .bind(offers.last)
         .bind(mentions.first)

@@ -117,10 +117,9 @@ impl<'t> Walk<'t> {
 
     /// Reports that `make_unique<T>` and its like make a `T`.
     pub(super) fn made_type(&mut self, b: &mut Builder<'t>, function: Node<'t>) {
-        if let Some(made) = self.maker_argument(b, function) {
-            if let Some(named) = made.child_by_field_name("type") {
-                b.descend(|b| self.type_use(b, named, UseKind::Call));
-            }
+        let made = self.maker_argument(b, function);
+        if let Some(named) = made.and_then(|made| made.child_by_field_name("type")) {
+            b.descend(|b| self.type_use(b, named, UseKind::Call));
         }
     }
 
@@ -261,7 +260,8 @@ impl<'t> Walk<'t> {
     fn result(&mut self, b: &mut Builder<'t>, node: Node<'t>, depth: u32) -> ExprId {
         let Some(function) = node.child_by_field_name("function") else { return b.unknown() };
         let last = last_of(function);
-        let name = last.child_by_field_name("name").map_or(b.text(last), |name| b.text(name));
+        let named = last.child_by_field_name("name").or_else(|| last.child_by_field_name("field"));
+        let name = b.text(named.unwrap_or(last));
         let template = || children(last.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
         let argument = || children(node.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
         if last.kind() == "template_function" && (name.ends_with("_cast") || MAKERS.contains(&name)) {

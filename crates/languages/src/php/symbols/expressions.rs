@@ -182,10 +182,9 @@ impl<'t> Walk<'t> {
             "member_access_expression" => {
                 let own = left.child_by_field_name("object").is_some_and(|object| b.text(object) == "$this");
                 let name = left.child_by_field_name("name").filter(|_| own);
-                if let (Some(name), Some(value)) = (name, self.closed_value(b, right)) {
-                    if let Some(class) = self.classes.last_mut() {
-                        class.assigned.push((b.text(name), value));
-                    }
+                let value = name.and_then(|_| self.closed_value(b, right));
+                if let (Some(name), Some(value), Some(class)) = (name, value, self.classes.last_mut()) {
+                    class.assigned.push((b.text(name), value));
                 }
                 self.member(b, left, UseKind::Write);
             }

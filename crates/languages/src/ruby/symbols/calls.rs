@@ -24,10 +24,20 @@ impl<'t> Walk<'t> {
             "module_function" => self.is_singleton = true,
             _ => {}
         }
-        if !self.is_local(name) && !KEYWORDS.contains(&name) {
+        if name == "new" && self.myself == Myself::Class {
+            let expr = self.constructor(b);
+            b.used(UseKind::Call, expr, node);
+        } else if !self.is_local(name) && !KEYWORDS.contains(&name) {
             let expr = b.name(name);
             b.used(UseKind::Call, expr, node);
         }
+    }
+
+    /// The method that `new` of the class around calls.
+    fn constructor(&mut self, b: &mut Builder<'t>) -> ExprId {
+        let of = b.add(Expr::ThisType);
+        let instance = b.add(Expr::Instance(of));
+        b.member(instance, "initialize")
     }
 
     /// A constant, with what it is looked up in.
@@ -65,9 +75,8 @@ impl<'t> Walk<'t> {
                 self.super_call(b, method);
             } else if self.class_macro(b, node, name) {
                 return;
-            } else if name == "new" && self.myself != Myself::Top {
-                let of = self.myself_expr(b);
-                let expr = b.member(of, "initialize");
+            } else if name == "new" && self.myself == Myself::Class {
+                let expr = self.constructor(b);
                 b.used(UseKind::Call, expr, method);
             } else if !KEYWORDS.contains(&name) && (!self.is_local(name) || node.child_count() > 1) {
                 let expr = b.name(name);
@@ -108,8 +117,10 @@ impl<'t> Walk<'t> {
             b.used(UseKind::Call, of, last);
             return;
         }
-        let name = if name == "new" && *b.expr(of) == Expr::ThisType { "initialize" } else { name };
-        let expr = b.member(of, name);
+        let expr = match name == "new" && *b.expr(of) == Expr::ThisType {
+            true => self.constructor(b),
+            false => b.member(of, name),
+        };
         b.used(UseKind::Call, expr, method);
     }
 

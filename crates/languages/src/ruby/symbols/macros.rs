@@ -15,9 +15,19 @@ impl<'t> Walk<'t> {
                     let text = b.text(path).trim_matches(['"', '\'']);
                     let module = if name == "require" { text.to_owned() } else { format!("./{text}") };
                     if path.kind() == "string" && !text.is_empty() {
-                        b.import(path, &module, None, None, None);
+                        b.import_all(path, &module, true);
                     }
                 }
+                return false;
+            }
+            "include" if self.class.is_none() && self.method.is_none() => {
+                let Some(list) = arguments else { return false };
+                b.each_child(list, |b, of| {
+                    if matches!(of.kind(), "constant" | "scope_resolution") {
+                        let module = format!("::{}", b.text(of).trim_start_matches("::"));
+                        b.import_all(of, &module, true);
+                    }
+                });
                 return false;
             }
             _ if self.class.is_none() || self.method.is_some() || self.myself != Myself::Class => return false,
@@ -27,8 +37,14 @@ impl<'t> Walk<'t> {
         match name {
             "include" | "prepend" | "extend" => {
                 b.each_child(list, |b, of| {
-                    if matches!(of.kind(), "constant" | "scope_resolution") {
-                        let base = self.value(b, of);
+                    if of.kind() == "self" && name == "extend" {
+                        // The module's methods are its own as well.
+                        self.is_singleton = true;
+                    } else if matches!(of.kind(), "constant" | "scope_resolution") {
+                        let mut base = self.value(b, of);
+                        if name == "extend" || self.is_singleton {
+                            base = b.add(Expr::Instance(base));
+                        }
                         self.constant(b, of, UseKind::Inherit);
                         if let Some(symbol) = self.class.and_then(|(symbol, _)| b.symbol_mut(symbol)) {
                             symbol.bases.push(base);

@@ -73,6 +73,10 @@ impl<'t> Walk<'t> {
                 match self.is_local(name) {
                     true if self.closed => self.local_value(name).unwrap_or_else(|| b.unknown()),
                     true => b.name(name),
+                    false if name == "new" && self.myself == Myself::Class => {
+                        let of = b.add(Expr::ThisType);
+                        b.add(Expr::Instance(of))
+                    }
                     false => {
                         let of = b.name(name);
                         b.add(Expr::Call(of))
