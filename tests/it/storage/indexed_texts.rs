@@ -31,6 +31,8 @@ const BOUNDED: &[(&str, &str)] = &[
     ("projects.id", "50 bytes, checked by the table"),
     ("projects.schema_name", "made from the id"),
     ("repositories.root", "2,000 bytes: longer ones are refused; checked in archives"),
+    ("scip_documents.path", "the path of a file; checked in archives"),
+    ("scip_files.name", "255 bytes, as each name of a file; checked in archives"),
     ("triage_records.finding_id", "an id of a record; checked in archives"),
     ("triage_records.id", "made by this program; checked in archives"),
     ("triage_records.package", "2,000 bytes: the rest is not stored"),
