@@ -201,8 +201,6 @@ pub fn without_length_rules(mut schema: Map<String, Value>) -> Map<String, Value
             strip(items);
         }
     }
-    // Unknown fields are refused, listed or not.
-    schema.shift_remove("additionalProperties");
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         fields.values_mut().for_each(strip);
     }
@@ -348,7 +346,7 @@ mod tests {
         assert_eq!(shown["properties"]["id"], json!({ "type": "integer" }));
         assert_eq!(shown["properties"]["limit"], json!({ "type": "integer", "maximum": 50 }));
         assert_eq!(shown["properties"]["query"]["description"], "What to ask.");
-        assert_eq!((&shown["required"], &shown["additionalProperties"]), (&json!(["query"]), &Value::Null));
+        assert_eq!((&shown["required"], &shown["additionalProperties"]), (&json!(["query"]), &json!(false)));
     }
 
     #[test]

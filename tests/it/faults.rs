@@ -80,7 +80,13 @@ async fn invalid_arguments_are_refused_with_the_nearest_field() {
         violation_message("search", json!({ "query": "x", "repo_path": "/x" })).await.contains("repoPath")
     );
     assert!(violation_message("search", json!({})).await.contains("`query` is required"));
-    assert!(violation_message("search", json!({ "query": "x", "top": 101 })).await.contains("top"));
+    for over in [json!({ "query": "x", "top": 101 }), json!({ "query": "x", "offset": 901 })] {
+        let fault = error(&app(), "search", over).await;
+        assert!(
+            fault["code"] == "INVALID_REQUEST" && fault["message"].to_string().contains("at most"),
+            "{fault}"
+        );
+    }
     assert!(
         violation_message("search", json!({ "query": "x", "riskTagg": "sql" })).await.contains("riskTag")
     );

@@ -4,12 +4,14 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use navigation::scip::Roles;
 use platform::failpoints;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 
 use crate::embedded::cluster::wait_for;
 use crate::harness::{PROGRAM, Repository, home, project};
+use crate::scip::scip_file;
 use crate::upkeep::{execute_sql, query_number, raw, schema};
 
 /// Runs the program, which dies at the failpoint, if one is named.
@@ -129,6 +131,12 @@ fn repository() -> Repository {
             &format!("def task_{file}(value):\n    return [value] * {file}\n"),
         );
     }
+    let folder = repository.path().join(".pairofcleats/scip");
+    std::fs::create_dir_all(&folder).unwrap();
+    let execute = "s . . . run/execute().";
+    let defined = [(2, 4, execute, Roles::DEFINITION)];
+    let used = [(1, 16, execute, Roles::IMPORT), (6, 11, execute, Roles::READ)];
+    std::fs::write(folder.join("ci.scip"), scip_file(&[("run.py", &defined), ("app.py", &used)])).unwrap();
     git(repository.path(), &["init", "-q"]);
     commit(repository.path(), "begin");
     repository

@@ -228,7 +228,9 @@ fn fenced_functions() -> BTreeSet<String> {
 
 /// The results of all writes of a transaction, as (`file::function`, result).
 async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'static str, Result<(), Fault>)> {
-    use store::{files, flows, grams, history, index_state, lexical, names, repositories, scip, vectors};
+    use store::{
+        files, flows, grams, history, index_state, lexical, names, repositories, scip, symbols, uses, vectors,
+    };
     let known = &mut store::KnownNames::default();
     let report = json!({});
     let touched = Touched { id: 1, bytes: 1, modified_ns: 1, tried_ms: 0 };
@@ -262,6 +264,8 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         ("scip::prune", scip::prune(tx, fence, repo, true).await.map(drop)),
         ("scip::record_file", scip::record_file(tx, fence, repo, "a.scip", &scip_file).await),
         ("scip::replace", scip::replace(tx, fence, repo, "tool", &[]).await),
+        ("symbols::set_resolved", symbols::set_resolved(tx, fence, repo, 1).await),
+        ("uses::replace", uses::replace(tx, fence, &[]).await),
         ("vectors::insert", vectors::insert(tx, fence, &[vec![0; 32]], &[vec![0.0; 8]]).await.map(drop)),
         ("vectors::note_complete", vectors::note_complete(tx, fence).await),
         ("vectors::remove_orphans", vectors::remove_orphans(tx, fence).await.map(drop)),
