@@ -105,6 +105,33 @@ async fn uses_of_a_scip_file_win() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_the_syntax_does_not_list_belong_to_what_is_around_them() {
+    let text = "def a():\n    pass\n\n# b\ndef b():\n    a()\n    'a'\n    a()\n    'a'\n\n'a'\nb()\n";
+    let (repository, project) = (Repository::new(&[("caller.py", text)]), project("scip-unlisted"));
+    let names = [
+        (0, 4, A, Roles::DEFINITION),
+        (4, 4, B, Roles::DEFINITION),
+        // Before the definition, twice inside it, and after it.
+        (3, 2, B, NOTHING),
+        (6, 5, A, Roles::WRITE),
+        (8, 5, A, NOTHING),
+        (10, 1, A, Roles::IMPORT),
+    ];
+    std::fs::write(repository.path().join("one.scip"), scip_file(&[("caller.py", &names)])).unwrap();
+    build(&repository, &project, json!({ "scip": ["one.scip"] })).await;
+    let schema = schema(&project);
+    let text = format!(
+        "SELECT coalesce(s.name, 'file') || ' ' || t.name || ' ' || u.certainty || ' ' || u.kinds \
+         FROM {schema}.uses u JOIN {schema}.definitions t ON t.symbol = u.target \
+         LEFT JOIN {schema}.definitions s ON s.symbol = u.source ORDER BY 1"
+    );
+    let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&mut raw().await).await.unwrap();
+    let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    // Calls 1, reads 2, writes 4, imports 8.
+    assert_eq!(found, ["b a 1 6", "b a 2 1", "file a 1 8", "file b 1 2", "file b 2 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_a_real_indexer_leads_to_definitions_in_other_files() {
     let (repository, project) = (Repository::new(PYTHON), project("scip-real"));
     std::fs::write(repository.path().join("index.scip"), TY_SCIP).unwrap();

@@ -3,15 +3,15 @@
 //! The indexer decides only at places that it knows, and only what is referred to: what is done there, and in which definition,
 //! the syntax says. A name that refers to something local or outside of the repository is no use any more.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
-use languages::symbols::{Body, Interface, Place, ScopeId, Symbol, SymbolId, SymbolKind, UseKind};
-use navigation::Repository;
+use languages::symbols::{Body, Interface, Place, ScopeId, Symbol, SymbolId, SymbolKind, Use};
 use navigation::incremental::places_around;
 use navigation::scip::{GivenDocument, GivenTarget, Roles};
+use navigation::{ReferenceKind, Repository};
 
-use super::uses::{FileUses, PlacedUse};
+use super::uses::{FileUses, PlacedUse, used_for};
 use store::{Certainty, UsePlace, UsedFor};
 
 /// Most scopes around a symbol that are looked at.
@@ -59,6 +59,15 @@ impl GivenPlaces {
             all
         });
         Some((definitions, interface))
+    }
+
+    /// Whether a type is defined at a place that others can see.
+    fn is_type(&self, repository: &Repository, file: u32, place: Place) -> bool {
+        self.definitions(repository, file).is_some_and(|(definitions, interface)| {
+            let symbol =
+                definitions.places.get(&place).and_then(|symbol| interface.symbols.get(*symbol as usize));
+            symbol.is_some_and(|symbol| matches!(symbol.kind, SymbolKind::Type | SymbolKind::Alias))
+        })
     }
 
     /// The files and places where a symbol is defined now.
@@ -142,7 +151,8 @@ pub(super) fn apply(
     let mut of = |target: GivenTarget<'_>| -> Vec<(u32, Place)> {
         targets.entry(target.number()).or_insert_with(|| places.of(repository, target)).clone()
     };
-    let mut said: HashMap<Place, Said> = HashMap::new();
+    let mut said: BTreeMap<Place, Said> = BTreeMap::new();
+    let mut roles: HashMap<Place, Roles> = HashMap::new();
     let mut implemented = Vec::new();
     for one in given.occurrences() {
         if one.roles.contains(Roles::DEFINITION) {
@@ -164,6 +174,8 @@ pub(super) fn apply(
                 found => Said::Targets(found),
             },
         };
+        let all = roles.entry(one.place).or_default();
+        *all = all.with(one.roles);
         said.entry(one.place).and_modify(|before| before.join(here.clone())).or_insert(here);
     }
     uses.uses.retain_mut(|one| {
@@ -178,7 +190,17 @@ pub(super) fn apply(
             _ => true,
         }
     });
-    add_missing(uses, &own, &said);
+    let kind_of = |place: Place, targets: &[(u32, Place)]| {
+        let roles = roles.get(&place).copied().unwrap_or_default();
+        if roles.contains(Roles::IMPORT) {
+            return UsedFor::Import;
+        } else if roles.contains(Roles::WRITE) {
+            return UsedFor::Write;
+        }
+        let are_types = targets.iter().all(|(file, place)| places.is_type(repository, *file, *place));
+        if are_types { UsedFor::Type } else { UsedFor::Read }
+    };
+    add_missing(uses, &own, &said, &kind_of);
     for (place, bases) in implemented {
         add_bases(uses, &own, place, bases);
     }
@@ -197,32 +219,42 @@ impl Said {
     }
 }
 
-/// Adds uses of which only the indexer knows what they refer to.
-fn add_missing(uses: &mut FileUses, own: &OwnSymbols<'_>, said: &HashMap<Place, Said>) {
+/// What is done at a place with definitions at other places.
+type KindOf<'k> = dyn Fn(Place, &[(u32, Place)]) -> UsedFor + 'k;
+
+/// Adds uses of which only the indexer knows what they refer to: those that are not resolved otherwise, and those that the syntax does
+/// not list, such as the bounds of type parameters.
+fn add_missing(
+    uses: &mut FileUses,
+    own: &OwnSymbols<'_>,
+    said: &BTreeMap<Place, Said>,
+    kind_of: &KindOf<'_>,
+) {
     let known: HashSet<(u32, u32)> = uses.uses.iter().map(|one| (one.place.line, one.place.column)).collect();
+    let missing = said.iter().filter_map(|(place, said)| match said {
+        Said::Targets(targets) if !known.contains(&(place.line, place.column)) => Some((*place, targets)),
+        _ => None,
+    });
+    let missing: Vec<(Place, &Vec<(u32, Place)>)> = missing.collect();
+    if missing.is_empty() {
+        return;
+    }
+    let listed: HashMap<Place, &Use> = own.body.uses.iter().map(|used| (used.place, used)).collect();
     let mut sources: HashMap<SymbolId, usize> = HashMap::new();
-    for used in &own.body.uses {
-        let Place { line, column } = used.place;
-        let Some(Said::Targets(targets)) = said.get(&used.place).filter(|_| !known.contains(&(line, column)))
-        else {
-            continue;
+    for (place, targets) in missing {
+        // Without a scope, the lines tell which definition is around it.
+        let (source, kind) = match listed.get(&place) {
+            Some(used) => (own.source(used.scope), used_for(ReferenceKind::Use(used.kind))),
+            None => (None, kind_of(place, targets)),
         };
-        let around = own.source(used.scope).map(|symbol| {
+        let around = source.map(|symbol| {
             *sources.entry(symbol).or_insert_with(|| {
                 uses.around.push(places_around(own.interface, own.body, symbol));
                 uses.around.len() - 1
             })
         });
-        let kind = match used.kind {
-            UseKind::Call => UsedFor::Call,
-            UseKind::Read => UsedFor::Read,
-            UseKind::Write => UsedFor::Write,
-            UseKind::Import => UsedFor::Import,
-            UseKind::Type => UsedFor::Type,
-            UseKind::Inherit => UsedFor::Inherit,
-        };
         uses.uses.push(PlacedUse {
-            place: UsePlace { line, column, kind },
+            place: UsePlace { line: place.line, column: place.column, kind },
             around,
             name: String::new(),
             targets: targets.clone(),

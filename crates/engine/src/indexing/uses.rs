@@ -120,7 +120,7 @@ fn place_of(repository: &Repository, own: (u32, &Body), target: Target) -> Optio
     }
 }
 
-fn used_for(kind: ReferenceKind) -> UsedFor {
+pub(super) fn used_for(kind: ReferenceKind) -> UsedFor {
     match kind {
         ReferenceKind::Use(UseKind::Call) => UsedFor::Call,
         ReferenceKind::Use(UseKind::Read) => UsedFor::Read,
