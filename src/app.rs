@@ -29,7 +29,7 @@ use contract::clock::Clock;
 use contract::config::{Config, Layout};
 use contract::{ErrorCode, Fault};
 use embedding::Embedder;
-use engine::indexing::RecordSource;
+use engine::indexing::{Interfaces, RecordSource};
 use engine::indexing::parser::Parsing;
 use platform::disk_space::DiskSpace;
 use platform::process;
@@ -84,6 +84,8 @@ pub struct App {
     program: PathBuf,
     /// How repository files are parsed.
     pub parsing: Parsing,
+    /// What files show to others, kept from one index run to the next.
+    pub interfaces: Interfaces,
     embedder: OnceCell<Arc<dyn Embedder>>,
     models: models::LoadedModels,
     storage: OnceCell<Storage>,
@@ -125,6 +127,7 @@ impl App {
                 program: process::executable_path(&program),
                 memory_bytes: config.indexing.parse_memory_bytes,
             },
+            interfaces: Interfaces::default(),
             program,
             embedder: OnceCell::new(),
             models: models::LoadedModels::default(),

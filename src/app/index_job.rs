@@ -414,6 +414,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         options: request.options,
         embedder,
         parsing: &app.parsing,
+        interfaces: &app.interfaces,
         dictionary: app.dictionaries.current().await,
         config: &app.config,
         clock: &*app.clock,

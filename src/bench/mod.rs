@@ -2,7 +2,7 @@
 //!
 //! Each benchmark works in its own home (`HOME/bench`) with its own embedded database; repositories are only read. [`quality`]
 //! and [`issues`] compare search results with known answers, and [`variant`] changes the ranking to measure the effect of each
-//! signal. [`navigation`] compares the edges between definitions with those of compilers. [`speed`] measures time and memory and compares them with the hardware limits; [`scale`] measures the cost of size.
+//! signal. [`navigation`] compares the edges between definitions with those of compilers. [`speed`] measures time and memory and compares them with the hardware limits; [`code`] measures exact search and navigation at a size, [`scale`] the cost of size.
 
 mod experiment;
 mod score;
@@ -15,6 +15,7 @@ pub mod variant;
 mod vector_cache;
 pub mod vectors;
 
+pub mod code;
 pub mod issues;
 pub mod navigation;
 pub mod quality;

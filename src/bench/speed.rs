@@ -3,7 +3,7 @@
 //! Every phase is profiled (cores, bytes read and written). Vector search and embedding are also compared with the limits of
 //! the hardware, measured in the same run. The results are valid only on an otherwise idle machine.
 
-mod corpus;
+pub(super) mod corpus;
 mod indexing;
 mod latency;
 mod limits;

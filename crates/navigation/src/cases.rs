@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use languages::symbols::{FileSymbols, Symbol, UseKind};
 use languages::{ChunkLimits, by_name, detect};
@@ -102,7 +103,7 @@ fn seen(case: &Case) -> Vec<(Seen, String)> {
     let all: Vec<_> = case.files.iter().map(|(path, content)| symbols(path, content)).collect();
     let files = all.iter().zip(&case.files).map(|((language, symbols), (path, _))| {
         assert!(symbols.is_sound());
-        SourceFile { path: path.clone(), language: language.clone(), interface: symbols.interface.clone() }
+        SourceFile { path: path.clone(), language: language.clone(), interface: Arc::new(symbols.interface.clone().into()) }
     });
     let repository = Repository::new(files.collect());
     let mut seen = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use languages::symbols::FileSymbols;
 use languages::{ChunkLimits, by_name, chunk};
@@ -20,7 +21,7 @@ fn resolve(language: &str, extension: &str, texts: &[String]) -> Vec<Vec<Referen
     let file = |(number, symbols): (usize, &FileSymbols)| SourceFile {
         path: format!("a/{number}.{extension}"),
         language: language.to_owned(),
-        interface: symbols.interface.clone(),
+        interface: Arc::new(symbols.interface.clone().into()),
     };
     let repository = Repository::new(all.iter().enumerate().map(file).collect());
     (0..).zip(&all).map(|(number, symbols)| repository.resolve(number, &symbols.body)).collect()

@@ -10,6 +10,7 @@ use languages::symbols::{
     Arena, Body, Expr, ExprId, FileSymbols, Imported, Interface, ScopeId, ScopeKind, Symbol, SymbolKind,
 };
 
+use super::known_interface::TextNames;
 use super::paths;
 use super::repository::{SourceFile, last_name};
 use super::rules;
@@ -71,7 +72,7 @@ fn folders_around(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The hashes of the identifiers in a text: of a name, or of each part of a module's path.
-fn names_in(text: &str) -> impl Iterator<Item = NameHash> {
+pub(crate) fn names_in(text: &str) -> impl Iterator<Item = NameHash> {
     let mut parts = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'));
     let has_parts = parts.clone().any(|part| !part.is_empty());
     let whole = (!has_parts && !text.is_empty()).then(|| hash(text));
@@ -336,14 +337,11 @@ pub fn affected(
         return None;
     }
     changed.extend(new_folders(files, unresolved));
-    let texts: Vec<Vec<Vec<NameHash>>> = files
-        .iter()
-        .map(|file| file.interface.arena.texts.iter().map(|text| names_in(text).collect()).collect())
-        .collect();
     // Each round adds a name or ends the loop.
     loop {
         let before = changed.len();
-        for (file, texts) in files.iter().zip(&texts) {
+        for file in files {
+            let texts = file.interface.names();
             let touched: Vec<bool> =
                 texts.iter().map(|names| names.iter().any(|name| changed.contains(name))).collect();
             if touched.contains(&true) {
@@ -371,12 +369,12 @@ fn new_folders(files: &[SourceFile], unresolved: &HashSet<u32>) -> HashSet<NameH
 
 /// Adds the names that a file defines by means of changed ones. `touched` says which texts contain a changed name, `texts` the
 /// names in each.
-fn pass_on(file: &SourceFile, touched: &[bool], texts: &[Vec<NameHash>], changed: &mut HashSet<NameHash>) {
+fn pass_on(file: &SourceFile, touched: &[bool], texts: &TextNames, changed: &mut HashSet<NameHash>) {
     let interface = &file.interface;
     let exprs = touched_exprs(&interface.arena, touched);
     let text = |id: u32| touched.get(id as usize).copied().unwrap_or(false);
     let expr = |id: &ExprId| exprs.get(*id as usize).copied().unwrap_or(false);
-    let mut add = |id: u32| changed.extend(texts.get(id as usize).into_iter().flatten().copied());
+    let mut add = |id: u32| changed.extend(texts.of(id).iter().copied());
     let scopes: Vec<bool> = interface
         .scopes
         .iter()

@@ -9,6 +9,7 @@ mod extensions;
 mod includes;
 pub mod incremental;
 mod index;
+mod known_interface;
 mod local_names;
 mod lookup;
 mod members;
@@ -29,5 +30,6 @@ mod cases;
 #[cfg(test)]
 mod hostile;
 
+pub use known_interface::KnownInterface;
 pub use reference::{Reference, ReferenceKind, Target};
 pub use repository::{Repository, SourceFile};

@@ -1,11 +1,12 @@
 //! The files of a repository, as far as they see each other.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use languages::symbols::{Arena, Body, Expr, ExprId, Imported, Interface, ScopeId, ScopeKind, Symbol};
+use languages::symbols::{Arena, Body, Expr, ExprId, Imported, ScopeId, ScopeKind, Symbol};
 
 use super::index::{Half, Index};
+use super::known_interface::KnownInterface;
 use super::packages::Packages;
 use super::paths::Paths;
 use super::reference::{Reference, Target};
@@ -29,7 +30,7 @@ pub struct SourceFile {
     /// Id of its language.
     pub language: String,
     /// What others can see of it.
-    pub interface: Interface,
+    pub interface: Arc<KnownInterface>,
 }
 
 /// Rows by family and name.
@@ -38,8 +39,6 @@ type ByName<R> = HashMap<(Family, String), Vec<R>>;
 /// The files of a repository.
 pub struct Repository {
     pub(crate) paths: Paths,
-    /// Of each file, once somebody looks into it.
-    indexes: Vec<OnceLock<Index>>,
     packages: OnceLock<Packages>,
     /// Of each file, the files that it includes or requires, once somebody asks.
     includes: Vec<OnceLock<Vec<u32>>>,
@@ -58,11 +57,9 @@ impl Repository {
     /// A repository with these files; targets number them in this order.
     #[must_use]
     pub fn new(files: Vec<SourceFile>) -> Self {
-        let indexes = files.iter().map(|_| OnceLock::new()).collect();
         let includes = files.iter().map(|_| OnceLock::new()).collect();
         Self {
             paths: Paths::new(files),
-            indexes,
             includes,
             packages: OnceLock::new(),
             extensions: OnceLock::new(),
@@ -88,9 +85,8 @@ impl Repository {
 
     /// What others see of a file, with its index. `None` for a number that the repository does not have.
     pub(crate) fn interface(&self, file: u32) -> Option<(Half<'_>, &Index)> {
-        let half = Half::interface(&self.files().get(file as usize)?.interface);
-        let index = self.indexes.get(file as usize)?.get_or_init(|| Index::new(half));
-        Some((half, index))
+        let interface = &self.files().get(file as usize)?.interface;
+        Some((Half::interface(interface), interface.index()))
     }
 
     /// A symbol that others can see, with the arena of its expressions.

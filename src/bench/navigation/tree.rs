@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use contract::Fault;
 use languages::ChunkLimits;
@@ -34,7 +35,7 @@ impl Sources {
         let files = self.files.iter().map(|file| SourceFile {
             path: file.path.clone(),
             language: file.language.to_owned(),
-            interface: file.symbols.interface.clone(),
+            interface: Arc::new(file.symbols.interface.clone().into()),
         });
         let repository = Repository::new(files.collect());
         let numbered = (0..).zip(&self.files);

@@ -247,6 +247,7 @@ impl ProjectGenerator<'_> {
             options: Options::default(),
             embedder: Some(embedder),
             parsing: &app.parsing,
+            interfaces: &app.interfaces,
             dictionary: None,
             config: &config,
             clock: &*app.clock,

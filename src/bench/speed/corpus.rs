@@ -8,7 +8,7 @@ use contract::{ErrorCode, Fault};
 
 /// A copy of a folder, without `.git`.
 #[derive(Debug)]
-pub(super) struct Corpus {
+pub(in crate::bench) struct Corpus {
     pub(super) root: PathBuf,
     /// Relative to the root, sorted.
     pub(super) files: Vec<PathBuf>,
@@ -19,7 +19,7 @@ pub(super) struct Corpus {
 ///
 /// # Errors
 /// `INVALID_INPUT` for a folder without files; file system errors.
-pub(super) fn copy_corpus(folder: &Path, into: &Path, files_max: Option<usize>) -> Result<Corpus, Fault> {
+pub(in crate::bench) fn copy_corpus(folder: &Path, into: &Path, files_max: Option<usize>) -> Result<Corpus, Fault> {
     let copied = || -> io::Result<Corpus> {
         match fs::remove_dir_all(into) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -45,7 +45,7 @@ pub(super) fn copy_corpus(folder: &Path, into: &Path, files_max: Option<usize>) 
 }
 
 /// Files below a folder, relative to it, sorted.
-fn list_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(in crate::bench) fn list_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut files, mut open) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(below) = open.pop() {
         for entry in fs::read_dir(folder.join(&below))? {
@@ -63,7 +63,7 @@ fn list_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// At most `most` elements of `all`, spread evenly.
-fn spread_evenly<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
+pub(in crate::bench) fn spread_evenly<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
     let (count, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
     let taken = |at: usize| (at + 1) * most / count > at * most / count;
     all.into_iter().enumerate().filter(|(at, _)| taken(*at)).map(|(_, one)| one).collect()

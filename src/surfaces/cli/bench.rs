@@ -9,6 +9,7 @@ use crate::bench::Experiment;
 use contract::config::Config;
 use contract::{Fault, escaped_line};
 
+mod code;
 mod http;
 mod navigation;
 mod queries;
@@ -32,6 +33,8 @@ enum Benchmark {
     Speed(speed::SpeedArgs),
     /// Edges between definitions, compared with a compiler's index or drawn by lot
     Navigation(navigation::NavigationArgs),
+    /// Exact search and navigation at a size: time and bytes
+    Code(code::CodeArgs),
     /// Cost of size: one project with many chunks, and many projects
     Scale(scale::ScaleArgs),
 }
@@ -43,6 +46,7 @@ pub(super) async fn run_bench(session: &Session, args: BenchArgs) -> CommandResu
         Benchmark::Issues(args) => queries::run_issues(session, args).await?,
         Benchmark::Speed(args) => speed::run_speed(session, args).await?,
         Benchmark::Navigation(args) => navigation::run_navigation(session, args)?,
+        Benchmark::Code(args) => code::run_code(session, args).await?,
         Benchmark::Scale(args) => scale::run_scale(session, args).await?,
     }
     Ok(Exit::Ok)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::interfaces::Interfaces;
 use super::options::Options;
 use super::parser::Parsing;
 use crate::jobs::ProgressSender;
@@ -31,6 +32,8 @@ pub struct RunContext<'a> {
     pub embedder: Option<Arc<dyn Embedder>>,
     /// How files are parsed.
     pub parsing: &'a Parsing,
+    /// Interfaces of files that earlier runs have read.
+    pub interfaces: &'a Interfaces,
     /// Splits unsegmented identifiers. A repository that was indexed with another dictionary is read again.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The configuration.

@@ -27,6 +27,7 @@ mod history;
 mod ignored;
 
 mod artifacts;
+mod interfaces;
 mod navigation;
 mod scip;
 mod scip_uses;
@@ -50,6 +51,7 @@ pub use documents::{Document, Documents, RecordSource, run_documents};
 pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 pub use folder::read_folder;
 pub use front_matter::metadata_pairs;
+pub use interfaces::Interfaces;
 pub use options::{Mode, Options};
 pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{embed_project, index_repository, require_files};

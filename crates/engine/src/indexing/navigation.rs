@@ -12,7 +12,6 @@ use navigation::{Repository, SourceFile};
 use super::context::RunContext;
 use super::report::NavigationReport;
 use super::scip_uses::GivenPlaces;
-use super::symbols::read_interface;
 use super::uses::{Conversion, FileUses, GivenDocuments, defined_names, resolve_files};
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
@@ -179,7 +178,12 @@ impl<'w> FamilyWork<'w> {
             }
             check_cancelled(run)?;
             ids.extend(page.iter().map(|row| row.file_id));
-            files.extend(blocking(move || page.into_iter().map(source_file).collect::<Vec<_>>()).await?);
+            let interfaces = run.interfaces.clone();
+            let read = move |row: InterfaceRow| {
+                let interface = interfaces.read(&row.interface);
+                SourceFile { path: row.path, language: row.language, interface }
+            };
+            files.extend(blocking(move || page.into_iter().map(read).collect::<Vec<_>>()).await?);
         }
     }
 
@@ -213,11 +217,6 @@ impl<'w> FamilyWork<'w> {
         wanted.sort_unstable();
         Ok(wanted.into_iter().map(|(_, id)| id).collect())
     }
-}
-
-fn source_file(row: InterfaceRow) -> SourceFile {
-    let interface = read_interface(&row.interface);
-    SourceFile { path: row.path, language: row.language, interface }
 }
 
 /// The resolving of files of one family.

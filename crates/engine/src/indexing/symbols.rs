@@ -1,6 +1,6 @@
-//! Converts the symbols of a file to their row, and back.
+//! Converts the symbols of a file to their row, and its body back; [`Interfaces`](super::interfaces::Interfaces) reads the other half.
 
-use languages::symbols::{Body, FileSymbols, Interface, Scope, ScopeKind};
+use languages::symbols::{Body, FileSymbols, Interface};
 use navigation::incremental::{mentions, offers};
 use store::SymbolsWrite;
 
@@ -18,21 +18,6 @@ pub(super) fn symbols_write(path: &str, symbols: &FileSymbols, bytes_max: usize)
     }
 }
 
-/// Reads an interface. The row may come from an archive: one that makes no sense counts as that of an empty file.
-pub(super) fn read_interface(bytes: &[u8]) -> Interface {
-    let read = postcard::from_bytes::<Interface>(bytes).ok().filter(Interface::is_sound);
-    read.unwrap_or_else(|| Interface {
-        scopes: vec![Scope {
-            parent: 0,
-            kind: ScopeKind::File,
-            symbol: None,
-            target: None,
-            bases: Vec::new(),
-        }],
-        ..Interface::default()
-    })
-}
-
 /// Reads a body; `None` if it does not belong to the interface.
 pub(super) fn read_body(bytes: &[u8], interface: &Interface) -> Option<Body> {
     postcard::from_bytes::<Body>(bytes).ok().filter(|body| body.is_sound(interface))
@@ -41,6 +26,7 @@ pub(super) fn read_body(bytes: &[u8], interface: &Interface) -> Option<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::indexing::interfaces::read_interface;
     use languages::{ChunkLimits, by_name, chunk};
 
     fn symbols(text: &str) -> FileSymbols {

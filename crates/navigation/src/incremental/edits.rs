@@ -1,6 +1,7 @@
 //! After any sequence of edits, resolving only what may have changed gives what resolving everything gives.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use languages::symbols::FileSymbols;
 use languages::{ChunkLimits, by_name, chunk};
@@ -90,7 +91,7 @@ fn repository(files: &BTreeMap<&'static str, File>) -> Repository {
     let source = |(path, file): (&&str, &File)| SourceFile {
         path: (*path).to_owned(),
         language: "python".to_owned(),
-        interface: file.symbols.interface.clone(),
+        interface: Arc::new(file.symbols.interface.clone().into()),
     };
     Repository::new(files.iter().map(source).collect())
 }
