@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::definitions::Definitions;
 use super::document::{Document, Roles};
 use super::lines::Lines;
+use super::plausibility::ImportedNames;
 use super::range::PositionEncoding;
 use super::symbol::{Descriptor, DescriptorKind, Symbol};
 
@@ -51,7 +52,8 @@ pub struct GivenTarget<'d> {
 const ELSEWHERE: u32 = 0;
 
 impl GivenDocument {
-    /// What a document says of a file with this text. Occurrences at places that the text does not have are left out.
+    /// What a document says of a file with this text. Occurrences at places that the text does not have, or that have something
+    /// else there, are left out.
     #[must_use]
     pub fn new(
         document: &Document<'_>,
@@ -63,10 +65,13 @@ impl GivenDocument {
             Builder { definitions, given: Self::default(), symbols: HashMap::new(), paths: HashMap::new() };
         let mut occurrences: Vec<_> = document.occurrences.iter().collect();
         occurrences.sort_by_key(|one| one.range);
-        let mut lines = Lines::new(text, encoding);
+        let (mut lines, imported) = (Lines::new(text, encoding), ImportedNames::new(text));
         let mut line = 0;
         for one in occurrences {
             let Some(place) = lines.place(one.range.start) else { continue };
+            if !one.roles.contains(Roles::DEFINITION) && !imported.allow(one, &lines) {
+                continue;
+            }
             let symbol = builder.symbol(one.symbol);
             builder.given.occurrences.push((place.line - line, place.column, one.roles.0, symbol));
             line = place.line;

@@ -69,9 +69,25 @@ impl<'a> Lines<'a> {
         (self.position == position).then_some(Place { line: position.line + 1, column: self.column + 1 })
     }
 
+    /// The identifier that an occurrence at the last place covers, which is `units` long. `None` if it covers something else, or
+    /// only a part of an identifier.
+    #[must_use]
+    pub fn identifier(&self, units: u32) -> Option<&'a str> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !is_in_identifier(c)).unwrap_or(rest.len());
+        let own: u32 = rest[..end].chars().map(|c| self.encoding.units(c)).sum();
+        let begins = !self.text[..self.at].ends_with(is_in_identifier);
+        (begins && end > 0 && own == units).then(|| &rest[..end])
+    }
+
     /// The rest of the text from the last place on.
     #[must_use]
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
+}
+
+/// Whether a character is a part of identifiers.
+pub(super) fn is_in_identifier(character: char) -> bool {
+    character.is_alphanumeric() || character == '_' || character == '$'
 }

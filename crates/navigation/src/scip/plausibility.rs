@@ -1,16 +1,21 @@
-//! Whether a SCIP document was made of a text: the names that it defines must stand where it says.
+//! Whether a SCIP document was made of a text, and which of its occurrences can be true: names must stand where it says.
 
-use super::document::{Document, Roles};
+use std::collections::HashSet;
+
+use super::document::{Document, Occurrence, Roles};
 use super::given::names;
-use super::lines::Lines;
+use super::lines::{Lines, is_in_identifier};
 use super::range::PositionEncoding;
 use super::symbol::Symbol;
 
 /// How many of the names that are compared must be there, as a fraction: indexers place some definitions elsewhere, such as
 /// members that a macro or a decorator makes.
 const FITTING: (usize, usize) = (9, 10);
-/// The same of documents that define nothing. Imports under another name are not written like what they refer to.
+/// How many uses of a document that defines nothing must be written as what they refer to. Imports under another name are not.
 const FITTING_USES: (usize, usize) = (1, 2);
+/// Words that begin lines which give names of other files other names.
+const IMPORTING: [&str; 9] =
+    ["import", "from", "export", "use", "using", "require", "include", "typealias", "type"];
 
 impl Document<'_> {
     /// Whether the document can have been made of a text. An index says neither its commit nor hashes of its files; but names
@@ -23,7 +28,7 @@ impl Document<'_> {
         let mut occurrences: Vec<_> = self.occurrences.iter().collect();
         occurrences.sort_by_key(|one| one.range);
         let mut lines = Lines::new(text, encoding);
-        let (mut definitions, mut uses) = (Count::default(), Count::default());
+        let (mut definitions, mut uses, mut covered) = (Count::default(), Count::default(), Count::default());
         for one in occurrences {
             let is_there = lines.place(one.range.start).is_some();
             if !is_there && one.range.start.line > 0 {
@@ -36,13 +41,51 @@ impl Document<'_> {
             let Some(name) = names(one.symbol).pop().filter(|name| is_identifier(name)) else { continue };
             let count = if one.roles.contains(Roles::DEFINITION) { &mut definitions } else { &mut uses };
             count.add(is_there && lines.rest().starts_with(&name));
+            if let Some(units) = units(one).filter(|_| !one.roles.contains(Roles::DEFINITION)) {
+                covered.add(is_there && lines.identifier(units).is_some());
+            }
         }
-        definitions.has(FITTING) && (definitions.all > 0 || uses.has(FITTING_USES))
+        definitions.has(FITTING) && covered.has(FITTING) && (definitions.all > 0 || uses.has(FITTING_USES))
     }
 }
 
+/// The identifiers that a text binds by importing something, perhaps under another name than it has.
+pub(super) struct ImportedNames<'t>(HashSet<&'t str>);
+
+impl<'t> ImportedNames<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        let mut names = HashSet::new();
+        for line in text.lines() {
+            let words = || line.split(|c| !is_in_identifier(c)).filter(|word| !word.is_empty());
+            if words().any(|word| IMPORTING.contains(&word)) {
+                names.extend(words());
+            }
+            let after = words().zip(words().skip(1));
+            names.extend(after.filter(|(word, _)| *word == "as").map(|(_, name)| name));
+        }
+        Self(names)
+    }
+
+    /// Whether an occurrence at the last place of `lines` can be true: it covers a whole identifier, which is a name of its
+    /// symbol or one that an import may have given it. What an older state of the text had at a place mostly cannot.
+    pub(super) fn allow(&self, one: &Occurrence<'_>, lines: &Lines<'t>) -> bool {
+        let named = names(one.symbol);
+        let Some(units) = units(one).filter(|_| named.last().is_some_and(|name| is_identifier(name))) else {
+            return true;
+        };
+        let written = lines.identifier(units);
+        written.is_some_and(|word| named.iter().any(|name| name == word) || self.0.contains(word))
+    }
+}
+
+/// How much of its line an occurrence covers; `None` if it says nothing of that.
+fn units(one: &Occurrence<'_>) -> Option<u32> {
+    let (start, end) = (one.range.start, one.range.end);
+    (start.line == end.line && end.character > start.character).then(|| end.character - start.character)
+}
+
 fn is_identifier(name: &str) -> bool {
-    name.chars().all(|character| character.is_alphanumeric() || character == '_')
+    name.chars().all(is_in_identifier)
 }
 
 /// How many names are where they should be.
