@@ -13,8 +13,6 @@ mod locals;
 mod nodes;
 mod placed;
 mod rewriting;
-#[cfg(test)]
-mod robustness;
 mod table;
 
 use crate::stop::{Stop, Stopped};
