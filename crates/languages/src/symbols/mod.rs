@@ -14,6 +14,8 @@ mod nodes;
 mod placed;
 mod rewriting;
 mod table;
+mod visits;
+mod walk;
 
 use crate::stop::{Stop, Stopped};
 
@@ -24,6 +26,7 @@ pub use table::{
     Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
     ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
 };
+pub(crate) use walk::{LocalWalk, TreeWalk};
 
 /// An extractor: walks the tree of a file and reports to the builder. It stops where the builder says that it must.
 pub(crate) type Extract = for<'t> fn(&mut Builder<'t>, tree_sitter::Node<'t>);
