@@ -16,9 +16,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use languages::symbols::{FileSymbols, Symbol, UseKind};
-use languages::{ChunkLimits, by_name, detect};
+use languages::{ChunkLimits, Language, by_name, chunk, detect};
 
 use super::{Reference, ReferenceKind, Repository, SourceFile, Target};
 
@@ -82,10 +83,14 @@ fn symbols(path: &str, content: &str) -> (String, FileSymbols) {
         content.lines().map(|line| line.rsplit_once("#>").map_or(line, |(before, _)| before)).collect();
     let text = bare.join("\n") + "\n";
     let language = detect(path, text.as_bytes()).or_else(|| by_name("text"));
-    let limits = ChunkLimits { facts: true, ..ChunkLimits::default() };
-    let chunked = languages::chunk(&text, language, &limits);
-    let symbols = chunked.symbols.unwrap_or_default();
-    (language.map_or("text", |language| language.id).to_owned(), symbols)
+    (language.map_or("text", |language| language.id).to_owned(), symbols_of(&text, language))
+}
+
+/// The symbols of a text, however long a busy machine takes.
+pub(crate) fn symbols_of(text: &str, language: Option<&'static Language>) -> FileSymbols {
+    let parse_timeout = Duration::from_secs(600);
+    let limits = ChunkLimits { facts: true, parse_timeout, ..ChunkLimits::default() };
+    chunk(text, language, &limits).symbols.unwrap_or_default()
 }
 
 fn symbol(symbols: &FileSymbols, target: Target) -> (&Symbol, &str) {

@@ -4,20 +4,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use languages::by_name;
 use languages::symbols::FileSymbols;
-use languages::{ChunkLimits, by_name, chunk};
 use proptest::prelude::*;
 
+use super::cases::symbols_of;
 use super::{Reference, Repository, SourceFile};
-
-fn symbols(language: &str, text: &str) -> FileSymbols {
-    let limits = ChunkLimits { facts: true, ..ChunkLimits::default() };
-    chunk(text, by_name(language), &limits).symbols.unwrap_or_default()
-}
 
 /// The references of all files, whose paths are numbers, but the first is what others are likely to import.
 fn resolve(language: &str, extension: &str, texts: &[String]) -> Vec<Vec<Reference>> {
-    let all: Vec<FileSymbols> = texts.iter().map(|text| symbols(language, text)).collect();
+    let all: Vec<FileSymbols> = texts.iter().map(|text| symbols_of(text, by_name(language))).collect();
     let file = |(number, symbols): (usize, &FileSymbols)| SourceFile {
         path: format!("a/{number}.{extension}"),
         language: language.to_owned(),

@@ -1,4 +1,4 @@
-//! Looks names up: in the scopes around them, in the package, in imports.
+//! Looks names up: in the scopes around them, in imports, in what files export.
 
 use std::rc::Rc;
 
@@ -8,7 +8,20 @@ use super::index::Half;
 use super::reference::Target;
 use super::rules::{FreeNames, Located, Rules, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value, Wanted};
+use super::value::{ANYWHERE, At, Found, Module, Receiver, Value, Wanted};
+
+/// What a look-up has passed on its way outwards.
+#[derive(Default)]
+struct Passed {
+    /// The innermost method.
+    method: Option<Target>,
+    /// Whether a block was passed.
+    has_block: bool,
+    /// Whether a class was passed.
+    has_class: bool,
+    /// Whether a class was passed that may have members nobody knows of.
+    may_inherit: bool,
+}
 
 impl<'r> Session<'r> {
     /// What a name or the last name of a member expression is bound to. Never empty.
@@ -72,26 +85,25 @@ impl<'r> Session<'r> {
             let root = self.repository.packages().find(rules.family, "");
             return vec![root.map_or(Found::Unknown, |root| Found::Module(Module::Package(root)))];
         }
-        let (mut scope, mut maybe_inherited) = (from, false);
-        let mut seen = Members { method: None, has_block: false, has_class: false };
+        let (mut scope, mut passed) = (from, Passed::default());
         while let Some(row) = self.scope(file, scope) {
-            if row.kind == ScopeKind::Function && seen.method.is_none() {
-                seen.method = row.symbol.map(|symbol| Target { file, symbol });
+            if row.kind == ScopeKind::Function && passed.method.is_none() {
+                passed.method = row.symbol.map(|symbol| Target { file, symbol });
             }
             // A value that belongs to a class was mostly assigned by a method.
-            seen.has_block |= row.kind == ScopeKind::Type && scope == from;
+            passed.has_block |= row.kind == ScopeKind::Type && scope == from;
             let found = if rules.locals_in_order && matches!(row.kind, ScopeKind::Function | ScopeKind::Block)
             {
                 self.name_before(file, scope, place, name)
             } else if row.kind == ScopeKind::Type && rules.members_visible {
-                self.inherited_name(file, scope, name, wanted, seen, &mut maybe_inherited)
+                self.inherited_name(file, scope, name, wanted, &mut passed)
             } else {
                 let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
                 let found = self.name_in_scope(file, scope, name, all);
                 self.apart(file, found, wanted)
             };
-            seen.has_class |= row.kind == ScopeKind::Type;
-            seen.has_block |= row.kind == ScopeKind::Block;
+            passed.has_class |= row.kind == ScopeKind::Type;
+            passed.has_block |= row.kind == ScopeKind::Block;
             if !found.is_empty() {
                 return found;
             }
@@ -111,7 +123,61 @@ impl<'r> Session<'r> {
             }
             scope = row.parent;
         }
-        self.name_of_package(file, name, maybe_inherited)
+        self.name_of_package(file, name, passed.may_inherit)
+    }
+
+    /// Members of a type that are seen by their bare name.
+    fn inherited_name(
+        &mut self,
+        file: u32,
+        scope: ScopeId,
+        name: &'r str,
+        wanted: Wanted,
+        passed: &mut Passed,
+    ) -> Vec<Found> {
+        let sides = self.rules(file).sides;
+        if sides && passed.has_class && !is_constant(name) {
+            return Vec::new();
+        }
+        let mut own = if sides { Vec::new() } else { self.name_in_scope(file, scope, name, true) };
+        if self.rules(file).sight == Sight::Included {
+            // Members are defined in the class and outside of it; only the parameters of a template are not.
+            own.retain(|one| match one {
+                Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::TypeParameter),
+                _ => true,
+            });
+        }
+        let own = self.apart(file, own, wanted);
+        if !own.is_empty() {
+            return own;
+        }
+        let Some(of) = self.type_of_scope(file, scope) else {
+            passed.may_inherit = true;
+            return Vec::new();
+        };
+        let is_static = |method| self.symbol(method).is_some_and(|(symbol, _)| symbol.is_static);
+        // A block in the body of a class is mostly run by an instance.
+        let of_class = passed.method.map_or(!passed.has_block, is_static);
+        let value = match sides && of_class {
+            true => Value::Type(of),
+            false => Value::Instance(of),
+        };
+        let found = self.member(value, name);
+        passed.may_inherit |= self.has_unknown_base(of);
+        // Inside of a class, its name and those of its bases are those of the classes and not of their constructors.
+        let class_of = |one: &Found| match one {
+            Found::Symbol(target, Some(receiver)) => {
+                receiver.owner.of.filter(|_| self.kind(*target) == Some(SymbolKind::Constructor))
+            }
+            _ => None,
+        };
+        match found.first().and_then(class_of) {
+            Some(class) => vec![Found::Symbol(class, None)],
+            None => {
+                let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
+                self.apart(file, found, wanted)
+            }
+        }
     }
 
     /// What is bound in a scope itself. Of a type whose members are not seen, only the type parameters.
@@ -129,89 +195,6 @@ impl<'r> Session<'r> {
             for (body, import) in self.imports_in(file, scope, name) {
                 found.extend(self.imported(file, body, import));
             }
-        }
-        found
-    }
-
-    /// Members of a type that are seen by their bare name.
-    fn inherited_name(
-        &mut self,
-        file: u32,
-        scope: ScopeId,
-        name: &'r str,
-        wanted: Wanted,
-        seen: Members,
-        maybe_inherited: &mut bool,
-    ) -> Vec<Found> {
-        let sides = self.rules(file).sides;
-        if sides && seen.has_class && !is_constant(name) {
-            return Vec::new();
-        }
-        let mut own = if sides { Vec::new() } else { self.name_in_scope(file, scope, name, true) };
-        if self.rules(file).sight == Sight::Included {
-            // Members are defined in the class and outside of it; only the parameters of a template are not.
-            own.retain(|one| match one {
-                Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::TypeParameter),
-                _ => true,
-            });
-        }
-        let own = self.apart(file, own, wanted);
-        if !own.is_empty() {
-            return own;
-        }
-        let Some(of) = self.type_of_scope(file, scope) else {
-            *maybe_inherited = true;
-            return Vec::new();
-        };
-        let is_static = |method| self.symbol(method).is_some_and(|(symbol, _)| symbol.is_static);
-        // A block in the body of a class is mostly run by an instance.
-        let of_class = seen.method.map_or(!seen.has_block, is_static);
-        let value = match sides && of_class {
-            true => Value::Type(of),
-            false => Value::Instance(of),
-        };
-        let found = self.member(value, name);
-        *maybe_inherited |= self.has_unknown_base(of);
-        // Inside of a class, its name and those of its bases are those of the classes and not of their constructors.
-        let class_of = |one: &Found| match one {
-            Found::Symbol(_, Some(receiver)) if self.is_constructor(one) => receiver.owner.of,
-            _ => None,
-        };
-        match found.first().and_then(class_of) {
-            Some(class) => vec![Found::Symbol(class, None)],
-            None => {
-                let found = found.into_iter().filter(|one| matches!(one, Found::Symbol(..))).collect();
-                self.apart(file, found, wanted)
-            }
-        }
-    }
-
-    fn is_constructor(&self, one: &Found) -> bool {
-        match one {
-            Found::Symbol(target, _) => self.kind(*target) == Some(SymbolKind::Constructor),
-            _ => false,
-        }
-    }
-
-    pub(crate) fn import_row(&self, file: u32, body: bool, import: u32) -> Option<(&'r Import, Half<'r>)> {
-        let half = self.half(file, body)?;
-        Some((half.imports.get(import as usize)?, half))
-    }
-
-    /// The modules that a path names, as the file sees it.
-    pub(crate) fn locate(&mut self, file: u32, path: &'r str) -> Vec<Located<'r>> {
-        self.step(4);
-        let mut located = (self.rules(file).modules)(self.repository, file, path);
-        located.truncate(RESULTS_MAX);
-        located
-    }
-
-    /// What a located path leads to.
-    pub(crate) fn follow(&mut self, located: &Located<'r>) -> Vec<Found> {
-        let mut found = vec![Found::Module(located.module)];
-        for name in located.rest.iter().take(16) {
-            let values = self.values_of(&found, None);
-            found = values.into_iter().flat_map(|value| self.member(value, name)).take(RESULTS_MAX).collect();
         }
         found
     }
@@ -252,6 +235,30 @@ impl<'r> Session<'r> {
                     }
                 }
             }
+        }
+        found
+    }
+
+    /// An import, with the half of the file in which it stands.
+    pub(crate) fn import_row(&self, file: u32, body: bool, import: u32) -> Option<(&'r Import, Half<'r>)> {
+        let half = self.half(file, body)?;
+        Some((half.imports.get(import as usize)?, half))
+    }
+
+    /// The modules that a path names, as the file sees it.
+    pub(crate) fn locate(&mut self, file: u32, path: &'r str) -> Vec<Located<'r>> {
+        self.step(4);
+        let mut located = (self.rules(file).modules)(self.repository, file, path);
+        located.truncate(RESULTS_MAX);
+        located
+    }
+
+    /// What a located path leads to.
+    pub(crate) fn follow(&mut self, located: &Located<'r>) -> Vec<Found> {
+        let mut found = vec![Found::Module(located.module)];
+        for name in located.rest.iter().take(16) {
+            let values = self.values_of(&found, None);
+            found = values.into_iter().flat_map(|value| self.member(value, name)).take(RESULTS_MAX).collect();
         }
         found
     }
@@ -373,22 +380,12 @@ impl<'r> Session<'r> {
     }
 }
 
-/// What a look-up has passed on its way outwards.
-#[derive(Clone, Copy)]
-struct Members {
-    /// The innermost method.
-    method: Option<Target>,
-    /// Whether a block was passed.
-    has_block: bool,
-    /// Whether a class was passed.
-    has_class: bool,
-}
-
 /// Whether a name is that of a constant, in languages where the first letter says so.
 pub(crate) fn is_constant(name: &str) -> bool {
     name.starts_with(char::is_uppercase)
 }
 
+/// What a name is that nothing in the repository binds.
 pub(crate) fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
     match rules.free_names {
         FreeNames::Builtin if !maybe_inherited => Found::Value(Value::External),
@@ -396,6 +393,7 @@ pub(crate) fn free_name(rules: &Rules, maybe_inherited: bool) -> Found {
     }
 }
 
+/// Without duplicates, at most [`RESULTS_MAX`].
 fn distinct(all: Vec<Found>) -> Vec<Found> {
     let mut distinct: Vec<Found> = Vec::with_capacity(all.len().min(RESULTS_MAX));
     for one in all {
@@ -404,9 +402,4 @@ fn distinct(all: Vec<Found>) -> Vec<Found> {
         }
     }
     distinct
-}
-
-/// A type's own symbol as the receiver of what is found in it.
-pub(crate) fn receiver(this: Type, owner: Type) -> Option<Receiver> {
-    Some(Receiver { this, owner })
 }

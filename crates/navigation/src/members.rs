@@ -5,12 +5,16 @@ use std::rc::Rc;
 use languages::symbols::{Expr, ScopeId, ScopeKind, SymbolKind};
 
 use super::evaluate::instance;
-use super::lookup::receiver;
 use super::reference::Target;
 use super::repository::last_name;
 use super::rules::{Merging, Sight};
 use super::session::{Question, RESULTS_MAX, Session};
-use super::value::{ANYWHERE, At, Found, Module, Type, Value};
+use super::value::{ANYWHERE, At, Found, Module, Receiver, Type, Value};
+
+/// Most definitions that are one type together.
+const PARTS_MAX: usize = 128;
+/// Most types, with all their bases, that are searched for a member.
+const TYPES_MAX: usize = 64;
 
 /// Of a class, what it has itself, what its instances have, or both where they are not apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +24,6 @@ enum Side {
     Both,
 }
 
-/// Most definitions that are one type together.
-const PARTS_MAX: usize = 128;
-/// Most types, with all their bases, that are searched for a member.
-const TYPES_MAX: usize = 64;
-
 impl<'r> Session<'r> {
     /// A member of a value. Never empty: `Unknown` if it has none that is known.
     pub(crate) fn member(&mut self, value: Value, name: &'r str) -> Vec<Found> {
@@ -32,9 +31,8 @@ impl<'r> Session<'r> {
             Value::Unknown | Value::Gives(_) => vec![Found::Unknown],
             // Something that is read like a field of its generic owner.
             Value::Content(at) => {
-                let values = session.argument(at);
-                let values = values.into_iter().map(super::evaluate::instance);
-                values.collect::<Vec<_>>().into_iter().flat_map(|value| session.member(value, name)).collect()
+                let values = session.argument(at).into_iter();
+                values.flat_map(|value| session.member(instance(value), name)).collect()
             }
             Value::External => vec![Found::Value(Value::External)],
             Value::Type(Type { of: None, .. }) => vec![Found::Value(Value::External)],
@@ -140,7 +138,7 @@ impl<'r> Session<'r> {
                 let symbols = self.own_members(type_target, name);
                 let symbols = self.of_side(symbols, side);
                 if !symbols.is_empty() {
-                    return self.defined(symbols, receiver(of, next));
+                    return self.defined(symbols, Some(Receiver { this: of, owner: next }));
                 }
             }
             for base in self.bases(type_target).iter().rev() {
@@ -177,6 +175,114 @@ impl<'r> Session<'r> {
         symbols
     }
 
+    /// Members of a name that a type has itself, in all parts of it.
+    pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
+        if let Some(known) = self.members.get(&(of, name)) {
+            return known.to_vec();
+        }
+        let before = self.given_up;
+        let found = self.find_own_members(of, name);
+        if before == self.given_up {
+            self.members.insert((of, name), Rc::from(found.as_slice()));
+        }
+        found
+    }
+
+    fn find_own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
+        if self.rules(of.file).types_are_packages
+            && let Some(package) = self.package_of_namespace(of)
+        {
+            return self.repository.packages().members(package, name).to_vec();
+        }
+        let mut found = self.members_of_parts(of, name);
+        let (of_type, of_bases) = self.members_of_extensions(of, name);
+        found.extend(of_type);
+        if found.is_empty() { of_bases } else { found }
+    }
+
+    /// Members of a name that the definitions of a type have inside.
+    fn members_of_parts(&mut self, of: Target, name: &'r str) -> Vec<Target> {
+        let mut found = Vec::new();
+        for part in self.parts(of).iter().copied() {
+            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
+            let members = |scope: &ScopeId| {
+                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
+                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
+            };
+            if let Some(scope) = inside.filter(members) {
+                let symbols = self.symbols_in(part.file, scope, name).into_iter();
+                let own_name = self.name_of(part);
+                found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
+                    Some(SymbolKind::TypeParameter) => false,
+                    // A constructor that has the name of its type is no member that can be named.
+                    Some(SymbolKind::Constructor) => self.name_of(*symbol) != own_name,
+                    _ => true,
+                }));
+            }
+        }
+        found
+    }
+
+    /// Members of a name that are added to a type elsewhere: those of the type itself, and those that implement a base.
+    fn members_of_extensions(&mut self, of: Target, name: &'r str) -> (Vec<Target>, Vec<Target>) {
+        let (mut of_type, mut of_bases) = (Vec::new(), Vec::new());
+        for (file, scope) in self.extensions_of(of).iter().copied() {
+            let Some(row) = self.scope(file, scope) else { continue };
+            if let Some(symbol) = row.symbol {
+                let extension = Target { file, symbol };
+                if self.name_of(extension) == name && self.is_seen(extension) {
+                    of_type.push(extension);
+                }
+                continue;
+            }
+            let members = if row.bases.is_empty() { &mut of_type } else { &mut of_bases };
+            members.extend(self.symbols_in(file, scope, name));
+        }
+        (of_type, of_bases)
+    }
+
+    /// Whether the file that is resolved can see a symbol of a package.
+    fn is_seen(&self, target: Target) -> bool {
+        let file = self.repository.files().get(target.file as usize);
+        let symbol = self.symbol(target).map(|(symbol, _)| symbol);
+        target.file == self.file
+            || file
+                .zip(symbol)
+                .is_some_and(|(file, symbol)| (self.rules(target.file).in_package)(file, symbol))
+    }
+
+    /// The bases of a type, in order, in all parts of it.
+    pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
+        if let Some(known) = self.bases.get(&of) {
+            return known.to_vec();
+        }
+        let before = self.given_up;
+        let found = self.find_bases(of);
+        if before == self.given_up {
+            self.bases.insert(of, Rc::from(found.as_slice()));
+        }
+        found
+    }
+
+    fn find_bases(&mut self, of: Target) -> Vec<Value> {
+        let mut ats = Vec::new();
+        for part in self.parts(of).iter().copied() {
+            if let Some((symbol, _)) = self.symbol(part) {
+                let bases = symbol.bases.iter().take(RESULTS_MAX);
+                ats.extend(bases.filter_map(|base| self.at_symbol(part, *base)));
+            }
+        }
+        for (file, scope) in self.extensions_of(of).iter().copied().take(TYPES_MAX) {
+            if let Some(row) = self.scope(file, scope) {
+                let body = self.scope_in_body(file, scope);
+                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr, place: ANYWHERE };
+                ats.extend(row.bases.iter().take(RESULTS_MAX).map(at));
+            }
+        }
+        ats.truncate(TYPES_MAX);
+        ats.into_iter().flat_map(|at| self.evaluate_type(at, None)).collect()
+    }
+
     /// Whether nothing is known of one of the bases of a type, so that it may have any member.
     pub(crate) fn has_unknown_base(&mut self, of: Type) -> bool {
         let mut seen: Vec<Target> = Vec::new();
@@ -200,72 +306,42 @@ impl<'r> Session<'r> {
         false
     }
 
-    /// Members of a name that a type has itself, in all parts of it.
-    pub(crate) fn own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
-        if let Some(known) = self.members.get(&(of, name)) {
-            return known.to_vec();
+    /// The scopes that add members to a type.
+    pub(crate) fn extensions_of(&mut self, of: Target) -> Rc<[(u32, ScopeId)]> {
+        if let Some(known) = self.extensions.get(&of) {
+            return Rc::clone(known);
         }
         let before = self.given_up;
-        let found = self.find_own_members(of, name);
+        let found = self.once(Question::Extensions(of), |session| session.find_extensions(of));
+        let found: Rc<[_]> = Rc::from(found.unwrap_or_default());
         if before == self.given_up {
-            self.members.insert((of, name), Rc::from(found.as_slice()));
+            self.extensions.insert(of, Rc::clone(&found));
         }
         found
     }
 
-    fn find_own_members(&mut self, of: Target, name: &'r str) -> Vec<Target> {
-        if self.rules(of.file).types_are_packages
-            && let Some(package) = self.package_of_namespace(of)
-        {
-            return self.repository.packages().members(package, name).to_vec();
-        }
+    fn find_extensions(&mut self, of: Target) -> Vec<(u32, ScopeId)> {
         let mut found = Vec::new();
-        for part in self.parts(of).iter().copied() {
-            let inside = self.symbol(part).and_then(|(symbol, _)| symbol.inside);
-            let members = |scope: &ScopeId| {
-                let kind = self.scope(part.file, *scope).map(|scope| scope.kind);
-                matches!(kind, Some(ScopeKind::Type | ScopeKind::Namespace))
-            };
-            if let Some(scope) = inside.filter(members) {
-                let symbols = self.symbols_in(part.file, scope, name).into_iter();
-                let own_name = self.name_of(part);
-                found.extend(symbols.filter(|symbol| match self.kind(*symbol) {
-                    Some(SymbolKind::TypeParameter) => false,
-                    // A constructor that has the name of its type is no member that can be named.
-                    Some(SymbolKind::Constructor) => self.name_of(*symbol) != own_name,
-                    _ => true,
-                }));
+        let (name, repository) = (self.name_of(of), self.repository);
+        let candidates = repository.extensions(self.family(of.file), name).iter().copied();
+        let in_body = self.half(self.file, true).filter(|_| self.family(self.file) == self.family(of.file));
+        let first = repository.interface(self.file).map_or(0, |(half, _)| half.scopes.len() as ScopeId);
+        let own = in_body.into_iter().flat_map(|half| {
+            (first..)
+                .zip(half.scopes)
+                .filter_map(move |(id, row)| (last_name(half.arena, row.target?)? == name).then_some(id))
+        });
+        let own: Vec<_> = own.map(|scope| (self.file, scope)).collect();
+        for (file, scope) in candidates.chain(own) {
+            let is_it = self
+                .type_of_scope(file, scope)
+                .and_then(|found| found.of)
+                .is_some_and(|found| found == of || self.parts(of).contains(&found));
+            if is_it {
+                found.push((file, scope));
             }
         }
-        // Members that implement a base are behind those of the type itself.
-        let mut of_bases = Vec::new();
-        for (file, scope) in self.extensions_of(of).iter().copied() {
-            let Some(row) = self.scope(file, scope) else { continue };
-            if let Some(symbol) = row.symbol {
-                let extension = Target { file, symbol };
-                if self.name_of(extension) == name && self.is_seen(extension) {
-                    found.push(extension);
-                }
-                continue;
-            }
-            let of_type_itself = row.bases.is_empty();
-            let symbols = self.symbols_in(file, scope, name);
-            match of_type_itself {
-                true => found.extend(symbols),
-                false => of_bases.extend(symbols),
-            }
-        }
-        if found.is_empty() { of_bases } else { found }
-    }
-
-    /// Whether the file that is resolved can see a symbol of a package.
-    fn is_seen(&self, target: Target) -> bool {
-        let file = self.repository.files().get(target.file as usize);
-        let symbol = self.symbol(target).map(|(symbol, _)| symbol);
-        target.file == self.file
-            || file
-                .zip(symbol)
-                .is_some_and(|(file, symbol)| (self.rules(target.file).in_package)(file, symbol))
+        found
     }
 
     /// The definitions that are one type together.
@@ -331,75 +407,5 @@ impl<'r> Session<'r> {
         };
         let fitting: Vec<Value> = values.iter().copied().filter(&mut fits).collect();
         if fitting.iter().any(is_type) { fitting } else { values }
-    }
-
-    /// The scopes that add members to a type.
-    pub(crate) fn extensions_of(&mut self, of: Target) -> Rc<[(u32, ScopeId)]> {
-        if let Some(known) = self.extensions.get(&of) {
-            return Rc::clone(known);
-        }
-        let before = self.given_up;
-        let found = self.once(Question::Extensions(of), |session| session.find_extensions(of));
-        let found: Rc<[_]> = Rc::from(found.unwrap_or_default());
-        if before == self.given_up {
-            self.extensions.insert(of, Rc::clone(&found));
-        }
-        found
-    }
-
-    fn find_extensions(&mut self, of: Target) -> Vec<(u32, ScopeId)> {
-        let mut found = Vec::new();
-        let (name, repository) = (self.name_of(of), self.repository);
-        let candidates = repository.extensions(self.family(of.file), name).iter().copied();
-        let in_body = self.half(self.file, true).filter(|_| self.family(self.file) == self.family(of.file));
-        let first = repository.interface(self.file).map_or(0, |(half, _)| half.scopes.len() as ScopeId);
-        let own = in_body.into_iter().flat_map(|half| {
-            (first..)
-                .zip(half.scopes)
-                .filter_map(move |(id, row)| (last_name(half.arena, row.target?)? == name).then_some(id))
-        });
-        let own: Vec<_> = own.map(|scope| (self.file, scope)).collect();
-        for (file, scope) in candidates.chain(own) {
-            let is_it = self
-                .type_of_scope(file, scope)
-                .and_then(|found| found.of)
-                .is_some_and(|found| found == of || self.parts(of).contains(&found));
-            if is_it {
-                found.push((file, scope));
-            }
-        }
-        found
-    }
-
-    /// The bases of a type, in order, in all parts of it.
-    pub(crate) fn bases(&mut self, of: Target) -> Vec<Value> {
-        if let Some(known) = self.bases.get(&of) {
-            return known.to_vec();
-        }
-        let before = self.given_up;
-        let found = self.find_bases(of);
-        if before == self.given_up {
-            self.bases.insert(of, Rc::from(found.as_slice()));
-        }
-        found
-    }
-
-    fn find_bases(&mut self, of: Target) -> Vec<Value> {
-        let mut ats = Vec::new();
-        for part in self.parts(of).iter().copied() {
-            if let Some((symbol, _)) = self.symbol(part) {
-                let bases = symbol.bases.iter().take(RESULTS_MAX);
-                ats.extend(bases.filter_map(|base| self.at_symbol(part, *base)));
-            }
-        }
-        for (file, scope) in self.extensions_of(of).iter().copied().take(TYPES_MAX) {
-            if let Some(row) = self.scope(file, scope) {
-                let body = self.scope_in_body(file, scope);
-                let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr, place: ANYWHERE };
-                ats.extend(row.bases.iter().take(RESULTS_MAX).map(at));
-            }
-        }
-        ats.truncate(TYPES_MAX);
-        ats.into_iter().flat_map(|at| self.evaluate_type(at, None)).collect()
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+use crate::symbols::{Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind};
 
 pub(crate) use declarator::Declared;
 
@@ -38,27 +38,8 @@ pub(crate) struct Storage {
     pub(crate) is_extern: bool,
 }
 
-impl<'t> Walk<'t> {
-    pub(crate) fn each(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
-        b.each_child(node, |b, child| self.visit(b, child));
-    }
-
-    /// Visits all named children but those in some fields.
-    pub(crate) fn each_except(&mut self, b: &mut Builder<'t>, node: Node<'t>, fields: &[&str]) {
-        for (field, child) in children(node) {
-            if !field.is_some_and(|field| fields.contains(&field)) {
-                b.descend(|b| self.visit(b, child));
-            }
-        }
-    }
-
-    pub(crate) fn visit_field(&mut self, b: &mut Builder<'t>, node: Node<'t>, field: &str) {
-        if let Some(child) = node.child_by_field_name(field) {
-            b.descend(|b| self.visit(b, child));
-        }
-    }
-
-    pub(crate) fn visit(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
+impl<'t> TreeWalk<'t> for Walk<'t> {
+    fn visit(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         match node.kind() {
             "function_definition" => self.function(b, node),
             "declaration" | "field_declaration" => self.declaration(b, node),
@@ -79,6 +60,17 @@ impl<'t> Walk<'t> {
                 if !self.visit_cpp(b, node, kind) {
                     self.visit_expression(b, node, kind);
                 }
+            }
+        }
+    }
+}
+
+impl<'t> Walk<'t> {
+    /// Visits all named children but those in some fields.
+    pub(crate) fn each_except(&mut self, b: &mut Builder<'t>, node: Node<'t>, fields: &[&str]) {
+        for (field, child) in children(node) {
+            if !field.is_some_and(|field| fields.contains(&field)) {
+                b.descend(|b| self.visit(b, child));
             }
         }
     }

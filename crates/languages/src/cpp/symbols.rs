@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use crate::c::symbols::{Walk, children};
-use crate::symbols::{Builder, ExprId, Expr, New, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Builder, ExprId, Expr, New, ScopeKind, SymbolKind, TreeWalk, UseKind};
 
 /// Most parts of the name of a namespace.
 const PARTS_MAX: usize = 16;

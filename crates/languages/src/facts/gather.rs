@@ -8,6 +8,7 @@ use super::comments::{self, Comment};
 use super::field::{Counts, Facts, Field, Flag, Lint};
 use super::flags::FlagRuns;
 use super::flow::Flow;
+use super::imported::imported_paths;
 use super::owned::{BoundedFacts, DefinitionFacts, exported};
 use super::query::{Compiled, Item, Items, Role};
 use super::values::{self, Target};
@@ -258,7 +259,7 @@ impl<'g> Gathering<'g> {
                 self.add_if(row, Field::Export, name);
             }
             Role::Import => {
-                let imported = values::imports(self.text_of(item));
+                let imported = imported_paths(self.text_of(item));
                 imported.iter().for_each(|path| self.add(row, Field::Import, path));
                 self.imports.extend(imported);
             }

@@ -6,6 +6,7 @@
 mod detail;
 mod field;
 
+mod imported;
 mod member;
 mod query;
 mod values;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind};
 
 /// Reports the symbols of a file to the builder.
 pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
@@ -38,17 +38,7 @@ struct Walk<'t> {
     closed: bool,
 }
 
-impl<'t> Walk<'t> {
-    fn each(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
-        b.each_child(node, |b, child| self.visit(b, child));
-    }
-
-    fn visit_field(&mut self, b: &mut Builder<'t>, node: Node<'t>, field: &str) {
-        if let Some(child) = node.child_by_field_name(field) {
-            b.descend(|b| self.visit(b, child));
-        }
-    }
-
+impl<'t> TreeWalk<'t> for Walk<'t> {
     fn visit(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         match node.kind() {
             "namespace_definition" => self.namespace(b, node),
@@ -85,7 +75,9 @@ impl<'t> Walk<'t> {
             kind => self.visit_expression(b, node, kind),
         }
     }
+}
 
+impl<'t> Walk<'t> {
     fn namespace(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let (name, body) = (node.child_by_field_name("name"), node.child_by_field_name("body"));
         match (name, body) {

@@ -38,13 +38,18 @@ struct Frame<'t> {
 impl<'t> Walk<'_, 't> {
     /// Statements, or whatever else the children of a node are.
     fn block(&mut self, node: Node<'t>) {
+        self.each(node, Self::statement);
+    }
+
+    /// Calls `visit` for each named child of a node.
+    fn each(&mut self, node: Node<'t>, visit: fn(&mut Self, Node<'t>)) {
         let mut cursor = node.walk();
         if !cursor.goto_first_child() {
             return;
         }
         loop {
             if cursor.node().is_named() {
-                self.statement(cursor.node());
+                visit(self, cursor.node());
             }
             if !cursor.goto_next_sibling() {
                 return;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind};
 
 /// Reports the symbols of a file to the builder.
 pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
@@ -50,17 +50,7 @@ struct Walk<'t> {
     closed: bool,
 }
 
-impl<'t> Walk<'t> {
-    fn each(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
-        b.each_child(node, |b, child| self.visit(b, child));
-    }
-
-    fn visit_field(&mut self, b: &mut Builder<'t>, node: Node<'t>, field: &str) {
-        if let Some(child) = node.child_by_field_name(field) {
-            b.descend(|b| self.visit(b, child));
-        }
-    }
-
+impl<'t> TreeWalk<'t> for Walk<'t> {
     fn visit(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         match node.kind() {
             "class" | "module" => self.class(b, node),
@@ -99,7 +89,9 @@ impl<'t> Walk<'t> {
             _ => self.each(b, node),
         }
     }
+}
 
+impl<'t> Walk<'t> {
     /// Whether a name is that of a local variable.
     fn is_local(&self, name: &str) -> bool {
         self.locals[self.first_local..].iter().any(|names| names.contains_key(name))

@@ -8,6 +8,7 @@ use super::table::{
     Arena, Export, Expr, ExprId, Import, Imported, Place, Scope, ScopeId, ScopeKind, Symbol, SymbolId,
     SymbolKind, TextId, Use, UseKind,
 };
+use super::visits::{self, Visit};
 use crate::stop::Stop;
 
 /// Most scopes, symbols, imports and uses of one file, each. Generated files have more; what is beyond is dropped.
@@ -34,6 +35,7 @@ pub(crate) struct New {
 pub(crate) struct Builder<'t> {
     pub(super) text: &'t str,
     pub(super) stop: &'t Stop<'t>,
+    pub(super) visit: Visit,
     pub(super) stopped: bool,
     pub(super) truncated: bool,
     depth: u32,
@@ -64,6 +66,7 @@ impl<'t> Builder<'t> {
         Self {
             text,
             stop,
+            visit: visits::unseen,
             stopped: false,
             truncated: false,
             depth: 0,
@@ -98,6 +101,13 @@ impl<'t> Builder<'t> {
             work(self);
             self.depth -= 1;
         }
+    }
+
+    /// As [`descend`](Self::descend), for the value that `work` finds.
+    pub(crate) fn descend_for_value(&mut self, work: impl FnOnce(&mut Self) -> ExprId) -> ExprId {
+        let mut value = self.unknown();
+        self.descend(|builder| value = work(builder));
+        value
     }
 
     /// As [`descend`](Self::descend), for an extractor that has state of its own: goes one level deeper, if it says so, until

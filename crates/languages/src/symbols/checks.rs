@@ -73,11 +73,12 @@ fn each_definition_has_a_symbol_where_its_name_stands() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn damaged_texts_have_sound_symbols(
-        at in 0..PARSED.len(), from in 0.0..1.0f64, length in 0usize..100, insert in "[ -~\n]{0,40}",
+        at in 0..PARSED.len(), from in 0.0..1.0f64, length in 0usize..100,
+        insert in prop_oneof!["[ -~\n]{0,40}", "[{}()\\[\\];:.,]", " (impl|func|class|fun|def) ", "\u{0}", "é<"],
     ) {
         let sample: Vec<char> = texts(PARSED[at]).concat().chars().take(6000).collect();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss,
@@ -90,35 +91,71 @@ proptest! {
     }
 }
 
-/// Languages with the beginning, a part that is repeated, and the end of a text.
-const REPEATED: &[(&str, &str, &str, &str)] = &[
-    ("c", "int f(void) { return a", ".b(1)", "; }\n"),
-    ("c", "#define A(x) ", "f(x) + ", "1\n"),
-    ("c", "struct a *", "*", "b;\n"),
-    ("c", "void f(void) {\n", "int a; { int a; a = b[a]; }\n", "}\n"),
-    ("c", "int a", ", b = (1)", ";\n"),
-    ("cpp", "namespace a", "::b", " { }\n"),
-    ("cpp", "void f() { ", "a::b<c>(d->e()); auto [g, h] = i; ", "}\n"),
-    ("cpp", "class A : public B", ", public ns::C<D>", " { };\n"),
-    ("cpp", "", "void a::b::c() { this->d(e(), f{}, new G(1)); }\n", ""),
-    ("cpp", "a::", "b<a::", "b;\n"),
-    ("ruby", "x = a", ".b(1)", "\n"),
-    ("ruby", "class A\n", "attr_accessor :b, :c\ndef d; @e ||= F.new; @e.g { |h| h.i }; end\n", "end\n"),
-    ("ruby", "", "@a = b || c || ", "1\n"),
-    ("php", "<?php $x = $a", "->b(1)", ";\n"),
-    ("php", "<?php class A { ", "public $b; function c() { $this->b = new D(); $this->b->e(); } ", "}\n"),
-    ("php", "<?php $x = ", "$a ?: ", "1;\n"),
-    ("lua", "", "local a = b.c(d)\nfunction e(f) f.g = a end\n", ""),
-    ("bash", "", "a() { b=$c; d \"$b\"; }\n", ""),
-    ("elixir", "defmodule A do\n", "def b(c), do: d(c)\n", "end\n"),
+/// A text with a part that is repeated.
+struct Repeated {
+    language: &'static str,
+    start: &'static str,
+    part: &'static str,
+    /// What closes a part, where each stands inside of the one before.
+    close: &'static str,
+    end: &'static str,
+}
+
+const fn flat(
+    language: &'static str,
+    start: &'static str,
+    part: &'static str,
+    end: &'static str,
+) -> Repeated {
+    nested(language, start, part, "", end)
+}
+
+const fn nested(
+    language: &'static str,
+    start: &'static str,
+    part: &'static str,
+    close: &'static str,
+    end: &'static str,
+) -> Repeated {
+    Repeated { language, start, part, close, end }
+}
+
+const REPEATED: &[Repeated] = &[
+    flat("c", "int f(void) { return a", ".b(1)", "; }\n"),
+    flat("c", "#define A(x) ", "f(x) + ", "1\n"),
+    flat("c", "struct a *", "*", "b;\n"),
+    flat("c", "void f(void) {\n", "int a; { int a; a = b[a]; }\n", "}\n"),
+    flat("c", "int a", ", b = (1)", ";\n"),
+    flat("cpp", "namespace a", "::b", " { }\n"),
+    flat("cpp", "void f() { ", "a::b<c>(d->e()); auto [g, h] = i; ", "}\n"),
+    flat("cpp", "class A : public B", ", public ns::C<D>", " { };\n"),
+    flat("cpp", "", "void a::b::c() { this->d(e(), f{}, new G(1)); }\n", ""),
+    flat("cpp", "a::", "b<a::", "b;\n"),
+    flat("ruby", "x = a", ".b(1)", "\n"),
+    flat("ruby", "class A\n", "attr_accessor :b, :c\ndef d; @e ||= F.new; @e.g { |h| h.i }; end\n", "end\n"),
+    flat("ruby", "", "@a = b || c || ", "1\n"),
+    flat("php", "<?php $x = $a", "->b(1)", ";\n"),
+    flat("php", "<?php class A { ", "public $b; function c() { $this->b = new D(); $this->b->e(); } ", "}\n"),
+    flat("php", "<?php $x = ", "$a ?: ", "1;\n"),
+    flat("lua", "", "local a = b.c(d)\nfunction e(f) f.g = a end\n", ""),
+    flat("bash", "", "a() { b=$c; d \"$b\"; }\n", ""),
+    flat("elixir", "defmodule A do\n", "def b(c), do: d(c)\n", "end\n"),
+    flat("go", "package a\nfunc f() { x", ".a(1)", " }\n"),
+    nested("go", "package a\nfunc f() { ", "func() { x := y; g(x); ", " }()", " }\n"),
+    nested("go", "package a\nvar x = [][]T", "{{a: b}, ", "}", "\n"),
+    flat("rust", "fn f() { x", ".a(|y| y.b())?", " }\n"),
+    nested("rust", "fn f() { ", "if let Some(x) = y { g(x); ", " }", " }\n"),
+    nested("rust", "use ", "a::{b, ", "}", ";\n"),
+    nested("rust", "fn f() { m!(", "g(a.b, ", ")", ") }\n"),
+    nested("rust", "", "mod a { fn f() { super::g() } ", "}", "\n"),
 ];
 
-/// The steps that the symbols of a text take, without those of its outline and its facts.
-fn steps(language: &str, text: &str) -> u64 {
+/// The steps that the symbols of a text take, without those of its outline and its facts, and how many rows they have.
+fn size(text: &str, language: &str) -> [u64; 2] {
     let language = by_name(language).unwrap();
     let grammar = language.grammar.as_ref().unwrap();
     let stop = Stop::new(LIMITS.parse_timeout, &|| false);
-    let taken = with_outline(text, language.separator, grammar, &stop, |outline, nodes| {
+    let size = with_outline(text, language.separator, grammar, &stop, |outline, nodes| {
         let items = crate::facts::items(text, grammar.facts().unwrap(), nodes, &stop).unwrap();
         let before = stop.steps();
         let symbols = match grammar.symbols {
@@ -126,19 +163,29 @@ fn steps(language: &str, text: &str) -> u64 {
             None => general::extract(outline, &items, &stop).unwrap(),
         };
         assert!(symbols.is_sound(), "{}", language.id);
-        stop.steps() - before
+        [stop.steps() - before, rows(&symbols) as u64]
     });
-    taken.unwrap()
+    size.unwrap()
+}
+
+fn rows(FileSymbols { interface, body, .. }: &FileSymbols) -> usize {
+    let outer = interface.symbols.len() + interface.imports.len() + interface.arena.exprs.len();
+    let inner = body.symbols.len() + body.imports.len() + body.arena.exprs.len();
+    outer + inner + body.uses.len()
 }
 
 #[test]
-fn work_grows_linearly() {
+fn work_and_rows_grow_linearly() {
     let mut wrong = Vec::new();
-    for (language, start, part, end) in REPEATED {
-        let steps = |times: usize| steps(language, &format!("{start}{}{end}", part.repeat(times)));
-        let (few, many) = (steps(200), steps(800));
-        if many > 5 * few {
-            wrong.push(format!("{language} {part:?}: {few} to {many} steps"));
+    for Repeated { language, start, part, close, end } in REPEATED {
+        let size = |n: usize| size(&format!("{start}{}{}{end}", part.repeat(n), close.repeat(n)), language);
+        // Nested parts are not seen to any depth.
+        for n in [50, 200] {
+            for (what, (few, many)) in ["steps", "rows"].iter().zip(size(n).into_iter().zip(size(4 * n))) {
+                if many > 5 * few {
+                    wrong.push(format!("{language} {part:?}: {few} to {many} {what} at {n}"));
+                }
+            }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -49,10 +49,6 @@ impl Builder<'_> {
                     continue;
                 }
             };
-            if self.functions_apart && used.kind == UseKind::Call {
-                kept.push(true);
-                continue;
-            }
             let mut scope = used.scope;
             let mut climbed = Vec::new();
             let local = loop {

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+/// Most scopes that names begin in one scope.
+const SPLITS_MAX: usize = 40;
+
 /// The local names of the functions and blocks around the place where the walk stands.
 #[derive(Default)]
 pub(crate) struct Locals<'t> {
@@ -11,6 +14,8 @@ pub(crate) struct Locals<'t> {
     depths: HashMap<&'t str, Vec<usize>>,
     /// The byte at which each name was mentioned last.
     mentions: HashMap<&'t str, usize>,
+    /// Scopes that were begun in the innermost whole one by names that hide others.
+    splits: usize,
 }
 
 impl<'t> Locals<'t> {
@@ -26,6 +31,39 @@ impl<'t> Locals<'t> {
                 depths.pop();
             }
         }
+    }
+
+    /// Opens a scope in which names can begin others. Returns what [`leave_whole`](Self::leave_whole) needs.
+    pub(super) fn enter_whole(&mut self) -> usize {
+        self.enter();
+        std::mem::take(&mut self.splits)
+    }
+
+    /// Closes what [`enter_whole`](Self::enter_whole) opened.
+    pub(super) fn leave_whole(&mut self, splits: usize) {
+        self.leave();
+        self.splits = splits;
+    }
+
+    /// Whether the innermost whole scope may have another one that a name begins.
+    pub(super) fn can_split(&self) -> bool {
+        self.splits < SPLITS_MAX
+    }
+
+    /// Opens a scope that a name begins in the innermost whole one.
+    pub(super) fn split(&mut self) {
+        self.enter();
+        self.splits += 1;
+    }
+
+    /// Closes the innermost scope that a name began, if there is one in the innermost whole scope.
+    pub(super) fn unsplit(&mut self) -> bool {
+        let was_split = self.splits > 0;
+        if was_split {
+            self.splits -= 1;
+            self.leave();
+        }
+        was_split
     }
 
     /// Whether the walk stands outside of all scopes that were entered.

@@ -1,8 +1,10 @@
 //! Symbols of a file: what it defines, imports and uses, with the scopes in which names are looked up.
 //!
 //! Each language has an extractor (`symbols.rs` in its folder) that walks the syntax tree once and tells a [`Builder`] what it
-//! sees. The result, [`FileSymbols`], is the same for all languages and says nothing of other files: package `navigation`
-//! joins the symbols of all files of a repository to edges between definitions.
+//! sees. Extractors without state of their own leave the visiting of nodes to the builder (`visits`), others share theirs (`walk`).
+//!
+//! The result, [`FileSymbols`], is the same for all languages and says nothing of other files: package `navigation` joins the symbols
+//! of all files of a repository to edges between definitions.
 
 mod builder;
 #[cfg(test)]
@@ -13,9 +15,9 @@ mod locals;
 mod nodes;
 mod placed;
 mod rewriting;
-#[cfg(test)]
-mod robustness;
 mod table;
+mod visits;
+mod walk;
 
 use crate::stop::{Stop, Stopped};
 
@@ -26,6 +28,7 @@ pub use table::{
     Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
     ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
 };
+pub(crate) use walk::{LocalWalk, TreeWalk};
 
 /// An extractor: walks the tree of a file and reports to the builder. It stops where the builder says that it must.
 pub(crate) type Extract = for<'t> fn(&mut Builder<'t>, tree_sitter::Node<'t>);

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::builder::Builder;
-use super::table::{ExprId, Scope, ScopeId, ScopeKind, SymbolId};
+use super::table::{Expr, ExprId, Scope, ScopeId, ScopeKind, SymbolId};
 
 /// The named children of a node, without comments.
 pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
@@ -57,5 +57,19 @@ impl Builder<'_> {
     /// The innermost type around, if it has a name.
     pub(crate) fn enclosing_type(&self) -> Option<SymbolId> {
         self.scopes[self.enclosing(ScopeKind::Type)? as usize].symbol
+    }
+
+    /// The name of a symbol, as an expression.
+    pub(crate) fn own_name(&mut self, symbol: SymbolId) -> Option<ExprId> {
+        let name = self.symbol(symbol)?.name;
+        Some(self.add(Expr::Name(name)))
+    }
+
+    /// A type itself, without its arguments.
+    pub(crate) fn without_arguments(&self, of: ExprId) -> ExprId {
+        match self.expr(of) {
+            Expr::Apply(of, _) => *of,
+            _ => of,
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use tree_sitter::Node;
 
-use crate::symbols::Builder;
+use crate::symbols::{Builder, children};
 
 /// Reports `name` of `[package]` or `[lib]` as the package of the file, and `path` of `[lib]` as an import named `lib`.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
@@ -30,9 +30,4 @@ pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
             }
         }
     }
-}
-
-fn children(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|child| !child.is_extra()).collect()
 }

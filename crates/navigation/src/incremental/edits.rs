@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use languages::by_name;
 use languages::symbols::FileSymbols;
-use languages::{ChunkLimits, by_name, chunk};
 use proptest::prelude::*;
 
 use super::{affected, mentions, offers, places_around};
+use crate::cases::symbols_of;
 use crate::{ReferenceKind, Repository, SourceFile};
 
 const PATHS: &[&str] =
@@ -72,9 +73,8 @@ fn edit() -> impl Strategy<Value = (usize, Option<String>)> {
     (0..PATHS.len(), proptest::option::weighted(0.85, text))
 }
 
-fn symbols_of(text: &str) -> FileSymbols {
-    let limits = ChunkLimits { facts: true, ..ChunkLimits::default() };
-    chunk(text, by_name("python"), &limits).symbols.expect("Python has symbols")
+fn python(text: &str) -> FileSymbols {
+    symbols_of(text, by_name("python"))
 }
 
 /// A reference, with targets by what stays the same when lines move: file, names around, position among equals.
@@ -148,7 +148,7 @@ proptest! {
             let mut unresolved: HashSet<&str> = HashSet::new();
             for (path, text) in edits {
                 let path = PATHS[path];
-                let new = text.map(|text| symbols_of(&text)).map(|symbols| File {
+                let new = text.map(|text| python(&text)).map(|symbols| File {
                     offers: offers(path, &symbols.interface),
                     mentions: mentions(&symbols),
                     symbols,
@@ -184,10 +184,10 @@ proptest! {
 
 #[test]
 fn a_change_that_no_one_can_see_changes_no_name() {
-    let one = symbols_of(
+    let one = python(
         "class A:\n    def f(self):\n        x = 1\n        print(x)\n        self.f()\n\ndef g():\n    pass\n",
     );
-    let other = symbols_of(
+    let other = python(
         "\n\n# Moved\nclass A:\n    def f(self):\n        y = A()\n        y.f()\n\ndef g():\n    g()\n",
     );
     assert_eq!(offers("a.py", &one.interface), offers("a.py", &other.interface));

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Walk, children};
-use crate::symbols::{Builder, Expr, ExprId, ScopeKind};
+use crate::symbols::{Builder, Expr, ExprId, ScopeKind, TreeWalk};
 
 /// Most nested parts of a declarator that are read.
 const PARTS_MAX: usize = 32;

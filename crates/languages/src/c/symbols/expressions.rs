@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Walk, children};
-use crate::symbols::{Builder, Expr, ExprId, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, TreeWalk, UseKind};
 
 /// Most nested parts of an expression of which the type is told.
 const PARTS_MAX: u32 = 24;

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Walk, children};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind};
 
 /// Most nested parts of the name of a type that are read.
 const PARTS_MAX: u32 = 24;

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::types::{type_name, types, without_arguments};
-use super::{each, local, own_name, tuple, value, value_of, walk};
+use super::types::{type_name, types};
+use super::{local, tuple, walk};
 use crate::symbols::{
     Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
 };
@@ -22,7 +22,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             let own = name.and_then(|name| b.define(name, SymbolKind::Namespace, new));
             b.within(ScopeKind::Namespace, own, |b| {
                 if let Some(body) = field(node, "body") {
-                    each(b, body);
+                    b.each(body);
                 }
             });
         }
@@ -47,7 +47,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             }
             for argument in child_of(node, "attribute_argument_list").map(children).unwrap_or_default() {
                 if let Some(given) = children(argument).last() {
-                    value(b, *given);
+                    b.value(*given);
                 }
             }
         }
@@ -65,7 +65,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "array_type" | "nullable_type" | "tuple_type" => {
             type_name(b, node, UseKind::Type);
         }
-        _ => each(b, node),
+        _ => b.each(node),
     }
 }
 
@@ -103,7 +103,7 @@ fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Modifiers {
         match (child.kind(), b.text(child)) {
             ("modifier", "static" | "const") => found.is_static = true,
             ("modifier", "private") => found.exported = false,
-            ("attribute_list", _) => each(b, child),
+            ("attribute_list", _) => b.each(child),
             _ => {}
         }
     }
@@ -111,7 +111,7 @@ fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Modifiers {
 }
 
 fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let Modifiers { exported, .. } = modifiers(b, node);
     let own = b.define(name, SymbolKind::Type, New { exported, is_static: true, ..New::default() });
     let is_record = node.kind() == "record_declaration";
@@ -128,7 +128,7 @@ fn type_part<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, is_record: bool, pa
         "parameter_list" => primary_parameters(b, part, is_record),
         "base_list" => bases(b, own, part),
         "identifier" | "modifier" | "attribute_list" => {}
-        _ => each(b, part),
+        _ => b.each(part),
     }
 }
 
@@ -152,7 +152,7 @@ pub(super) fn broken<'t>(b: &mut Builder<'t>, parts: &[Node<'t>]) {
             return;
         }
         if part.is_named() {
-            value(b, *part);
+            b.value(*part);
         }
     }
 }
@@ -170,11 +170,11 @@ fn primary_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>, is_record: bool) 
 fn bases<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, node: Node<'t>) {
     let mut bases = Vec::new();
     b.each_child(node, |b, part| match part.kind() {
-        "argument_list" => each(b, part),
+        "argument_list" => b.each(part),
         "primary_constructor_base_type" => {
             bases.extend(field(part, "type").map(|of| type_name(b, of, UseKind::Inherit)));
             if let Some(arguments) = child_of(part, "argument_list") {
-                each(b, arguments);
+                b.each(arguments);
             }
         }
         _ => bases.push(type_name(b, part, UseKind::Inherit)),
@@ -212,12 +212,12 @@ fn constraints<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 
 fn enum_member<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     modifiers(b, node);
-    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let declared = b.enclosing_type().and_then(|own| b.own_name(own));
     let new = New { exported: true, is_static: true, declared, ..New::default() };
     if let Some(name) = field(node, "name") {
         b.define(name, SymbolKind::Field, new);
     }
-    value_of(b, field(node, "value"));
+    b.value_of(field(node, "value"));
 }
 
 /// A delegate is a type; calling an instance gives its result.
@@ -267,7 +267,7 @@ fn method<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 pub(super) fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let Modifiers { exported, is_static } = modifiers(b, node);
     let own = b.define(name, kind, New { exported, is_static, ..New::default() });
     let type_owner = b.enclosing_type();
@@ -284,7 +284,7 @@ pub(super) fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind
             "parameter_list" => parameters(b, child),
             "type_parameter_constraints_clause" => constraints(b, child),
             "constructor_initializer" => constructor_call(b, child, type_owner),
-            "block" | "arrow_expression_clause" => each(b, child),
+            "block" | "arrow_expression_clause" => b.each(child),
             "explicit_interface_specifier" => { types(b, child); }
             _ => {}
         });
@@ -300,7 +300,7 @@ fn operator<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             parameters(b, listed);
         }
         if let Some(body) = field(node, "body") {
-            each(b, body);
+            b.each(body);
         }
     });
 }
@@ -309,15 +309,15 @@ fn operator<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 fn constructor_call<'t>(b: &mut Builder<'t>, node: Node<'t>, own: Option<SymbolId>) {
     let this = child_of(node, "this");
     let called = match this {
-        Some(_) => own.and_then(|own| own_name(b, own)),
+        Some(_) => own.and_then(|own| b.own_name(own)),
         None => own.and_then(|own| b.symbol_mut(own)?.bases.first().copied()),
     };
     if let (Some(called), Some(at)) = (called, this.or_else(|| child_of(node, "base"))) {
-        let called = without_arguments(b, called);
+        let called = b.without_arguments(called);
         b.used(UseKind::Call, called, at);
     }
     if let Some(arguments) = child_of(node, "argument_list") {
-        each(b, arguments);
+        b.each(arguments);
     }
 }
 
@@ -331,17 +331,17 @@ pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 let name = field(part, "name");
                 for inner in children(part) {
                     match inner.kind() {
-                        "attribute_list" => each(b, inner),
+                        "attribute_list" => b.each(inner),
                         "modifier" => {}
                         _ if Some(inner) == name || Some(inner) == field(part, "type") => {}
-                        _ => { value(b, inner); }
+                        _ => { b.value(inner); }
                     }
                 }
                 if let Some(name) = name {
                     b.define(name, SymbolKind::Parameter, New { declared, ..New::default() });
                 }
             }
-            "attribute_list" => each(b, part),
+            "attribute_list" => b.each(part),
             "identifier" if rest.is_some() => {
                 b.define(part, SymbolKind::Parameter, New { declared: rest.take(), ..New::default() });
             }
@@ -374,7 +374,7 @@ fn accessors<'t>(b: &mut Builder<'t>, node: Node<'t>, declared: Option<ExprId>) 
         b.within(ScopeKind::Function, None, |b| {
             let new = New { declared, ..New::default() };
             b.define_in(b.scope(), "value", accessor.start_byte(), SymbolKind::Parameter, new);
-            each(b, body);
+            b.each(body);
         });
     }
 }
@@ -382,7 +382,7 @@ fn accessors<'t>(b: &mut Builder<'t>, node: Node<'t>, declared: Option<ExprId>) 
 /// `new()` makes what the declaration says.
 fn made(b: &mut Builder<'_>, given: Node<'_>, declared: Option<ExprId>) {
     if let Some(of) = declared.filter(|_| given.kind() == "implicit_object_creation_expression") {
-        let of = without_arguments(b, of);
+        let of = b.without_arguments(of);
         b.used(UseKind::Call, of, given);
     }
 }
@@ -404,7 +404,7 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
                     tuple(b, part);
                 } else {
                     made(b, part, declared);
-                    initial = Some(value(b, part));
+                    initial = Some(b.value(part));
                 }
             }
             local(b, name, declared, initial);
@@ -413,7 +413,7 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
         let own = name.and_then(|name| b.define(name, kind, New { declared, ..new.clone() }));
         for part in given {
             b.within(ScopeKind::Function, own, |b| { made(b, part, declared);
-                value(b, part); });
+                b.value(part); });
         }
     });
 }
@@ -445,7 +445,7 @@ pub(super) fn lambda<'t>(b: &mut Builder<'t>, node: Node<'t>, element: Option<Ex
             let is_body = Some(child) == field(node, "body") || child.kind() == "block";
             if is_body && Some(child) != listed {
                 if child.kind() == "block" {
-                    each(b, child);
+                    b.each(child);
                 } else {
                     walk(b, child);
                 }

@@ -59,39 +59,12 @@ const EACH_ELEMENT: &[&str] = &[
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
+    b.visit_with(walk);
     if root.is_error() {
         broken(b, &all_children(root));
     } else {
-        each(b, root);
+        b.each(root);
     }
-}
-
-/// Walks the children of a node.
-fn each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    b.each_child(node, |b, child| {
-        walk(b, child);
-    });
-}
-
-/// Walks a node one level deeper, and returns its value.
-fn value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut found = b.unknown();
-    b.descend(|b| found = walk(b, node));
-    found
-}
-
-fn value_of<'t>(b: &mut Builder<'t>, node: Option<Node<'t>>) -> ExprId {
-    match node {
-        Some(node) => value(b, node),
-        None => b.unknown(),
-    }
-}
-
-/// Walks the children of a node, and returns the value of the last one.
-fn last_value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut last = b.unknown();
-    b.each_child(node, |b, child| last = walk(b, child));
-    last
 }
 
 /// Walks a declaration, statement or expression. Returns the value of an expression.
@@ -101,7 +74,7 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             simple_name(b, node, UseKind::Read)
         }
         "string_literal" | "verbatim_string_literal" | "raw_string_literal" | "interpolated_string_expression" => {
-            each(b, node);
+            b.each(node);
             let of = b.name("string");
             b.add(Expr::Instance(of))
         }
@@ -117,29 +90,29 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         | "arrow_expression_clause"
         | "argument" => argument(b, node),
         "prefix_unary_expression" => {
-            each(b, node);
+            b.each(node);
             b.unknown()
         }
         "await_expression" => {
-            let of = last_value(b, node);
+            let of = b.last_value(node);
             b.add(Expr::Inside(of))
         }
         "cast_expression" | "as_expression" => cast(b, node),
         "conditional_expression" => {
-            value_of(b, field(node, "condition"));
-            let either = ["consequence", "alternative"].map(|name| value_of(b, field(node, name)));
+            b.value_of(field(node, "condition"));
+            let either = ["consequence", "alternative"].map(|name| b.value_of(field(node, name)));
             b.add(Expr::Either(either.to_vec()))
         }
         "binary_expression" => {
-            let values = ["left", "right"].map(|side| value_of(b, field(node, side)));
+            let values = ["left", "right"].map(|side| b.value_of(field(node, side)));
             match field(node, "operator").map(|operator| operator.kind()) {
                 Some("??") => b.add(Expr::Either(values.to_vec())),
                 _ => b.unknown(),
             }
         }
         "element_access_expression" => {
-            let of = value_of(b, field(node, "expression"));
-            value_of(b, field(node, "subscript"));
+            let of = b.value_of(field(node, "expression"));
+            b.value_of(field(node, "subscript"));
             b.add(Expr::Inside(of))
         }
         "assignment_expression" => assignment(b, node),
@@ -147,7 +120,7 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "switch_expression" => switch_expression(b, node),
         "with_expression" => {
             let parts = children(node);
-            let of = value_of(b, parts.first().copied());
+            let of = b.value_of(parts.first().copied());
             for part in parts.into_iter().skip(1) {
                 initialiser(b, part, of);
             }
@@ -175,7 +148,7 @@ fn other_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 if part.kind() == "array_type" {
                     type_name(b, part, UseKind::Type);
                 } else {
-                    value(b, part);
+                    b.value(part);
                 }
             }
         }
@@ -185,14 +158,14 @@ fn other_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             let declared = of.map(|of| type_name(b, of, UseKind::Type));
             local(b, field(node, "name"), declared, None);
         }
-        "query_expression" => b.within(ScopeKind::Block, None, |b| each(b, node)),
+        "query_expression" => b.within(ScopeKind::Block, None, |b| b.each(node)),
         "from_clause" | "join_clause" | "let_clause" | "join_into_clause" => query_name(b, node),
         "anonymous_object_creation_expression" => {
             for part in children(node) {
                 let is_name = part.kind() == "identifier"
                     && part.next_sibling().is_some_and(|next| next.kind() == "=");
                 if !is_name {
-                    value(b, part);
+                    b.value(part);
                 }
             }
         }
@@ -205,7 +178,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "local_declaration_statement" | "for_statement" | "using_statement" | "fixed_statement"
         | "variable_declaration" => scoped_variables(b, node),
         "block" | "switch_statement" | "while_statement" | "lock_statement" | "catch_clause" => {
-            b.within(ScopeKind::Block, None, |b| each(b, node));
+            b.within(ScopeKind::Block, None, |b| b.each(node));
         }
         "if_statement" => condition(b, node),
         "switch_section" => switch_section(b, node),
@@ -217,7 +190,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "local_function_statement" => function(b, node, SymbolKind::Function),
         "labeled_statement" => {
             for part in children(node).into_iter().skip(1) {
-                value(b, part);
+                b.value(part);
             }
         }
         "goto_statement" | "break_statement" | "continue_statement" => {}
@@ -232,8 +205,8 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 fn scoped_variables<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
         "variable_declaration" => variables(b, node, SymbolKind::Local, &New::default()),
-        "local_declaration_statement" => each(b, node),
-        _ => b.within(ScopeKind::Block, None, |b| each(b, node)),
+        "local_declaration_statement" => b.each(node),
+        _ => b.within(ScopeKind::Block, None, |b| b.each(node)),
     }
 }
 
@@ -241,9 +214,9 @@ fn scoped_variables<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 fn condition<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let text = field(node, "condition").map_or("", |condition| b.text(condition));
     if text.contains('!') || text.contains("is not ") || text.contains("out ") {
-        each(b, node);
+        b.each(node);
     } else {
-        b.within(ScopeKind::Block, None, |b| each(b, node));
+        b.within(ScopeKind::Block, None, |b| b.each(node));
     }
 }
 
@@ -257,7 +230,7 @@ fn local<'t>(
 }
 
 fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let over = value_of(b, field(node, "right"));
+    let over = b.value_of(field(node, "right"));
     let of = field(node, "type").filter(|of| of.kind() != "implicit_type");
     let declared = of.map(|of| type_name(b, of, UseKind::Type));
     if let Some(name) = field(node, "left") {
@@ -265,10 +238,10 @@ fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         match name.kind() {
             "identifier" => { local(b, Some(name), declared, Some(inside)); }
             "tuple_pattern" => tuple(b, name),
-            _ => { value(b, name); }
+            _ => { b.value(name); }
         }
     }
-    value_of(b, field(node, "body"));
+    b.value_of(field(node, "body"));
 }
 
 /// Names in parentheses, of whose types nothing is known.
@@ -290,7 +263,7 @@ fn query_name<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let name = field(node, "name").or_else(|| parts.iter().copied().find(|part| part.kind() == "identifier"));
     let mut first = None;
     for part in parts.into_iter().filter(|part| Some(*part) != name && Some(*part) != of) {
-        let found = value(b, part);
+        let found = b.value(part);
         first = first.or(Some(found));
     }
     let given = match node.kind() {
@@ -305,13 +278,13 @@ fn member<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     let of = field(node, "expression").or_else(|| field(node, "condition"));
     let of = match of {
         Some(of) if of.kind() == "predefined_type" => b.unknown(),
-        of => value_of(b, of),
+        of => b.value_of(of),
     };
     let binding = child_of(node, "member_binding_expression");
     let name = field(node, "name").or_else(|| field(binding?, "name"));
     let Some(name) = name else {
         if let Some(index) = child_of(node, "element_binding_expression") {
-            each(b, index);
+            b.each(index);
         }
         return b.add(Expr::Inside(of));
     };
@@ -329,9 +302,9 @@ fn named_member<'t>(b: &mut Builder<'t>, of: ExprId, name: Node<'t>, kind: UseKi
 }
 
 fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let Some(callee) = field(node, "function") else { return last_value(b, node) };
+    let Some(callee) = field(node, "function") else { return b.last_value(node) };
     if b.text(callee) == "nameof" {
-        value_of(b, field(node, "arguments"));
+        b.value_of(field(node, "arguments"));
         return b.unknown();
     }
     let mut expr = b.unknown();
@@ -366,7 +339,7 @@ fn argument<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let name = field(node, "name");
     let mut last = b.unknown();
     for part in children(node).into_iter().filter(|part| Some(*part) != name) {
-        last = value(b, part);
+        last = b.value(part);
     }
     match node.child(0).map(|first| first.kind()) {
         Some("this") => b.add(Expr::This),
@@ -379,7 +352,7 @@ fn creation<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let kind = if created.kind() == "array_type" { UseKind::Type } else { UseKind::Call };
     let of = type_name(b, created, kind);
     let made = b.add(Expr::Instance(of));
-    value_of(b, field(node, "arguments"));
+    b.value_of(field(node, "arguments"));
     if let Some(initial) = field(node, "initializer") {
         initialiser(b, initial, made);
     }
@@ -392,7 +365,7 @@ fn initialiser<'t>(b: &mut Builder<'t>, node: Node<'t>, made: ExprId) {
         let parts = children(node);
         if let [name, given] = parts[..] {
             named_member(b, made, name, UseKind::Write);
-            value(b, given);
+            b.value(given);
         }
         return;
     }
@@ -403,7 +376,7 @@ fn initialiser<'t>(b: &mut Builder<'t>, node: Node<'t>, made: ExprId) {
                 let of = named_member(b, made, name, UseKind::Write);
                 match field(part, "right") {
                     Some(inner) if inner.kind() == "initializer_expression" => initialiser(b, inner, of),
-                    right => { value_of(b, right); }
+                    right => { b.value_of(right); }
                 }
             }
             None => { walk(b, part); }
@@ -412,7 +385,7 @@ fn initialiser<'t>(b: &mut Builder<'t>, node: Node<'t>, made: ExprId) {
 }
 
 fn cast<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    value_of(b, field(node, "value").or_else(|| field(node, "left")));
+    b.value_of(field(node, "value").or_else(|| field(node, "left")));
     match field(node, "type").or_else(|| field(node, "right")) {
         Some(of) => {
             let of = type_name(b, of, UseKind::Type);
@@ -430,14 +403,8 @@ fn assignment<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             b.descend(|b| found = member(b, left, UseKind::Write));
             found
         }
-        _ => value(b, left),
+        _ => b.value(left),
     });
-    value_of(b, field(node, "right"));
+    b.value_of(field(node, "right"));
     left.unwrap_or(0)
-}
-
-/// The name of a type.
-fn own_name(b: &mut Builder<'_>, own: SymbolId) -> Option<ExprId> {
-    let name = b.symbol_mut(own)?.name;
-    Some(b.add(Expr::Name(name)))
 }

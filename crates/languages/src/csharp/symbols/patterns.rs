@@ -3,12 +3,12 @@
 use tree_sitter::Node;
 
 use super::types::type_name;
-use super::{each, local, value, value_of};
+use super::local;
 use crate::symbols::{Builder, Expr, ExprId, ScopeKind, UseKind, child_of, children, field};
 
 /// `x is T t`
 pub(super) fn is_pattern<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let subject = value_of(b, field(node, "expression").or_else(|| field(node, "left")));
+    let subject = b.value_of(field(node, "expression").or_else(|| field(node, "left")));
     if let Some(right) = field(node, "right") {
         type_name(b, right, UseKind::Type);
     }
@@ -50,7 +50,7 @@ fn pattern_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<ExprI
                         type_name(b, part, UseKind::Type);
                     }
                     _ => {
-                        value(b, part);
+                        b.value(part);
                     }
                 }
             }
@@ -60,7 +60,7 @@ fn pattern_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<ExprI
                 if part.kind().ends_with("_pattern") {
                     pattern(b, part, subject);
                 } else {
-                    value(b, part);
+                    b.value(part);
                 }
             }
         }
@@ -87,13 +87,13 @@ fn clause<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<ExprId>) {
 
 /// `case pattern when condition: …`
 pub(super) fn switch_section<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    b.within(ScopeKind::Block, None, |b| each(b, node));
+    b.within(ScopeKind::Block, None, |b| b.each(node));
 }
 
 /// `x switch { pattern => value, … }`
 pub(super) fn switch_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let mut parts = children(node).into_iter();
-    let subject = value_of(b, parts.next());
+    let subject = b.value_of(parts.next());
     let mut results = Vec::new();
     for arm in parts {
         b.within(ScopeKind::Block, None, |b| {
@@ -102,7 +102,7 @@ pub(super) fn switch_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Expr
                 if part.kind().ends_with("_pattern") {
                     pattern(b, part, Some(subject));
                 } else {
-                    result = value(b, part);
+                    result = b.value(part);
                 }
             }
             results.push(result);

@@ -33,9 +33,7 @@ pub(super) fn simple_name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind
 
 /// A type. Reports uses of the names in it; of its own name, as `kind`.
 pub(super) fn type_name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
-    let mut found = b.unknown();
-    b.descend(|b| found = type_inside(b, node, kind));
-    found
+    b.descend_for_value(|b| type_inside(b, node, kind))
 }
 
 fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
@@ -72,7 +70,7 @@ fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId
             let element = field(node, "type").map(|of| type_name(b, of, UseKind::Type));
             if let Some(rank) = field(node, "rank") {
                 for size in children(rank) {
-                    super::value(b, size);
+                    b.value(size);
                 }
             }
             let array = b.unknown();
@@ -99,12 +97,4 @@ fn applied<'t>(b: &mut Builder<'t>, of: ExprId, name: Node<'t>) -> ExprId {
     let Some(arguments) = child_of(name, "type_argument_list") else { return of };
     let arguments = types(b, arguments);
     if arguments.is_empty() { of } else { b.add(Expr::Apply(of, arguments)) }
-}
-
-/// The type itself, without arguments.
-pub(super) fn without_arguments(b: &Builder<'_>, of: ExprId) -> ExprId {
-    match b.expr(of) {
-        Expr::Apply(of, _) => *of,
-        _ => of,
-    }
 }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Walk, fields, is_exported, parts};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
 impl<'t> Walk<'t> {
     /// Reports a node that defines or imports something; false if it is none.

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::definitions::{elements, several};
 use super::{Walk, parts};
-use crate::symbols::{Builder, Expr, ExprId, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, LocalWalk, UseKind};
 
 /// Types that the language itself defines; uses of them are not reported.
 const PREDECLARED: &[&str] = &[

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::expressions::value_of;
 use super::{Walk, fields, is_exported, parts};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolKind, UseKind};
 
 impl<'t> Walk<'t> {
     /// Visits a statement; false if the node is none of those that matter here.

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::types::{type_name, types};
-use super::{anonymous, each, own_name, value, walk};
+use super::{anonymous, walk};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
 
 pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
@@ -31,10 +31,10 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             function(b, node, SymbolKind::Constructor);
         }
         "field_declaration" | "constant_declaration" => variables(b, node, SymbolKind::Field),
-        "static_initializer" => b.within(ScopeKind::Function, None, |b| each(b, node)),
+        "static_initializer" => b.within(ScopeKind::Function, None, |b| b.each(node)),
         "enum_constant" => enum_constant(b, node),
         "marker_annotation" | "annotation" => annotation(b, node),
-        _ => each(b, node),
+        _ => b.each(node),
     }
 }
 
@@ -68,7 +68,7 @@ fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Modifiers {
             _ => {}
         }
     }
-    each(b, modifiers);
+    b.each(modifiers);
     found
 }
 
@@ -79,14 +79,14 @@ pub(super) fn annotation<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(arguments) = field(node, "arguments") else { return };
     for argument in children(arguments) {
         match (argument.kind(), field(argument, "value")) {
-            ("element_value_pair", Some(given)) => { value(b, given); }
-            _ => { value(b, argument); }
+            ("element_value_pair", Some(given)) => { b.value(given); }
+            _ => { b.value(argument); }
         }
     }
 }
 
 fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let modifiers = modifiers(b, node);
     let new = New { exported: !modifiers.is_private, is_static: true, ..New::default() };
     let own = b.define(name, SymbolKind::Type, new);
@@ -96,7 +96,7 @@ fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             "superclass" | "super_interfaces" | "extends_interfaces" => bases(b, own, child),
             "formal_parameters" => components(b, child),
             "identifier" | "modifiers" => {}
-            "interface_body" | "class_body" | "enum_body" | "annotation_type_body" => each(b, child),
+            "interface_body" | "class_body" | "enum_body" | "annotation_type_body" => b.each(child),
             _ => { walk(b, child); }
         });
     });
@@ -143,7 +143,7 @@ fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let Modifiers { is_static, is_private } = modifiers(b, node);
     let own = b.define(name, kind, New { exported: !is_private, is_static, ..New::default() });
     b.within(ScopeKind::Function, own, |b| {
@@ -151,7 +151,7 @@ fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind) {
             "type_parameters" => type_parameters(b, child),
             "formal_parameters" => formal_parameters(b, child),
             "identifier" | "modifiers" | "dimensions" => {}
-            "block" | "constructor_body" => each(b, child),
+            "block" | "constructor_body" => b.each(child),
             "throws" => types(b, child),
             _ if field(node, "type") == Some(child) => {
                 let declared = type_name(b, child, UseKind::Type);
@@ -217,7 +217,7 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
         let declared = of.map(|of| dimensioned(b, declarator, of));
         let (name, given) = (field(declarator, "name"), field(declarator, "value"));
         if kind == SymbolKind::Local {
-            let value = given.map(|given| value(b, given));
+            let value = given.map(|given| b.value(given));
             if let Some(name) = name {
                 b.define(name, kind, New { declared, value, ..New::default() });
             }
@@ -226,7 +226,7 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
         let new = New { exported: !is_private, is_static, declared, ..New::default() };
         let own = name.and_then(|name| b.define(name, kind, new));
         if let Some(given) = given {
-            b.within(ScopeKind::Function, own, |b| { value(b, given); });
+            b.within(ScopeKind::Function, own, |b| { b.value(given); });
         }
     });
 }
@@ -234,16 +234,15 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
 fn enum_constant<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     modifiers(b, node);
     let Some(name) = field(node, "name") else { return };
-    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let declared = b.enclosing_type().and_then(|own| b.own_name(own));
     let new = New { exported: true, is_static: true, declared, ..New::default() };
     let own = b.define(name, SymbolKind::Field, new);
     b.within(ScopeKind::Function, own, |b| {
         if let Some(arguments) = field(node, "arguments") {
-            each(b, arguments);
+            b.each(arguments);
         }
         if let (Some(body), Some(base)) = (field(node, "body"), declared) {
             anonymous(b, base, body);
         }
     });
 }
-

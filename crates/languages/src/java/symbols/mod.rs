@@ -8,7 +8,7 @@ mod types;
 use declarations::{declaration, formal_parameters, variables};
 use types::{type_name, types};
 use crate::symbols::{
-    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
+    Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field,
 };
 
 /// Methods of the standard library whose result holds the same elements as what they are called on.
@@ -44,29 +44,9 @@ const EACH_ELEMENT: &[&str] = &[
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
+    b.visit_with(walk);
     b.functions_apart();
-    each(b, root);
-}
-
-/// Walks the children of a node.
-fn each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    b.each_child(node, |b, child| {
-        walk(b, child);
-    });
-}
-
-/// Walks a node one level deeper, and returns its value.
-fn value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut found = b.unknown();
-    b.descend(|b| found = walk(b, node));
-    found
-}
-
-fn value_of<'t>(b: &mut Builder<'t>, node: Option<Node<'t>>) -> ExprId {
-    match node {
-        Some(node) => value(b, node),
-        None => b.unknown(),
-    }
+    b.each(root);
 }
 
 /// Walks a declaration, statement or expression. Returns the value of an expression.
@@ -79,21 +59,21 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "this" => return b.add(Expr::This),
         "super" => return b.add(Expr::Super),
         "parenthesized_expression" => {
-            return children(node).into_iter().fold(0, |_, child| value(b, child));
+            return children(node).into_iter().fold(0, |_, child| b.value(child));
         }
         "cast_expression" => {
             let of = field(node, "type").map(|of| type_name(b, of, UseKind::Type));
-            value_of(b, field(node, "value"));
+            b.value_of(field(node, "value"));
             return of.map_or(0, |of| b.add(Expr::Instance(of)));
         }
         "ternary_expression" => {
-            value_of(b, field(node, "condition"));
-            let either = ["consequence", "alternative"].map(|name| value_of(b, field(node, name)));
+            b.value_of(field(node, "condition"));
+            let either = ["consequence", "alternative"].map(|name| b.value_of(field(node, name)));
             return b.add(Expr::Either(either.to_vec()));
         }
         "array_access" => {
-            let of = value_of(b, field(node, "array"));
-            value_of(b, field(node, "index"));
+            let of = b.value_of(field(node, "array"));
+            b.value_of(field(node, "index"));
             return b.add(Expr::Inside(of));
         }
         "array_creation_expression" => return array(b, node),
@@ -125,7 +105,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "switch_expression" => switch(b, node),
         "explicit_constructor_invocation" => constructor_call(b, node),
         "labeled_statement" => {
-            children(node).into_iter().skip(1).for_each(|child| { value(b, child); });
+            children(node).into_iter().skip(1).for_each(|child| { b.value(child); });
         }
         "break_statement" | "continue_statement" => {}
         _ => declaration(b, node),
@@ -133,7 +113,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 fn block<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    b.within(ScopeKind::Block, None, |b| each(b, node));
+    b.within(ScopeKind::Block, None, |b| b.each(node));
 }
 
 /// A name that stands for itself. Reads of local names are not reported.
@@ -147,7 +127,7 @@ fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
 }
 
 fn field_access<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
-    let of = value_of(b, field(node, "object"));
+    let of = b.value_of(field(node, "object"));
     let Some(name) = field(node, "field") else { return b.unknown() };
     if name.kind() == "this" {
         return b.add(Expr::Instance(of));
@@ -160,7 +140,7 @@ fn field_access<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprI
 fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let Some(name) = field(node, "name") else { return b.unknown() };
     let text = b.text(name);
-    let of = field(node, "object").map(|object| value(b, object));
+    let of = field(node, "object").map(|object| b.value(object));
     let around = of.is_some() && child_of(node, "super").is_some() && !is_super(b, of);
     let expr = match of {
         // `Interface.super.method()`
@@ -197,11 +177,11 @@ fn creation<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let Some(created) = field(node, "type") else { return b.unknown() };
     let before = |child: &Node<'_>| child.end_byte() <= created.start_byte();
     for outer in children(node).into_iter().filter(before) {
-        value(b, outer);
+        b.value(outer);
     }
     let of = type_name(b, created, UseKind::Call);
     if let Some(arguments) = field(node, "arguments") {
-        each(b, arguments);
+        b.each(arguments);
     }
     if let Some(body) = child_of(node, "class_body") {
         anonymous(b, of, body);
@@ -212,13 +192,13 @@ fn creation<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 /// The body of a class without a name, which derives from a type.
 fn anonymous<'t>(b: &mut Builder<'t>, base: ExprId, body: Node<'t>) {
     let none = b.unknown();
-    b.within_target(none, vec![base], |b| each(b, body));
+    b.within_target(none, vec![base], |b| b.each(body));
 }
 
 fn array<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let element = field(node, "type").map(|of| type_name(b, of, UseKind::Type));
     for child in children(node).into_iter().filter(|child| !child.kind().contains("type")) {
-        value(b, child);
+        b.value(child);
     }
     let array = b.unknown();
     let of = b.add(Expr::Apply(array, element.into_iter().collect()));
@@ -229,7 +209,7 @@ fn assignment<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     if let Some(left) = field(node, "left") {
         assigned(b, left);
     }
-    value_of(b, field(node, "right"));
+    b.value_of(field(node, "right"));
 }
 
 /// Something to which a value is assigned.
@@ -237,7 +217,7 @@ fn assigned<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
         "identifier" => { name(b, node, UseKind::Write); }
         "field_access" => b.descend(|b| { field_access(b, node, UseKind::Write); }),
-        _ => { value(b, node); }
+        _ => { b.value(node); }
     }
 }
 
@@ -246,7 +226,7 @@ fn method_reference<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(first) = parts.first() else { return };
     let of = match first.kind() {
         "generic_type" | "array_type" | "scoped_type_identifier" => type_name(b, *first, UseKind::Type),
-        _ => value(b, *first),
+        _ => b.value(*first),
     };
     match parts.last() {
         Some(last) if parts.len() > 1 && last.kind() == "identifier" => {
@@ -276,7 +256,7 @@ fn lambda<'t>(b: &mut Builder<'t>, node: Node<'t>, element: Option<ExprId>) {
                 }
             }
         }
-        value_of(b, field(node, "body"));
+        b.value_of(field(node, "body"));
     });
 }
 
@@ -287,7 +267,7 @@ fn valued(value: Option<ExprId>) -> New {
 /// `x instanceof T t`, and patterns in `case`.
 fn pattern<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     if let Some(left) = field(node, "left") {
-        value(b, left);
+        b.value(left);
     }
     let right = if node.kind() == "instanceof_expression" { field(node, "right") } else { None };
     let parts = if node.kind() == "instanceof_expression" {
@@ -303,7 +283,7 @@ fn pattern<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
                 b.define(part, SymbolKind::Local, New { declared, ..New::default() });
             }
             "record_pattern" | "record_pattern_component" | "record_pattern_body" => {
-                value(b, part);
+                b.value(part);
             }
             "underscore_pattern" => {}
             _ => declared = Some(type_name(b, part, UseKind::Type)),
@@ -316,26 +296,26 @@ fn pattern<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 fn condition<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let denies = field(node, "condition").is_some_and(|condition| b.text(condition).contains('!'));
     if denies {
-        each(b, node);
+        b.each(node);
     } else {
         block(b, node);
     }
 }
 
 fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let over = value_of(b, field(node, "value"));
+    let over = b.value_of(field(node, "value"));
     let declared = field(node, "type").filter(|of| b.text(*of) != "var");
     let declared = declared.map(|of| type_name(b, of, UseKind::Type));
     if let Some(name) = field(node, "name") {
         let value = Some(b.add(Expr::Inside(over)));
         b.define(name, SymbolKind::Local, New { declared, value, ..New::default() });
     }
-    value_of(b, field(node, "body"));
+    b.value_of(field(node, "body"));
 }
 
 /// What a `try` opens, or what a `catch` catches: one name with a type.
 fn resource<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let declared = field(node, "type").filter(|of| b.text(*of) != "var");
     let mut declared = declared.map(|of| type_name(b, of, UseKind::Type));
     if let Some(caught) = child_of(node, "catch_type") {
@@ -343,12 +323,12 @@ fn resource<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             children(caught).into_iter().map(|of| type_name(b, of, UseKind::Type)).collect();
         declared = if let [one] = all[..] { Some(one) } else { Some(b.add(Expr::Either(all))) };
     }
-    let value = field(node, "value").map(|node| value(b, node));
+    let value = field(node, "value").map(|node| b.value(node));
     b.define(name, SymbolKind::Local, New { declared, value, ..New::default() });
 }
 
 fn switch<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let subject = value_of(b, field(node, "condition"));
+    let subject = b.value_of(field(node, "condition"));
     let Some(body) = field(node, "body") else { return };
     b.each_child(body, |b, group| {
         b.within(ScopeKind::Block, None, |b| {
@@ -368,7 +348,7 @@ fn switch<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 /// A `case`: a constant of the enum that is looked at, or another constant.
 fn case<'t>(b: &mut Builder<'t>, subject: ExprId, label: Node<'t>) {
     if label.kind() != "identifier" {
-        value(b, label);
+        b.value(label);
         return;
     }
     let text = b.text(label);
@@ -382,29 +362,16 @@ fn constructor_call<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let own = b.enclosing_type();
     if let (Some(which), Some(own)) = (field(node, "constructor"), own) {
         let called = if which.kind() == "this" {
-            own_name(b, own)
+            b.own_name(own)
         } else {
             let base = b.symbol_mut(own).and_then(|own| own.bases.first().copied());
-            base.map(|base| without_arguments(b, base))
+            base.map(|base| b.without_arguments(base))
         };
         if let Some(called) = called {
             b.used(UseKind::Call, called, which);
         }
     }
     if let Some(arguments) = field(node, "arguments") {
-        each(b, arguments);
+        b.each(arguments);
     }
 }
-
-fn own_name(b: &mut Builder<'_>, own: SymbolId) -> Option<ExprId> {
-    let name = b.symbol_mut(own)?.name;
-    Some(b.add(Expr::Name(name)))
-}
-
-fn without_arguments(b: &Builder<'_>, of: ExprId) -> ExprId {
-    match b.expr(of) {
-        Expr::Apply(of, _) => *of,
-        _ => of,
-    }
-}
-

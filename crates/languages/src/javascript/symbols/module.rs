@@ -58,19 +58,6 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    fn nested(&mut self, node: Node<'t>) -> ExprId {
-        if node.kind() == "nested_identifier" && self.b.enter() {
-            let of = node.child_by_field_name("object").map(|object| self.nested(object));
-            self.b.leave();
-            if let (Some(of), Some(name)) = (of, node.child_by_field_name("property")) {
-                let member = self.b.member(of, self.b.text(name));
-                self.b.used(UseKind::Read, member, name);
-                return member;
-            }
-        }
-        self.value(node)
-    }
-
     pub(super) fn export(&mut self, node: Node<'t>) {
         let mut cursor = node.walk();
         for decorator in node.children_by_field_name("decorator", &mut cursor) {

@@ -72,7 +72,7 @@ impl<'t> Walk<'_, 't> {
                 Some(name)
             }
             "nested_type_identifier" => {
-                let of = node.child_by_field_name("module").map(|module| self.module_of_type(module))?;
+                let of = node.child_by_field_name("module").map(|module| self.nested(module))?;
                 let name = node.child_by_field_name("name")?;
                 let member = self.b.member(of, self.b.text(name));
                 self.b.used(kind, member, name);
@@ -160,10 +160,10 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// The namespace before the last name of a type.
-    fn module_of_type(&mut self, node: Node<'t>) -> ExprId {
+    /// The value of a name with those before it: `a`, `a.b`.
+    pub(super) fn nested(&mut self, node: Node<'t>) -> ExprId {
         if node.kind() == "nested_identifier" && self.b.enter() {
-            let of = node.child_by_field_name("object").map(|object| self.module_of_type(object));
+            let of = node.child_by_field_name("object").map(|object| self.nested(object));
             self.b.leave();
             if let (Some(of), Some(name)) = (of, node.child_by_field_name("property")) {
                 let member = self.b.member(of, self.b.text(name));

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::properties::property;
 use super::types::{named, type_name};
-use super::{define, each, own_name, value, walk};
+use super::{define, walk};
 use crate::symbols::{
     Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
 };
@@ -30,11 +30,11 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             property(b, node, kind, false);
         }
         "type_alias" => type_alias(b, node),
-        "anonymous_initializer" => b.within(ScopeKind::Function, None, |b| each(b, node)),
+        "anonymous_initializer" => b.within(ScopeKind::Function, None, |b| b.each(node)),
         "secondary_constructor" => constructor(b, node),
         "annotation" | "file_annotation" => annotation(b, node),
         "label" | "string_content" | "use_site_target" => {}
-        _ => each(b, node),
+        _ => b.each(node),
     }
 }
 
@@ -56,7 +56,7 @@ fn import<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 /// Reports the annotations of a declaration, and returns whether only its own file or type can use it.
 pub(super) fn is_private<'t>(b: &mut Builder<'t>, node: Node<'t>) -> bool {
     let Some(modifiers) = child_of(node, "modifiers") else { return false };
-    each(b, modifiers);
+    b.each(modifiers);
     child_of(modifiers, "visibility_modifier").is_some_and(|word| b.text(word) == "private")
 }
 
@@ -66,7 +66,7 @@ fn annotation<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             "constructor_invocation" => {
                 for part in children(part) {
                     if part.kind() == "value_arguments" {
-                        value(b, part);
+                        b.value(part);
                     } else {
                         type_name(b, part, UseKind::Type);
                     }
@@ -81,7 +81,7 @@ fn annotation<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let new = New { exported: !is_private(b, node), is_static: true, ..New::default() };
     let own = define(b, name, SymbolKind::Type, new);
     let is_object = node.kind() == "object_declaration";
@@ -102,7 +102,7 @@ fn type_part<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, is_object: bool, pa
             }
         }
         "class_body" if is_object => object_body(b, part),
-        "class_body" | "enum_class_body" | "type_constraints" => each(b, part),
+        "class_body" | "enum_class_body" | "type_constraints" => b.each(part),
         "identifier" | "modifiers" => {}
         _ => {
             walk(b, part);
@@ -130,7 +130,7 @@ pub(super) fn broken<'t>(b: &mut Builder<'t>, parts: &[Node<'t>]) {
             return;
         }
         if part.is_named() {
-            value(b, *part);
+            b.value(*part);
         }
     }
 }
@@ -149,7 +149,7 @@ fn object_body<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 /// The members of a companion are those of the type around it; its name is another name for the type.
 fn companion<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let private = is_private(b, node);
-    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let declared = b.enclosing_type().and_then(|own| b.own_name(own));
     let new = New { exported: !private, is_static: true, declared, ..New::default() };
     match field(node, "name") {
         Some(name) => define(b, name, SymbolKind::Alias, new),
@@ -172,12 +172,12 @@ pub(super) fn bases<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<ExprId> {
             "constructor_invocation" => {
                 for part in children(part) {
                     if part.kind() == "value_arguments" {
-                        value(b, part);
+                        b.value(part);
                         continue;
                     }
                     let base = type_name(b, part, UseKind::Inherit);
                     if let Some(name) = children(part).into_iter().rfind(|part| part.kind() == "identifier") {
-                        let called = without_arguments(b, base);
+                        let called = b.without_arguments(base);
                         b.used(UseKind::Call, called, name);
                     }
                     bases.push(base);
@@ -187,20 +187,13 @@ pub(super) fn bases<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<ExprId> {
                 let parts = children(part);
                 bases.extend(parts.first().map(|base| type_name(b, *base, UseKind::Inherit)));
                 parts.into_iter().skip(1).for_each(|part| {
-                    value(b, part);
+                    b.value(part);
                 });
             }
             _ => bases.push(type_name(b, part, UseKind::Inherit)),
         }
     }
     bases
-}
-
-fn without_arguments(b: &Builder<'_>, of: ExprId) -> ExprId {
-    match b.expr(of) {
-        Expr::Apply(of, _) => *of,
-        _ => of,
-    }
 }
 
 /// The parameters of a class. Those with `val` or `var` are properties; the others are seen where it is initialised.
@@ -220,7 +213,7 @@ fn primary_constructor<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                     declared = Some(type_name(b, part, UseKind::Type));
                 }
                 _ => {
-                    value(b, part);
+                    b.value(part);
                 }
             }
         }
@@ -240,16 +233,16 @@ fn array(b: &mut Builder<'_>, element: ExprId) -> ExprId {
 fn enum_entry<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     is_private(b, node);
     let Some(name) = child_of(node, "identifier") else { return };
-    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let declared = b.enclosing_type().and_then(|own| b.own_name(own));
     let new = New { exported: true, is_static: true, declared, ..New::default() };
     let own = define(b, name, SymbolKind::Field, new);
     b.within(ScopeKind::Function, own, |b| {
         if let Some(arguments) = child_of(node, "value_arguments") {
-            each(b, arguments);
+            b.each(arguments);
         }
         if let Some(body) = child_of(node, "class_body") {
             let none = b.unknown();
-            b.within_target(none, declared.into_iter().collect(), |b| each(b, body));
+            b.within_target(none, declared.into_iter().collect(), |b| b.each(body));
         }
     });
 }
@@ -294,7 +287,7 @@ pub(super) fn receiver<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>) 
 }
 
 fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
-    let Some(mut name) = field(node, "name") else { return each(b, node) };
+    let Some(mut name) = field(node, "name") else { return b.each(node) };
     if b.text(name).is_empty() {
         // The grammar may take `Type.name` for a type, with no name behind it.
         let before = children(node).into_iter().rfind(|part| {
@@ -321,7 +314,7 @@ fn inside_function<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, own:
             "function_value_parameters" => parameters(b, child),
             "function_body" => result = body(b, child),
             "modifiers" | "identifier" => {}
-            "type_constraints" => each(b, child),
+            "type_constraints" => b.each(child),
             _ if child.start_byte() > name.start_byte() && child.end_byte() > name.end_byte() => declared = Some(type_name(b, child, UseKind::Type)),
             _ => {}
         });
@@ -348,7 +341,7 @@ pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         match part.kind() {
             "parameter_modifiers" => {
                 vararg = b.text(part).contains("vararg");
-                each(b, part);
+                b.each(part);
             }
             "parameter" => {
                 let parts = children(part);
@@ -359,7 +352,7 @@ pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 define(b, *name, SymbolKind::Parameter, New { declared, ..New::default() });
             }
             _ => {
-                value(b, part);
+                b.value(part);
             }
         }
     }
@@ -375,14 +368,14 @@ fn constructor<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             "constructor_delegation_call" => {
                 let this = child_of(child, "this");
                 let called = match this {
-                    Some(_) => own.and_then(|own| own_name(b, own)),
+                    Some(_) => own.and_then(|own| b.own_name(own)),
                     None => own.and_then(|own| b.symbol_mut(own)?.bases.first().copied()),
                 };
                 if let (Some(called), Some(at)) = (called, this.or_else(|| child_of(child, "super"))) {
-                    let called = without_arguments(b, called);
+                    let called = b.without_arguments(called);
                     b.used(UseKind::Call, called, at);
                 }
-                each(b, child);
+                b.each(child);
             }
             _ => {
                 walk(b, child);

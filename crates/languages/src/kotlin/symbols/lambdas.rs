@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::properties::variables;
 use super::types::types;
-use super::{navigation, value};
+use super::navigation;
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children};
 
 /// Functions of the standard library that pass what they are called on to the lambda.
@@ -87,7 +87,7 @@ pub(super) fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             b.descend(|b| found = navigation(b, callee, UseKind::Call));
             found
         }
-        _ => value(b, callee),
+        _ => b.value(callee),
     };
     let (of, name) = match b.expr(expr) {
         Expr::Member(of, name) => (Some(*of), b.text_of(*name).to_owned()),
@@ -117,7 +117,7 @@ pub(super) fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
                 }
             }
             _ => {
-                value(b, part);
+                b.value(part);
             }
         }
     }
@@ -141,7 +141,7 @@ fn arguments<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
     let mut first = None;
     b.each_child(node, |b, argument| {
         // The first of two parts is the name of the parameter.
-        let found = children(argument).last().map(|given| value(b, *given));
+        let found = children(argument).last().map(|given| b.value(*given));
         if first.is_none() {
             first = found;
         }

@@ -15,39 +15,12 @@ use types::{type_name, types};
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
+    b.visit_with(walk);
     if root.is_error() {
         broken(b, &all_children(root));
     } else {
-        each(b, root);
+        b.each(root);
     }
-}
-
-/// Walks the children of a node.
-fn each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    b.each_child(node, |b, child| {
-        walk(b, child);
-    });
-}
-
-/// Walks a node one level deeper, and returns its value.
-fn value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut found = b.unknown();
-    b.descend(|b| found = walk(b, node));
-    found
-}
-
-fn value_of<'t>(b: &mut Builder<'t>, node: Option<Node<'t>>) -> ExprId {
-    match node {
-        Some(node) => value(b, node),
-        None => b.unknown(),
-    }
-}
-
-/// Walks the children of a node, and returns the value of the last one.
-fn last_value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut last = b.unknown();
-    b.each_child(node, |b, child| last = walk(b, child));
-    last
 }
 
 /// Walks a declaration, statement or expression. Returns the value of an expression.
@@ -59,19 +32,19 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "this_expression" => return this(b, node),
         "super_expression" => return super_expression(b, node),
         "parenthesized_expression" | "block" | "annotated_expression" | "control_structure_body" => {
-            return last_value(b, node);
+            return b.last_value(node);
         }
         "unary_expression" => return unary(b, node),
         "as_expression" => {
-            value_of(b, field(node, "left"));
+            b.value_of(field(node, "left"));
             let of = field(node, "right").map(|of| type_name(b, of, UseKind::Type));
             return of.map_or(0, |of| b.add(Expr::Instance(of)));
         }
         "index_expression" => {
             let parts = children(node);
-            let of = value_of(b, parts.first().copied());
+            let of = b.value_of(parts.first().copied());
             parts.into_iter().skip(1).for_each(|part| {
-                value(b, part);
+                b.value(part);
             });
             return b.add(Expr::Inside(of));
         }
@@ -82,7 +55,7 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "object_literal" => return object_literal(b, node),
         "try_expression" => {
             let parts = children(node).into_iter();
-            let values: Vec<ExprId> = parts.map(|part| value(b, part)).collect();
+            let values: Vec<ExprId> = parts.map(|part| b.value(part)).collect();
             return values.first().copied().unwrap_or(0);
         }
         "ERROR" if matches!(b.scope_kind(), ScopeKind::File | ScopeKind::Type) => broken(b, &all_children(node)),
@@ -99,7 +72,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
         "assignment" => assignment(b, node),
         "is_expression" => {
-            value_of(b, field(node, "left"));
+            b.value_of(field(node, "left"));
             if let Some(of) = field(node, "right") {
                 type_name(b, of, UseKind::Type);
             }
@@ -113,7 +86,7 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "callable_reference" => callable_reference(b, node),
         "for_statement" => b.within(ScopeKind::Block, None, |b| for_each(b, node)),
         "while_statement" | "do_while_statement" | "finally_block" => {
-            b.within(ScopeKind::Block, None, |b| each(b, node));
+            b.within(ScopeKind::Block, None, |b| b.each(node));
         }
         "catch_block" => b.within(ScopeKind::Block, None, |b| catch(b, node)),
         "anonymous_function" => b.within(ScopeKind::Function, None, |b| {
@@ -127,12 +100,12 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "value_argument" => {
             // The first of two is the name of the parameter.
             if let Some(given) = children(node).last() {
-                value(b, *given);
+                b.value(*given);
             }
         }
         "return_expression" | "labeled_expression" => {
             for part in children(node).into_iter().filter(|part| field(node, "label") != Some(*part)) {
-                value(b, part);
+                b.value(part);
             }
         }
         _ => declaration(b, node),
@@ -163,7 +136,7 @@ fn name_called<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 
 /// A literal is an instance of a type of the language.
 fn literal<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    each(b, node);
+    b.each(node);
     let of = match node.kind() {
         "character_literal" => "Char",
         "float_literal" => "Double",
@@ -182,7 +155,7 @@ fn navigation<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId 
         // `::name`
         return parts.first().map_or(0, |part| walk(b, *part));
     };
-    let of = value(b, of);
+    let of = b.value(of);
     let text = b.text(name).trim_matches('`');
     if text == "class" {
         return b.unknown();
@@ -216,16 +189,16 @@ fn super_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 
 /// The grammar takes `!a.b` as a member of `!a`, so the value is that of the operand.
 fn unary<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let Some(argument) = field(node, "argument") else { return last_value(b, node) };
+    let Some(argument) = field(node, "argument") else { return b.last_value(node) };
     let operator = field(node, "operator").map_or("", |operator| b.text(operator));
     if matches!(operator, "++" | "--") {
         return assigned(b, argument);
     }
-    value(b, argument)
+    b.value(argument)
 }
 
 fn binary<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let values = ["left", "right"].map(|side| value_of(b, field(node, side)));
+    let values = ["left", "right"].map(|side| b.value_of(field(node, side)));
     let operator = field(node, "operator").map_or("", |operator| b.text(operator));
     if operator == "?:" {
         return either(b, values.to_vec());
@@ -248,11 +221,11 @@ fn either(b: &mut Builder<'_>, mut values: Vec<ExprId>) -> ExprId {
 /// `a name b` is a call of a method of `a`.
 fn infix<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let parts = children(node);
-    let [left, operator, right] = parts[..] else { return last_value(b, node) };
-    let of = value(b, left);
+    let [left, operator, right] = parts[..] else { return b.last_value(node) };
+    let of = b.value(left);
     let expr = b.member(of, b.text(operator));
     b.used(UseKind::Call, expr, operator);
-    value(b, right);
+    b.value(right);
     b.add(Expr::Call(expr))
 }
 
@@ -260,7 +233,7 @@ fn assignment<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     if let Some(left) = field(node, "left") {
         assigned(b, left);
     }
-    value_of(b, field(node, "right"));
+    b.value_of(field(node, "right"));
 }
 
 /// Something to which a value is assigned.
@@ -272,7 +245,7 @@ fn assigned<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             b.descend(|b| found = navigation(b, node, UseKind::Write));
             found
         }
-        _ => value(b, node),
+        _ => b.value(node),
     }
 }
 
@@ -299,14 +272,14 @@ fn callable_reference<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 /// `if`: inside its first branch, a local name that was compared with a type has that type.
 fn condition<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let tested = field(node, "condition");
-    value_of(b, tested);
+    b.value_of(tested);
     let mut branches = Vec::new();
     let mut casts = tested.map(|tested| casts(b, tested)).unwrap_or_default();
     for branch in children(node).into_iter().filter(|branch| Some(*branch) != tested) {
         let casts = std::mem::take(&mut casts);
         b.within(ScopeKind::Block, None, |b| {
             cast(b, &casts);
-            branches.push(value(b, branch));
+            branches.push(b.value(branch));
         });
     }
     either(b, branches)
@@ -363,7 +336,7 @@ fn when<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 fn when_subject<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<Node<'t>> {
     let parts = children(node);
     let looked_at = *parts.last()?;
-    let value = value(b, looked_at);
+    let value = b.value(looked_at);
     if let Some(variable) = parts.iter().find(|part| part.kind() == "variable_declaration") {
         return variables(b, *variable, SymbolKind::Local, Some(value));
     }
@@ -390,10 +363,10 @@ fn entry<'t>(b: &mut Builder<'t>, node: Node<'t>, subject: Option<Node<'t>>) -> 
 fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let parts = children(node);
     let is_name = |part: &&Node<'t>| part.kind().ends_with("variable_declaration");
-    let Some(name) = parts.iter().find(is_name) else { return each(b, node) };
+    let Some(name) = parts.iter().find(is_name) else { return b.each(node) };
     let mut over = None;
     for part in parts.iter().filter(|part| *part != name && part.start_byte() > name.start_byte()) {
-        let value = value(b, *part);
+        let value = b.value(*part);
         if over.is_none() {
             over = Some(b.add(Expr::Inside(value)));
             variables(b, *name, SymbolKind::Local, over);
@@ -407,7 +380,7 @@ fn catch<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         match part.kind() {
             "identifier" => name = Some(part),
             "block" => {
-                value(b, part);
+                b.value(part);
             }
             "annotation" => declaration(b, part),
             _ => {
@@ -427,13 +400,7 @@ fn object_literal<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let none = b.unknown();
     let of: Vec<ExprId> = bases.iter().map(|base| b.add(Expr::Instance(*base))).collect();
     if let Some(body) = child_of(node, "class_body") {
-        b.within_target(none, bases, |b| each(b, body));
+        b.within_target(none, bases, |b| b.each(body));
     }
     either(b, of)
-}
-
-/// The name of the innermost type.
-fn own_name(b: &mut Builder<'_>, own: SymbolId) -> Option<ExprId> {
-    let name = b.symbol_mut(own)?.name;
-    Some(b.add(Expr::Name(name)))
 }

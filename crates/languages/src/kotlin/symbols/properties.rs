@@ -4,14 +4,14 @@ use tree_sitter::Node;
 
 use super::declarations::{body, is_private, receiver};
 use super::types::type_name;
-use super::{define, each, value};
+use super::define;
 use crate::symbols::{Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, children};
 
 pub(super) fn property<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, is_static: bool) {
     let exported = !is_private(b, node);
     let parts = children(node);
     let is_name = |part: &&Node<'t>| part.kind().ends_with("variable_declaration");
-    let Some(name) = parts.iter().find(is_name).copied() else { return each(b, node) };
+    let Some(name) = parts.iter().find(is_name).copied() else { return b.each(node) };
     if kind == SymbolKind::Local {
         let mut given = None;
         for part in parts.into_iter().filter(|part| part.start_byte() > name.start_byte()) {
@@ -48,17 +48,17 @@ fn inside_property<'t>(b: &mut Builder<'t>, parts: &[Node<'t>], own: Option<Symb
 fn initial<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Option<ExprId> {
     match node.kind() {
         "type_constraints" | "type_modifiers" => {
-            each(b, node);
+            b.each(node);
             None
         }
         "property_delegate" => {
             let given = children(node).first().copied()?;
             let lazy = b.text(given).starts_with("lazy");
-            let value = value(b, given);
+            let value = b.value(given);
             lazy.then_some(value)
         }
         "getter" | "setter" => accessor(b, node),
-        _ => Some(value(b, node)),
+        _ => Some(b.value(node)),
     }
 }
 
@@ -107,4 +107,3 @@ pub(super) fn variables<'t>(
     }
     names.first().map(|(name, _)| *name)
 }
-

@@ -12,9 +12,7 @@ pub(super) fn types<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<ExprId> {
 
 /// A type. Reports uses of the names in it; of its own name, as `kind`.
 pub(super) fn type_name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
-    let mut found = b.unknown();
-    b.descend(|b| found = type_inside(b, node, kind));
-    found
+    b.descend_for_value(|b| type_inside(b, node, kind))
 }
 
 fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Walk;
-use crate::symbols::{Builder, Expr, New, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, New, SymbolKind, TreeWalk, UseKind};
 
 impl<'t> Walk<'t> {
     /// Visits a node that is no declaration.

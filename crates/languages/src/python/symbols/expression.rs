@@ -97,18 +97,9 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn children(&mut self, node: Node<'t>) {
-        let mut cursor = node.walk();
-        if !cursor.goto_first_child() {
-            return;
-        }
-        loop {
-            if cursor.node().is_named() {
-                self.value(cursor.node());
-            }
-            if !cursor.goto_next_sibling() {
-                return;
-            }
-        }
+        self.each(node, |walk, child| {
+            walk.value(child);
+        });
     }
 
     /// The expressions inside of formatted strings.

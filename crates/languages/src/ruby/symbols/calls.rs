@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Myself, Walk};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, TreeWalk, UseKind};
 
 /// Bare words that are no calls of methods in the repository.
 const KEYWORDS: &[&str] = &[

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Myself, Walk};
-use crate::symbols::{Builder, Expr, New, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, New, ScopeKind, SymbolKind, TreeWalk, UseKind};
 
 impl<'t> Walk<'t> {
     /// Handles a call that defines something. Returns false for others.

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::patterns::contained;
 use super::types::{POINTERS, anonymous};
 use super::{Walk, is_capital, parts};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolKind, UseKind};
 
 /// Methods of iterators, options and results that pass what they contain to a closure as its first parameter.
 const PASS_CONTENT: &[&str] = &[

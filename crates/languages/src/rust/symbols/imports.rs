@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Walk, child_of, parts};
-use crate::symbols::Builder;
+use super::{Walk, parts};
+use crate::symbols::{Builder, child_of};
 
 impl<'t> Walk<'t> {
     /// `mod name;`, whose content is in a file: of the folder of this module, or the one that an attribute names.

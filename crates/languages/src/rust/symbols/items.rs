@@ -3,8 +3,8 @@
 use tree_sitter::Node;
 
 use super::types::anonymous;
-use super::{Walk, child_of, parts};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
+use super::{Walk, parts};
+use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of};
 
 /// Most tokens of a derive that are looked at.
 const DERIVES_MAX: usize = 64;

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Walk, is_capital, parts};
-use crate::symbols::{Builder, Expr, ExprId, New, SymbolKind, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, SymbolKind, UseKind};
 
 impl<'t> Walk<'t> {
     /// Binds the names of a pattern that is matched with what `new` describes.

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Walk, is_capital, parts};
-use crate::symbols::{Builder, Expr, ExprId, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, LocalWalk, UseKind};
 
 /// Types whose members are those of what they point to.
 pub(super) const POINTERS: &[&str] =

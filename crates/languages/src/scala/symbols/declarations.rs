@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::types::type_name;
-use super::{each, own_name, pattern, value, value_of, walk};
+use super::{pattern, walk};
 use crate::symbols::{Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
 
 /// The package of a file: its clauses at the top, one inside the other.
@@ -23,7 +23,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
         "package_clause" => {
             if let Some(body) = field(node, "body") {
-                each(b, body);
+                b.each(body);
             }
         }
         "import_declaration" => import(b, node),
@@ -43,7 +43,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 type_name(b, name, UseKind::Type);
             }
             if let Some(arguments) = field(node, "arguments") {
-                each(b, arguments);
+                b.each(arguments);
             }
         }
         "self_type" => {
@@ -58,7 +58,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 }
             }
         }
-        _ => each(b, node),
+        _ => b.each(node),
     }
 }
 
@@ -137,7 +137,7 @@ fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> (bool, bool) {
 }
 
 fn type_definition<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let (private, implicit) = modifiers(b, node);
     let new = New { exported: !private, is_static: true, ..New::default() };
     let own = b.define(name, SymbolKind::Type, new);
@@ -186,7 +186,7 @@ fn class_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>, is_case: bool) -> O
         let (private, _) = modifiers(b, parameter);
         let declared = field(parameter, "type").map(|of| type_name(b, of, UseKind::Type));
         first = first.or(declared);
-        value_of(b, field(parameter, "default_value"));
+        b.value_of(field(parameter, "default_value"));
         let named = is_case || child_of(parameter, "val").is_some() || child_of(parameter, "var").is_some();
         let kind = if named { SymbolKind::Field } else { SymbolKind::Parameter };
         if let Some(name) = field(parameter, "name") {
@@ -199,7 +199,7 @@ fn class_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>, is_case: bool) -> O
 fn bases<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, node: Node<'t>) {
     let mut bases = Vec::new();
     b.each_child(node, |b, part| match part.kind() {
-        "arguments" => each(b, part),
+        "arguments" => b.each(part),
         _ => bases.push(type_name(b, part, UseKind::Inherit)),
     });
     if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
@@ -208,7 +208,7 @@ fn bases<'t>(b: &mut Builder<'t>, own: Option<SymbolId>, node: Node<'t>) {
 }
 
 fn enum_case<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let declared = b.enclosing_type().and_then(|own| b.own_name(own));
     let new = New { exported: true, is_static: true, declared, ..New::default() };
     if let Some(name) = field(node, "name") {
         b.define(name, SymbolKind::Field, new);
@@ -238,7 +238,7 @@ fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 }
             }
             _ => {
-                value(b, part);
+                b.value(part);
             }
         }
     }
@@ -278,7 +278,7 @@ fn inside<'t>(b: &mut Builder<'t>, node: Node<'t>, own: Option<SymbolId>) {
 fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     for parameter in children(node).into_iter().filter(|part| part.kind() == "parameter") {
         let declared = field(parameter, "type").map(|of| type_name(b, of, UseKind::Type));
-        value_of(b, field(parameter, "default_value"));
+        b.value_of(field(parameter, "default_value"));
         if let Some(name) = field(parameter, "name") {
             b.define(name, SymbolKind::Parameter, New { declared, ..New::default() });
         }
@@ -288,14 +288,14 @@ fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 fn variable<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
     let (private, _) = modifiers(b, node);
     let declared = field(node, "type").map(|of| type_name(b, of, UseKind::Type));
-    let Some(bound) = field(node, "pattern").or_else(|| field(node, "name")) else { return each(b, node) };
+    let Some(bound) = field(node, "pattern").or_else(|| field(node, "name")) else { return b.each(node) };
     let kind = match b.scope_kind() {
         ScopeKind::Type => SymbolKind::Field,
         ScopeKind::File | ScopeKind::Namespace => SymbolKind::Variable,
         ScopeKind::Function | ScopeKind::Block => SymbolKind::Local,
     };
     if kind == SymbolKind::Local || bound.kind() != "identifier" {
-        let given = field(node, "value").map(|given| value(b, given));
+        let given = field(node, "value").map(|given| b.value(given));
         if bound.kind() == "identifier" {
             b.define(bound, kind, New { declared, value: given, ..New::default() });
         } else {
@@ -305,7 +305,7 @@ fn variable<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
     }
     let own = b.define(bound, kind, New { exported: !private, is_static, declared, ..New::default() });
     b.within(ScopeKind::Function, own, |b| {
-        let given = field(node, "value").map(|given| value(b, given));
+        let given = field(node, "value").map(|given| b.value(given));
         if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {
             own.value = given;
         }
@@ -319,7 +319,7 @@ fn given<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     b.within(ScopeKind::Function, own, |b| {
         if let Some(body) = field(node, "body") {
             let none = b.unknown();
-            b.within_target(none, declared.into_iter().collect(), |b| each(b, body));
+            b.within_target(none, declared.into_iter().collect(), |b| b.each(body));
         }
     });
 }

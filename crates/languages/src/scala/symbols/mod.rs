@@ -7,7 +7,7 @@ use declarations::{declaration, package_of};
 use tree_sitter::Node;
 use types::{type_name, types};
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field};
 
 /// Methods of the standard library whose result holds the same elements as what they are called on.
 const SAME_ELEMENTS: &[&str] = &[
@@ -22,32 +22,12 @@ const EACH_ELEMENT: &[&str] = &[
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
+    b.visit_with(walk);
     let package = package_of(b, root);
     if !package.is_empty() {
         b.package(&package);
     }
-    each(b, root);
-}
-
-/// Walks the children of a node.
-fn each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    b.each_child(node, |b, child| {
-        walk(b, child);
-    });
-}
-
-/// Walks a node one level deeper, and returns its value.
-fn value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut found = b.unknown();
-    b.descend(|b| found = walk(b, node));
-    found
-}
-
-fn value_of<'t>(b: &mut Builder<'t>, node: Option<Node<'t>>) -> ExprId {
-    match node {
-        Some(node) => value(b, node),
-        None => b.unknown(),
-    }
+    b.each(root);
 }
 
 /// Walks the children of a node in a scope of their own, and returns the value of the last one.
@@ -66,7 +46,7 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "field_expression" => member(b, node, UseKind::Read),
         "call_expression" => call(b, node),
         "generic_function" => {
-            let of = value_of(b, field(node, "function"));
+            let of = b.value_of(field(node, "function"));
             if let Some(arguments) = field(node, "type_arguments") {
                 types(b, arguments);
             }
@@ -77,7 +57,7 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "parenthesized_expression" | "block" | "indented_block" => block(b, node),
         "ascription_expression" => {
             let parts = children(node);
-            value_of(b, parts.first().copied());
+            b.value_of(parts.first().copied());
             match parts.get(1) {
                 Some(of) => {
                     let of = type_name(b, *of, UseKind::Type);
@@ -87,8 +67,8 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             }
         }
         "if_expression" => {
-            value_of(b, field(node, "condition"));
-            let either = ["consequence", "alternative"].map(|name| value_of(b, field(node, name)));
+            b.value_of(field(node, "condition"));
+            let either = ["consequence", "alternative"].map(|name| b.value_of(field(node, name)));
             b.add(Expr::Either(either.to_vec()))
         }
         "string" => {
@@ -114,11 +94,11 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                         member(b, left, UseKind::Write);
                     }),
                     _ => {
-                        value(b, left);
+                        b.value(left);
                     }
                 }
             }
-            value_of(b, field(node, "right"));
+            b.value_of(field(node, "right"));
         }
         "lambda_expression" => lambda(b, node, None),
         "for_expression" => b.within(ScopeKind::Block, None, |b| {
@@ -169,7 +149,7 @@ fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
 }
 
 fn member<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
-    let of = value_of(b, field(node, "value"));
+    let of = b.value_of(field(node, "value"));
     let Some(name) = field(node, "field") else { return b.unknown() };
     let expr = b.member(of, b.text(name).trim_matches('`'));
     if name.kind() == "identifier" {
@@ -180,7 +160,7 @@ fn member<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
 
 fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let Some(mut callee) = field(node, "function") else {
-        each(b, node);
+        b.each(node);
         return b.unknown();
     };
     if callee.kind() == "generic_function" {
@@ -211,7 +191,7 @@ fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
                 "lambda_expression" => lambda(b, given, element),
                 // The name of the parameter is no assignment.
                 "assignment_expression" => {
-                    value_of(b, field(given, "right"));
+                    b.value_of(field(given, "right"));
                 }
                 _ => {
                     walk(b, given);
@@ -227,16 +207,10 @@ fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 
 /// `this(…)` in a constructor.
 fn own_constructor(b: &mut Builder<'_>, at: Node<'_>) {
-    let own = b.enclosing_type().and_then(|own| own_name(b, own));
+    let own = b.enclosing_type().and_then(|own| b.own_name(own));
     if let Some(own) = own {
         b.used(UseKind::Call, own, at);
     }
-}
-
-/// The name of a type.
-fn own_name(b: &mut Builder<'_>, own: SymbolId) -> Option<ExprId> {
-    let name = b.symbol_mut(own)?.name;
-    Some(b.add(Expr::Name(name)))
 }
 
 /// `new T(…) { … }`
@@ -244,14 +218,14 @@ fn creation<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let mut of = None;
     for part in children(node) {
         match part.kind() {
-            "arguments" => each(b, part),
+            "arguments" => b.each(part),
             "template_body" => {
                 let none = b.unknown();
-                b.within_target(none, of.into_iter().collect(), |b| each(b, part));
+                b.within_target(none, of.into_iter().collect(), |b| b.each(part));
             }
             _ if of.is_none() => of = Some(type_name(b, part, UseKind::Call)),
             _ => {
-                value(b, part);
+                b.value(part);
             }
         }
     }
@@ -260,14 +234,14 @@ fn creation<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 
 /// `a name b` is a call of a method of `a`.
 fn infix<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let of = value_of(b, field(node, "left"));
+    let of = b.value_of(field(node, "left"));
     let mut result = b.unknown();
     if let Some(operator) = field(node, "operator").filter(|operator| operator.kind() == "identifier") {
         let expr = b.member(of, b.text(operator));
         b.used(UseKind::Call, expr, operator);
         result = b.add(Expr::Call(expr));
     }
-    value_of(b, field(node, "right"));
+    b.value_of(field(node, "right"));
     result
 }
 
@@ -296,14 +270,14 @@ fn enumerators<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         let Some((bound, rest)) = parts.split_first() else { return };
         let mut given = None;
         for part in rest.iter().take(1) {
-            given = Some(value(b, *part));
+            given = Some(b.value(*part));
         }
         if child_of(one, "<-").is_some() {
             given = given.map(|given| b.add(Expr::Inside(given)));
         }
         pattern(b, *bound, given);
         for part in rest.iter().skip(1) {
-            value(b, *part);
+            b.value(*part);
         }
     });
 }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::types::type_name;
-use super::{each, own_name, pattern, value, walk};
+use super::{pattern, walk};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
 
 pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
@@ -16,7 +16,7 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "class_declaration" | "protocol_declaration" => type_declaration(b, node),
         "function_declaration" | "protocol_function_declaration" => function(b, node, SymbolKind::Function),
         "init_declaration" => function(b, node, SymbolKind::Constructor),
-        "deinit_declaration" => b.within(ScopeKind::Function, None, |b| each(b, node)),
+        "deinit_declaration" => b.within(ScopeKind::Function, None, |b| b.each(node)),
         "subscript_declaration" => b.within(ScopeKind::Function, None, |b| inside(b, node, None)),
         "property_declaration" | "protocol_property_declaration" => property(b, node),
         "enum_entry" => enum_entry(b, node),
@@ -26,11 +26,11 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 if part.kind() == "user_type" {
                     type_name(b, part, UseKind::Type);
                 } else {
-                    value(b, part);
+                    b.value(part);
                 }
             }
         }
-        _ => each(b, node),
+        _ => b.each(node),
     }
 }
 
@@ -50,7 +50,7 @@ fn modifiers<'t>(b: &mut Builder<'t>, node: Node<'t>) -> (bool, bool) {
 }
 
 fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let (private, _) = modifiers(b, node);
     if field(node, "declaration_kind").is_some_and(|kind| kind.kind() == "extension") {
         let of = type_name(b, name, UseKind::Type);
@@ -73,10 +73,10 @@ fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 
 fn body<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     if let Some(constraints) = child_of(node, "type_constraints") {
-        each(b, constraints);
+        b.each(constraints);
     }
     if let Some(body) = field(node, "body") {
-        each(b, body);
+        b.each(body);
     }
 }
 
@@ -98,7 +98,7 @@ fn type_parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind) {
-    let Some(name) = field(node, "name") else { return each(b, node) };
+    let Some(name) = field(node, "name") else { return b.each(node) };
     let (private, is_static) = modifiers(b, node);
     let new = New { exported: !private, is_static, ..New::default() };
     let own = b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new);
@@ -112,7 +112,7 @@ fn inside<'t>(b: &mut Builder<'t>, node: Node<'t>, own: Option<SymbolId>) {
     b.each_child(node, |b, part| match part.kind() {
         "type_parameters" => type_parameters(b, part),
         "parameter" => parameters(b, part),
-        "function_body" | "computed_property" => each(b, part),
+        "function_body" | "computed_property" => b.each(part),
         "modifiers" => {}
         _ if Some(part.start_byte()) == name => {}
         kind if kind.ends_with("_type") => result = Some(type_name(b, part, UseKind::Type)),
@@ -192,7 +192,7 @@ fn property<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 }
 
 fn enum_entry<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    let declared = b.enclosing_type().and_then(|own| own_name(b, own));
+    let declared = b.enclosing_type().and_then(|own| b.own_name(own));
     b.each_child(node, |b, part| match part.kind() {
         "simple_identifier" => {
             let new = New { exported: true, is_static: true, declared, ..New::default() };

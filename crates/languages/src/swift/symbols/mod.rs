@@ -7,7 +7,7 @@ use declarations::{declaration, parameters};
 use tree_sitter::Node;
 use types::{type_name, types};
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field};
 
 /// Members of the standard library whose result holds the same elements as what they are taken from.
 const SAME_ELEMENTS: &[&str] =
@@ -29,35 +29,8 @@ const EACH_ELEMENT: &[&str] = &[
 
 /// Reports what a file says.
 pub(super) fn extract<'t>(b: &mut Builder<'t>, root: Node<'t>) {
-    each(b, root);
-}
-
-/// Walks the children of a node.
-fn each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
-    b.each_child(node, |b, child| {
-        walk(b, child);
-    });
-}
-
-/// Walks a node one level deeper, and returns its value.
-fn value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut found = b.unknown();
-    b.descend(|b| found = walk(b, node));
-    found
-}
-
-fn value_of<'t>(b: &mut Builder<'t>, node: Option<Node<'t>>) -> ExprId {
-    match node {
-        Some(node) => value(b, node),
-        None => b.unknown(),
-    }
-}
-
-/// Walks the children of a node, and returns the value of the last one.
-fn last_value<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
-    let mut last = b.unknown();
-    b.each_child(node, |b, child| last = walk(b, child));
-    last
+    b.visit_with(walk);
+    b.each(root);
 }
 
 /// Walks a declaration, statement or expression. Returns the value of an expression.
@@ -71,23 +44,23 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "constructor_expression" => {
             let of = field(node, "constructed_type").map(|of| type_name(b, of, UseKind::Call));
             if let Some(given) = child_of(node, "constructor_suffix") {
-                each(b, given);
+                b.each(given);
             }
             of.map_or(0, |of| b.add(Expr::Instance(of)))
         }
-        "try_expression" | "await_expression" => value_of(b, field(node, "expr")),
-        "postfix_expression" => value_of(b, field(node, "target")),
+        "try_expression" | "await_expression" => b.value_of(field(node, "expr")),
+        "postfix_expression" => b.value_of(field(node, "target")),
         // `.name` is a member of a type that only the context tells.
         "prefix_expression" if b.text(node).starts_with('.') => {
             for part in children(node).into_iter().filter(|part| part.kind() != "simple_identifier") {
-                value(b, part);
+                b.value(part);
             }
             b.unknown()
         }
-        "prefix_expression" => value_of(b, field(node, "target")),
-        "tuple_expression" if children(node).len() == 1 => last_value(b, node),
+        "prefix_expression" => b.value_of(field(node, "target")),
+        "tuple_expression" if children(node).len() == 1 => b.last_value(node),
         "as_expression" => {
-            value_of(b, field(node, "expr"));
+            b.value_of(field(node, "expr"));
             match field(node, "name") {
                 Some(of) => {
                     let of = type_name(b, of, UseKind::Type);
@@ -97,16 +70,16 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             }
         }
         "nil_coalescing_expression" => {
-            let either = ["value", "if_nil"].map(|name| value_of(b, field(node, name)));
+            let either = ["value", "if_nil"].map(|name| b.value_of(field(node, name)));
             b.add(Expr::Either(either.to_vec()))
         }
         "ternary_expression" => {
-            value_of(b, field(node, "condition"));
-            let either = ["if_true", "if_false"].map(|name| value_of(b, field(node, name)));
+            b.value_of(field(node, "condition"));
+            let either = ["if_true", "if_false"].map(|name| b.value_of(field(node, name)));
             b.add(Expr::Either(either.to_vec()))
         }
         "line_string_literal" | "multi_line_string_literal" => {
-            each(b, node);
+            b.each(node);
             let of = b.name("String");
             b.add(Expr::Instance(of))
         }
@@ -133,10 +106,10 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                     navigation(b, target, UseKind::Write);
                 }),
                 target => {
-                    value_of(b, target);
+                    b.value_of(target);
                 }
             }
-            value_of(b, field(node, "result"));
+            b.value_of(field(node, "result"));
         }
         "if_statement" | "while_statement" | "switch_entry" | "catch_block" | "do_statement" => {
             b.within(ScopeKind::Block, None, |b| conditions(b, node));
@@ -145,13 +118,13 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "guard_statement" => conditions(b, node),
         "for_statement" => b.within(ScopeKind::Block, None, |b| for_each(b, node)),
         "check_expression" => {
-            value_of(b, field(node, "target"));
+            b.value_of(field(node, "target"));
             if let Some(of) = field(node, "name") {
                 type_name(b, of, UseKind::Type);
             }
         }
         "value_argument" => {
-            value_of(b, field(node, "value"));
+            b.value_of(field(node, "value"));
         }
         "type_arguments" => {
             types(b, node);
@@ -181,7 +154,7 @@ fn conditions<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             if let Some(name) = bound.take() {
                 local(b, name, None);
             }
-            each(b, part);
+            b.each(part);
         }
         "pattern" => pattern(b, part, None),
         _ => {
@@ -207,7 +180,7 @@ fn local<'t>(b: &mut Builder<'t>, name: Node<'t>, value: Option<ExprId>) {
 
 fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let (item, over) = (field(node, "item"), field(node, "collection"));
-    let all = value_of(b, over);
+    let all = b.value_of(over);
     let inside = b.add(Expr::Inside(all));
     if let Some(item) = item {
         pattern(b, item, Some(inside));
@@ -263,7 +236,7 @@ fn name<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
 fn navigation<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId {
     let of = match field(node, "target") {
         Some(of) if of.kind().ends_with("_type") => type_name(b, of, UseKind::Type),
-        of => value_of(b, of),
+        of => b.value_of(of),
     };
     let name = field(node, "suffix").and_then(|suffix| field(suffix, "suffix"));
     let Some(name) = name.filter(|name| name.kind() == "simple_identifier") else { return b.unknown() };
@@ -286,7 +259,7 @@ fn navigation<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId 
 fn constructor(b: &mut Builder<'_>, of: ExprId, at: Node<'_>, kind: UseKind) -> ExprId {
     let own = b.enclosing_type();
     let called = match b.expr(of) {
-        Expr::This => own.and_then(|own| own_name(b, own)),
+        Expr::This => own.and_then(|own| b.own_name(own)),
         Expr::Super => own.and_then(|own| b.symbol_mut(own)?.bases.first().copied()),
         _ => None,
     };
@@ -301,12 +274,6 @@ fn constructor(b: &mut Builder<'_>, of: ExprId, at: Node<'_>, kind: UseKind) -> 
     of
 }
 
-/// The name of a type.
-fn own_name(b: &mut Builder<'_>, own: SymbolId) -> Option<ExprId> {
-    let name = b.symbol_mut(own)?.name;
-    Some(b.add(Expr::Name(name)))
-}
-
 fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let parts = children(node);
     let Some(callee) = parts.first().copied() else { return b.unknown() };
@@ -314,8 +281,8 @@ fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let given = suffix.and_then(|suffix| child_of(suffix, "value_arguments"));
     // `a[b]` is written like a call.
     if given.is_some_and(|given| child_of(given, "[").is_some()) {
-        let of = value(b, callee);
-        given.into_iter().for_each(|given| each(b, given));
+        let of = b.value(callee);
+        given.into_iter().for_each(|given| b.each(given));
         return b.add(Expr::Inside(of));
     }
     let mut expr = b.unknown();

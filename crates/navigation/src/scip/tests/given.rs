@@ -48,40 +48,22 @@ fn at(given: &GivenDocument, line: u32, column: u32) -> Vec<String> {
 
 #[test]
 fn uses_lead_to_the_places_of_definitions() {
+    let python = [
+        (10, 19, "pkg/shapes.py:7:9 Shape.area"),
+        (13, 33, "pkg/shapes.py:15:7 Square"),
+        (14, 28, "main.py:9:5 größer"),
+        (14, 1, "elsewhere"),
+    ];
+    let typescript = [
+        (3, 72, "shapes.ts:2:3 Shape.area"),
+        (9, 32, "shapes.ts:6:3 Square.<constructor>"),
+        (6, 46, "main.ts:3:7 größe"),
+        (6, 52, "elsewhere"),
+    ];
     for (index, folder, path, places) in [
-        (
-            samples::TY_SCIP,
-            "python",
-            "main.py",
-            [
-                (10, 19, "pkg/shapes.py:7:9 Shape.area"),
-                (13, 33, "pkg/shapes.py:15:7 Square"),
-                (14, 28, "main.py:9:5 größer"),
-                (14, 1, "elsewhere"),
-            ],
-        ),
-        (
-            samples::SCIP_PYTHON,
-            "python",
-            "main.py",
-            [
-                (10, 19, "pkg/shapes.py:7:9 Shape.area"),
-                (13, 33, "pkg/shapes.py:15:7 Square"),
-                (14, 28, "main.py:9:5 größer"),
-                (14, 1, "elsewhere"),
-            ],
-        ),
-        (
-            samples::SCIP_TYPESCRIPT,
-            "typescript",
-            "main.ts",
-            [
-                (3, 72, "shapes.ts:2:3 Shape.area"),
-                (9, 32, "shapes.ts:6:3 Square.<constructor>"),
-                (6, 46, "main.ts:3:7 größe"),
-                (6, 52, "elsewhere"),
-            ],
-        ),
+        (samples::TY_SCIP, "python", "main.py", python),
+        (samples::SCIP_PYTHON, "python", "main.py", python),
+        (samples::SCIP_TYPESCRIPT, "typescript", "main.ts", typescript),
     ] {
         let all = given(index, |path| Some(source(folder, path)));
         let (_, document) = all.iter().find(|(one, _)| one == path).unwrap();
