@@ -155,6 +155,11 @@ impl ProjectTx {
         &self.project
     }
 
+    /// Does nothing, so that the database does not end the transaction for doing nothing.
+    pub async fn keep_alive(&mut self) -> Result<(), Fault> {
+        self.execute(crate::postgres::sql("SELECT 1")).await.map(drop)
+    }
+
     /// Raises the statement timeout for bulk maintenance ([`Tx::lift_timeout`]).
     pub async fn lift_timeout(&mut self) -> Result<(), Fault> {
         self.tx.lift_timeout().await

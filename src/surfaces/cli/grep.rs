@@ -10,7 +10,7 @@ use super::filter_args::FilterArgs;
 use super::flags::{absolute, repository, whole_number};
 use super::output::{BAD, DIM, GOOD, PATH, styled};
 use super::search::note_scope;
-use super::session::{CommandResult, Session, ToolAnswer};
+use super::session::{CommandResult, Exit, Session, ToolAnswer};
 use crate::tools::Progress;
 use crate::tools::browse::SEARCH_FILE;
 use contract::{escaped, escaped_line};
@@ -97,10 +97,12 @@ pub(super) async fn run_grep(session: &Session, args: &GrepArgs) -> CommandResul
     let answer = all_pages(session, args).await;
     note_scope(session, &answer);
     let exit = session.output.answer(&answer, |result| render(result, args));
-    if let Some(result) = answer.envelope.result.as_ref().filter(|_| !session.output.json) {
+    let Some(result) = answer.envelope.result.as_ref() else { return Ok(Exit::NotRun) };
+    if !session.output.json {
         session.output.print_note(&styled(DIM, &summary(result)));
     }
-    Ok(exit)
+    // As of grep: 0 with matching lines, 1 without, 2 if nothing could be searched.
+    Ok(if line_count(result) == 0 { Exit::Failed } else { exit })
 }
 
 /// Calls the tool page by page; the answer has the lines of all pages.
@@ -271,7 +273,7 @@ impl FoundFile {
         let mut last = None;
         for (number, (found, text)) in lines {
             // As grep does, a line of dashes separates runs of lines.
-            if before + after > 0 && (last.map_or(!shown.is_empty(), |last: u64| last + 1 < number)) {
+            if before.max(after) > 0 && (last.map_or(!shown.is_empty(), |last: u64| last + 1 < number)) {
                 let _ = writeln!(shown, "{}", styled(DIM, "--"));
             }
             last = Some(number);
@@ -305,11 +307,19 @@ impl FoundLine {
     }
 }
 
+fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
+}
+
 /// The totals, and what was not searched.
 fn summary(result: &Value) -> String {
     let GrepResult { matches, total, total_relation } = GrepResult::deserialize(result).unwrap_or_default();
     let least = if total_relation.is_some() { "at least " } else { "" };
-    let mut summary = format!("{least}{total} lines in {least}{} files", matches.total_files);
+    let mut summary = format!(
+        "{least}{} in {least}{}",
+        counted(total, "line", "lines"),
+        counted(matches.total_files, "file", "files")
+    );
     let printed: usize = matches.files.iter().map(|file| file.lines.len()).sum();
     if (printed as u64) < total {
         let _ = write!(summary, ", {printed} printed");

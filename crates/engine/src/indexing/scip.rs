@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::navigation::scip::{
     Definitions, Document, Error, GivenDocument, Limits, Metadata, PositionEncoding, Reader,
@@ -33,6 +34,9 @@ const ENTRIES_MAX: usize = 4096;
 const BATCH_BYTES: usize = 4 << 20;
 /// Documents that are written at once.
 const BATCH_DOCUMENTS: usize = 500;
+/// A transaction in which nothing is to be written shows the database that it lives, this many times within the time after which
+/// the database would end it.
+const SIGNS_OF_LIFE: u64 = 4;
 /// Most bytes of one document in the database.
 const DOCUMENT_BYTES_MAX: usize = 32 << 20;
 /// Most bytes of the name of a tool.
@@ -228,10 +232,22 @@ async fn take(
             sender.blocking_send((tool.to_owned(), batch)).map_err(|_| Refusal::Stopped)
         })
     });
-    let mut tx = run.begin_batch().await?;
-    tx.lift_timeout().await?;
-    while let Some((tool, batch)) = batches.recv().await {
-        scip::replace(&mut tx, run.fence, repository_id, &tool, &batch).await?;
+    // Reading may take much longer than a transaction may do nothing.
+    let silence = Duration::from_millis(run.config.database.idle_in_transaction_ms_max / SIGNS_OF_LIFE);
+    let mut open: Option<ProjectTx> = None;
+    loop {
+        match (tokio::time::timeout(silence, batches.recv()).await, &mut open) {
+            (Err(_), Some(tx)) => tx.keep_alive().await?,
+            (Err(_), None) => {}
+            (Ok(None), _) => break,
+            (Ok(Some((tool, batch))), Some(tx)) => {
+                scip::replace(tx, run.fence, repository_id, &tool, &batch).await?;
+            }
+            (Ok(Some((tool, batch))), None) => {
+                let tx = open.insert(begin(run).await?);
+                scip::replace(tx, run.fence, repository_id, &tool, &batch).await?;
+            }
+        }
     }
     let read =
         reading.await.map_err(|error| Fault::internal("Reading a SCIP file failed unexpectedly.", error))?;
@@ -251,6 +267,10 @@ async fn take(
         }
         Ok(Some(report)) => report,
     };
+    let mut tx = match open {
+        Some(tx) => tx,
+        None => begin(run).await?,
+    };
     if in_folder {
         let refused = i64::try_from(report.counts.documents_differing + report.counts.documents_unknown);
         let file = ScipFile { hash: report.hash.to_vec(), refused: refused.unwrap_or(i64::MAX) };
@@ -265,6 +285,13 @@ async fn take(
     sum.documents_unknown += report.counts.documents_unknown;
     sum.uses_elsewhere += report.counts.uses_elsewhere;
     Ok(())
+}
+
+/// Begins the transaction in which a SCIP file is stored.
+async fn begin(run: &RunContext<'_>) -> Result<ProjectTx, Fault> {
+    let mut tx = run.begin_batch().await?;
+    tx.lift_timeout().await?;
+    Ok(tx)
 }
 
 /// Says why a SCIP file was of no use, if it was not.

@@ -96,7 +96,8 @@ impl Finder<'_> {
         let fitting: Vec<&DefinitionAt> = rows
             .iter()
             .filter(|row| paths.iter().all(|path| is_path(&row.path, path)))
-            .filter(|row| name.is_name_of(row) && at_line(row))
+            // Names that differ only in case or in `_` have one id, but are those of others.
+            .filter(|row| row.name == name.simple() && name.is_name_of(row) && at_line(row))
             .collect();
         let best = fitting.iter().map(|row| name.fit(row)).max();
         let chosen = fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned();
@@ -130,6 +131,7 @@ impl Finder<'_> {
         } else {
             let mut nearest: Vec<String> =
                 same_name.iter().map(|row| format!("{}:{}", row.path, row.qualified)).collect();
+            nearest.sort();
             nearest.dedup();
             nearest.truncate(NEAREST_MAX);
             nearest
@@ -169,7 +171,7 @@ impl Finder<'_> {
         let mut here = grouped(around.iter().filter(is_there).cloned().collect());
         match here.len() {
             0 => {}
-            1 => return Ok(Found::One(here.remove(0))),
+            1 => return Ok(Found::One(self.with_counterparts(here.remove(0)).await?)),
             _ => return Ok(Found::Several { targets: here, is_least: false }),
         }
         if let Some(found) = self.used_at(file_id, line, column).await? {
@@ -200,7 +202,7 @@ impl Finder<'_> {
             used.retain(|(_, place)| place.column <= column && column - place.column < width(place.column));
             if used.is_empty() {
                 let name = identifier(&text, column);
-                return if name.is_empty() { Ok(None) } else { self.guessed(&name).await.map(Some) };
+                return if name.is_empty() { Ok(None) } else { self.guessed(&name, line).await.map(Some) };
             }
         }
         let symbols: Vec<i64> = used.iter().filter_map(|(target, _)| *target).collect();
@@ -213,24 +215,43 @@ impl Finder<'_> {
             .collect();
         match (targets.len(), names.as_slice()) {
             (0, []) => Ok(None),
-            (0, [name, ..]) => self.guessed(name).await.map(Some),
-            (1, []) => Ok(Some(Found::One(targets.remove(0)))),
+            (0, [name, ..]) => self.guessed(name, line).await.map(Some),
+            (1, []) => Ok(Some(Found::One(self.with_counterparts(targets.remove(0)).await?))),
             // Without a column it is not clear which of the names is meant.
             _ if column.is_none() => Ok(Some(Found::Several { targets, is_least: false })),
-            (1, _) => Ok(Some(Found::One(targets.remove(0)))),
+            (1, _) => Ok(Some(Found::One(self.with_counterparts(targets.remove(0)).await?))),
             _ => Ok(Some(Found::Several { targets, is_least: false })),
         }
     }
 
-    /// The definitions of a name whose meaning at its place is not known: never one of them as if it were.
-    async fn guessed(&mut self, name: &str) -> Result<Found, Fault> {
+    /// The symbol with what only declares it elsewhere, or what it declares.
+    async fn with_counterparts(&mut self, target: Target) -> Result<Target, Fault> {
+        let Some(first) = target.first().filter(|row| has_declarations(row)) else { return Ok(target) };
+        let (ids, name) = ([first.repository_id], [name_id(&first.name)]);
+        let rows = navigation::find_definitions(self.tx, &ids, &name, DEFINITIONS_MAX).await?;
+        let symbols = target.symbols();
+        let found = grouped(rows).into_iter().find(|group| group.symbols().iter().any(|one| symbols.contains(one)));
+        Ok(found.unwrap_or(target))
+    }
+
+    /// The definitions of a name in a line whose meaning there is not known: never one of them as if it were.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if there is none.
+    async fn guessed(&mut self, name: &str, line: u32) -> Result<Found, Fault> {
         let ids = self.ids();
         let mut rows =
             navigation::find_definitions(self.tx, &ids, &[name_id(name)], DEFINITIONS_MAX + 1).await?;
         let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
         rows.retain(|row| row.name == name);
         if rows.is_empty() {
-            return Ok(Found::Undefined { name: name.to_owned() });
+            let facts: Vec<i64> = USE_FIELDS.iter().map(|field| fact_id(*field as i16, name)).collect();
+            if !names::used_in_repositories(self.tx, &facts, &ids).await?.is_empty() {
+                return Ok(Found::Undefined { name: name.to_owned() });
+            }
+            let message = format!("What `{}` is in line {line} is not known to the index.", echo(name));
+            return Err(Fault::new(ErrorCode::NotFound, message)
+                .with_hint("Local names, fields and keywords are not listed; `show_file` shows the line."));
         }
         let message = format!(
             "What `{}` means there is not known; these are the definitions that have the name.",
@@ -290,7 +311,8 @@ pub(super) fn name_id(name: &str) -> i64 {
     fact_id(DEFINED, &squash(name))
 }
 
-/// Groups definitions to symbols: those of one qualified name in one file are one. Keeps the order.
+/// Groups definitions to symbols: those of one qualified name in one file are one, and what a header of C or C++ declares is what the
+/// only file that defines it has. Keeps the order.
 pub(super) fn grouped(definitions: Vec<DefinitionAt>) -> Vec<Target> {
     let mut places: BTreeMap<(i64, String), usize> = BTreeMap::new();
     let mut targets: Vec<Target> = Vec::new();
@@ -302,7 +324,50 @@ pub(super) fn grouped(definitions: Vec<DefinitionAt>) -> Vec<Target> {
             None => targets.push(Target { definitions: vec![definition], homonyms: None }),
         }
     }
-    targets
+    with_declarations(targets)
+}
+
+/// Joins what headers declare with what defines it, where it is clear which that is.
+fn with_declarations(targets: Vec<Target>) -> Vec<Target> {
+    type Key = (i64, Vec<String>);
+    let key = |target: &Target| -> Option<(Key, bool)> {
+        let first = target.first().filter(|row| has_declarations(row))?;
+        let parts = first.qualified.split(['.', ':']).filter(|part| !part.is_empty());
+        Some(((first.repository_id, parts.map(str::to_owned).collect()), is_header(&first.path)))
+    };
+    let mut sources: BTreeMap<Key, usize> = BTreeMap::new();
+    for (key, in_header) in targets.iter().filter_map(key) {
+        *sources.entry(key).or_default() += usize::from(!in_header);
+    }
+    let mut joined: Vec<Target> = Vec::with_capacity(targets.len());
+    let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+    for target in targets {
+        let Some((key, _)) = key(&target).filter(|(key, _)| sources.get(key) == Some(&1)) else {
+            joined.push(target);
+            continue;
+        };
+        let at = *places.entry(key).or_insert(joined.len());
+        match joined.get_mut(at) {
+            Some(one) => one.definitions.extend(target.definitions),
+            None => joined.push(target),
+        }
+    }
+    // The definition stands for the symbol, and not what declares it.
+    for target in &mut joined {
+        target.definitions.sort_by_key(|row| has_declarations(row) && is_header(&row.path));
+    }
+    joined
+}
+
+/// Whether a definition may be declared in another file than the one that defines it.
+fn has_declarations(definition: &DefinitionAt) -> bool {
+    let is_c = matches!(definition.language.as_deref(), Some("c" | "cpp"));
+    is_c && matches!(definition.kind.as_str(), "function" | "method" | "constructor" | "variable")
+}
+
+fn is_header(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+    matches!(extension, Some("h" | "hh" | "hpp" | "hxx" | "h++" | "inl" | "ipp"))
 }
 
 /// The identifier in a text that begins at, or contains, a column (1-based); empty if there is none.

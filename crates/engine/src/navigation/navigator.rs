@@ -301,7 +301,9 @@ fn undefined(name: &str) -> Fault {
     let name = echo(name);
     Fault::new(
         ErrorCode::NotFound,
-        format!("`{name}` is used here, but has no definition in the index: it comes from outside."),
+        format!(
+            "`{name}` is used in what is indexed, but nothing there defines it: it comes from outside, was renamed, or is a local name or field."
+        ),
     )
     .with_details(serde_json::json!({ "usedName": name }))
     .with_hint(format!("`search` with `uses:{name}` or `calls:{name}` lists where the name occurs."))

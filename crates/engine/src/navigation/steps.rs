@@ -12,7 +12,7 @@ use super::walk::{Node, Walk, Way, by_distance, lines, walk};
 use crate::search::shorten;
 use contract::Fault;
 use store::navigation::{self, DefinitionAt};
-use store::uses::UsedFor;
+use store::uses::{UsePlace, UsedFor};
 
 /// Steps of `implementations`, which shows all levels.
 const IMPLEMENTATION_STEPS_MAX: u32 = 10;
@@ -137,7 +137,7 @@ async fn located(
     let top_level = shown
         .iter()
         .filter(|node| !rows.contains_key(&node.symbol))
-        .filter_map(|node| Some((node.file_id, node.places.first()?.line)));
+        .filter_map(|node| Some((node.file_id, shown_place(node)?.line)));
     let texts = texts(navigator, top_level).await?;
     let via = |node: &Node| rows.get(&node.via).map(|row| shorten(&row.qualified, TEXT_BYTES_MAX));
     let located = shown.into_iter().filter_map(|node| match rows.get(&node.symbol) {
@@ -155,7 +155,7 @@ async fn located(
             Some(Located { place, ..located })
         }
         None => {
-            let first = node.places.first()?;
+            let first = shown_place(&node)?;
             let (repository, path) = paths.get(&node.file_id)?;
             Some(Located {
                 repo: navigator.other_repository(*repository, Some(target)),
@@ -174,6 +174,11 @@ async fn located(
         }
     });
     Ok(located.collect())
+}
+
+/// The place that stands for all of a file outside of its definitions: what is done there, rather than the import for it.
+fn shown_place(node: &Node) -> Option<&UsePlace> {
+    node.places.iter().find(|place| place.kind != UsedFor::Import).or(node.places.first())
 }
 
 /// Repository and path of the files of nodes that are no definitions.

@@ -42,7 +42,8 @@ impl EdgeFilter {
 
 /// The definitions that a value names, with the chunks that have edges to or from them.
 struct Resolved {
-    chunks: Vec<i64>,
+    /// Each with the first line that has such an edge.
+    chunks: Vec<(i64, i32)>,
     repositories: Vec<i64>,
 }
 
@@ -65,10 +66,14 @@ impl Resolver<'_> {
             }
             _ => Filter::Any(Vec::new()),
         };
-        let (mut chunks, mut repositories) = (Vec::new(), Vec::new());
+        let (mut chunks, mut repositories): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
         for value in values {
             if let Some(resolved) = self.resolved(edges, value).await? {
-                chunks.extend(resolved.chunks);
+                chunks.extend(resolved.chunks.iter().map(|(chunk, _)| *chunk));
+                // The hit is about the definition around that line, and not another one of the chunk.
+                let lines = resolved.chunks.into_iter();
+                let lines = lines.filter_map(|(chunk, line)| Some((chunk, u32::try_from(line).ok()?)));
+                self.terms.lines.extend(lines);
                 repositories.extend(resolved.repositories);
             }
         }

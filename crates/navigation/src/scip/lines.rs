@@ -69,15 +69,13 @@ impl<'a> Lines<'a> {
         (self.position == position).then_some(Place { line: position.line + 1, column: self.column + 1 })
     }
 
-    /// The identifier that an occurrence at the last place covers, which is `units` long. `None` if it covers something else, or
-    /// only a part of an identifier.
+    /// The identifier that begins at the last place, if one does, and how many units long it is.
     #[must_use]
-    pub fn identifier(&self, units: u32) -> Option<&'a str> {
+    pub fn identifier(&self) -> Option<(&'a str, u32)> {
         let rest = self.rest();
         let end = rest.find(|c: char| !is_in_identifier(c)).unwrap_or(rest.len());
-        let own: u32 = rest[..end].chars().map(|c| self.encoding.units(c)).sum();
-        let begins = !self.text[..self.at].ends_with(is_in_identifier);
-        (begins && end > 0 && own == units).then(|| &rest[..end])
+        let begins = end > 0 && !self.text[..self.at].ends_with(is_in_identifier);
+        begins.then(|| (&rest[..end], rest[..end].chars().map(|c| self.encoding.units(c)).sum()))
     }
 
     /// The rest of the text from the last place on.

@@ -40,9 +40,10 @@ impl Document<'_> {
             }
             let Some(name) = names(one.symbol).pop().filter(|name| is_identifier(name)) else { continue };
             let count = if one.roles.contains(Roles::DEFINITION) { &mut definitions } else { &mut uses };
-            count.add(is_there && lines.rest().starts_with(&name));
+            let is_named = is_there && lines.rest().starts_with(&name);
+            count.add(is_named);
             if let Some(units) = units(one).filter(|_| !one.roles.contains(Roles::DEFINITION)) {
-                covered.add(is_there && lines.identifier(units).is_some());
+                covered.add(is_named || is_there && lines.identifier().is_some_and(|(_, own)| own == units));
             }
         }
         definitions.has(FITTING) && covered.has(FITTING) && (definitions.all > 0 || uses.has(FITTING_USES))
@@ -66,15 +67,16 @@ impl<'t> ImportedNames<'t> {
         Self(names)
     }
 
-    /// Whether an occurrence at the last place of `lines` can be true: it covers a whole identifier, which is a name of its
-    /// symbol or one that an import may have given it. What an older state of the text had at a place mostly cannot.
+    /// Whether an occurrence at the last place of `lines` can be true: there is a name of its symbol, or it covers an identifier
+    /// that an import may have given it. What an older state of the text had at a place mostly cannot.
     pub(super) fn allow(&self, one: &Occurrence<'_>, lines: &Lines<'t>) -> bool {
         let named = names(one.symbol);
         let Some(units) = units(one).filter(|_| named.last().is_some_and(|name| is_identifier(name))) else {
             return true;
         };
-        let written = lines.identifier(units);
-        written.is_some_and(|word| named.iter().any(|name| name == word) || self.0.contains(word))
+        lines.identifier().is_some_and(|(word, own)| {
+            named.iter().any(|name| name == word) || own == units && self.0.contains(word)
+        })
     }
 }
 

@@ -233,53 +233,71 @@ pub async fn in_line(
     Ok(found)
 }
 
-/// The chunks in which symbols are used in one of these ways, with any certainty but that of names; at most `limit`.
+/// The chunks in which symbols are used in one of these ways, with any certainty but that of names, each with the line of the
+/// first use; of at most `limit` uses.
 pub async fn chunks_of_uses(
     tx: &mut ProjectTx,
     symbols: &[i64],
     kinds: i16,
     limit: i64,
-) -> Result<Vec<i64>, Fault> {
+) -> Result<Vec<(i64, i32)>, Fault> {
     let text = format!(
-        "SELECT DISTINCT c.id \
+        "SELECT c.id AS chunk_id, min(n.line) AS line \
          FROM (SELECT u.file_id, (p.place >> 24)::int4 AS line \
            FROM {uses} u CROSS JOIN unnest(u.places) AS p (place) \
            WHERE u.target = ANY($1) AND u.kinds & $2 <> 0 AND (1::int8 << (p.place & 15)::int4) & $2::int8 <> 0 \
            LIMIT $3) n \
-         JOIN {chunks} c ON c.file_id = n.file_id AND c.start_line <= n.line AND c.end_line >= n.line",
+         JOIN {chunks} c ON c.file_id = n.file_id AND c.start_line <= n.line AND c.end_line >= n.line \
+         GROUP BY c.id ORDER BY c.id",
         uses = tx.table("uses"),
         chunks = tx.table("chunks"),
     );
-    tx.tx.scalars(sql(text).bind(symbols).bind(kinds).bind(limit)).await
+    let rows = tx.tx.all(sql(text).bind(symbols).bind(kinds).bind(limit)).await?;
+    rows.iter().map(chunk_line).collect()
 }
 
-/// The chunks that define what symbols, and the definitions inside them, call; at most `limit`.
-pub async fn chunks_of_callees(tx: &mut ProjectTx, symbols: &[i64], limit: i64) -> Result<Vec<i64>, Fault> {
+fn chunk_line(row: &Row) -> Result<(i64, i32), Fault> {
+    Ok((row.try_get("chunk_id")?, row.try_get("line")?))
+}
+
+/// The chunks that define what symbols, and the definitions inside them, call, each with the line of the first such definition; of
+/// at most `limit` calls.
+pub async fn chunks_of_callees(
+    tx: &mut ProjectTx,
+    symbols: &[i64],
+    limit: i64,
+) -> Result<Vec<(i64, i32)>, Fault> {
     let text = format!(
-        "SELECT DISTINCT t.chunk_id \
+        "SELECT t.chunk_id, min(t.line) AS line \
          FROM (SELECT u.target \
            FROM {definitions} d \
            JOIN {definitions} i ON i.file_id = d.file_id AND i.start_line >= d.start_line \
              AND i.end_line <= d.end_line \
            JOIN {uses} u ON u.file_id = d.file_id AND u.source = i.symbol AND u.kinds & $2 <> 0 \
            WHERE d.symbol = ANY($1) LIMIT $3) n \
-         JOIN {definitions} t ON t.symbol = n.target",
+         JOIN {definitions} t ON t.symbol = n.target GROUP BY t.chunk_id ORDER BY t.chunk_id",
         definitions = tx.table("definitions"),
         uses = tx.table("uses"),
     );
-    tx.tx.scalars(sql(text).bind(symbols).bind(UsedFor::Call.bit()).bind(limit)).await
+    let rows = tx.tx.all(sql(text).bind(symbols).bind(UsedFor::Call.bit()).bind(limit)).await?;
+    rows.iter().map(chunk_line).collect()
 }
 
-/// The chunks of the types that derive from symbols; at most `limit`.
-pub async fn chunks_of_derived(tx: &mut ProjectTx, symbols: &[i64], limit: i64) -> Result<Vec<i64>, Fault> {
+/// The chunks of the types that derive from symbols, each with the line of the first such type; of at most `limit` types.
+pub async fn chunks_of_derived(
+    tx: &mut ProjectTx,
+    symbols: &[i64],
+    limit: i64,
+) -> Result<Vec<(i64, i32)>, Fault> {
     let text = format!(
-        "SELECT DISTINCT d.chunk_id \
+        "SELECT d.chunk_id, min(d.line) AS line \
          FROM (SELECT u.source FROM {uses} u WHERE u.target = ANY($1) AND u.kinds & $2 <> 0 LIMIT $3) n \
-         JOIN {definitions} d ON d.symbol = n.source",
+         JOIN {definitions} d ON d.symbol = n.source GROUP BY d.chunk_id ORDER BY d.chunk_id",
         definitions = tx.table("definitions"),
         uses = tx.table("uses"),
     );
-    tx.tx.scalars(sql(text).bind(symbols).bind(UsedFor::Inherit.bit()).bind(limit)).await
+    let rows = tx.tx.all(sql(text).bind(symbols).bind(UsedFor::Inherit.bit()).bind(limit)).await?;
+    rows.iter().map(chunk_line).collect()
 }
 
 /// Numbers of uses of each symbol, each counted up to `most` sources.

@@ -115,9 +115,9 @@ pub(in crate::search) async fn execute_exact(
         backend,
         hits: Vec::new(),
         total: found.total,
-        total_is_least: !is_whole,
+        total_is_least: !is_whole || found.is_cut,
         offset: request.offset,
-        offset_max: deps.settings.exact_matches_max,
+        offset_max: deps.settings.exact_matches_max.saturating_sub(1),
         several_repositories: scope.has_several(),
         confidence: None,
         did_you_mean: Vec::new(),
@@ -196,8 +196,10 @@ fn explain(
 struct Found {
     offset: usize,
     top: usize,
-    /// Lines that are counted at least, if there are so many.
+    /// Most lines that are counted; pages have no others.
     lines_max: usize,
+    /// Whether there are more.
+    is_cut: bool,
     total: usize,
     total_files: usize,
     last_file: Option<i64>,
@@ -207,8 +209,16 @@ struct Found {
 impl Found {
     fn new(request: &SearchRequest, lines_max: usize) -> Self {
         let (offset, top) = (request.offset, request.top);
-        let lines_max = lines_max.max(offset.saturating_add(top));
-        Self { offset, top, lines_max, total: 0, total_files: 0, last_file: None, kept: Vec::new() }
+        Self {
+            offset,
+            top,
+            lines_max,
+            is_cut: false,
+            total: 0,
+            total_files: 0,
+            last_file: None,
+            kept: Vec::new(),
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -218,10 +228,18 @@ impl Found {
     /// Takes the next chunks; returns whether to go on.
     fn take(&mut self, page: Vec<MatchedChunk>) -> bool {
         for chunk in page {
+            if self.is_full() {
+                self.is_cut = true;
+                return false;
+            }
             if self.last_file.replace(chunk.file_id) != Some(chunk.file_id) {
                 self.total_files += 1;
             }
             for line in chunk.lines {
+                if self.is_full() {
+                    self.is_cut = true;
+                    return false;
+                }
                 if self.total >= self.offset && self.kept.len() < self.top {
                     self.kept.push((chunk.file_id, line));
                 }

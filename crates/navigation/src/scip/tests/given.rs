@@ -3,7 +3,10 @@
 use languages::symbols::Place;
 
 use super::samples::{self, bytes, document, file, metadata, number, occurrence, source};
-use crate::scip::{Definitions, GivenDocument, Limits, Reader, Roles, TooManyDefinitions};
+use crate::scip::{
+    Definitions, Document, GivenDocument, Limits, Occurrence, Position, PositionEncoding, Range, Reader, Roles,
+    TooManyDefinitions,
+};
 
 /// The stored form of all documents of a file, with their paths.
 fn given(index: &[u8], text: impl Fn(&str) -> Option<String>) -> Vec<(String, GivenDocument)> {
@@ -154,5 +157,36 @@ proptest::proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn uses_that_an_edit_has_moved_are_noticed() {
+    const GO: &str = "s . . . go().";
+    const TARGET: &str = "s . . . target().";
+    let name = |line, character, symbol, roles| {
+        let (start, units) = (Position { line, character }, if symbol == GO { 2 } else { 6 });
+        let range = Range { start, end: Position { character: character + units, ..start } };
+        Occurrence { range, symbol, roles, enclosing_range: None }
+    };
+    let occurrences = vec![
+        name(0, 4, TARGET, Roles::DEFINITION),
+        name(2, 4, GO, Roles::DEFINITION),
+        name(3, 4, TARGET, Roles(0)),
+    ];
+    let document = Document { path: "a.py", occurrences, ..Document::default() };
+    let (before, moved) = ("def target(): ...\n\ndef go():\n    target()\n", "def target(): ...\n\ndef go():\n    ");
+    assert!(document.fits(PositionEncoding::Utf8, before));
+    for line in ["other()\n    target()\n", "\n    target()\n"] {
+        assert!(!document.fits(PositionEncoding::Utf8, &format!("{moved}{line}")), "{line}");
+    }
+    // Words of one length, so that only the names tell.
+    for (line, uses) in [("remote()\n    target()\n", 0), ("return target()\n", 0), ("target()\n", 1)] {
+        let text = format!("{moved}{line}");
+        let mut definitions = Definitions::default();
+        definitions.add(&document, "a.py", PositionEncoding::Utf8, Some(&text), 10).unwrap();
+        let given = GivenDocument::new(&document, PositionEncoding::Utf8, &text, &definitions);
+        let used = given.occurrences().filter(|one| !one.roles.contains(Roles::DEFINITION));
+        assert_eq!(used.count(), uses, "{line}");
     }
 }
