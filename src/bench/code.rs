@@ -81,9 +81,8 @@ pub async fn measure(
     let project = experiment.project(PROJECT).await?;
     let (chunks, trigrams, graph) = bytes_per_chunk(experiment, &project).await?;
     let patterns = exact::measure(experiment, options.repeats, on_progress).await?;
-    let files = list_files(&roots[0]).map_err(|error| {
-        Fault::internal(format!("{} could not be read.", roots[0].display()), error)
-    })?;
+    let files = list_files(&roots[0])
+        .map_err(|error| Fault::internal(format!("{} could not be read.", roots[0].display()), error))?;
     let relations = graph::measure(experiment, &roots[0], &files, options.repeats, on_progress).await?;
     let edge_true = edits::measure(experiment, &roots[0], &files, options.edits, on_progress).await?;
     Ok(CodeReport {

@@ -6,7 +6,7 @@ use navigation::scip::{
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::harness::{Repository, app, error, home, project, result, run_json};
+use crate::harness::{Repository, app, app_with, call, error, home, project, result, run_json};
 use crate::upkeep::{query_number, raw, schema};
 
 /// What `ty-scip` makes of `PYTHON`.
@@ -195,6 +195,28 @@ async fn a_broken_or_foreign_file_changes_nothing() {
     assert_eq!(report["scip"]["documentsDiffering"], 1);
     assert!(report["notes"][0].as_str().unwrap().contains("another state of the repository"), "{report:#}");
     assert_eq!(calls(&project).await, ["c a 2", "c b 2"]);
+}
+
+/// A file may take longer to read than the database lets a transaction do nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_file_is_taken_at_once() {
+    let (repository, project) = (Repository::new(&[("caller.py", CALLER)]), project("scip-large"));
+    let said = [(7, 4, B, NOTHING)];
+    let many: Vec<Name> = (0..400_000).map(|line| (line, 0, A, NOTHING)).collect();
+    let known: &[Name] = &[&DEFINED[..], &said].concat();
+    let gone = ["gone/0.py", "gone/1.py", "gone/2.py"];
+    let documents: Vec<(&str, &[Name])> =
+        std::iter::once(("caller.py", known)).chain(gone.map(|path| (path, many.as_slice()))).collect();
+    std::fs::write(repository.path().join("ci.scip"), scip_file(&documents)).unwrap();
+    let app = app_with(|config| config.database.idle_in_transaction_ms_max = 100);
+    let arguments = json!({
+        "repoPath": repository.root(), "project_id": project, "scip": ["ci.scip"],
+    });
+    let envelope = call(&app, "build_index", arguments).await;
+    assert_eq!(envelope["ok"], true, "{envelope:#}");
+    assert_eq!(calls(&project).await, ["c b 1", "c b 2"]);
+    let report = &envelope["result"]["report"];
+    assert!(!report.to_string().contains("waited for the database"), "{report:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -108,7 +108,11 @@ fn seen(case: &Case) -> Vec<(Seen, String)> {
     let all: Vec<_> = case.files.iter().map(|(path, content)| symbols(path, content)).collect();
     let files = all.iter().zip(&case.files).map(|((language, symbols), (path, _))| {
         assert!(symbols.is_sound());
-        SourceFile { path: path.clone(), language: language.clone(), interface: Arc::new(symbols.interface.clone().into()) }
+        SourceFile {
+            path: path.clone(),
+            language: language.clone(),
+            interface: Arc::new(symbols.interface.clone().into()),
+        }
     });
     let repository = Repository::new(files.collect());
     let mut seen = Vec::new();

@@ -20,7 +20,9 @@ use crate::partial_file::PartialFile;
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
 use platform::task::blocking;
 use store::graph::{self, GraphDefinition, GraphFile, GraphUse};
-use store::{Access, Project, ProjectTx, RepositoryRow, Store, UsedFor};
+use store::{
+    Access, ChunkSelection, ChunkText, GramQuery, Project, ProjectTx, RepositoryRow, Store, UsedFor, grams,
+};
 
 /// Files that are read in one statement.
 const PAGE_FILES: i64 = 200;
@@ -79,8 +81,11 @@ pub async fn export_scip(
         let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
         let definitions = graph::graph_definitions(&mut tx, &ids).await?;
         let uses = graph::graph_uses(&mut tx, &ids).await?;
+        let texts =
+            grams::texts_of_files(&mut tx, &ids, &ChunkSelection::All, &GramQuery::EVERYTHING).await?;
+        let lines = Lines::new(&texts);
         for file in &files {
-            let document = FileGraph::new(file, &definitions, &uses, &names);
+            let document = FileGraph::new(file, (&definitions, &uses), &names, &lines);
             done.documents += 1;
             done.definitions += document.definitions.len() as u64;
             done.uses += document.uses.iter().map(|one| one.places.len() as u64).sum::<u64>();
@@ -229,19 +234,41 @@ struct FileGraph<'g> {
     definitions: Vec<(&'g GraphDefinition, &'g Named)>,
     uses: Vec<&'g GraphUse>,
     names: &'g HashMap<i64, Named>,
+    lines: &'g Lines<'g>,
+}
+
+/// The lines of files.
+struct Lines<'t>(HashMap<(i64, u32), &'t str>);
+
+impl<'t> Lines<'t> {
+    fn new(texts: &'t [ChunkText]) -> Self {
+        let lines = texts.iter().flat_map(|text| {
+            let first = u32::try_from(text.start_line).unwrap_or(1);
+            (first..).zip(text.content.lines()).map(|(line, written)| ((text.file_id, line), written))
+        });
+        Self(lines.collect())
+    }
+
+    /// Characters of the identifier at a place; an import may have given a symbol another name than it has.
+    fn length_at(&self, file: i64, line: u32, column: u32) -> Option<u32> {
+        let written = self.0.get(&(file, line))?;
+        let rest = written.chars().skip(column.saturating_sub(1) as usize);
+        let length = rest.take_while(|c| c.is_alphanumeric() || ['_', '$'].contains(c)).count();
+        u32::try_from(length).ok().filter(|length| *length > 0)
+    }
 }
 
 impl<'g> FileGraph<'g> {
     fn new(
         file: &'g GraphFile,
-        definitions: &'g [GraphDefinition],
-        uses: &'g [GraphUse],
+        (definitions, uses): (&'g [GraphDefinition], &'g [GraphUse]),
         names: &'g HashMap<i64, Named>,
+        lines: &'g Lines<'g>,
     ) -> Self {
         let own = definitions.iter().filter(|one| one.file_id == file.id);
         let definitions = own.filter_map(|one| Some((one, names.get(&one.symbol)?))).collect();
         let uses = uses.iter().filter(|one| one.file_id == file.id).collect();
-        Self { file, definitions, uses, names }
+        Self { file, definitions, uses, names, lines }
     }
 
     fn to_document(&self) -> Document<'g> {
@@ -252,7 +279,11 @@ impl<'g> FileGraph<'g> {
             // Who overrides what is a relationship between symbols.
             let places = used.places.iter().filter(|place| place.kind != UsedFor::Override);
             occurrences.extend(places.map(|place| Occurrence {
-                range: name_range(place.line, place.column, target.length),
+                range: name_range(
+                    place.line,
+                    place.column,
+                    self.lines.length_at(self.file.id, place.line, place.column).unwrap_or(target.length),
+                ),
                 symbol: &target.symbol,
                 roles: match place.kind {
                     UsedFor::Import => Roles::IMPORT,

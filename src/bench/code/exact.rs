@@ -48,8 +48,7 @@ pub(super) async fn measure(
     for pattern in PATTERNS {
         let (mut times, mut lines): (Vec<Duration>, u64) = (Vec::with_capacity(repeats), 0);
         for _ in 0..=repeats {
-            let arguments =
-                json!({ "query": pattern, "regex": true, "repoPath": "*", "project_id": PROJECT, "top": LINES });
+            let arguments = json!({ "query": pattern, "regex": true, "repoPath": "*", "project_id": PROJECT, "top": LINES });
             let started = Instant::now();
             let answer = experiment.call("search", arguments).await?;
             times.push(started.elapsed());

@@ -19,7 +19,11 @@ pub(in crate::bench) struct Corpus {
 ///
 /// # Errors
 /// `INVALID_INPUT` for a folder without files; file system errors.
-pub(in crate::bench) fn copy_corpus(folder: &Path, into: &Path, files_max: Option<usize>) -> Result<Corpus, Fault> {
+pub(in crate::bench) fn copy_corpus(
+    folder: &Path,
+    into: &Path,
+    files_max: Option<usize>,
+) -> Result<Corpus, Fault> {
     let copied = || -> io::Result<Corpus> {
         match fs::remove_dir_all(into) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -36,8 +36,12 @@ async fn a_portable_file_answers_the_same() {
 }
 
 fn run_grep(shop: &IndexedProject, flags: &[&str]) -> (i32, String, String) {
+    run("grep", shop, flags)
+}
+
+fn run(command: &str, shop: &IndexedProject, flags: &[&str]) -> (i32, String, String) {
     let output = Command::new(PROGRAM)
-        .arg("grep")
+        .arg(command)
         .args(flags)
         .args(["--project", &shop.project, "--all"])
         .env("PAIROFCLEATS_HOME", home())
@@ -69,7 +73,10 @@ async fn the_command_prints_what_the_tool_answers() {
     let envelope: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((status, lines(&envelope["result"]).len()), (0, 2));
     let (status, stdout, stderr) = run_grep(&shop, &["order("]);
-    assert!(status == 1 && stdout.is_empty() && stderr.contains("unclosed group"), "{stderr}");
+    assert!(status == 2 && stdout.is_empty() && stderr.contains("unclosed group"), "{stderr}");
     let (status, stdout, _) = run_grep(&shop, &["no such text"]);
-    assert_eq!((status, stdout.as_str()), (0, ""));
+    assert_eq!((status, stdout.as_str()), (1, ""));
+    // The same lines by the other command, which prints what the answer has around them.
+    let (status, stdout, stderr) = run("search", &shop, &["--regex", "order\\w*"]);
+    assert!(status == 0 && stdout.lines().count() > 0, "{stderr}");
 }

@@ -42,11 +42,13 @@ async fn an_unknown_name_is_never_answered_for_a_similar_one() {
     let next = &envelope["_meta"]["next"];
     assert_eq!((&next["tool"], &next["arguments"]["symbol"]), (&json!("navigate"), &json!("open_till")));
     // Nor a prefix, nor another container.
-    for symbol in ["open", "Drawer.open_till", "other.py:open_till"] {
+    for symbol in ["open", "Drawer.open_till", "other.py:open_till", "OpenTill", "OPEN_TILL"] {
         assert_eq!(graph.error(json!({ "symbol": symbol })).await["code"], "NOT_FOUND", "{symbol}");
     }
     let wrong = graph.error(json!({ "symbol": "Drawer.open_till" })).await;
     assert_eq!(wrong["details"]["nearest"], json!(["till.py:open_till"]), "{wrong:#}");
+    let spelled = graph.error(json!({ "symbol": "OpenTill" })).await;
+    assert_eq!(spelled["details"]["nearest"], json!(["till.py:open_till"]), "{spelled:#}");
     let nothing = graph.error(json!({ "symbol": "zebra" })).await;
     assert!(nothing["details"].is_null() && nothing["hint"].is_string(), "{nothing:#}");
 }
@@ -161,4 +163,45 @@ async fn re_exported_types_are_found_where_they_are_used() {
     let calls = graph.navigate(json!({ "symbol": "Order", "kind": "call" })).await;
     assert_eq!(places(&calls["files"]), ["main.py:7 make"]);
     assert_eq!(graph.places("Line", "callers").await, ["main.py:6 make"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_and_its_source_are_one_symbol() {
+    let graph = Graph::new(
+        "header",
+        &[
+            ("coin.h", "int mint(int value);\nint melt(int value);\n"),
+            ("coin.c", "#include \"coin.h\"\n\nint mint(int value) {\n  return value;\n}\n"),
+            ("till.c", "#include \"coin.h\"\n\nint fill(void) {\n  return mint(1) + melt(2);\n}\n"),
+            ("one.c", "static int same(void) {\n  return 1;\n}\n"),
+            ("two.c", "static int same(void) {\n  return 2;\n}\n"),
+        ],
+    )
+    .await;
+    for symbol in ["mint", "coin.h:1", "coin.c:3"] {
+        assert_eq!(graph.places(symbol, "callers").await, ["till.c:4 fill"], "{symbol}");
+        let found = graph.navigate(json!({ "symbol": symbol })).await;
+        assert_eq!(found["symbol"]["file"], "coin.c", "the definition, not what declares it: {found:#}");
+    }
+    assert_eq!(graph.places("melt", "callers").await, ["till.c:4 fill"]);
+    let same = graph.navigate(json!({ "symbol": "same" })).await;
+    assert_eq!(candidates(&same).len(), 2, "files keep their own: {same:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_breaks_is_the_call_and_not_the_import_for_it() {
+    let graph = Graph::new(
+        "top-level",
+        &[("a.py", "def fa():\n    return 1\n"), ("b.py", "from a import fa\n\n\nfa()\n")],
+    )
+    .await;
+    assert_eq!(graph.places("fa", "impact").await, ["b.py:4 -"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_that_is_no_symbol_does_not_come_from_outside() {
+    let graph = Graph::new("keyword", &[("a.py", "def fa(x):\n    return 1\n")]).await;
+    let error = graph.error(json!({ "symbol": "a.py:2:6" })).await;
+    assert_eq!(error["code"], "NOT_FOUND", "{error:#}");
+    assert!(error["message"].as_str().unwrap().contains("is not known"), "{error:#}");
 }

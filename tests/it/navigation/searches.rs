@@ -71,3 +71,19 @@ async fn hits_show_true_callers_with_places() {
     assert_eq!(callees, ["Store", "Store.get"], "{best:#}");
     assert_eq!((&best["callees"][1]["file"], &best["callees"][1]["line"]), (&json!("store.py"), &json!(2)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hit_is_about_the_definition_that_has_the_edge() {
+    let text = "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return one()\n\n\ndef four():\n    return three()\n";
+    let graph = Graph::new("which", &[("numbers.py", text)]).await;
+    for (query, name) in [
+        ("calls:one type:function", "three"),
+        ("calls:three type:function", "four"),
+        ("calledBy:four type:function", "three"),
+        ("calledBy:three type:function", "one"),
+    ] {
+        let arguments = json!({ "query": query, "project_id": graph.project });
+        let found = result(&graph.app, "search", arguments).await;
+        assert_eq!(found["hits"][0]["name"], name, "{query}: {found:#}");
+    }
+}

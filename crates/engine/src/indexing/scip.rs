@@ -34,8 +34,7 @@ const ENTRIES_MAX: usize = 4096;
 const BATCH_BYTES: usize = 4 << 20;
 /// Documents that are written at once.
 const BATCH_DOCUMENTS: usize = 500;
-/// A transaction in which nothing is to be written shows the database that it lives, this many times within the time after which
-/// the database would end it.
+/// How often a transaction that waits shows that it lives, within the time after which the database would end it.
 const SIGNS_OF_LIFE: u64 = 4;
 /// Most bytes of one document in the database.
 const DOCUMENT_BYTES_MAX: usize = 32 << 20;
@@ -232,7 +231,6 @@ async fn take(
             sender.blocking_send((tool.to_owned(), batch)).map_err(|_| Refusal::Stopped)
         })
     });
-    // Reading may take much longer than a transaction may do nothing.
     let silence = Duration::from_millis(run.config.database.idle_in_transaction_ms_max / SIGNS_OF_LIFE);
     let mut open: Option<ProjectTx> = None;
     loop {
@@ -240,11 +238,11 @@ async fn take(
             (Err(_), Some(tx)) => tx.keep_alive().await?,
             (Err(_), None) => {}
             (Ok(None), _) => break,
-            (Ok(Some((tool, batch))), Some(tx)) => {
-                scip::replace(tx, run.fence, repository_id, &tool, &batch).await?;
-            }
-            (Ok(Some((tool, batch))), None) => {
-                let tx = open.insert(begin(run).await?);
+            (Ok(Some((tool, batch))), tx) => {
+                let tx = match tx {
+                    Some(tx) => tx,
+                    None => tx.insert(begin(run).await?),
+                };
                 scip::replace(tx, run.fence, repository_id, &tool, &batch).await?;
             }
         }

@@ -230,7 +230,8 @@ impl Finder<'_> {
         let (ids, name) = ([first.repository_id], [name_id(&first.name)]);
         let rows = navigation::find_definitions(self.tx, &ids, &name, DEFINITIONS_MAX).await?;
         let symbols = target.symbols();
-        let found = grouped(rows).into_iter().find(|group| group.symbols().iter().any(|one| symbols.contains(one)));
+        let found =
+            grouped(rows).into_iter().find(|group| group.symbols().iter().any(|one| symbols.contains(one)));
         Ok(found.unwrap_or(target))
     }
 

@@ -45,8 +45,9 @@ pub(super) async fn run_code(session: &Session, args: CodeArgs) -> Result<(), Fa
 
 fn table(report: &CodeReport) -> String {
     let CodeReport { chunks, copies, index_seconds: (first, last), .. } = report;
-    let mut text =
-        format!("{chunks} chunks in {copies} repositories, indexed in {first:.1} s (first) to {last:.1} s (last)\n");
+    let mut text = format!(
+        "{chunks} chunks in {copies} repositories, indexed in {first:.1} s (first) to {last:.1} s (last)\n"
+    );
     let _ = writeln!(
         text,
         "bytes a chunk: {} of trigrams, {} of symbols and uses\n",

@@ -4,8 +4,8 @@ use languages::symbols::Place;
 
 use super::samples::{self, bytes, document, file, metadata, number, occurrence, source};
 use crate::scip::{
-    Definitions, Document, GivenDocument, Limits, Occurrence, Position, PositionEncoding, Range, Reader, Roles,
-    TooManyDefinitions,
+    Definitions, Document, GivenDocument, Limits, Occurrence, Position, PositionEncoding, Range, Reader,
+    Roles, TooManyDefinitions,
 };
 
 /// The stored form of all documents of a file, with their paths.
@@ -175,7 +175,8 @@ fn uses_that_an_edit_has_moved_are_noticed() {
         name(3, 4, TARGET, Roles(0)),
     ];
     let document = Document { path: "a.py", occurrences, ..Document::default() };
-    let (before, moved) = ("def target(): ...\n\ndef go():\n    target()\n", "def target(): ...\n\ndef go():\n    ");
+    let (before, moved) =
+        ("def target(): ...\n\ndef go():\n    target()\n", "def target(): ...\n\ndef go():\n    ");
     assert!(document.fits(PositionEncoding::Utf8, before));
     for line in ["other()\n    target()\n", "\n    target()\n"] {
         assert!(!document.fits(PositionEncoding::Utf8, &format!("{moved}{line}")), "{line}");
