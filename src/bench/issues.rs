@@ -131,7 +131,8 @@ fn progress(
         result.targets.iter().map(|(_, at)| rank(*at)).collect::<Vec<_>>().join("/")
     };
     let last = options.variants.iter().zip(results);
-    let last = last.filter_map(|(variant, results)| Some(format!("{} {}", variant.name, ranks(results.last()?))));
+    let last =
+        last.filter_map(|(variant, results)| Some(format!("{} {}", variant.name, ranks(results.last()?))));
     let left = seconds / done as f64 * (all - done) as f64;
     format!(
         "{}: {chunks} chunks, ranks of its files: {}; {done} of {all}, about {left:.0} s left",
@@ -204,6 +205,14 @@ impl IssuesFigures {
         if !details {
             results.clear();
         }
-        Self { variant: variant.name.clone(), acc1, acc5, acc10, questions_without_vectors, p50_ms, issues: results }
+        Self {
+            variant: variant.name.clone(),
+            acc1,
+            acc5,
+            acc10,
+            questions_without_vectors,
+            p50_ms,
+            issues: results,
+        }
     }
 }

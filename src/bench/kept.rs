@@ -54,8 +54,9 @@ impl KeptResults {
         let changed = |name: &&String| fresh.made_with.get(*name) != earlier.made_with.get(*name);
         if let Some(name) = names.clone().find(changed) {
             let message = format!("{} was made with another {name}.", path.display());
-            return Err(Fault::new(ErrorCode::InvalidRequest, message)
-                .with_hint("Figures of different runs must not be mixed: start again without `--continue`."));
+            return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint(
+                "Figures of different runs must not be mixed: start again without `--continue`.",
+            ));
         }
         kept(earlier)
     }

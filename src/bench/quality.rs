@@ -97,8 +97,7 @@ pub async fn measure(
     let mut together: Option<(Project, Indexed)> = None;
     for &place in places {
         if place != Place::Alone && together.is_none() {
-            together =
-                Some(place::index_together(experiment, &options.corpus, &sets, on_progress).await?);
+            together = Some(place::index_together(experiment, &options.corpus, &sets, on_progress).await?);
             run.started = Instant::now();
             run.to_measure = places.iter().filter(|place| **place != Place::Alone).count() * sets.len();
         }
@@ -213,12 +212,7 @@ impl Run<'_> {
     }
 
     /// The name of a repository's results in the file: what of it was asked what, and where.
-    fn kept_name(
-        &self,
-        place: Place,
-        set: &QuerySet,
-        asked: &[(&AnnotatedQuery, Option<String>)],
-    ) -> String {
+    fn kept_name(&self, place: Place, set: &QuerySet, asked: &[(&AnnotatedQuery, Option<String>)]) -> String {
         let neighbours: Vec<String> = match place {
             Place::Alone => Vec::new(),
             _ => self.sets.iter().map(|set| set.repository.state()).collect(),
@@ -326,8 +320,10 @@ pub(super) fn require_vectors(questions_without_vectors: usize, allow_degraded: 
     if questions_without_vectors == 0 || allow_degraded {
         return Ok(());
     }
-    let message =
-        format!("{questions_without_vectors} queries were answered without their vectors, so the figures are wrong.");
-    Err(Fault::new(ErrorCode::GateFailed, message)
-        .with_hint("Repeat the run on a machine with less load, or accept the figures with --allow-degraded."))
+    let message = format!(
+        "{questions_without_vectors} queries were answered without their vectors, so the figures are wrong."
+    );
+    Err(Fault::new(ErrorCode::GateFailed, message).with_hint(
+        "Repeat the run on a machine with less load, or accept the figures with --allow-degraded.",
+    ))
 }

@@ -142,7 +142,8 @@ mod tests {
             panic!("the ranking is an object")
         };
         let listed = |field: &str| {
-            let names = |settings: &str| settings.split(',').any(|one| one.trim().starts_with(&format!("{field}=")));
+            let names =
+                |settings: &str| settings.split(',').any(|one| one.trim().starts_with(&format!("{field}=")));
             DISABLED_SIGNALS.iter().any(|(_, settings)| names(settings))
         };
         let missing: Vec<&String> =

@@ -21,7 +21,9 @@ pub fn embedder_named(text: &str, shipped: Arc<dyn Embedder>) -> Result<Arc<dyn 
         None if text == "shipped" => shipped,
         None if text == "stub" => stub(),
         None if text == "random" => Arc::new(RandomEmbedder::new()),
-        None if let Some(parts) = header_parts(text) => Arc::new(ShortHeaderEmbedder::new(shipped, text, parts)),
+        None if let Some(parts) = header_parts(text) => {
+            Arc::new(ShortHeaderEmbedder::new(shipped, text, parts))
+        }
         Some(("stub", header)) if let Some(parts) = header_parts(header) => {
             Arc::new(ShortHeaderEmbedder::new(stub(), header, parts))
         }
@@ -65,7 +67,8 @@ struct RandomEmbedder {
 impl RandomEmbedder {
     fn new() -> Self {
         let like = StubEmbedder::default().model().clone();
-        let model = ModelIdentity { id: "random".to_owned(), ..derived_identity(&like, "random", like.dimensions) };
+        let model =
+            ModelIdentity { id: "random".to_owned(), ..derived_identity(&like, "random", like.dimensions) };
         Self { model }
     }
 
@@ -83,7 +86,11 @@ impl Embedder for RandomEmbedder {
         &self.model
     }
 
-    fn embed_passages(&self, texts: &[String], _cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
+    fn embed_passages(
+        &self,
+        texts: &[String],
+        _cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, Fault> {
         Ok(texts.iter().map(|text| self.vector(text)).collect())
     }
 

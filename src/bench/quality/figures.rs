@@ -119,7 +119,10 @@ impl VariantResult {
             all: QueryFigures::from_results(&results),
             questions_without_vectors: all.iter().filter(|result| result.without_vectors).count(),
             vectors_used,
-            token_recall: ["chunks", "compact"].into_iter().map(|name| (name, recall(&results, name))).collect(),
+            token_recall: ["chunks", "compact"]
+                .into_iter()
+                .map(|name| (name, recall(&results, name)))
+                .collect(),
             confidence: ConfidenceCounts::from_results(all),
             absent: AbsentFigures::new(all),
             sets: groups(|result| &result.set),
@@ -130,7 +133,11 @@ impl VariantResult {
             as_alone_by_repository: by_repository
                 .filter_map(|(name, results)| Some((name, order(&results)?)))
                 .collect(),
-            questions: if details { all.iter().map(|result| (*result).clone()).collect() } else { Vec::new() },
+            questions: if details {
+                all.iter().map(|result| (*result).clone()).collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 }
@@ -171,13 +178,16 @@ impl QueryFigures {
 
 impl OrderFigures {
     fn new(results: &[&QueryResult], alone: &[&QueryResult]) -> Self {
-        let key = |result: &QueryResult| (result.repository.clone(), result.query.clone(), result.about.clone());
+        let key =
+            |result: &QueryResult| (result.repository.clone(), result.query.clone(), result.about.clone());
         let alone: HashMap<_, &QueryResult> = alone.iter().map(|result| (key(result), *result)).collect();
         let pairs: Vec<_> =
             results.iter().filter_map(|result| Some((*result, *alone.get(&key(result))?))).collect();
         Self {
             questions: pairs.len(),
-            top3_overlap: rounded(mean(pairs.iter().map(|(result, alone)| overlap(&result.hits, &alone.hits)))),
+            top3_overlap: rounded(mean(
+                pairs.iter().map(|(result, alone)| overlap(&result.hits, &alone.hits)),
+            )),
             same_order: rounded(mean(pairs.iter().map(|(result, alone)| {
                 let own: Vec<&String> = result.own_hits().collect();
                 f64::from(u8::from(is_same_order(&own, &alone.hits, own.len() == result.hits.len())))

@@ -9,9 +9,7 @@ use crate::bench::queries::{AnnotatedQuery, QuerySet};
 use crate::bench::score::{HitLocation, by_file, files, ndcg, ranks};
 use crate::bench::{Experiment, Variant, answers, tokens};
 use contract::Fault;
-use engine::search::{
-    Confidence, Evidence, Output, SearchAnswer, SearchRequest, Vectors, VectorsUsed,
-};
+use engine::search::{Confidence, Evidence, Output, SearchAnswer, SearchRequest, Vectors, VectorsUsed};
 
 /// Cutoff rank of NDCG.
 pub(super) const K: usize = 10;

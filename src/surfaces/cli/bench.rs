@@ -11,8 +11,8 @@ use contract::{Fault, escaped_line};
 
 mod http;
 mod navigation;
-mod queries;
 mod quality_table;
+mod queries;
 mod scale;
 mod speed;
 

@@ -84,8 +84,7 @@ fn push_order(text: &mut String, all: &OrderFigures, repositories: &BTreeMap<Str
 
 /// Number of queries by correctness and confidence of the answer.
 fn push_confidence(text: &mut String, confidence: &ConfidenceCounts) {
-    let _ =
-        writeln!(text, "\n{:<38} {:>7} {:>7} {:>7} {:>7}", "confidence", "high", "medium", "low", "none");
+    let _ = writeln!(text, "\n{:<38} {:>7} {:>7} {:>7} {:>7}", "confidence", "high", "medium", "low", "none");
     let rows = [("right", &confidence.right), ("wrong", &confidence.wrong), ("absent", &confidence.absent)];
     for (name, counts) in rows.into_iter().filter(|(_, counts)| !counts.is_empty()) {
         let of = |level| counts.get(&level).copied().unwrap_or(0);
