@@ -98,8 +98,6 @@ pub async fn measure(
     for &place in places {
         if place != Place::Alone && together.is_none() {
             together = Some(place::index_together(experiment, &options.corpus, &sets, on_progress).await?);
-            run.started = Instant::now();
-            run.to_measure = places.iter().filter(|place| **place != Place::Alone).count() * sets.len();
         }
         for set in &sets {
             run.measure_repository(place, set, together.as_ref()).await?;
@@ -145,7 +143,7 @@ struct Run<'a> {
     missing: Vec<String>,
     measured: Vec<(Place, RepositoryResults)>,
     started: Instant,
-    /// Number of repositories since `started`, over all places.
+    /// Number of repositories over all places.
     to_measure: usize,
 }
 
@@ -194,9 +192,11 @@ impl Run<'_> {
 
     /// The repository's queries, and with `--absent` as many of the next repository in another language.
     fn questions<'s>(&'s self, place: Place, set: &'s QuerySet) -> Vec<(&'s AnnotatedQuery, Option<String>)> {
-        let mut asked: Vec<_> = set.queries.iter().map(|query| (query, None)).collect();
-        // In one project, the other repository answers its queries unless this one is named.
-        if self.options.modes.absent && place != Place::NotNamed {
+        // In one project, other repositories may answer what this one does not, unless it is named.
+        let may_be_absent = place != Place::NotNamed;
+        let listed = set.queries.iter().filter(|query| may_be_absent || !query.is_absent());
+        let mut asked: Vec<_> = listed.map(|query| (query, None)).collect();
+        if self.options.modes.absent && may_be_absent {
             let at = self.sets.iter().position(|other| std::ptr::eq(other, set)).unwrap_or_default();
             let mut following = self.sets.iter().cycle().skip(at + 1).take(self.sets.len());
             let other = following.find(|other| {
@@ -245,14 +245,17 @@ impl Run<'_> {
     fn tell(&self, place: Place, set: &QuerySet, results: &RepositoryResults, seconds: f64) {
         let scores = self.options.variants.iter().zip(&results.results).map(|(variant, results)| {
             let answered: Vec<_> = results.iter().filter(|result| !result.absent).collect();
-            format!("{} {:.3}", variant.name, QueryFigures::from_results(&answered).ndcg10)
+            match answered.len() {
+                0 => format!("{} -", variant.name),
+                _ => format!("{} {:.3}", variant.name, QueryFigures::from_results(&answered).ndcg10),
+            }
         });
         let asked: usize = results.results.iter().map(Vec::len).sum();
-        let since = self.measured.len().min(self.to_measure);
-        let left = self.started.elapsed().as_secs_f64() / since.max(1) as f64
-            * self.to_measure.saturating_sub(since) as f64;
+        let done = self.measured.len();
+        let left =
+            self.started.elapsed().as_secs_f64() / done as f64 * self.to_measure.saturating_sub(done) as f64;
         (self.on_progress)(&format!(
-            "{} ({}): {} chunks, NDCG@10 {}; {:.1} queries/s; {since} of {}, about {left:.0} s left",
+            "{} ({}): {} chunks, NDCG@10 {}; {:.1} queries/s; {done} of {}, about {left:.0} s left",
             set.label(),
             place.word(),
             results.chunks,

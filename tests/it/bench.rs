@@ -64,7 +64,10 @@ fn corpus(folder: &Path) -> (String, String) {
             { "query": "press_steel", "relevant": ["lib/nowhere.py"], "category": "symbol" },
         ]),
     );
-    write("annotations/gone.json", json!([]));
+    write(
+        "annotations/gone.json",
+        json!([{ "query": "Gone", "relevant": ["lib/gone.py"], "category": "symbol" }]),
+    );
     let issue = |id: &str, repository: &str| {
         json!({
             "id": id, "repository": repository, "commit": "c1", "relevant": ["lib/press.py"],
@@ -258,7 +261,7 @@ fn a_broken_run_keeps_what_it_measured_and_is_continued() {
     assert_eq!(again["missing"], json!(["works"]), "without --continue everything is measured anew");
 }
 
-/// Makes vectors of texts, and none of queries about steel.
+/// Makes vectors of texts, and none of one query.
 struct FailingEmbedder(StubEmbedder);
 
 impl Embedder for FailingEmbedder {
@@ -271,7 +274,7 @@ impl Embedder for FailingEmbedder {
     }
 
     fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
-        if text.contains("steel") {
+        if text.contains("formed") {
             return Err(Fault::new(ErrorCode::CapabilityMissing, "no steel"));
         }
         self.0.embed_query(text)

@@ -196,13 +196,14 @@ impl OrderFigures {
     }
 }
 
-/// The share of the first hits alone that are among the first hits.
+/// The share of the first hits that both answers have; hits of another repository lower it.
 #[expect(clippy::cast_precision_loss, reason = "at most three hits")]
 fn overlap(hits: &[String], alone: &[String]) -> f64 {
     let first = |hits: &[String]| hits[..hits.len().min(FIRST_HITS)].to_vec();
     let (hits, alone) = (first(hits), first(alone));
     let both = alone.iter().filter(|hit| hits.contains(hit)).count();
-    if alone.is_empty() { f64::from(u8::from(hits.is_empty())) } else { both as f64 / alone.len() as f64 }
+    let longer = hits.len().max(alone.len());
+    if longer == 0 { 1.0 } else { both as f64 / longer as f64 }
 }
 
 /// Whether the repository's own hits are the first ones alone, in the same order; all of them, if no other repository took
@@ -264,6 +265,7 @@ mod tests {
         let share = |hits_now: &str, alone: &str| overlap(&hits(hits_now), &hits(alone));
         assert!((share("c b a d", "a b c x") - 1.0).abs() < 1e-9);
         assert!((share("a x//b c", "a b c") - 2.0 / 3.0).abs() < 1e-9);
+        assert!((share("a x//b", "a") - 0.5).abs() < 1e-9, "a hit of another repository took a place");
         assert!((share("", "") - 1.0).abs() < 1e-9 && share("a", "").abs() < 1e-9);
     }
 }
