@@ -92,6 +92,7 @@ pub async fn measure(
         missing: Vec::new(),
         measured: Vec::new(),
         started: Instant::now(),
+        measured_now: 0,
         to_measure: places.len() * sets.len(),
     };
     let mut together: Option<(Project, Indexed)> = None;
@@ -143,6 +144,8 @@ struct Run<'a> {
     missing: Vec<String>,
     measured: Vec<(Place, RepositoryResults)>,
     started: Instant,
+    /// Number of repositories that were not taken over.
+    measured_now: usize,
     /// Number of repositories over all places.
     to_measure: usize,
 }
@@ -181,7 +184,9 @@ impl Run<'_> {
             }
         };
         self.measured.push((place, results.clone()));
-        self.tell(place, set, &results, began.elapsed().as_secs_f64());
+        let seconds = began.elapsed().as_secs_f64();
+        self.measured_now += usize::from(is_new);
+        self.tell(place, set, &results, is_new.then_some(seconds));
         if is_new {
             let report = || serde_json::to_value(self.report()).unwrap_or_default();
             let report = if self.options.kept.is_some() { report() } else { Value::Null };
@@ -240,9 +245,9 @@ impl Run<'_> {
         Ok(RepositoryResults { chunks: standing.chunks, results })
     }
 
-    /// Tells a repository's NDCG with each variant, the rate, and the time left.
+    /// Tells a repository's NDCG with each variant, and the rate and the time left if it took `seconds` and was not taken over.
     #[expect(clippy::cast_precision_loss, reason = "counts of queries and repositories")]
-    fn tell(&self, place: Place, set: &QuerySet, results: &RepositoryResults, seconds: f64) {
+    fn tell(&self, place: Place, set: &QuerySet, results: &RepositoryResults, seconds: Option<f64>) {
         let scores = self.options.variants.iter().zip(&results.results).map(|(variant, results)| {
             let answered: Vec<_> = results.iter().filter(|result| !result.absent).collect();
             match answered.len() {
@@ -251,17 +256,18 @@ impl Run<'_> {
             }
         });
         let asked: usize = results.results.iter().map(Vec::len).sum();
-        let done = self.measured.len();
-        let left =
-            self.started.elapsed().as_secs_f64() / done as f64 * self.to_measure.saturating_sub(done) as f64;
+        let (done, all) = (self.measured.len(), self.to_measure);
+        let each = self.started.elapsed().as_secs_f64() / self.measured_now.max(1) as f64;
+        let rate = seconds.map_or("taken over".to_owned(), |seconds| {
+            format!("{:.1} queries/s", asked as f64 / seconds.max(1e-3))
+        });
         (self.on_progress)(&format!(
-            "{} ({}): {} chunks, NDCG@10 {}; {:.1} queries/s; {done} of {}, about {left:.0} s left",
+            "{} ({}): {} chunks, NDCG@10 {}; {rate}; {done} of {all}, about {:.0} s left",
             set.label(),
             place.word(),
             results.chunks,
             scores.collect::<Vec<_>>().join(", "),
-            asked as f64 / seconds.max(1e-3),
-            self.to_measure,
+            each * all.saturating_sub(done) as f64,
         ));
     }
 

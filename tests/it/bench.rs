@@ -261,7 +261,7 @@ fn a_broken_run_keeps_what_it_measured_and_is_continued() {
     assert_eq!(again["missing"], json!(["works"]), "without --continue everything is measured anew");
 }
 
-/// Makes vectors of texts, and none of one query.
+/// Makes vectors of texts, and none of one query and one issue.
 struct FailingEmbedder(StubEmbedder);
 
 impl Embedder for FailingEmbedder {
@@ -274,7 +274,7 @@ impl Embedder for FailingEmbedder {
     }
 
     fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
-        if text.contains("formed") {
+        if text.contains("formed") || text.contains("bends") {
             return Err(Fault::new(ErrorCode::CapabilityMissing, "no steel"));
         }
         self.0.embed_query(text)
