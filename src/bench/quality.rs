@@ -160,11 +160,9 @@ impl Run<'_> {
     ) -> Result<(), Fault> {
         let asked = self.questions(place, set);
         let name = self.kept_name(place, set, &asked);
-        let began = Instant::now();
         let earlier = self.kept.get::<RepositoryResults>(&name);
-        let is_new = earlier.is_none();
-        let results = match earlier {
-            Some(results) => results,
+        let (results, seconds) = match earlier {
+            Some(results) => (results, None),
             None => {
                 let standing = match together.filter(|_| place != Place::Alone) {
                     Some((project, indexed)) => indexed
@@ -180,14 +178,15 @@ impl Run<'_> {
                     }
                     return Ok(());
                 };
-                self.ask(&standing, set, &asked).await?
+                let began = Instant::now();
+                let results = self.ask(&standing, set, &asked).await?;
+                (results, Some(began.elapsed().as_secs_f64()))
             }
         };
         self.measured.push((place, results.clone()));
-        let seconds = began.elapsed().as_secs_f64();
-        self.measured_now += usize::from(is_new);
-        self.tell(place, set, &results, is_new.then_some(seconds));
-        if is_new {
+        self.measured_now += usize::from(seconds.is_some());
+        self.tell(place, set, &results, seconds);
+        if seconds.is_some() {
             let report = || serde_json::to_value(self.report()).unwrap_or_default();
             let report = if self.options.kept.is_some() { report() } else { Value::Null };
             self.kept.add(&name, &results, || report)?;
@@ -245,7 +244,7 @@ impl Run<'_> {
         Ok(RepositoryResults { chunks: standing.chunks, results })
     }
 
-    /// Tells a repository's NDCG with each variant, and the rate and the time left if it took `seconds` and was not taken over.
+    /// Tells a repository's NDCG with each variant, the rate of queries unless they were taken over, and the time left.
     #[expect(clippy::cast_precision_loss, reason = "counts of queries and repositories")]
     fn tell(&self, place: Place, set: &QuerySet, results: &RepositoryResults, seconds: Option<f64>) {
         let scores = self.options.variants.iter().zip(&results.results).map(|(variant, results)| {
