@@ -59,7 +59,7 @@ impl AbsentFigures {
         let split = |results: &[&QueryResult]| (!results.is_empty()).then(|| shares(results));
         Some(Self {
             right: right.len(),
-            right_kept: rounded(1.0 - share(&right, |result| is_low(result))),
+            right_kept: rounded(1.0 - share(&right, is_low)),
             threshold: rounded(f64::from(threshold)),
             absent: shares(&absent),
             listed: split(&listed),
