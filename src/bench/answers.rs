@@ -3,9 +3,14 @@
 use super::score::HitLocation;
 use engine::search::{Hit, Output, SearchAnswer, present};
 
-/// The locations of the hits, best first.
-pub(super) fn hit_locations(answer: &SearchAnswer) -> Vec<HitLocation> {
-    let location = |hit: &Hit| HitLocation { path: hit.path.clone(), lines: (hit.start_line, hit.end_line) };
+/// The locations of the hits, best first. Hits outside the repository `own` are strangers; `None`: there is only one.
+pub(super) fn hit_locations(answer: &SearchAnswer, own: Option<&str>) -> Vec<HitLocation> {
+    let stranger = |hit: &Hit| own.filter(|own| hit.repository != *own).map(|_| hit.repository.clone());
+    let location = |hit: &Hit| HitLocation {
+        stranger: stranger(hit),
+        path: hit.path.clone(),
+        lines: (hit.start_line, hit.end_line),
+    };
     answer.hits.iter().map(location).collect()
 }
 

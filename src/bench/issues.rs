@@ -1,13 +1,16 @@
 //! Long, noisy queries: which files does an issue's fix change? Acc@k counts issues with all of these files among the first k.
 
+use std::time::Instant;
+
 use serde::Serialize;
 
 use super::checkouts::{self, Checkout};
+use super::quality::require_vectors;
 use super::queries::{self, Issue};
 use super::score::{all_within, by_file, mean, ranks, rounded};
 use super::{Experiment, Options, Variant, answers};
 use contract::Fault;
-use engine::search::SearchRequest;
+use engine::search::{SearchRequest, Vectors, VectorsUsed};
 use store::Project;
 
 /// Number of hits requested: enough for ten files.
@@ -25,6 +28,8 @@ pub struct IssuesReport {
     pub missing: Vec<String>,
     /// Model that made the vectors.
     pub model: String,
+    /// Issues that should have been searched with vectors and were not, over all variants.
+    pub questions_without_vectors: usize,
     /// The figures of each variant.
     pub variants: Vec<IssuesFigures>,
 }
@@ -41,6 +46,8 @@ pub struct IssuesFigures {
     pub acc5: f64,
     /// Percentage of issues with all files among the first 10.
     pub acc10: f64,
+    /// Issues that should have been searched with vectors and were not.
+    pub questions_without_vectors: usize,
     /// Median latency in milliseconds.
     pub p50_ms: f64,
     /// Every issue, with `--details`.
@@ -60,6 +67,8 @@ pub struct IssueResult {
     pub files: Vec<String>,
     /// Latency in milliseconds.
     pub ms: f64,
+    /// Whether vectors should have been compared and were not.
+    pub without_vectors: bool,
 }
 
 /// Indexes the repository of each issue at its commit and searches for the issue.
@@ -76,26 +85,70 @@ pub async fn measure(
         chunks: 0,
         missing: Vec::new(),
         model: experiment.model().await?,
+        questions_without_vectors: 0,
         variants: Vec::new(),
     };
+    let issues = queries::read_issues(&options.questions, &options.only)?;
+    let (count, started) = (issues.len(), Instant::now());
     let mut results: Vec<Vec<IssueResult>> = vec![Vec::new(); options.variants.len()];
-    for issue in queries::read_issues(&options.questions, &options.only)? {
+    for (at, issue) in issues.into_iter().enumerate() {
         let Some((project, chunks)) = index_checkout(experiment, options, &issue).await? else {
             report.missing.push(issue.id);
             continue;
         };
-        on_progress(&format!("{}: {chunks} chunks", issue.id));
         report.issues += 1;
         report.chunks += chunks;
         for (variant, results) in options.variants.iter().zip(&mut results) {
             results.push(run_query(experiment, &project, &issue, variant).await?);
         }
+        let seconds = started.elapsed().as_secs_f64();
+        on_progress(&progress(&issue, chunks, options, &results, (at + 1, count, seconds)));
+    }
+    if report.issues == 0 {
+        let why = format!("Missing from the corpus: {}.", report.missing.join(", "));
+        return Err(queries::nothing_to_measure(&why));
     }
     let measured = options.variants.iter().zip(results);
     report.variants = measured
         .map(|(variant, results)| IssuesFigures::from_results(variant, results, options.details))
         .collect();
+    report.questions_without_vectors =
+        report.variants.iter().map(|variant| variant.questions_without_vectors).sum();
     Ok(report)
+}
+
+/// The ranks that an issue's files got with each variant, and the time left.
+#[expect(clippy::cast_precision_loss, reason = "a count of issues")]
+fn progress(
+    issue: &Issue,
+    chunks: u64,
+    options: &Options,
+    results: &[Vec<IssueResult>],
+    (done, all, seconds): (usize, usize, f64),
+) -> String {
+    let ranks = |result: &IssueResult| {
+        let rank = |rank: Option<usize>| rank.map_or("-".to_owned(), |rank| rank.to_string());
+        result.targets.iter().map(|(_, at)| rank(*at)).collect::<Vec<_>>().join("/")
+    };
+    let last = options.variants.iter().zip(results);
+    let last =
+        last.filter_map(|(variant, results)| Some(format!("{} {}", variant.name, ranks(results.last()?))));
+    let left = seconds / done as f64 * (all - done) as f64;
+    format!(
+        "{}: {chunks} chunks, ranks of its files: {}; {done} of {all}, about {left:.0} s left",
+        issue.id,
+        last.collect::<Vec<_>>().join(", ")
+    )
+}
+
+impl IssuesReport {
+    /// The failure of a run whose figures do not measure what they claim to.
+    ///
+    /// # Errors
+    /// `GATE_FAILED` if issues were searched without their vectors, unless `allow_degraded`.
+    pub fn verdict(&self, allow_degraded: bool) -> Result<(), Fault> {
+        require_vectors(self.questions_without_vectors, allow_degraded)
+    }
 }
 
 async fn index_checkout(
@@ -123,7 +176,7 @@ async fn run_query(
     let query = issue.query.chars().take(experiment.app.config.search.query_chars_max).collect();
     let request = SearchRequest { query, top: TOP, ..SearchRequest::default() };
     let answer = experiment.search(project, &request, variant).await?;
-    let files = by_file(&answers::hit_locations(&answer));
+    let files = by_file(&answers::hit_locations(&answer, None));
     let targets = issue.targets();
     let ranks = ranks(&targets, &files);
     Ok(IssueResult {
@@ -131,6 +184,7 @@ async fn run_query(
         targets: targets.into_iter().map(|target| target.path).zip(ranks).collect(),
         files: files.into_iter().take(10).map(|file| file.path).collect(),
         ms: answer.took.total_ms,
+        without_vectors: variant.vectors == Vectors::Auto && answer.vectors_used == VectorsUsed::None,
     })
 }
 
@@ -144,12 +198,21 @@ impl IssuesFigures {
             rounded(mean(results.iter().map(met))) * 100.0
         };
         let (acc1, acc5, acc10) = (acc(1), acc(5), acc(10));
+        let questions_without_vectors = results.iter().filter(|result| result.without_vectors).count();
         let mut times: Vec<f64> = results.iter().map(|result| result.ms).collect();
         times.sort_by(f64::total_cmp);
         let p50_ms = times.get(times.len() / 2).copied().unwrap_or(0.0);
         if !details {
             results.clear();
         }
-        Self { variant: variant.name.clone(), acc1, acc5, acc10, p50_ms, issues: results }
+        Self {
+            variant: variant.name.clone(),
+            acc1,
+            acc5,
+            acc10,
+            questions_without_vectors,
+            p50_ms,
+            issues: results,
+        }
     }
 }

@@ -10,6 +10,7 @@ mod tokens;
 
 mod answers;
 mod checkouts;
+mod kept;
 mod queries;
 pub mod variant;
 mod vector_cache;
@@ -23,5 +24,5 @@ pub mod scale;
 pub mod speed;
 
 pub use experiment::Experiment;
-pub use queries::Options;
+pub use queries::{Modes, Options};
 pub use variant::Variant;

@@ -1,25 +1,32 @@
 //! Short queries with known answers: NDCG@10 of chunks and of files by category, language and repository, and the recall within
-//! token budgets.
+//! token budgets. Each repository is asked in a project of its own, or all of them in one project.
+
+mod absent;
+mod figures;
+mod leave_out;
+mod place;
+mod question;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::checkouts::{self, Checkout};
-use super::queries::{self, AnnotatedQuery, Repository};
-use super::score::{by_file, mean, ndcg, ranks, rounded};
-use super::{Experiment, Options, Variant, answers, tokens};
-use contract::Fault;
-use engine::search::{Confidence, Evidence, Output, SearchRequest};
+use super::kept::{KeptResults, program_hash};
+use super::queries::{self, AnnotatedQuery, QuerySet};
+use super::{Experiment, Options, Variant};
+use contract::{ErrorCode, Fault};
+use place::{Indexed, Standing};
 use store::Project;
 
-/// Cutoff rank of NDCG.
-const K: usize = 10;
-/// Number of hits requested: enough for ten files and 4,000 tokens.
-const TOP: usize = 50;
-/// Token budgets at which recall is measured.
-const BUDGETS: [usize; 4] = [500, 1_000, 2_000, 4_000];
+pub use absent::{AbsentFigures, AbsentShares};
+pub use figures::{ConfidenceCounts, OrderFigures, QueryFigures, VariantResult};
+pub use leave_out::{LeaveOut, LeaveOutScores};
+pub use place::Place;
+pub use question::QueryResult;
+
 /// Number of concurrent queries.
 const CONCURRENT_QUERIES: usize = 2;
 
@@ -27,7 +34,7 @@ const CONCURRENT_QUERIES: usize = 2;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QualityReport {
-    /// Number of repositories measured.
+    /// Number of repositories measured; one counts for each query set that has it.
     pub repositories: usize,
     /// Chunks of all measured repositories.
     pub chunks: u64,
@@ -35,293 +42,296 @@ pub struct QualityReport {
     pub missing: Vec<String>,
     /// Model that made the vectors.
     pub model: String,
+    /// Name of the vectors, as given by `--vectors`.
+    pub vectors: String,
     /// The tokenizer of the budgets.
     pub tokenizer: &'static str,
-    /// The results of each variant.
+    /// Queries that should have been answered with vectors and were not, over all variants.
+    pub questions_without_vectors: usize,
+    /// The results of each variant in each place.
     pub variants: Vec<VariantResult>,
-}
-
-/// The results of one variant.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct VariantResult {
-    /// Name of the variant.
-    pub variant: String,
-    /// Figures over all queries.
-    pub all: QueryFigures,
-    /// Share of the targets within each token budget, by output: complete chunks, and the compact output of the tool.
-    pub token_recall: BTreeMap<&'static str, BTreeMap<usize, f64>>,
-    /// Number of queries by confidence.
-    pub confidence: ConfidenceCounts,
-    /// By category of the query.
-    pub categories: BTreeMap<String, QueryFigures>,
-    /// By language of the repository.
-    pub languages: BTreeMap<String, QueryFigures>,
-    /// By repository.
-    pub by_repository: BTreeMap<String, QueryFigures>,
-    /// Every query, with `--details`.
+    /// Variants chosen by leaving repositories out, with `--leave-out`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub questions: Vec<QueryResult>,
+    pub leave_out: Vec<LeaveOut>,
 }
 
-/// Means over queries.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueryFigures {
-    /// Number of queries.
-    pub questions: usize,
-    /// NDCG@10 of the returned chunks.
-    pub ndcg10: f64,
-    /// NDCG@10 of the files, each at its best rank.
-    pub ndcg10_files: f64,
-    /// Share of the queries whose first hit is relevant.
-    pub right_first: f64,
-    /// Share of the queries with a relevant hit among the first three.
-    pub right_among_three: f64,
-}
-
-/// Number of queries by the confidence of their answers.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConfidenceCounts {
-    /// Queries with a relevant hit among the first ten, even if low confidence suppressed it.
-    pub right: BTreeMap<Confidence, usize>,
-    /// Queries without one.
-    pub wrong: BTreeMap<Confidence, usize>,
-    /// Queries without an answer in the repository.
-    pub absent: BTreeMap<Confidence, usize>,
-}
-
-/// The result of one query.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueryResult {
-    /// Name of the repository.
-    pub repository: String,
-    #[serde(skip)]
-    language: String,
-    /// Category of the query.
-    pub category: String,
-    /// The query.
-    pub query: String,
-    /// NDCG@10 of the chunks.
-    pub ndcg10: f64,
-    /// NDCG@10 of the files.
-    pub ndcg10_files: f64,
-    /// Rank of the first relevant hit; secondary targets do not count.
-    pub right: Option<usize>,
-    /// The same rank before low confidence suppressed hits.
-    #[serde(skip)]
-    unsuppressed: Option<usize>,
-    /// Confidence of the answer.
-    pub confidence: Option<Confidence>,
-    /// The measurements behind the confidence.
-    pub evidence: Option<Evidence>,
-    /// Whether the repository has no answer; such queries count only for the confidence.
-    pub absent: bool,
-    /// Targets with their ranks among chunks.
-    pub targets: Vec<(String, Option<usize>)>,
-    /// The first ten hits.
-    pub hits: Vec<String>,
-    /// Share of the targets within each budget, by output.
-    #[serde(skip)]
-    within: BTreeMap<&'static str, [f64; BUDGETS.len()]>,
+/// The results of one repository in one place.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RepositoryResults {
+    chunks: u64,
+    /// By variant.
+    results: Vec<Vec<QueryResult>>,
 }
 
 /// Indexes every repository and runs all queries with each variant.
 ///
 /// # Errors
-/// `INVALID_INPUT` for an unreadable query file; faults of index runs and searches.
+/// `INVALID_REQUEST` for an unknown repository in `only`; `INVALID_INPUT` for unreadable query files or if nothing could be
+/// measured; faults of index runs and searches.
 pub async fn measure(
     experiment: &Experiment,
     options: &Options,
     on_progress: &(dyn Fn(&str) + Sync),
 ) -> Result<QualityReport, Fault> {
-    let mut report = QualityReport {
-        repositories: 0,
-        chunks: 0,
-        missing: Vec::new(),
-        model: experiment.model().await?,
-        tokenizer: "cl100k_base",
-        variants: Vec::new(),
+    let sets = queries::read_sets(&options.questions, &options.only)?;
+    let model = experiment.model().await?;
+    let made_with = made_with(experiment, options, &model)?;
+    let kept = KeptResults::open(options.kept.as_deref(), options.continues, made_with)?;
+    let places: &[Place] = match options.modes {
+        modes if !modes.one_project => &[Place::Alone],
+        modes if modes.alone => &[Place::Alone, Place::Named, Place::NotNamed],
+        _ => &[Place::Named, Place::NotNamed],
     };
-    let mut results: Vec<Vec<QueryResult>> = vec![Vec::new(); options.variants.len()];
-    for repository in queries::read_repositories(&options.questions, &options.only)? {
-        let questions = queries::read_queries(&options.questions, &repository)?;
-        let Some((project, chunks)) = index_checkout(experiment, options, &repository).await? else {
-            report.missing.push(repository.name);
-            continue;
-        };
-        on_progress(&format!("{}: {chunks} chunks, {} questions", repository.name, questions.len()));
-        report.repositories += 1;
-        report.chunks += chunks;
-        for (variant, results) in options.variants.iter().zip(&mut results) {
-            let answers = stream::iter(&questions)
-                .map(|query| run_query(experiment, &project, &repository, query, variant))
-                .buffered(CONCURRENT_QUERIES);
-            results.extend(answers.try_collect::<Vec<_>>().await?);
+    let mut run = Run {
+        experiment,
+        options,
+        on_progress,
+        sets: &sets,
+        model,
+        kept,
+        missing: Vec::new(),
+        measured: Vec::new(),
+        started: Instant::now(),
+        measured_now: 0,
+        to_measure: places.len() * sets.len(),
+    };
+    let mut together: Option<(Project, Indexed)> = None;
+    for &place in places {
+        if place != Place::Alone && together.is_none() {
+            together = Some(place::index_together(experiment, &options.corpus, &sets, on_progress).await?);
+        }
+        for set in &sets {
+            run.measure_repository(place, set, together.as_ref()).await?;
         }
     }
-    let measured = options.variants.iter().zip(results);
-    report.variants = measured
-        .map(|(variant, results)| VariantResult::from_results(variant, results, options.details))
-        .collect();
+    let report = run.report();
+    if report.variants.iter().all(|variant| variant.all.questions + variant.confidence.absent_count() == 0) {
+        let why = format!("Missing from the corpus: {}.", report.missing.join(", "));
+        return Err(queries::nothing_to_measure(&why));
+    }
+    run.kept.finish(&report)?;
     Ok(report)
 }
 
-async fn index_checkout(
+/// What the results depend on.
+fn made_with(
     experiment: &Experiment,
     options: &Options,
-    repository: &Repository,
-) -> Result<Option<(Project, u64)>, Fault> {
-    let checkout = Checkout {
-        name: &repository.name,
-        repository: &repository.repository,
-        commit: &repository.commit,
-        root: repository.root.as_deref(),
-    };
-    let Some(files) = checkouts::copy_checkout(&options.corpus, &checkout, &experiment.copies())? else {
-        return Ok(None);
-    };
-    let id = experiment.project_id("quality", &repository.name).await?;
-    let report = experiment.index(&id, &files).await?;
-    Ok(Some((experiment.project(&id).await?, report.chunks)))
+    model: &str,
+) -> Result<BTreeMap<String, String>, Fault> {
+    let variant = |one: &Variant| format!("{} {:?} {:?}", one.name, one.vectors, one.ranking);
+    let variants: Vec<String> = options.variants.iter().map(variant).collect();
+    let config = &experiment.app.config;
+    let settings = json!([config.search, config.indexing, config.embedding]).to_string();
+    Ok([
+        ("program", program_hash()?),
+        ("set of vectors", format!("{} {model}", options.vectors)),
+        ("list of variants", variants.join("\n")),
+        ("list of settings", place::short_hash(&settings)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into())
 }
 
-async fn run_query(
-    experiment: &Experiment,
-    project: &Project,
-    repository: &Repository,
-    query: &AnnotatedQuery,
-    variant: &Variant,
-) -> Result<QueryResult, Fault> {
-    let request = SearchRequest {
-        query: query.query.clone(),
-        top: TOP,
-        keep_doubtful: true,
-        ..SearchRequest::default()
-    };
-    let mut answer = experiment.search(project, &request, variant).await?;
-    let targets = query.targets();
-    let unsuppressed =
-        ranks(&query.relevant_targets(), &answers::hit_locations(&answer)).into_iter().flatten().min();
-    // The other figures measure the answer as the tool returns it: without hits if the confidence is `none`.
-    if answer.confidence == Some(Confidence::None) {
-        answer.hits.clear();
-    }
-    let found = answers::hit_locations(&answer);
-    let in_list = ranks(&targets, &found);
-    let in_files = ranks(&targets, &by_file(&found));
-    let right = ranks(&query.relevant_targets(), &found).into_iter().flatten().min();
-    let costs = [
-        ("chunks", answer.hits.iter().map(answers::full_text).map(|text| tokens::count(&text)).collect()),
-        (
-            "compact",
-            answers::tool_hits(&answer, Output::Compact).iter().map(|text| tokens::count(text)).collect(),
-        ),
-    ];
-    let within = costs.map(|(name, costs): (_, Vec<usize>)| (name, within_budgets(&in_list, &costs)));
-    Ok(QueryResult {
-        repository: repository.name.clone(),
-        language: repository.language.clone(),
-        category: query.category.clone(),
-        query: query.query.clone(),
-        ndcg10: ndcg(&in_list, K),
-        ndcg10_files: ndcg(&in_files, K),
-        right,
-        unsuppressed,
-        confidence: answer.confidence,
-        evidence: answer.explain.evidence,
-        absent: query.is_absent(),
-        targets: targets.into_iter().map(|target| target.path).zip(in_list).collect(),
-        hits: found
-            .iter()
-            .take(K)
-            .map(|hit| format!("{}:{}-{}", hit.path, hit.lines.0, hit.lines.1))
-            .collect(),
-        within: within.into(),
-    })
+/// A run of the benchmark.
+struct Run<'a> {
+    experiment: &'a Experiment,
+    options: &'a Options,
+    on_progress: &'a (dyn Fn(&str) + Sync),
+    sets: &'a [QuerySet],
+    model: String,
+    kept: KeptResults,
+    missing: Vec<String>,
+    measured: Vec<(Place, RepositoryResults)>,
+    started: Instant,
+    /// Number of repositories that were not taken over.
+    measured_now: usize,
+    /// Number of repositories over all places.
+    to_measure: usize,
 }
 
-/// The share of targets whose hit is complete within each budget if the hits are read in order.
-#[expect(clippy::cast_precision_loss, reason = "counts of targets")]
-fn within_budgets(ranks: &[Option<usize>], costs: &[usize]) -> [f64; BUDGETS.len()] {
-    let until = |rank: usize| -> usize { costs.iter().take(rank).sum() };
-    BUDGETS.map(|budget| {
-        let met =
-            ranks.iter().flatten().filter(|rank| **rank <= costs.len() && until(**rank) <= budget).count();
-        met as f64 / ranks.len().max(1) as f64
-    })
-}
-
-impl VariantResult {
-    fn from_results(variant: &Variant, all: Vec<QueryResult>, details: bool) -> Self {
-        let results: Vec<&QueryResult> = all.iter().filter(|result| !result.absent).collect();
-        let groups = |key: fn(&QueryResult) -> &String| {
-            let mut groups: BTreeMap<String, Vec<&QueryResult>> = BTreeMap::new();
-            results.iter().for_each(|result| groups.entry(key(result).clone()).or_default().push(*result));
-            groups.into_iter().map(|(name, results)| (name, QueryFigures::from_results(&results))).collect()
+impl Run<'_> {
+    /// Measures one repository, or takes its results from the file of a broken run, and tells its figures.
+    async fn measure_repository(
+        &mut self,
+        place: Place,
+        set: &QuerySet,
+        together: Option<&(Project, Indexed)>,
+    ) -> Result<(), Fault> {
+        let asked = self.questions(place, set);
+        let name = self.kept_name(place, set, &asked);
+        let earlier = self.kept.get::<RepositoryResults>(&name);
+        let (results, seconds) = match earlier {
+            Some(results) => (results, None),
+            None => {
+                let standing = match together.filter(|_| place != Place::Alone) {
+                    Some((project, indexed)) => indexed
+                        .get(&set.repository.name)
+                        .map(|repository| Standing::new(place, project.clone(), repository))
+                        .transpose()?,
+                    None => Standing::alone(self.experiment, &self.options.corpus, set).await?,
+                };
+                let Some(standing) = standing else {
+                    self.to_measure -= 1;
+                    if !self.missing.contains(&set.label()) {
+                        self.missing.push(set.label());
+                    }
+                    return Ok(());
+                };
+                let began = Instant::now();
+                let results = self.ask(&standing, set, &asked).await?;
+                (results, Some(began.elapsed().as_secs_f64()))
+            }
         };
-        let recall = |name: &'static str| -> BTreeMap<usize, f64> {
-            let at = |place: usize| {
-                mean(results.iter().filter_map(|result| Some(result.within.get(name)?[place])))
-            };
-            BUDGETS.into_iter().enumerate().map(|(place, budget)| (budget, rounded(at(place)))).collect()
+        self.measured.push((place, results.clone()));
+        self.measured_now += usize::from(seconds.is_some());
+        self.tell(place, set, &results, seconds);
+        if seconds.is_some() {
+            let report = || serde_json::to_value(self.report()).unwrap_or_default();
+            let report = if self.options.kept.is_some() { report() } else { Value::Null };
+            self.kept.add(&name, &results, || report)?;
+        }
+        Ok(())
+    }
+
+    /// The repository's queries, and with `--absent` as many of the next repository in another language.
+    fn questions<'s>(&'s self, place: Place, set: &'s QuerySet) -> Vec<(&'s AnnotatedQuery, Option<String>)> {
+        // In one project, other repositories may answer what this one does not, unless it is named.
+        let may_be_absent = place != Place::NotNamed;
+        let listed = set.queries.iter().filter(|query| may_be_absent || !query.is_absent());
+        let mut asked: Vec<_> = listed.map(|query| (query, None)).collect();
+        if self.options.modes.absent && may_be_absent {
+            let at = self.sets.iter().position(|other| std::ptr::eq(other, set)).unwrap_or_default();
+            let mut following = self.sets.iter().cycle().skip(at + 1).take(self.sets.len());
+            let other = following.find(|other| {
+                other.repository.language != set.repository.language
+                    && other.queries.iter().any(|query| !query.is_absent())
+            });
+            if let Some(other) = other {
+                let answered = other.queries.iter().filter(|query| !query.is_absent());
+                asked.extend(answered.map(|query| (query, Some(other.label()))));
+            }
+        }
+        asked
+    }
+
+    /// The name of a repository's results in the file: what of it was asked what, and where.
+    fn kept_name(&self, place: Place, set: &QuerySet, asked: &[(&AnnotatedQuery, Option<String>)]) -> String {
+        let neighbours: Vec<String> = match place {
+            Place::Alone => Vec::new(),
+            _ => self.sets.iter().map(|set| set.repository.state()).collect(),
         };
-        Self {
-            variant: variant.name.clone(),
-            all: QueryFigures::from_results(&results),
-            token_recall: ["chunks", "compact"].into_iter().map(|name| (name, recall(name))).collect(),
-            confidence: ConfidenceCounts::from_results(&all),
-            categories: groups(|result| &result.category),
-            languages: groups(|result| &result.language),
-            by_repository: groups(|result| &result.repository),
-            questions: if details { all } else { Vec::new() },
+        let state = json!([set.repository.state(), asked, neighbours]).to_string();
+        format!("{} {}/{} {}", place.word(), set.name, set.repository.name, place::short_hash(&state))
+    }
+
+    async fn ask(
+        &self,
+        standing: &Standing,
+        set: &QuerySet,
+        asked: &[(&AnnotatedQuery, Option<String>)],
+    ) -> Result<RepositoryResults, Fault> {
+        let mut results = Vec::new();
+        for variant in &self.options.variants {
+            let answers = stream::iter(asked)
+                .map(|(query, about)| {
+                    let question = (set, *query, about.as_deref());
+                    question::run_query(self.experiment, standing, question, variant)
+                })
+                .buffered(CONCURRENT_QUERIES);
+            results.push(answers.try_collect::<Vec<_>>().await?);
+        }
+        Ok(RepositoryResults { chunks: standing.chunks, results })
+    }
+
+    /// Tells a repository's NDCG with each variant, the rate of queries unless they were taken over, and the time left.
+    #[expect(clippy::cast_precision_loss, reason = "counts of queries and repositories")]
+    fn tell(&self, place: Place, set: &QuerySet, results: &RepositoryResults, seconds: Option<f64>) {
+        let scores = self.options.variants.iter().zip(&results.results).map(|(variant, results)| {
+            let answered: Vec<_> = results.iter().filter(|result| !result.absent).collect();
+            match answered.len() {
+                0 => format!("{} -", variant.name),
+                _ => format!("{} {:.3}", variant.name, QueryFigures::from_results(&answered).ndcg10),
+            }
+        });
+        let asked: usize = results.results.iter().map(Vec::len).sum();
+        let (done, all) = (self.measured.len(), self.to_measure);
+        let each = self.started.elapsed().as_secs_f64() / self.measured_now.max(1) as f64;
+        let rate = seconds.map_or("taken over".to_owned(), |seconds| {
+            format!("{:.1} queries/s", asked as f64 / seconds.max(1e-3))
+        });
+        (self.on_progress)(&format!(
+            "{} ({}): {} chunks, NDCG@10 {}; {rate}; {done} of {all}, about {:.0} s left",
+            set.label(),
+            place.word(),
+            results.chunks,
+            scores.collect::<Vec<_>>().join(", "),
+            each * all.saturating_sub(done) as f64,
+        ));
+    }
+
+    /// The report over what is measured so far.
+    fn report(&self) -> QualityReport {
+        let places = [Place::Alone, Place::Named, Place::NotNamed];
+        let of_place = |place: Place| self.measured.iter().filter(move |(of, _)| *of == place);
+        let results = |place: Place, at: usize| -> Vec<&QueryResult> {
+            of_place(place).flat_map(|(_, results)| &results.results[at]).collect()
+        };
+        let mut variants = Vec::new();
+        let measured_places = places.into_iter().filter(|place| of_place(*place).next().is_some());
+        for place in measured_places.clone() {
+            for (at, variant) in self.options.variants.iter().enumerate() {
+                let alone = (place != Place::Alone).then(|| results(Place::Alone, at));
+                let alone = alone.filter(|alone| !alone.is_empty());
+                let details = self.options.details;
+                let of = results(place, at);
+                variants.push(VariantResult::from_results(variant, place, &of, alone.as_deref(), details));
+            }
+        }
+        let first = measured_places.clone().next().unwrap_or(Place::Alone);
+        let leave_out = |place: Place| {
+            let each = self.options.variants.iter().enumerate();
+            let candidates: Vec<_> = each.map(|(at, variant)| (variant, results(place, at))).collect();
+            leave_out::choose(place, &candidates)
+        };
+        let leave_out = if self.options.modes.leave_out {
+            measured_places.flat_map(leave_out).collect()
+        } else {
+            Vec::new()
+        };
+        QualityReport {
+            repositories: of_place(first).count(),
+            chunks: of_place(first).map(|(_, results)| results.chunks).sum(),
+            missing: self.missing.clone(),
+            model: self.model.clone(),
+            vectors: self.options.vectors.clone(),
+            tokenizer: "cl100k_base",
+            questions_without_vectors: variants.iter().map(|variant| variant.questions_without_vectors).sum(),
+            variants,
+            leave_out,
         }
     }
 }
 
-impl QueryFigures {
-    fn from_results(results: &[&QueryResult]) -> Self {
-        Self {
-            questions: results.len(),
-            ndcg10: rounded(mean(results.iter().map(|result| result.ndcg10))),
-            ndcg10_files: rounded(mean(results.iter().map(|result| result.ndcg10_files))),
-            right_first: share_right(results, 1),
-            right_among_three: share_right(results, 3),
-        }
+impl QualityReport {
+    /// The failure of a run whose figures do not measure what they claim to.
+    ///
+    /// # Errors
+    /// `GATE_FAILED` if queries were answered without their vectors, unless `allow_degraded`.
+    pub fn verdict(&self, allow_degraded: bool) -> Result<(), Fault> {
+        require_vectors(self.questions_without_vectors, allow_degraded)
     }
 }
 
-impl ConfidenceCounts {
-    fn from_results(results: &[QueryResult]) -> Self {
-        let mut counts = Self::default();
-        for result in results {
-            let Some(confidence) = result.confidence else { continue };
-            let group = match result.unsuppressed {
-                _ if result.absent => &mut counts.absent,
-                Some(rank) if rank <= K => &mut counts.right,
-                _ => &mut counts.wrong,
-            };
-            *group.entry(confidence).or_default() += 1;
-        }
-        counts
+/// Fails if queries were answered without their vectors.
+pub(super) fn require_vectors(questions_without_vectors: usize, allow_degraded: bool) -> Result<(), Fault> {
+    if questions_without_vectors == 0 || allow_degraded {
+        return Ok(());
     }
-}
-
-/// The share of queries with a relevant hit among the first `k`.
-fn share_right(results: &[&QueryResult], k: usize) -> f64 {
-    let is_right = |result: &&QueryResult| if result.right.is_some_and(|rank| rank <= k) { 1.0 } else { 0.0 };
-    rounded(mean(results.iter().map(is_right)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::within_budgets;
-
-    #[test]
-    fn a_target_counts_once_its_hit_was_read_whole() {
-        let shares = within_budgets(&[Some(1), Some(3), None, Some(9)], &[400, 300, 300, 10]);
-        assert_eq!(shares, [0.25, 0.5, 0.5, 0.5]);
-    }
+    let message = format!(
+        "{questions_without_vectors} queries were answered without their vectors, so the figures are wrong."
+    );
+    Err(Fault::new(ErrorCode::GateFailed, message).with_hint(
+        "Repeat the run on a machine with less load, or accept the figures with --allow-degraded.",
+    ))
 }

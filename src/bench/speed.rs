@@ -105,7 +105,7 @@ pub async fn measure(
 
     let indexed = indexing::measure_runs(experiment, &corpus, &server, on_progress).await?;
     let project = experiment.project(PROJECT).await?;
-    let edited = indexing::measure_edits(experiment, &corpus, options.edits, on_progress).await?;
+    let edited = indexing::measure_edits(experiment, &project, &corpus, options.edits, on_progress).await?;
     let searching = searching::SearchBenchmark {
         experiment,
         project: &project,

@@ -16,22 +16,27 @@ pub struct Variant {
     pub vectors: Vectors,
 }
 
-/// Names of the ranking's signals with the settings that disable each.
+/// Names of the signals that ship, each with the settings that disable it.
 const DISABLED_SIGNALS: &[(&str, &str)] = &[
     ("definitions", "definition_boost=0,embedded_name_boost=0"),
     ("file named after the symbol", "definition_stem_factor=1"),
     ("names in a sentence", "embedded_name_boost=0"),
+    ("container of a name", "name_container_boost=0,name_path_boost=0,name_outer_boost=0"),
+    ("kind and case of a name", "name_kind_boost=0,name_case_boost=0"),
     ("path", "stem_boost=0,stem_boost_meant=0,parent_boost=0"),
     ("file's name", "stem_boost=0,stem_boost_meant=0"),
     ("directory's name", "parent_boost=0"),
-    ("coherence of files", "coherence_boost=0"),
+    ("coherence of files", "coherence_boost=0,coherence_bend=0"),
     ("saturation of files", "saturation=1"),
     (
-        "roles",
+        "path kinds",
         "test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1,\
          platform_factor=1",
     ),
-    ("shape of symbols", "dense_weight_symbol=0.5"),
+    ("documents for questions of use", "usage_prose=0"),
+    ("package manifest", "manifest_boost=0"),
+    ("smaller weight of vectors for symbols", "dense_weight_symbol=0.5"),
+    ("long texts as issues", "subject_factor=1,dense_weight_issue=0.5,role_bend_issue=0"),
 ];
 
 impl Variant {
@@ -41,10 +46,24 @@ impl Variant {
         Self { name: "shipped".to_owned(), ranking: Ranking::default(), vectors: Vectors::Auto }
     }
 
+    /// The default ranking with the vectors named `vectors`, `shipped` or others, after which it is named.
+    #[must_use]
+    pub fn with_vectors(vectors: &str) -> Self {
+        Self { name: vectors.to_owned(), ..Self::shipped() }
+    }
+
     /// The default ranking without vectors.
     #[must_use]
     pub fn lexical_only() -> Self {
         Self { name: "words".to_owned(), vectors: Vectors::Off, ..Self::shipped() }
+    }
+
+    /// The same ranking without vectors.
+    #[must_use]
+    pub fn without_vectors(&self) -> Self {
+        let is_named = self.vectors == Vectors::Off;
+        let name = if is_named { self.name.clone() } else { format!("words, {}", self.name) };
+        Self { name, vectors: Vectors::Off, ..self.clone() }
     }
 
     /// Parses `NAME:field=value,…`, or `field=value,…`, which is then also the name. `vectors=off` is accepted like a field.
@@ -113,6 +132,32 @@ mod tests {
         for text in ["x:stem=1", "stem_boost", "stem_boost=high"] {
             assert_eq!(Variant::parse(text).unwrap_err().code, ErrorCode::InvalidRequest, "{text}");
         }
+    }
+
+    #[test]
+    fn the_ablation_covers_every_signal_that_ships() {
+        // What selects candidates is no signal of the order.
+        let retrieval = ["terms_max", "common_share", "lexical_exact_rows", "dense_weight"];
+        let serde_json::Value::Object(fields) = serde_json::to_value(Ranking::default()).unwrap() else {
+            panic!("the ranking is an object")
+        };
+        let listed = |field: &str| {
+            let names =
+                |settings: &str| settings.split(',').any(|one| one.trim().starts_with(&format!("{field}=")));
+            DISABLED_SIGNALS.iter().any(|(_, settings)| names(settings))
+        };
+        let missing: Vec<&String> =
+            fields.keys().filter(|field| !retrieval.contains(&field.as_str()) && !listed(field)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn a_variant_is_named_after_its_vectors() {
+        assert_eq!(Variant::with_vectors("stub").name, "stub");
+        let flat = Variant::parse("flat:stem_boost=0").unwrap();
+        assert_eq!(flat.without_vectors().name, "words, flat");
+        assert_eq!(flat.without_vectors().without_vectors().name, "words, flat");
+        assert_eq!(flat.without_vectors().ranking, flat.ranking);
     }
 
     #[test]

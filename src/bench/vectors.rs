@@ -9,27 +9,94 @@ use embedding::{Embedder, StaticTable, StubEmbedder};
 use engine::indexing::HEADER_SEPARATOR;
 
 /// The embedder named `text`: `shipped`; `none`, `path` or `path-name` (the shipped model with only that part of the header);
-/// `stub` (word hashes, for measurements of lexical search only); `static:DIR` (a table of token vectors); `mixed:DIR` (the
-/// shipped vectors concatenated with those of such a table).
+/// `stub` (word hashes: a second lexical search, see docs/benchmarks.md) or `stub:none` and so on; `random` (the hash of the
+/// whole text: near to nothing); `static:DIR` (a table of token vectors); `mixed:DIR` (the shipped vectors concatenated with
+/// those of such a table).
 ///
 /// # Errors
 /// `INVALID_REQUEST` for an unknown name; `CAPABILITY_MISSING` for an unreadable table.
 pub fn embedder_named(text: &str, shipped: Arc<dyn Embedder>) -> Result<Arc<dyn Embedder>, Fault> {
+    let stub = || Arc::new(StubEmbedder::default());
     Ok(match text.split_once(':') {
         None if text == "shipped" => shipped,
-        None if text == "stub" => Arc::new(StubEmbedder::default()),
-        None if text == "none" => Arc::new(ShortHeaderEmbedder::new(shipped, text, 0)),
-        None if text == "path" => Arc::new(ShortHeaderEmbedder::new(shipped, text, 1)),
-        None if text == "path-name" => Arc::new(ShortHeaderEmbedder::new(shipped, text, 2)),
+        None if text == "stub" => stub(),
+        None if text == "random" => Arc::new(RandomEmbedder::new()),
+        None if let Some(parts) = header_parts(text) => {
+            Arc::new(ShortHeaderEmbedder::new(shipped, text, parts))
+        }
+        Some(("stub", header)) if let Some(parts) = header_parts(header) => {
+            Arc::new(ShortHeaderEmbedder::new(stub(), header, parts))
+        }
         Some(("static", folder)) => Arc::new(StaticTable::open(Path::new(folder))?),
         Some(("mixed", folder)) => {
             Arc::new(ConcatenatedEmbedder::new(shipped, Arc::new(StaticTable::open(Path::new(folder))?)))
         }
-        _ => {
-            return Err(Fault::new(ErrorCode::InvalidRequest, format!("The vectors `{text}` are unknown."))
-                .with_hint("Vectors: shipped, none, path, path-name, stub, static:DIR, mixed:DIR."));
-        }
+        _ => return Err(unknown_vectors(text)),
     })
+}
+
+/// Refuses a name of vectors that [`embedder_named`] does not know, before anything is installed.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub fn check_name(text: &str) -> Result<(), Fault> {
+    let is_known = match text.split_once(':') {
+        None => matches!(text, "shipped" | "stub" | "random") || header_parts(text).is_some(),
+        Some((kind, rest)) => {
+            matches!(kind, "static" | "mixed") || (kind == "stub" && header_parts(rest).is_some())
+        }
+    };
+    if is_known { Ok(()) } else { Err(unknown_vectors(text)) }
+}
+
+/// Number of parts of the header that are kept.
+fn header_parts(name: &str) -> Option<usize> {
+    ["none", "path", "path-name"].iter().position(|known| *known == name)
+}
+
+fn unknown_vectors(text: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, format!("The vectors `{text}` are unknown."))
+        .with_hint("Vectors: shipped, none, path, path-name, stub, stub:none, stub:path, stub:path-name, random, static:DIR, mixed:DIR.")
+}
+
+/// Vectors that know only whether two texts are equal, to measure what the rest of a search with vectors does.
+struct RandomEmbedder {
+    model: ModelIdentity,
+}
+
+impl RandomEmbedder {
+    fn new() -> Self {
+        let like = StubEmbedder::default().model().clone();
+        let model =
+            ModelIdentity { id: "random".to_owned(), ..derived_identity(&like, "random", like.dimensions) };
+        Self { model }
+    }
+
+    fn vector(&self, text: &str) -> Vec<f32> {
+        let mut bytes = vec![0; self.model.dimensions];
+        blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut bytes);
+        let numbers: Vec<f32> = bytes.into_iter().map(|byte| f32::from(byte) - 127.5).collect();
+        let length = numbers.iter().map(|number| number * number).sum::<f32>().sqrt();
+        numbers.into_iter().map(|number| number / length).collect()
+    }
+}
+
+impl Embedder for RandomEmbedder {
+    fn model(&self) -> &ModelIdentity {
+        &self.model
+    }
+
+    fn embed_passages(
+        &self,
+        texts: &[String],
+        _cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, Fault> {
+        Ok(texts.iter().map(|text| self.vector(text)).collect())
+    }
+
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
+        Ok(self.vector(text))
+    }
 }
 
 /// An embedder that keeps only the first `parts` parts of each header.
@@ -143,8 +210,22 @@ mod tests {
     }
 
     #[test]
+    fn random_vectors_are_near_to_nothing_else() {
+        let random = RandomEmbedder::new();
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+        let (one, other) = (random.vector("parse the url"), random.vector("parse the urls"));
+        assert!((dot(&one, &one) - 1.0).abs() < 1e-4 && dot(&one, &other).abs() < 0.3);
+    }
+
+    #[test]
     fn unknown_vectors_are_refused() {
         let stub: Arc<dyn Embedder> = Arc::new(StubEmbedder::default());
+        for known in ["shipped", "none", "path-name", "stub", "stub:path", "random", "static:/x"] {
+            assert!(check_name(known).is_ok(), "{known}");
+        }
+        for unknown in ["other", "stub:x", "shipped:path"] {
+            assert_eq!(check_name(unknown).unwrap_err().code, ErrorCode::InvalidRequest, "{unknown}");
+        }
         assert_eq!(
             embedder_named("other", stub).err().map(|fault| fault.code),
             Some(ErrorCode::InvalidRequest)

@@ -1,7 +1,8 @@
 //! Index runs: the first one, an unchanged one, and edits of single files until a search finds the change.
 
+use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -12,9 +13,10 @@ use super::corpus::Corpus;
 use super::latency::{Latency, rounded};
 use super::profile::{PostgresServer, Profile};
 use crate::bench::Experiment;
-use contract::Fault;
 use contract::clock::Clock;
+use contract::{ErrorCode, Fault};
 use engine::indexing::RunReport;
+use store::{Access, Project, ProjectTx, files, repositories};
 
 /// Interval of searches for an edit.
 const POLL: Duration = Duration::from_millis(5);
@@ -87,14 +89,16 @@ pub(super) async fn measure_runs(
 /// Edits files one by one and waits each time until a search finds the new name.
 pub(super) async fn measure_edits(
     experiment: &Experiment,
+    project: &Project,
     corpus: &Corpus,
     edits: usize,
     on_progress: &(dyn Fn(&str) + Sync),
 ) -> Result<EditFigures, Fault> {
+    let files = editable(corpus, &paths_with_chunks(experiment, project).await?)?;
     let (mut searchable, mut complete) = (Vec::new(), Vec::new());
     // The first edit is a warm-up and is not counted.
     for edit in 0..=edits {
-        let file = &corpus.files[edit * 7919 % corpus.files.len()];
+        let file = files[edit * 7919 % files.len()];
         let Some(name) = insert_name(&*experiment.app.clock, &corpus.root.join(file), edit) else { continue };
         let started = Instant::now();
         let run = async {
@@ -112,6 +116,33 @@ pub(super) async fn measure_edits(
         EditFigures { searchable: Latency::from_times(searchable), complete: Latency::from_times(complete) };
     on_progress(&format!("one file: found after {:.0} ms", edited.searchable.p50_ms));
     Ok(edited)
+}
+
+/// Paths of the files that the index did not leave out, as it does lock files and generated ones: only in those can an edit be
+/// found.
+async fn paths_with_chunks(experiment: &Experiment, project: &Project) -> Result<HashSet<String>, Fault> {
+    let mut tx = ProjectTx::begin(experiment.app.store().await?, project, Access::Search).await?;
+    let mut paths = HashSet::new();
+    for repository in repositories::list(&mut tx).await? {
+        let files = files::manifest(&mut tx, repository.id).await?;
+        paths.extend(files.into_iter().filter(|file| file.chunks > 0).map(|file| file.path));
+    }
+    tx.commit().await?;
+    Ok(paths)
+}
+
+/// The files of the corpus that are in the index and are text.
+fn editable<'a>(corpus: &'a Corpus, indexed: &HashSet<String>) -> Result<Vec<&'a PathBuf>, Fault> {
+    let is_editable = |file: &&PathBuf| {
+        indexed.contains(&*file.to_string_lossy()) && fs::read_to_string(corpus.root.join(file)).is_ok()
+    };
+    let files: Vec<&PathBuf> = corpus.files.iter().filter(is_editable).collect();
+    if files.is_empty() {
+        let message = format!("None of the {} files is in the index.", corpus.files.len());
+        return Err(Fault::new(ErrorCode::InvalidInput, message)
+            .with_hint("Name a folder with source code; lock files and generated files are left out."));
+    }
+    Ok(files)
 }
 
 /// Appends a unique name to a file and returns it; none if the file is not UTF-8.
@@ -142,6 +173,20 @@ async fn wait_until_found(experiment: &Experiment, name: &str, started: Instant)
 mod tests {
     use super::*;
     use contract::clock::SystemClock;
+
+    #[test]
+    fn only_indexed_text_is_edited() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<PathBuf> = ["a.rs", "image.rs", "uv.lock"].map(PathBuf::from).to_vec();
+        for file in &files {
+            fs::write(folder.path().join(file), "fn a() {}").unwrap();
+        }
+        fs::write(folder.path().join("image.rs"), [0xff, 0xfe]).unwrap();
+        let corpus = Corpus { root: folder.path().to_owned(), files, bytes: 0 };
+        let indexed = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(editable(&corpus, &indexed(&["a.rs", "image.rs"])).unwrap(), [Path::new("a.rs")]);
+        assert_eq!(editable(&corpus, &indexed(&[])).unwrap_err().code, ErrorCode::InvalidInput);
+    }
 
     #[test]
     fn an_edit_adds_a_name_that_was_never_there() {

@@ -12,6 +12,7 @@ use contract::{Fault, escaped_line};
 mod code;
 mod http;
 mod navigation;
+mod quality_table;
 mod queries;
 mod scale;
 mod speed;
@@ -26,7 +27,7 @@ pub(super) struct BenchArgs {
 #[derive(Debug, clap::Subcommand)]
 enum Benchmark {
     /// Short queries with known answers: NDCG@10 and token recall
-    Quality(queries::QueryBenchArgs),
+    Quality(queries::QualityArgs),
     /// Issue texts and the files that their fixes changed: Acc@1, @5, @10
     Issues(queries::QueryBenchArgs),
     /// Time, memory and disk space of one project, compared with the hardware limits
@@ -42,8 +43,8 @@ enum Benchmark {
 /// Entry point of `bench`.
 pub(super) async fn run_bench(session: &Session, args: BenchArgs) -> CommandResult {
     match args.benchmark {
-        Benchmark::Quality(args) => queries::run_quality(session, args).await?,
-        Benchmark::Issues(args) => queries::run_issues(session, args).await?,
+        Benchmark::Quality(args) => return queries::run_quality(session, args).await,
+        Benchmark::Issues(args) => return queries::run_issues(session, args).await,
         Benchmark::Speed(args) => speed::run_speed(session, args).await?,
         Benchmark::Navigation(args) => navigation::run_navigation(session, args)?,
         Benchmark::Code(args) => code::run_code(session, args).await?,

@@ -31,7 +31,7 @@ pub enum Confidence {
 
 /// What is measured of an answer. All numbers depend only on the query and the first hits: BM25 and cosine are absolute,
 /// unlike the score of a hit, which is relative to the best candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
     /// Largest cosine similarity of the first three hits; absent if vectors were not compared.
