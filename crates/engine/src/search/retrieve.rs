@@ -6,36 +6,38 @@ use std::collections::HashSet;
 use super::fuse::Retrieved;
 use super::plan::{LexicalPlan, Plan, VectorPath};
 use super::ranking::Ranking;
+use super::scope::Selections;
 use contract::{Fault, config};
 use store::{
     Candidate, ChunkSelection, Completion, LexicalHit, LexicalQuery, LexicalSource, Reads, VectorHit,
 };
 
-/// Returns the best chunks by BM25 from each of `sources`, and the ids of those that are candidates of a first page
-/// (`search.candidates` of each source).
+/// Returns the best chunks by BM25 from each lexical table, and the ids of those that are candidates of a first page
+/// (`search.candidates` of each table).
 ///
 /// At first, terms that occur in many chunks do not select candidates; if a good candidate may be missing, a second
 /// statement selects by more terms.
-pub(super) async fn lexical<'w>(
+pub(super) async fn lexical(
     reads: &mut Reads,
-    sources: impl Iterator<Item = (LexicalSource, &'w ChunkSelection)>,
+    selected: &Selections,
     plan: &Plan,
     ranking: &Ranking,
     settings: &config::Search,
 ) -> Result<(Retrieved, HashSet<i64>), Fault> {
     let (mut all, mut first_page) = (Retrieved::new(), HashSet::new());
     let limit = sql_limit(plan.candidates);
-    for (source, selection) in sources.filter(|_| !plan.lexical.terms.is_empty()) {
-        // Listed chunks are few enough to score all of them in one statement.
-        let is_listed = matches!(selection, ChunkSelection::Listed(_));
-        let query = if is_listed {
+    for (source, selection) in selected.sources().filter(|_| !plan.lexical.terms.is_empty()) {
+        // The chunks that a filter lists are few enough to score all of them in one statement. A whole repository is searched in
+        // one way, whether it is listed because it has neighbours or not.
+        let scores_all = selected.is_narrowed && matches!(selection, ChunkSelection::Listed(_));
+        let query = if scores_all {
             lexical_query(&plan.lexical.with_all_terms())
         } else {
             lexical_query(&plan.lexical)
         };
         let mut hits = reads.lexical_hits(source, selection, &query, limit).await?;
         let scores: Vec<f32> = hits.iter().map(|hit| lexical_score(hit).1).collect();
-        if !is_listed
+        if !scores_all
             && !plan.lexical.is_exact(&scores, ranking.lexical_exact_rows)
             && let Some(more) = plan.lexical.with_more_terms()
         {
@@ -46,6 +48,52 @@ pub(super) async fn lexical<'w>(
         all.extend(found);
     }
     Ok((all, first_page))
+}
+
+/// Returns the lexical scores of chunks with an equal idf for all terms, as shares of the score that a chunk of average length
+/// has that contains each term of the query once. Such shares are comparable between repositories, in which the same term is rare
+/// or common.
+pub(super) async fn equal_idf_scores(
+    reads: &mut Reads,
+    selected: &Selections,
+    plan: &LexicalPlan,
+    ids: &[i64],
+) -> Result<Retrieved, Fault> {
+    if ids.is_empty() || plan.terms.is_empty() {
+        return Ok(Retrieved::new());
+    }
+    let sources: Vec<LexicalSource> = selected.sources().map(|(source, _)| source).collect();
+    let completion = Completion {
+        ids,
+        needs_lexical: &vec![true; ids.len()],
+        needs_similarity: &vec![false; ids.len()],
+        sources: &sources,
+        words: &lexical_query(&plan.with_equal_idf()),
+        query_vector: None,
+    };
+    let whole: f32 = plan.terms.iter().map(|term| term.asked).sum();
+    let scored = reads.candidates(&completion).await?;
+    let share = |candidate: &Candidate| {
+        let score = candidate.lexical.unwrap_or(0.0);
+        let (chunk_id, file_id) = (candidate.id, candidate.file_id);
+        (chunk_id, lexical_score(&LexicalHit { chunk_id, file_id, score }).1 / whole)
+    };
+    Ok(scored.iter().map(share).collect())
+}
+
+/// Returns the best chunks of a selection by BM25 with an equal idf for all terms, best first.
+pub(super) async fn equal_idf_hits(
+    reads: &mut Reads,
+    selected: &Selections,
+    plan: &LexicalPlan,
+    limit: usize,
+) -> Result<Retrieved, Fault> {
+    let (query, mut all) = (lexical_query(&plan.with_equal_idf()), Retrieved::new());
+    for (source, selection) in selected.sources().filter(|_| !plan.terms.is_empty()) {
+        let hits = reads.lexical_hits(source, selection, &query, sql_limit(limit)).await?;
+        all.extend(hits.iter().map(lexical_score));
+    }
+    Ok(all)
 }
 
 /// The most dense candidates with a filter that is tested during the HNSW scan: each rejected chunk costs a step
