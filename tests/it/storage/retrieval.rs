@@ -189,6 +189,7 @@ async fn complete(
         needs_similarity: &needs_similarity,
         sources,
         words,
+        other_words: None,
         query_vector,
     };
     store::chunks::candidates(tx, &completion).await.unwrap()

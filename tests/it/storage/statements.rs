@@ -335,11 +335,13 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
             needs_similarity: &[true, true],
             sources,
             words: &words,
+            other_words: Some(&words),
             query_vector: Some(&[0.25; 8]),
         };
         let candidates = store::chunks::candidates(&mut tx, &completion).await?;
         let first = candidates.iter().find(|candidate| candidate.id == ids[0]).unwrap();
         assert_eq!((first.lexical.is_some(), first.similarity.is_some()), (!sources.is_empty(), true));
+        assert_eq!(first.other, first.lexical);
     }
     assert_eq!(store::definitions::of_chunks(&mut tx, &ids).await?[0].column, 4);
     assert_eq!(store::definitions::of_lines(&mut tx, a.id, (2, 2)).await?[0].ids, None);

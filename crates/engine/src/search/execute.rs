@@ -158,7 +158,7 @@ impl Prepared {
         }
         let embeds = embedding.is_some() || vector.is_some();
         let last = request.offset + request.top;
-        let planner = Planner { deps, terms, statistics, embeds, last };
+        let planner = Planner { deps, terms, statistics, embeds, last, chosen_by: VectorPath::None };
         Ok(Search { question: Question { query, text, vector }, scope, planner, embedding })
     }
 }
@@ -200,20 +200,19 @@ impl Search<'_> {
         (deps.on_stage)(SearchStage::Embedding { embedded: self.question.vector.is_some() });
         let mut candidates = Vec::new();
         for ((_, part), lexical) in parts.iter().zip(retrieved) {
-            let limit = deps.settings.candidates;
-            let mut found = part.candidates(reads, &self.question, lexical, limit, took).await?;
-            if parts.len() > 1 {
-                part.read_equal_idf(reads, &mut found).await?;
-                took.timings.hydrate_ms += took.lap();
-            }
-            candidates.push(found);
+            let limits = (deps.settings.candidates, parts.len() > 1);
+            candidates.push(part.candidates(reads, &self.question, lexical, limits, took).await?);
         }
         (deps.on_stage)(SearchStage::Dense { found: candidates.iter().map(|found| found.dense_found).sum() });
         let rank = |((_, part), candidates): (&(String, Part), Candidates)| {
             part.rank(candidates, &self.question, deps.ranking)
         };
         let ranked = parts.iter().zip(candidates).map(rank).collect();
-        let ranked = RankedCandidates::new(&parts, ranked, model);
+        let mut ranked = RankedCandidates::new(&parts, ranked, model);
+        ranked.total_is_least |= self.scope.searched().len() > parts.len();
+        if matches!(self.planner.chosen_by, VectorPath::Hnsw(_)) {
+            ranked.vector_path = self.planner.chosen_by;
+        }
         took.timings.rank_ms = took.lap();
         Ok(ranked)
     }

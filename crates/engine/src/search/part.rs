@@ -14,7 +14,7 @@ use super::query::SearchQuery;
 use super::query_class::QueryClass;
 use super::rank::{CandidateFacts, RankedChunk, rank};
 use super::ranking::Ranking;
-use super::retrieve::{chunk_ids, complete_scores, dense, equal_idf_scores, lexical};
+use super::retrieve::{chunk_ids, complete_scores, dense, equal_idf_shares, lexical};
 use super::scope::Selections;
 use super::stopwatch::Stopwatch;
 use contract::{Fault, config};
@@ -89,7 +89,7 @@ impl Part {
         reads: &mut Reads,
         question: &Question,
         (mut lexical, mut first_page): (Retrieved, HashSet<i64>),
-        candidates_max: usize,
+        (candidates_max, for_merging): (usize, bool),
         took: &mut Stopwatch<'_>,
     ) -> Result<Candidates, Fault> {
         let (selected, plan) = (&self.selected, &self.plan);
@@ -114,23 +114,11 @@ impl Part {
         let by_name: Vec<i64> = named.keys().copied().collect();
         first_page.extend(&by_name);
         let vector = question.vector.as_deref();
-        let rows =
-            complete_scores(reads, &plan.lexical, &sources, vector, &mut lexical, &mut dense, &by_name)
-                .await?;
+        let (words, lists) = (&plan.lexical, (&mut lexical, &mut dense));
+        let rows = complete_scores(reads, words, &sources, vector, lists, &by_name, for_merging).await?;
         took.timings.hydrate_ms += took.lap();
-        Ok(Candidates { lexical, dense, dense_found, equal_idf: None, first_page, rows, named, is_filled })
-    }
-
-    /// Reads the lexical score of each candidate with an equal idf for all terms, by which parts are merged.
-    pub(super) async fn read_equal_idf(
-        &self,
-        reads: &mut Reads,
-        candidates: &mut Candidates,
-    ) -> Result<(), Fault> {
-        let ids: Vec<i64> = candidates.rows.iter().map(|row| row.id).collect();
-        let scores = equal_idf_scores(reads, &self.selected, &self.plan.lexical, &ids).await?;
-        candidates.equal_idf = Some(scores);
-        Ok(())
+        let equal_idf = for_merging.then(|| equal_idf_shares(&plan.lexical, &rows));
+        Ok(Candidates { lexical, dense, dense_found, equal_idf, first_page, rows, named, is_filled })
     }
 
     /// Fuses and ranks the candidates.

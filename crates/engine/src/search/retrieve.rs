@@ -50,35 +50,17 @@ pub(super) async fn lexical(
     Ok((all, first_page))
 }
 
-/// Returns the lexical scores of chunks with an equal idf for all terms, as shares of the score that a chunk of average length
+/// Returns the lexical scores of candidates with an equal idf for all terms, as shares of the score that a chunk of average length
 /// has that contains each term of the query once. Such shares are comparable between repositories, in which the same term is rare
 /// or common.
-pub(super) async fn equal_idf_scores(
-    reads: &mut Reads,
-    selected: &Selections,
-    plan: &LexicalPlan,
-    ids: &[i64],
-) -> Result<Retrieved, Fault> {
-    if ids.is_empty() || plan.terms.is_empty() {
-        return Ok(Retrieved::new());
-    }
-    let sources: Vec<LexicalSource> = selected.sources().map(|(source, _)| source).collect();
-    let completion = Completion {
-        ids,
-        needs_lexical: &vec![true; ids.len()],
-        needs_similarity: &vec![false; ids.len()],
-        sources: &sources,
-        words: &lexical_query(&plan.with_equal_idf()),
-        query_vector: None,
-    };
+pub(super) fn equal_idf_shares(plan: &LexicalPlan, candidates: &[Candidate]) -> Retrieved {
     let whole: f32 = plan.terms.iter().map(|term| term.asked).sum();
-    let scored = reads.candidates(&completion).await?;
     let share = |candidate: &Candidate| {
-        let score = candidate.lexical.unwrap_or(0.0);
         let (chunk_id, file_id) = (candidate.id, candidate.file_id);
-        (chunk_id, lexical_score(&LexicalHit { chunk_id, file_id, score }).1 / whole)
+        let score = lexical_score(&LexicalHit { chunk_id, file_id, score: candidate.other.unwrap_or(0.0) }).1;
+        (chunk_id, if whole > 0.0 { score / whole } else { 0.0 })
     };
-    Ok(scored.iter().map(share).collect())
+    candidates.iter().map(share).collect()
 }
 
 /// Returns the best chunks of a selection by BM25 with an equal idf for all terms, best first.
@@ -123,15 +105,16 @@ pub(super) async fn dense(
 
 /// Reads the facts of all candidates for the ranking, and adds to each retriever's list the scores of candidates that
 /// only the other one found, because a chunk beyond the limit of a list may still be similar. Chunks found only by name
-/// (`named`) get both scores. The lexical score is that of the first of `sources` that contains the chunk.
+/// (`named`) get both scores. The lexical score is that of the first of `sources` that contains the chunk. With `for_merging`, the
+/// rows also have the score with an equal idf for all terms.
 pub(super) async fn complete_scores(
     reads: &mut Reads,
     plan: &LexicalPlan,
     sources: &[LexicalSource],
     vector: Option<&[f32]>,
-    lexical: &mut Retrieved,
-    dense: &mut Retrieved,
+    (lexical, dense): (&mut Retrieved, &mut Retrieved),
     named: &[i64],
+    for_merging: bool,
 ) -> Result<Vec<Candidate>, Fault> {
     // If only one retriever answered, there is nothing to complete.
     let vector = vector.filter(|_| !dense.is_empty());
@@ -139,12 +122,14 @@ pub(super) async fn complete_scores(
     if missing.ids.is_empty() {
         return Ok(Vec::new());
     }
+    let equal_idf = for_merging.then(|| lexical_query(&plan.with_equal_idf()));
     let completion = Completion {
         ids: &missing.ids,
         needs_lexical: &missing.lexical,
         needs_similarity: &missing.dense,
         sources,
         words: &lexical_query(plan),
+        other_words: equal_idf.as_ref(),
         query_vector: vector,
     };
     let candidates = reads.candidates(&completion).await?;

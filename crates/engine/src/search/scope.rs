@@ -108,7 +108,9 @@ impl ResolvedScope {
         let by_mode = ModeFilters::new(request.mode, any_records, request.exact.is_some(), warned);
         let is_narrowed = is_narrowed(&filter, request.mode);
         let published = published_chunks(&state, &repositories, request.mode);
-        let selected = Arc::new(Selections::select(reads, by_mode, is_narrowed, published, settings).await?);
+        let selected = Arc::new(
+            Selections::select(reads, by_mode, is_narrowed, (settings.filter_rows_max, published)).await?,
+        );
         let mode = request.mode;
         Ok(Self { state, repositories, selected, marks, filter, mode, any_records })
     }
@@ -126,7 +128,9 @@ impl ResolvedScope {
         let filter = in_repositories(self.filter.clone(), Some(&[repository.id]));
         let by_mode = ModeFilters::new(self.mode, self.any_records, false, filter);
         let is_narrowed = is_narrowed(&self.filter, self.mode);
-        Selections::select(reads, by_mode, is_narrowed, count(repository.chunks), settings).await
+        // The files of a whole repository are enough; listing the chunks would take another statement.
+        let rows_max = if is_narrowed { settings.filter_rows_max } else { 0 };
+        Selections::select(reads, by_mode, is_narrowed, (rows_max, count(repository.chunks))).await
     }
 
     /// Returns the repositories that can have hits, each of which is ranked by its own statistics.
@@ -210,15 +214,15 @@ impl ResolvedScope {
 }
 
 impl Selections {
-    /// Evaluates the filters of a mode. `published` is the number of chunks without them, 0 if it is unknown.
+    /// Evaluates the filters of a mode, listing at most `rows_max` chunks. `published` is the number of chunks without them, 0 if it
+    /// is unknown.
     async fn select(
         reads: &mut Reads,
         by_mode: ModeFilters,
         is_narrowed: bool,
-        published: u64,
-        settings: &config::Search,
+        (rows_max, published): (usize, u64),
     ) -> Result<Self, Fault> {
-        let limits = (settings.filter_rows_max, published);
+        let limits = (rows_max, published);
         let chunks = match &by_mode.chunks {
             Some(filter) => Some(reads.select_chunks(filter, limits).await?),
             None => None,

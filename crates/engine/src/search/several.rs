@@ -7,7 +7,7 @@ use super::exact_name;
 use super::execute::{SearchDeps, term_ids};
 use super::fuse::Retrieved;
 use super::part::{Part, Question};
-use super::plan::{Plan, plan};
+use super::plan::{Plan, VectorPath, plan};
 use super::retrieve::{chunk_ids, dense, equal_idf_hits};
 use super::scope::{ResolvedScope, Selections};
 use super::statistics::{Statistics, largest};
@@ -29,6 +29,8 @@ pub(super) struct Planner<'s> {
     pub(super) embeds: bool,
     /// The last candidate that the page needs.
     pub(super) last: usize,
+    /// How vectors were compared to choose repositories.
+    pub(super) chosen_by: VectorPath,
 }
 
 impl Planner<'_> {
@@ -105,7 +107,7 @@ impl Planner<'_> {
     /// most of its terms, and those whose vectors are nearest, in turn. No idf takes part, as it would favour repositories in
     /// which a word of the query is rare: a chance mention there would count more than the home of the word.
     async fn choose(
-        &self,
+        &mut self,
         reads: &mut Reads,
         scope: &ResolvedScope,
         question: &Question,
@@ -116,6 +118,7 @@ impl Planner<'_> {
         let counted = self.statistics.pooled(searched, 0).0;
         let counts = scope.counts(selected, counted, self.embeds);
         let plan = plan(&self.terms, &frequency, counts, settings, self.deps.ranking);
+        self.chosen_by = plan.vector;
         let lexical = equal_idf_hits(reads, selected, &plan.lexical, CHOICE_CANDIDATES).await?;
         let near = match &question.vector {
             Some(vector) => dense(reads, &selected.vectors, plan.vector, vector, CHOICE_CANDIDATES).await?,

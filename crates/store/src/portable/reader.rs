@@ -233,6 +233,14 @@ impl Reader {
                 lexical.entry(hit.chunk_id).or_insert(hit.score);
             }
         }
+        let mut others = HashMap::new();
+        for (words, source) in
+            wanted.other_words.iter().flat_map(|words| wanted.sources.iter().map(move |s| (words, s)))
+        {
+            for hit in self.scores(*source, words, wanted.ids)? {
+                others.entry(hit.chunk_id).or_insert(hit.score);
+            }
+        }
         let near = match wanted.query_vector {
             Some(question) => self.similarities(question, &marked(wanted.needs_similarity))?,
             None => Vec::new(),
@@ -246,6 +254,7 @@ impl Reader {
             start_line: chunk.span.start_line,
             defines: chunk.span.defines,
             lexical: lexical.get(&chunk.id).copied(),
+            other: others.get(&chunk.id).copied(),
             similarity: near.get(&chunk.id).copied(),
         };
         Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
