@@ -254,6 +254,7 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         ("index_state::publish", index_state::publish(tx, fence).await.map(drop)),
         ("index_state::reserve_ids", index_state::reserve_ids(tx, fence, 1).await.map(drop)),
         ("statistics::rebuild", statistics::rebuild(tx, fence, repo).await),
+        ("statistics::rebuild_all", statistics::rebuild_all(tx, fence).await),
         ("names::remove_orphans", names::remove_orphans(tx, fence).await.map(drop)),
         ("repositories::clear_derived_due", repositories::clear_derived_due(tx, fence, repo).await),
         ("repositories::delete", repositories::delete(tx, fence, repo).await),

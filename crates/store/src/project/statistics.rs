@@ -89,6 +89,7 @@ pub async fn rebuild(tx: &mut ProjectTx, fence: Fence, repository_id: i64) -> Re
 /// # Errors
 /// As [`rebuild`].
 pub async fn rebuild_all(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
     let text = format!("SELECT id FROM {} ORDER BY id", tx.table("repositories"));
     let ids: Vec<i64> = tx.tx.scalars(sql(text)).await?;
     for id in ids {
