@@ -62,7 +62,7 @@ impl Statistics {
             known += self.counted(repository);
             chunks += self.frequency(repository, term);
         }
-        (all, if known == 0 { chunks } else { chunks.saturating_mul(all) / known })
+        (all, chunks.saturating_mul(all).checked_div(known).unwrap_or(chunks))
     }
 }
 
