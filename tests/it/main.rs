@@ -32,6 +32,7 @@ mod indexing;
 mod isolation;
 mod models;
 mod navigation;
+mod neighbours;
 mod newcomer;
 mod oauth;
 mod parsing;

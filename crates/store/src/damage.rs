@@ -114,12 +114,14 @@ pub async fn clear_index(store: &Store, project: &Project) -> Result<(), Fault> 
         format!(
             "UPDATE {} \
              SET generation = generation + 1, chunks = 0, files = 0, statistics_chunks = 0, \
-               changed_since_statistics = 0, updated_at = now() \
+               updated_at = now() \
              WHERE id = 1",
             schema.table("index_state")
         ),
         format!(
-            "UPDATE {} SET state = 'new', files = 0, chunks = 0, indexed_at = NULL, report = NULL",
+            "UPDATE {} \
+             SET state = 'new', files = 0, chunks = 0, statistics_chunks = 0, changed_since_statistics = 0, \
+               indexed_at = NULL, report = NULL",
             schema.table("repositories")
         ),
     ] {

@@ -27,6 +27,7 @@ const MILLIS_MAX: i64 = 253_402_300_799_999;
 const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("repositories", &["id"], 1, NUMBER_MAX),
     ("repositories", &["generation", "files", "chunks"], 0, NUMBER_MAX),
+    ("repositories", &["statistics_chunks", "changed_since_statistics"], 0, NUMBER_MAX),
     ("files", &["id"], 1, NUMBER_MAX),
     ("files", &["facts_tried_ms"], 0, NUMBER_MAX),
     ("files", &["lines", "chunks", "churn_added", "churn_deleted", "churn_commits"], 0, SMALL_NUMBER_MAX),
@@ -93,6 +94,11 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "chunks",
         "a chunk of another file",
         "NOT EXISTS (SELECT 1 FROM {files} f WHERE f.id = t.file_id AND f.repository_id = t.repository_id)",
+    ),
+    (
+        "terms",
+        "words of no repository",
+        "t.repository_id <> 0 AND NOT EXISTS (SELECT 1 FROM {repositories} r WHERE r.id = t.repository_id)",
     ),
     ("names", "a name that is too long", "octet_length(t.folded) > {indexed}"),
     ("lexical", "words of no chunk", OF_NO_CHUNK),

@@ -3,12 +3,12 @@
 use super::portable::Reader;
 use super::project::{
     breakdown, chunks, definitions, filter, grams, history, hit_edges, index_state, lexical, names, overview,
-    vectors,
+    statistics, vectors,
 };
 use super::{
     Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, ChunkText, Completion,
     DefinitionRow, FileFacts, FilePlace, Filter, GramQuery, IndexOverview, IndexState, LanguageCount,
-    LexicalHit, LexicalQuery, LexicalSource, ModelFacts, Project, ProjectTx, Store, VectorHit,
+    LexicalHit, LexicalQuery, LexicalSource, ModelFacts, Project, ProjectTx, Store, TermCount, VectorHit,
 };
 use contract::Fault;
 
@@ -77,7 +77,7 @@ reads! {
     /// The state of the index.
     state() -> IndexState: index_state::read, state;
     /// State, repositories and document frequencies, which every search reads first.
-    overview(terms: &[i32]) -> IndexOverview: overview::read, overview;
+    overview(terms: &[i32], roots: &[String]) -> IndexOverview: overview::read, overview;
     /// The number of chunks.
     count_chunks() -> i64: chunks::count, count;
     /// The number of different texts of some repositories that have no vector yet.
@@ -100,8 +100,8 @@ reads! {
     /// The first of the selected chunks, by path, and the number of all selected chunks.
     listed(selection: &ChunkSelection, limit: i64) -> (Vec<i64>, i64): filter::listed, listed;
 
-    /// The document frequencies of terms: the number of chunks that contain each.
-    document_frequencies(terms: &[i32]) -> Vec<(i32, i32)>: lexical::document_frequencies, document_frequencies;
+    /// The document frequencies of terms in some repositories: the number of chunks that contain each.
+    document_frequencies(repositories: &[i64], terms: &[i32]) -> Vec<TermCount>: statistics::document_frequencies, document_frequencies;
     /// The chunks with the best lexical scores.
     lexical_hits(source: LexicalSource, selection: &ChunkSelection, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
     /// The nearest chunks, by an exact scan.
@@ -146,10 +146,14 @@ reads! {
 }
 
 impl Reads {
-    /// The chunks that match a filter, in the form that is fastest to search.
-    pub async fn select_chunks(&mut self, filter: &Filter, rows_max: usize) -> Result<ChunkSelection, Fault> {
+    /// The chunks that match a filter, in the form that is fastest to search: see [`filter::select_chunks`].
+    pub async fn select_chunks(
+        &mut self,
+        filter: &Filter,
+        limits: (usize, u64),
+    ) -> Result<ChunkSelection, Fault> {
         match self {
-            Self::Postgres(tx) => filter::select_chunks(tx, filter, rows_max).await,
+            Self::Postgres(tx) => filter::select_chunks(tx, filter, limits).await,
             Self::Portable(file) => file.select_chunks(filter),
         }
     }

@@ -19,7 +19,7 @@ use engine::jobs::ProgressSender;
 use languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use store::{
     Access, DecidedBy, Fence, FileWrite, KnownNames, ModelFacts, Project, ProjectTx, RepositoryState,
-    Versions, index_state, lexical, repositories, sizes, vectors, write_batch,
+    Versions, index_state, lexical, repositories, sizes, statistics, vectors, write_batch,
 };
 
 /// Maximum number of chunks in a transaction.
@@ -133,7 +133,7 @@ impl ProjectGenerator<'_> {
         let mut tx = self.begin().await?;
         tx.lift_timeout().await?;
         index_state::publish(&mut tx, FENCE).await?;
-        lexical::rebuild_statistics(&mut tx, FENCE).await?;
+        statistics::rebuild_all(&mut tx, FENCE).await?;
         tx.commit().await?;
         let statistics_seconds = self.report_step("statistics", started);
 

@@ -90,3 +90,55 @@ async fn a_project_of_the_first_schema_version_is_migrated_and_filled() {
     let comments = indexed.search("orders", json!({ "mode": "extracted-prose" })).await;
     assert_eq!(hit_files(&comments), ["open.rs"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_of_the_whole_project_stand_in_until_each_repository_is_counted() {
+    let (first_app, project) = (app(), project("counts"));
+    let words = |name: &str| format!("def {name}_store(orders):\n    return orders.{name}()\n");
+    let repositories = [("open", "fetch"), ("close", "flush")]
+        .map(|(a, b)| Repository::new(&[("a.py", &words(a)), ("b.py", &words(b))]));
+    for repository in &repositories {
+        index(&first_app, repository, &project).await;
+    }
+    let schema = ProjectId::parse(&project).unwrap().schema_name();
+    let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
+    for statement in [
+        format!(
+            "CREATE TABLE {schema}.sums AS SELECT term, sum(chunks)::int4 AS chunks FROM {schema}.terms GROUP BY term"
+        ),
+        format!("DELETE FROM {schema}.terms"),
+        format!("ALTER TABLE {schema}.terms DROP COLUMN repository_id"),
+        format!("ALTER TABLE {schema}.terms ADD PRIMARY KEY (term)"),
+        format!("INSERT INTO {schema}.terms (term, chunks) SELECT term, chunks FROM {schema}.sums"),
+        format!("DROP TABLE {schema}.sums"),
+        format!(
+            "ALTER TABLE {schema}.repositories DROP COLUMN statistics_chunks, DROP COLUMN changed_since_statistics"
+        ),
+        format!("UPDATE {schema}.index_state SET statistics_chunks = chunks"),
+        format!("UPDATE pairofcleats.projects SET search_version = 11 WHERE id = '{project}'"),
+    ] {
+        run(&mut raw, &statement).await;
+    }
+    let second_app = app();
+    let of = |repository: &Repository| {
+        json!({ "query": "fetch the orders", "repoPath": repository.root(),
+        "project_id": project, "output": "json" })
+    };
+    let searched = harness::result(&second_app, "search", of(&repositories[0])).await;
+    assert_eq!(hit_files(&searched)[0], "b.py", "{searched:#}");
+    let term = |found: &serde_json::Value| {
+        let terms = found["explain"]["terms"].as_array().unwrap().clone();
+        terms.into_iter().find(|term| term["term"] == "orders").unwrap()["chunks"].clone()
+    };
+    assert_eq!(term(&searched), 4, "all chunks of the project are counted");
+    let shared = format!("SELECT count(*) FROM {schema}.terms WHERE repository_id = 0");
+    assert!(number(&mut raw, &shared).await > 0);
+
+    // Nothing changed since, so no file is read again, but the terms of both are counted.
+    index(&second_app, &repositories[1], &project).await;
+    assert_eq!(number(&mut raw, &shared).await, 0);
+    for repository in &repositories {
+        let found = harness::result(&second_app, "search", of(repository)).await;
+        assert_eq!(term(&found), 2, "{found:#}");
+    }
+}

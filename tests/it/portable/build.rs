@@ -35,7 +35,7 @@ fn content(file: &Path) -> Vec<(String, Vec<String>)> {
         "SELECT * FROM comments ORDER BY chunk_id",
         "SELECT * FROM postings ORDER BY term, chunk_id",
         "SELECT * FROM comment_postings ORDER BY term, chunk_id",
-        "SELECT * FROM terms ORDER BY term",
+        "SELECT * FROM terms ORDER BY repository_id, term",
         "SELECT * FROM vectors WHERE hash IN (SELECT content_hash FROM chunks) ORDER BY hash",
         "SELECT * FROM names ORDER BY id",
         "SELECT * FROM chunk_facts ORDER BY name_id, chunk_id",

@@ -74,7 +74,7 @@ async fn corpus(files: u64) -> Corpus {
     }
     crate::storage::database::write(&fresh.store, &project, fence, repo, &batch).await;
     let mut tx = writing(&fresh.store, &project).await;
-    store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
+    store::statistics::rebuild(&mut tx, fence, repo).await.unwrap();
     tx.commit().await.unwrap();
     Corpus { fresh, project, repo, fence, texts }
 }
@@ -107,7 +107,7 @@ async fn lexical_candidates_are_ranked_by_bm25() {
     let mut tx = searching(&corpus.fresh.store, &corpus.project).await;
     let all = all_chunks(&mut tx, corpus.repo).await;
     assert_eq!(
-        store::index_state::read(&mut tx).await.unwrap().statistics_chunks,
+        store::repositories::list(&mut tx).await.unwrap()[0].statistics_chunks,
         i64::try_from(all.len()).unwrap()
     );
     let only_python = Filter::All(vec![
@@ -119,8 +119,8 @@ async fn lexical_candidates_are_ranked_by_bm25() {
         let words: BTreeSet<String> = (0..1 + dice.roll(4)).map(|_| format!("w{}", dice.roll(60))).collect();
         let mut terms: Vec<i32> = words.iter().map(|word| term(word)).collect();
         terms.sort_unstable();
-        let df: HashMap<i32, i32> =
-            store::lexical::document_frequencies(&mut tx, &terms).await.unwrap().into_iter().collect();
+        let counts = store::statistics::document_frequencies(&mut tx, &[corpus.repo], &terms).await.unwrap();
+        let df: HashMap<i32, i32> = counts.iter().map(|count| (count.term, count.chunks)).collect();
         let idf = |t: i32| {
             let n = f64::from(df.get(&t).copied().unwrap_or(0));
             (((all.len() as f64 - n + 0.5) / (n + 0.5)) + 1.0).ln()
@@ -134,7 +134,7 @@ async fn lexical_candidates_are_ranked_by_bm25() {
         let selection = match round % 4 {
             0 | 2 => ChunkSelection::All,
             1 => ChunkSelection::Matching(only_python.clone()),
-            _ => store::select_chunks(&mut tx, &only_python, 10_000).await.unwrap(),
+            _ => store::select_chunks(&mut tx, &only_python, (10_000, 0)).await.unwrap(),
         };
         let hits =
             store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &query, 20).await.unwrap();
@@ -189,6 +189,7 @@ async fn complete(
         needs_similarity: &needs_similarity,
         sources,
         words,
+        other_words: None,
         query_vector,
     };
     store::chunks::candidates(tx, &completion).await.unwrap()
@@ -223,13 +224,13 @@ async fn filters_count_and_select_the_same_rows() {
         let expected: BTreeSet<i64> =
             all.iter().filter(|(_, _, path, _)| rule(path)).map(|(id, ..)| *id).collect();
         if expected.len() > 1 && !filter.is_empty() {
-            let unlisted = store::select_chunks(&mut tx, &filter, 1).await.unwrap();
+            let unlisted = store::select_chunks(&mut tx, &filter, (1, 0)).await.unwrap();
             assert!(
                 matches!(unlisted, ChunkSelection::Matching(_)),
                 "too many rows to be listed by id: {unlisted:?}"
             );
         }
-        let selection = store::select_chunks(&mut tx, &filter, 10_000).await.unwrap();
+        let selection = store::select_chunks(&mut tx, &filter, (10_000, 0)).await.unwrap();
         let (listed, total) = store::listed(&mut tx, &selection, 10_000).await.unwrap();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), expected, "{filter:?}");
         assert_eq!(usize::try_from(total).unwrap(), expected.len(), "{filter:?}");
@@ -244,7 +245,7 @@ async fn filters_count_and_select_the_same_rows() {
             terms,
             ..LexicalQuery::default()
         };
-        let unlisted = store::select_chunks(&mut tx, &filter, 0).await.unwrap();
+        let unlisted = store::select_chunks(&mut tx, &filter, (0, 0)).await.unwrap();
         for selection in [selection, unlisted, ChunkSelection::Matching(filter.clone())] {
             let hits = store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &query, 10_000)
                 .await
@@ -293,7 +294,7 @@ async fn dense_candidates_are_the_nearest_vectors() {
     assert!(store::index_state::read(&mut tx).await.unwrap().vectors_indexed);
     let all = all_chunks(&mut tx, corpus.repo).await;
     let by_path = Filter::from(Test::Paths(vec!["^src/".into()]));
-    let files = store::select_chunks(&mut tx, &by_path, 0).await.unwrap();
+    let files = store::select_chunks(&mut tx, &by_path, (0, 0)).await.unwrap();
     assert!(
         matches!(&files, ChunkSelection::Matching(filter) if filter.files().is_some()),
         "the filter depends on files only: {files:?}"

@@ -259,7 +259,9 @@ async fn fill(store: &Store, project: &Project) -> Result<(), Fault> {
     store::repositories::mark_embedded_ready(&mut tx, fence).await?;
     let (state, report) = (RepositoryState::Ready, json!({"files": 2}));
     store::repositories::set_report(&mut tx, fence, repo, state, VERSIONS, &report).await?;
-    store::lexical::rebuild_statistics(&mut tx, fence).await?;
+    assert_eq!(store::statistics::stale(&mut tx).await?, [repo]);
+    store::statistics::rebuild_all(&mut tx, fence).await?;
+    assert!(store::statistics::stale(&mut tx).await?.is_empty());
     let pending = store::vectors::pending(&mut tx, None, 10).await?;
     let hashes: Vec<Vec<u8>> = pending.into_iter().map(|text| text.hash).collect();
     let vectors = vec![vec![0.25; 8]; hashes.len()];
@@ -288,7 +290,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((repository.generation, repository.files, repository.chunks), (1, 2, 3));
     let repo = repository.id;
     let terms = [term("ant"), term("bee")];
-    let overview = store::overview::read(&mut tx, &terms).await?;
+    let overview = store::overview::read(&mut tx, &terms, &[]).await?;
     assert_eq!((overview.state.chunks, overview.state.generation, overview.any_records), (3, 1, false));
     assert_eq!(overview.frequencies.len(), 2);
     let without_report = store::RepositoryRow { report: None, ..repository };
@@ -324,7 +326,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((shown[0].detail.as_deref(), shown[0].flows.as_deref()), (Some("{}"), Some("[]")));
     assert_eq!(store::chunks::comments(&mut tx, &ids).await?, [(ids[0], 1, 1, "dog".to_owned())]);
     assert_eq!(store::chunks::count(&mut tx).await?, 3);
-    assert_eq!(store::lexical::document_frequencies(&mut tx, &terms).await?.len(), 2);
+    assert_eq!(store::statistics::document_frequencies(&mut tx, &[repo], &terms).await?.len(), 2);
     let words = query(&terms);
     for sources in [&[][..], &[LexicalSource::Comments, LexicalSource::Chunks][..]] {
         let completion = Completion {
@@ -333,11 +335,13 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
             needs_similarity: &[true, true],
             sources,
             words: &words,
+            other_words: Some(&words),
             query_vector: Some(&[0.25; 8]),
         };
         let candidates = store::chunks::candidates(&mut tx, &completion).await?;
         let first = candidates.iter().find(|candidate| candidate.id == ids[0]).unwrap();
         assert_eq!((first.lexical.is_some(), first.similarity.is_some()), (!sources.is_empty(), true));
+        assert_eq!(first.other, first.lexical);
     }
     assert_eq!(store::definitions::of_chunks(&mut tx, &ids).await?[0].column, 4);
     assert_eq!(store::definitions::of_lines(&mut tx, a.id, (2, 2)).await?[0].ids, None);
@@ -407,7 +411,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
     for filter in filters {
         let mut selection = vec![ChunkSelection::Matching(filter.clone())];
         for rows_max in [0, 100] {
-            selection.push(store::select_chunks(&mut tx, &filter, rows_max).await?);
+            selection.push(store::select_chunks(&mut tx, &filter, (rows_max, 0)).await?);
         }
         for selection in selection {
             store::listed(&mut tx, &selection, 10).await?;
@@ -486,7 +490,8 @@ async fn portable_pages(store: &Store, project: &Project) -> Result<(), Fault> {
         assert_eq!((page.files[0].history.churn_deleted, page.vectors.is_empty()), (Some(1), false));
     }
     assert!(!store::pages::names(&mut tx, i64::MIN, 10).await?.is_empty());
-    assert!(!store::pages::terms(&mut tx, 0, 10).await?.is_empty());
+    let repo = store::repositories::list(&mut tx).await?[0].id;
+    assert!(!store::pages::terms(&mut tx, &[repo], (0, 0), 10).await?.is_empty());
     assert_eq!(store::pages::authors(&mut tx, 0, 10).await?.len(), 1);
     assert_eq!(store::pages::flows(&mut tx, 0, 10).await?[0].2, "[]");
     tx.commit().await
@@ -576,7 +581,7 @@ async fn upkeep(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(store::files::delete(&mut tx, fence, &[files[0].id]).await?, 1);
     assert_eq!(store::files::remove_some(&mut tx, fence, repo, 100).await?.1, 1);
     store::repositories::delete(&mut tx, fence, repo).await?;
-    store::lexical::stale_terms(&mut tx).await?;
+    assert_eq!(store::statistics::unused(&mut tx).await?, []);
     store::names::orphans(&mut tx, &[]).await?;
     store::names::remove_orphans(&mut tx, fence).await?;
     store::vectors::orphans(&mut tx, &[]).await?;

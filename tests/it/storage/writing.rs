@@ -108,21 +108,27 @@ async fn random_writes_leave_what_a_map_model_holds() {
         .collect();
     assert_eq!(stored, expected);
 
-    store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
+    store::statistics::rebuild(&mut tx, fence, repo).await.unwrap();
     let state = store::index_state::publish(&mut tx, fence).await.unwrap();
     let mut frequencies: HashMap<i32, i32> = HashMap::new();
     for text in expected.values().flatten() {
         *frequencies.entry(term(text)).or_default() += 1;
     }
     let terms: Vec<i32> = WORDS.iter().map(|word| term(word)).collect();
-    let counted: HashMap<i32, i32> =
-        store::lexical::document_frequencies(&mut tx, &terms).await.unwrap().into_iter().collect();
+    let counted: HashMap<i32, i32> = frequencies_of(&mut tx, repo, &terms).await.into_iter().collect();
     assert_eq!(counted, frequencies);
     let chunks = i64::try_from(expected.values().flatten().count()).unwrap();
-    assert_eq!((state.chunks, state.statistics_chunks, state.generation), (chunks, chunks, 1));
-    assert_eq!((state.changed_since_statistics, state.statistics_due), (0, false));
+    assert_eq!((state.chunks, state.generation, state.statistics_due), (chunks, 1, false));
+    assert_eq!(store::repositories::list(&mut tx).await.unwrap()[0].statistics_chunks, chunks);
+    assert!(store::statistics::stale(&mut tx).await.unwrap().is_empty());
     tx.commit().await.unwrap();
     fresh.remove().await;
+}
+
+async fn frequencies_of(tx: &mut ProjectTx, repository: i64, terms: &[i32]) -> Vec<(i32, i32)> {
+    let counts = store::statistics::document_frequencies(tx, &[repository], terms).await.unwrap();
+    assert!(counts.iter().all(|count| count.repository_id == repository));
+    counts.iter().map(|count| (count.term, count.chunks)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,13 +139,11 @@ async fn statistics_omit_terms_of_removed_chunks() {
     for texts in [["ant bee", "bee"], ["bee", "cat"]] {
         write(&fresh.store, &project, fence, repo, &[file("a.rs", &texts)]).await;
         let mut tx = writing(&fresh.store, &project).await;
-        store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
+        store::statistics::rebuild(&mut tx, fence, repo).await.unwrap();
         tx.commit().await.unwrap();
     }
     let mut tx = searching(&fresh.store, &project).await;
-    let mut counted = store::lexical::document_frequencies(&mut tx, &[term("ant"), term("bee"), term("cat")])
-        .await
-        .unwrap();
+    let mut counted = frequencies_of(&mut tx, repo, &[term("ant"), term("bee"), term("cat")]).await;
     counted.sort_unstable();
     let mut expected = [(term("bee"), 1), (term("cat"), 1)];
     expected.sort_unstable();
@@ -229,7 +233,8 @@ fn fenced_functions() -> BTreeSet<String> {
 /// The results of all writes of a transaction, as (`file::function`, result).
 async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'static str, Result<(), Fault>)> {
     use store::{
-        files, flows, grams, history, index_state, lexical, names, repositories, scip, symbols, uses, vectors,
+        files, flows, grams, history, index_state, names, repositories, scip, statistics, symbols, uses,
+        vectors,
     };
     let known = &mut store::KnownNames::default();
     let report = json!({});
@@ -248,7 +253,8 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         ("index_state::acquire_fence", index_state::acquire_fence(tx, fence).await),
         ("index_state::publish", index_state::publish(tx, fence).await.map(drop)),
         ("index_state::reserve_ids", index_state::reserve_ids(tx, fence, 1).await.map(drop)),
-        ("lexical::rebuild_statistics", lexical::rebuild_statistics(tx, fence).await),
+        ("statistics::rebuild", statistics::rebuild(tx, fence, repo).await),
+        ("statistics::rebuild_all", statistics::rebuild_all(tx, fence).await),
         ("names::remove_orphans", names::remove_orphans(tx, fence).await.map(drop)),
         ("repositories::clear_derived_due", repositories::clear_derived_due(tx, fence, repo).await),
         ("repositories::delete", repositories::delete(tx, fence, repo).await),

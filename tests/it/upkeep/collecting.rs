@@ -32,8 +32,9 @@ async fn the_dry_run_lists_what_the_run_removes() {
     ))
     .await;
     execute_sql(&format!(
-        "INSERT INTO {}.terms (term, chunks) VALUES (999999999, 1)",
-        schema(&projects.ours)
+        "INSERT INTO {schema}.terms (repository_id, term, chunks) \
+         SELECT min(id), 999999999, 1 FROM {schema}.repositories",
+        schema = schema(&projects.ours)
     ))
     .await;
     let before = stored_state(&projects.app, &projects.ours).await;

@@ -20,8 +20,8 @@ use contract::{ErrorCode, Fault};
 use platform::disk_space::is_disk_space_fault;
 use platform::failpoints;
 use store::{
-    Access, IndexState, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, grams,
-    index_state, is_full, is_transient, lexical, names, repositories,
+    Access, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, grams, index_state, is_full,
+    is_transient, lexical, names, repositories, statistics,
 };
 use tenancy::{AllowedRoots, RepositoryRoot};
 
@@ -399,9 +399,8 @@ pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) ->
     // May also be due because an earlier run was killed after it had written files.
     if state.statistics_due {
         state = index_state::publish(&mut tx, run.fence).await?;
-        if statistics_are_stale(&state) {
-            tx.lift_timeout().await?;
-            lexical::rebuild_statistics(&mut tx, run.fence).await?;
+        for id in statistics::stale(&mut tx).await? {
+            statistics::rebuild(&mut tx, run.fence, id).await?;
         }
     }
     tx.commit().await?;
@@ -420,14 +419,6 @@ async fn write_missing_trigrams(run: &RunContext<'_>) -> Result<bool, Fault> {
     let written = grams::write_missing(&mut tx, run.fence, FILES_WITHOUT_TRIGRAMS).await?;
     tx.commit().await?;
     Ok(written > 0)
-}
-
-/// Returns whether to rebuild document frequencies: more than 1/50 of the chunks changed, or rebuilding is cheap.
-fn statistics_are_stale(state: &IndexState) -> bool {
-    const CHEAP_CHUNKS: i64 = 5_000;
-    state.chunks <= CHEAP_CHUNKS
-        || state.statistics_chunks == 0
-        || state.changed_since_statistics * 50 > state.chunks
 }
 
 pub(super) async fn totals(run: &RunContext<'_>, repository_id: i64) -> Result<(u64, u64), Fault> {

@@ -222,7 +222,7 @@ mod tests {
 
     /// Returns the confidence for a one-word query with this document frequency and this BM25 of the best hit.
     fn confidence(query: &str, chunks: u64, bm25: f32) -> Confidence {
-        let term = WeightedTerm { id: 1, weight: 1.0, chunks, term: query.to_lowercase() };
+        let term = WeightedTerm { id: 1, weight: 1.0, asked: 1.0, chunks, term: query.to_lowercase() };
         let plan = LexicalPlan { terms: vec![term], ..LexicalPlan::default() };
         let ranked = [RankedChunk { chunk_id: 7, score: 1.0, parts: ScoreParts::default() }];
         let lexical = if bm25 > 0.0 { vec![(7, bm25)] } else { Retrieved::new() };

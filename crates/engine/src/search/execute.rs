@@ -1,27 +1,26 @@
 //! Executes a search: parses the query, plans, retrieves, fuses, ranks, and reads the hits. Every surface and the
 //! benchmarks search through [`execute`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::{Backend, Explain, ExplainedTerm, SearchAnswer, VectorsUsed};
-use super::confidence::{Confidence, Evidence, scale};
 use super::exact::execute_exact;
-use super::exact_name;
 use super::field_hints::parse_query;
-use super::fuse::{Retrieved, fuse};
 use super::hits::HitPage;
 use super::limits::check;
-use super::plan::{Plan, VectorPath, plan};
+use super::part::{Candidates, Part, Question};
+use super::plan::VectorPath;
 use super::query::SearchQuery;
-use super::query_class::{QueryClass, subject};
-use super::rank::{CandidateFacts, RankedChunk, ScoreParts, rank};
+use super::query_class::subject;
+use super::ranked::RankedCandidates;
 use super::ranking::Ranking;
 use super::request::{SearchRequest, Vectors};
-use super::retrieve::{chunk_ids, complete_scores, dense, lexical};
-use super::scope::{ResolvedScope, count};
+use super::scope::ResolvedScope;
+use super::several::{PARTS_MAX, Planner};
 use super::stage::SearchStage;
+use super::statistics::Statistics;
 use super::stopwatch::Stopwatch;
 use super::suggestions::suggest_names;
 use contract::clock::Clock;
@@ -30,7 +29,7 @@ use contract::{ErrorCode, Fault, Warning, echo};
 use embedding::Embedder;
 use languages::Dictionary;
 use languages::terms::{QueryTerm, query_terms};
-use store::{Candidate, ChunkSelection, DefinitionRow, Index, LexicalSource, ModelFacts, Reads};
+use store::{ChunkSelection, Index, ModelFacts, Reads};
 
 /// Bytes of a chunk's text that become the query in a search for similar chunks; more would dilute the terms.
 const SIMILAR_TEXT_BYTES_MAX: usize = 4096;
@@ -86,29 +85,18 @@ pub async fn execute(
     let backend = Backend::new(&index);
     let mut reads = index.begin().await?;
     let prepared = Prepared { query, has_model: model.is_some(), text, embedding };
-    let mut search = prepared.plan(&mut reads, request, deps, &mut warnings).await?;
+    let mut search = prepared.resolve(&mut reads, request, deps, &mut warnings).await?;
     took.timings.plan_ms = took.lap();
-    (deps.on_stage)(SearchStage::Understood { terms: search.terms });
+    (deps.on_stage)(SearchStage::Understood { terms: search.planner.terms.len() });
 
-    let mut ranked = if search.text.is_empty() {
-        list(&mut reads, &search.scope, &search.plan).await?
-    } else {
-        let (retrieved, first_page) =
-            lexical(&mut reads, search.scope.sources(), &search.plan, deps.ranking, deps.settings).await?;
-        took.timings.lexical_ms = took.lap();
-        (deps.on_stage)(SearchStage::Lexical { found: retrieved.len() });
-        let wait = Duration::from_millis(deps.settings.embed_wait_ms);
-        search.await_vector(wait, &mut warnings).await?;
-        took.timings.embed_ms = took.lap();
-        (deps.on_stage)(SearchStage::Embedding { embedded: search.vector.is_some() });
-        let candidates = search.candidates(&mut reads, retrieved, first_page, deps, &mut took).await?;
-        let ranked = search.rank(candidates, deps);
-        took.timings.rank_ms = took.lap();
-        ranked
-    };
     let model = model.map(|model| model.model().id.as_str());
-    let confidence = ranked.judge(backend, &search.query, request, model);
-    let did_you_mean = suggest_names(&mut reads, request, &search.scope, &search.plan, confidence).await?;
+    let mut ranked = if search.question.text.is_empty() {
+        list(&mut reads, &search).await?
+    } else {
+        search.find(&mut reads, model, &mut took, &mut warnings).await?
+    };
+    let confidence = ranked.judge(backend, &search.question.query, request, model);
+    let did_you_mean = suggest_names(&mut reads, request, &search.scope, &ranked.terms, confidence).await?;
     (deps.on_stage)(SearchStage::Ranked { candidates: ranked.total });
     let page = HitPage::new(&search.scope, request, &ranked.class, deps.ranking);
     let shown = std::mem::take(&mut ranked.chunks).into_iter().skip(request.offset).take(request.top);
@@ -125,8 +113,8 @@ pub async fn execute(
         several_repositories: search.scope.has_several(),
         confidence,
         did_you_mean,
-        query: search.query.to_string(),
-        vectors_used: vectors_used(&search.plan, ranked.vectors_found),
+        query: search.question.query.to_string(),
+        vectors_used: vectors_used(ranked.vector_path, ranked.vectors_found),
         explain: explain(&ranked, &search, request),
         words: ranked.class.words,
         took: took.stop(started),
@@ -146,18 +134,18 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Resolves the scope and plans the retrieval.
-    async fn plan(
+    /// Resolves the scope and reads the statistics.
+    async fn resolve<'s>(
         self,
         reads: &mut Reads,
         request: &SearchRequest,
-        deps: SearchDeps<'_>,
+        deps: SearchDeps<'s>,
         warnings: &mut Vec<Warning>,
-    ) -> Result<Search, Fault> {
+    ) -> Result<Search<'s>, Fault> {
         let Self { query, has_model, mut text, embedding } = self;
         let mut terms = weighted_terms(&text, deps);
-        let mut overview = reads.overview(&term_ids(&terms)).await?;
-        let mut frequencies = std::mem::take(&mut overview.frequencies);
+        let mut overview = reads.overview(&term_ids(&terms), &request.repository_roots).await?;
+        let mut statistics = Statistics::new(&overview.state, std::mem::take(&mut overview.frequencies));
         let scope =
             ResolvedScope::resolve(reads, overview, request, &query, deps.settings, deps.clock, warnings)
                 .await?;
@@ -166,63 +154,84 @@ impl Prepared {
         if let Some(chunk_id) = query.similar_to {
             vector = similar_to(reads, chunk_id, &mut text).await?.filter(|_| has_model);
             terms = query_terms(&text, deps.dictionary);
-            frequencies = reads.document_frequencies(&term_ids(&terms)).await?;
+            statistics = Statistics::read(reads, &scope.state, &scope.searched(), &term_ids(&terms)).await?;
         }
-        let frequencies: HashMap<i32, u64> =
-            frequencies.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();
-        let frequency = |id: i32| frequencies.get(&id).copied().unwrap_or(0);
-        let counts = scope.counts(embedding.is_some() || vector.is_some());
-        let mut plan = plan(&terms, &frequency, counts, deps.settings, deps.ranking);
-        if request.offset + request.top > plan.candidates {
-            // A page beyond the usual candidates: retrieves as many as the last possible page needs, so that all
-            // further pages rank the same candidates.
-            plan.candidates = plan.candidates.max(deps.settings.offset_max + deps.settings.top_max);
-        }
-        Ok(Search { query, text, terms: terms.len(), scope, plan, embedding, vector })
+        let embeds = embedding.is_some() || vector.is_some();
+        let last = request.offset + request.top;
+        let planner = Planner { deps, terms, statistics, embeds, last, chosen_by: VectorPath::None };
+        Ok(Search { question: Question { query, text, vector }, scope, planner, embedding })
     }
 }
 
-/// A planned search.
-struct Search {
-    query: SearchQuery,
-    text: String,
-    /// Number of query terms.
-    terms: usize,
+/// A search with its resolved scope.
+struct Search<'s> {
+    question: Question,
     scope: ResolvedScope,
-    plan: Plan,
-    /// The embedding of the query in progress; `None` if `vector` is set or no vector is needed.
+    planner: Planner<'s>,
+    /// The embedding of the query in progress; `None` if it has its vector or needs none.
     embedding: Option<Embedding>,
-    vector: Option<Vec<f32>>,
 }
 
-/// The candidates of both retrievers, each with the scores of both.
-struct Candidates {
-    lexical: Retrieved,
-    dense: Retrieved,
-    /// Ids of the candidates of the first pages, over which the scores of these pages are normalised.
-    first_page: HashSet<i64>,
-    rows: Vec<Candidate>,
-    /// Definitions that have the queried name, by chunk.
-    named: HashMap<i64, Vec<DefinitionRow>>,
-    /// Whether a retriever stopped at its limit, so that more chunks may pass than were ranked.
-    is_filled: bool,
-}
+impl Search<'_> {
+    /// Retrieves and ranks the candidates of each part, and merges them. `model` is that of the vectors.
+    async fn find(
+        &mut self,
+        reads: &mut Reads,
+        model: Option<&str>,
+        took: &mut Stopwatch<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<RankedCandidates, Fault> {
+        let deps = self.planner.deps;
+        if self.scope.searched().len() > PARTS_MAX {
+            // Repositories are chosen by vectors as well.
+            self.await_vector(warnings).await?;
+            took.timings.embed_ms += took.lap();
+        }
+        let parts = self.planner.parts(reads, &self.scope, &self.question).await?;
+        let mut retrieved = Vec::new();
+        for (_, part) in &parts {
+            retrieved.push(part.lexical(reads, deps.ranking, deps.settings).await?);
+        }
+        took.timings.lexical_ms = took.lap();
+        let found = retrieved.iter().map(|(lexical, _)| lexical.len()).sum();
+        (deps.on_stage)(SearchStage::Lexical { found });
+        self.await_vector(warnings).await?;
+        took.timings.embed_ms += took.lap();
+        (deps.on_stage)(SearchStage::Embedding { embedded: self.question.vector.is_some() });
+        let mut candidates = Vec::new();
+        for ((_, part), lexical) in parts.iter().zip(retrieved) {
+            let limits = (deps.settings.candidates, parts.len() > 1);
+            candidates.push(part.candidates(reads, &self.question, lexical, limits, took).await?);
+        }
+        (deps.on_stage)(SearchStage::Dense { found: candidates.iter().map(|found| found.dense_found).sum() });
+        let rank = |((_, part), candidates): (&(String, Part), Candidates)| {
+            part.rank(candidates, &self.question, deps.ranking)
+        };
+        let ranked = parts.iter().zip(candidates).map(rank).collect();
+        let mut ranked = RankedCandidates::new(&parts, ranked, model);
+        ranked.total_is_least |= self.scope.searched().len() > parts.len();
+        if matches!(self.planner.chosen_by, VectorPath::Hnsw(_)) {
+            ranked.vector_path = self.planner.chosen_by;
+        }
+        took.timings.rank_ms = took.lap();
+        Ok(ranked)
+    }
 
-impl Search {
-    /// Waits for the query's vector, for at most `wait`. If the model fails or is busy, the search continues without
+    /// Waits for the query's vector, for a limited time. If the model fails or is busy, the search continues without
     /// the dense retriever.
-    async fn await_vector(&mut self, wait: Duration, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
-        if self.vector.is_some() {
+    async fn await_vector(&mut self, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
+        if self.question.vector.is_some() {
             return Ok(());
         }
         let Some(embedding) = self.embedding.take() else { return Ok(()) };
+        let wait = Duration::from_millis(self.planner.deps.settings.embed_wait_ms);
         let Ok(embedded) = tokio::time::timeout(wait, embedding).await else {
             let message = "The embedding model is busy, so this search was lexical only; try again later.";
             warnings.push(Warning::new("degraded", message));
             return Ok(());
         };
         match embedded.map_err(|error| Fault::internal("Embedding the query failed unexpectedly.", error))? {
-            Ok(vector) => self.vector = Some(vector),
+            Ok(vector) => self.question.vector = Some(vector),
             Err(fault) => {
                 tracing::warn!(%fault, "the query could not be embedded");
                 let message = format!(
@@ -233,117 +242,6 @@ impl Search {
             }
         }
         Ok(())
-    }
-
-    /// Adds dense candidates and chunks that define the queried name to the lexical ones, and completes the scores of
-    /// each candidate for both retrievers.
-    async fn candidates(
-        &self,
-        reads: &mut Reads,
-        mut lexical: Retrieved,
-        mut first_page: HashSet<i64>,
-        deps: SearchDeps<'_>,
-        took: &mut Stopwatch<'_>,
-    ) -> Result<Candidates, Fault> {
-        let (scope, plan) = (&self.scope, &self.plan);
-        let mut dense = match &self.vector {
-            Some(vector) => dense(reads, &scope.vectors, plan.vector, vector, plan.candidates).await?,
-            None => Retrieved::new(),
-        };
-        first_page.extend(chunk_ids(&dense).take(deps.settings.candidates));
-        // A search of comments only has no definitions.
-        let named = match &scope.chunks {
-            Some(_) => exact_name::definitions(reads, &self.query, &scope.vectors).await?,
-            None => HashMap::new(),
-        };
-        took.timings.dense_ms = took.lap();
-        (deps.on_stage)(SearchStage::Dense { found: dense.len() });
-        for retrieved in [&mut lexical, &mut dense] {
-            retrieved.retain(|(chunk_id, _)| Some(*chunk_id) != self.query.similar_to);
-        }
-        // Before completion, which adds the other retriever's candidates to each list.
-        let is_filled = lexical.len().max(dense.len()) >= plan.candidates;
-        let sources: Vec<LexicalSource> = scope.sources().map(|(source, _)| source).collect();
-        let by_name: Vec<i64> = named.keys().copied().collect();
-        first_page.extend(&by_name);
-        let vector = self.vector.as_deref();
-        let rows =
-            complete_scores(reads, &plan.lexical, &sources, vector, &mut lexical, &mut dense, &by_name)
-                .await?;
-        took.timings.hydrate_ms = took.lap();
-        Ok(Candidates { lexical, dense, first_page, rows, named, is_filled })
-    }
-
-    /// Fuses and ranks the candidates.
-    fn rank(&self, candidates: Candidates, deps: SearchDeps<'_>) -> RankedCandidates {
-        let Candidates { lexical, dense, first_page, rows, mut named, is_filled } = candidates;
-        // Not `self.text`, which for `chunk:12` is the text of that chunk and must not match paths and definitions.
-        let class = QueryClass::new(&self.query.ranking_text());
-        let class = if named.is_empty() { class } else { class.as_defined_name() };
-        let dense_weight = dense_weight(&class, deps.ranking);
-        let fused = fuse(&lexical, &dense, dense_weight);
-        let facts = |candidate: Candidate| {
-            let named = named.remove(&candidate.id).unwrap_or_default();
-            CandidateFacts { named, ..candidate_facts(candidate) }
-        };
-        let facts: Vec<CandidateFacts> = rows.into_iter().map(facts).collect();
-        let mut chunks = rank(&class, &fused, &facts, deps.ranking);
-        if fused.iter().any(|fused| !first_page.contains(&fused.chunk_id)) {
-            // A later page ranks more candidates. Those of the first pages are ranked separately, so that they keep
-            // their order, and the further ones follow.
-            let on_first_page = |retrieved: &Retrieved| -> Retrieved {
-                retrieved.iter().filter(|(chunk_id, _)| first_page.contains(chunk_id)).copied().collect()
-            };
-            let fused = fuse(&on_first_page(&lexical), &on_first_page(&dense), dense_weight);
-            let first = rank(&class, &fused, &facts, deps.ranking);
-            chunks.retain(|chunk| !first_page.contains(&chunk.chunk_id));
-            chunks.splice(0..0, first);
-        }
-        let (total, vectors_found) = (chunks.len(), !dense.is_empty());
-        let total_is_least = is_filled && (total as u64) < self.scope.rows;
-        let evidence = Some(Evidence::new(&class, &self.plan.lexical, &lexical, &dense, &chunks));
-        RankedCandidates { chunks, total, total_is_least, vectors_found, dense_weight, class, evidence }
-    }
-}
-
-/// All candidates, best first, with the measurements for confidence and explanation.
-struct RankedCandidates {
-    chunks: Vec<RankedChunk>,
-    total: usize,
-    /// Whether `total` is a lower bound.
-    total_is_least: bool,
-    /// Whether the dense retriever found any candidate.
-    vectors_found: bool,
-    dense_weight: f32,
-    class: QueryClass,
-    /// `None` for a listing, which is not ranked.
-    evidence: Option<Evidence>,
-}
-
-impl RankedCandidates {
-    /// Scales the scores to 0 ..= 1 and returns the confidence, if it is calibrated for such queries. Removes all hits
-    /// if the confidence is `none`, unless the query has filters or the caller wants doubtful hits.
-    fn judge(
-        &mut self,
-        backend: Backend,
-        query: &SearchQuery,
-        request: &SearchRequest,
-        model: Option<&str>,
-    ) -> Option<Confidence> {
-        // Calibrated on queries of a few words scored by BM25, so neither on pasted texts nor on the scores of FTS5.
-        let calibrated =
-            backend != Backend::SqliteFts && query.similar_to.is_none() && self.class.issue <= 0.0;
-        let model = model.filter(|_| self.vectors_found);
-        let judged = self.evidence.filter(|_| calibrated).map(|evidence| evidence.judge(model));
-        scale(&mut self.chunks, judged.map_or(1.0, |judged| judged.likelihood));
-        let confidence = judged.map(|judged| judged.confidence);
-        let has_filters =
-            query.filter.is_some() || request.filters.iter().any(|filter| !filter.field.is_location());
-        if confidence == Some(Confidence::None) && !has_filters && !request.keep_doubtful {
-            self.chunks.clear();
-            (self.total, self.total_is_least) = (0, false);
-        }
-        confidence
     }
 }
 
@@ -367,24 +265,14 @@ async fn similar_to(reads: &mut Reads, chunk_id: i64, text: &mut String) -> Resu
 }
 
 /// Answers a query without words: lists all chunks that pass the filters, ordered by path.
-async fn list(reads: &mut Reads, scope: &ResolvedScope, plan: &Plan) -> Result<RankedCandidates, Fault> {
-    let limit = i64::try_from(plan.candidates).unwrap_or(i64::MAX);
-    let (ids, total) = reads.listed(&scope.vectors, limit).await?;
-    let unranked = |chunk_id| RankedChunk { chunk_id, score: 0.0, parts: ScoreParts::default() };
-    Ok(RankedCandidates {
-        chunks: ids.into_iter().map(unranked).collect(),
-        total: usize::try_from(total).unwrap_or(0),
-        total_is_least: false,
-        vectors_found: false,
-        dense_weight: 0.0,
-        class: QueryClass::new(""),
-        evidence: None,
-    })
-}
-
-fn dense_weight(class: &QueryClass, ranking: &Ranking) -> f32 {
-    let sentence = (1.0 - class.issue) * ranking.dense_weight + class.issue * ranking.dense_weight_issue;
-    class.sentence * sentence + class.symbol * ranking.dense_weight_symbol
+async fn list(reads: &mut Reads, search: &Search<'_>) -> Result<RankedCandidates, Fault> {
+    let settings = search.planner.deps.settings;
+    // A page beyond the usual candidates is a part of one list, which is as long as the last possible page needs.
+    let is_far = search.planner.last > settings.candidates;
+    let limit = if is_far { settings.offset_max + settings.top_max } else { settings.candidates };
+    let limit = i64::try_from(limit.max(settings.candidates)).unwrap_or(i64::MAX);
+    let (ids, total) = reads.listed(&search.scope.selected.vectors, limit).await?;
+    Ok(RankedCandidates::listed(ids, usize::try_from(total).unwrap_or(0)))
 }
 
 /// Returns the terms of a query. Terms of the subject line get a higher weight.
@@ -400,32 +288,30 @@ fn weighted_terms(text: &str, deps: SearchDeps<'_>) -> Vec<QueryTerm> {
     terms
 }
 
-fn term_ids(terms: &[QueryTerm]) -> Vec<i32> {
+pub(super) fn term_ids(terms: &[QueryTerm]) -> Vec<i32> {
     terms.iter().map(|term| term.id).collect()
 }
 
-fn explain(ranked: &RankedCandidates, search: &Search, request: &SearchRequest) -> Explain {
-    let (plan, class) = (&search.plan, &ranked.class);
-    let mut terms: Vec<ExplainedTerm> = plan
-        .lexical
+fn explain(ranked: &RankedCandidates, search: &Search<'_>, request: &SearchRequest) -> Explain {
+    let mut terms: Vec<ExplainedTerm> = ranked
         .terms
         .iter()
         .map(|term| ExplainedTerm { term: term.term.clone(), weight: term.weight, chunks: term.chunks })
         .collect();
     terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.term.cmp(&b.term)));
-    let within = match &search.scope.vectors {
+    let within = match &search.scope.selected.vectors {
         ChunkSelection::All => "everything",
         ChunkSelection::Listed(_) => "listed",
         ChunkSelection::Matching(_) => "tested",
     };
     Explain {
-        symbol: class.symbol,
+        symbol: ranked.class.symbol,
         dense_weight: ranked.dense_weight,
         terms,
         within: within.to_owned(),
-        candidates: plan.candidates,
+        candidates: ranked.candidates,
         evidence: ranked.evidence,
-        filters: filter_texts(request, &search.query),
+        filters: filter_texts(request, &search.question.query),
     }
 }
 
@@ -476,20 +362,8 @@ pub(super) fn begin_embedding(model: &Arc<dyn Embedder>, text: &str) -> Embeddin
     tokio::task::spawn_blocking(move || model.embed_query(&text))
 }
 
-fn candidate_facts(candidate: Candidate) -> CandidateFacts {
-    CandidateFacts {
-        chunk_id: candidate.id,
-        file_id: candidate.file_id,
-        repository_id: candidate.repository_id,
-        path: candidate.path,
-        start_line: u32::try_from(candidate.start_line).unwrap_or(0),
-        defines: candidate.defines,
-        named: Vec::new(),
-    }
-}
-
-fn vectors_used(plan: &Plan, found: bool) -> VectorsUsed {
-    match plan.vector {
+fn vectors_used(path: VectorPath, found: bool) -> VectorsUsed {
+    match path {
         VectorPath::Exact if found => VectorsUsed::Exact,
         VectorPath::Hnsw(_) if found => VectorsUsed::Hnsw,
         _ => VectorsUsed::None,

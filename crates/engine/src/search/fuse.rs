@@ -26,17 +26,36 @@ pub struct Fused {
 /// Fuses two lists; if one is empty, only the other one counts. The result is ordered by chunk id.
 #[must_use]
 pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> Vec<Fused> {
-    let dense_weight = match (lexical.is_empty(), dense.is_empty()) {
+    sum(min_max(lexical), min_max(dense), weight(lexical, dense, dense_weight))
+}
+
+/// As [`fuse`], for scores that are shares of 1 already: they stay comparable with those of other lists, whose ranges differ.
+#[must_use]
+pub fn fuse_shares(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> Vec<Fused> {
+    let shares = |(chunk_id, score): &(i64, f32)| (*chunk_id, score.max(0.0));
+    let weight = weight(lexical, dense, dense_weight);
+    sum(lexical.iter().map(shares), dense.iter().map(shares), weight)
+}
+
+fn weight(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> f32 {
+    match (lexical.is_empty(), dense.is_empty()) {
         (_, true) => 0.0,
         (true, false) => 1.0,
         (false, false) => dense_weight,
-    };
+    }
+}
+
+fn sum(
+    lexical: impl Iterator<Item = (i64, f32)>,
+    dense: impl Iterator<Item = (i64, f32)>,
+    dense_weight: f32,
+) -> Vec<Fused> {
     let mut found: BTreeMap<i64, (f32, f32)> = BTreeMap::new();
-    for (chunk_id, score) in min_max(lexical) {
+    for (chunk_id, score) in lexical {
         let entry = found.entry(chunk_id).or_default();
         entry.0 = entry.0.max(score);
     }
-    for (chunk_id, score) in min_max(dense) {
+    for (chunk_id, score) in dense {
         let entry = found.entry(chunk_id).or_default();
         entry.1 = entry.1.max(score);
     }

@@ -55,7 +55,7 @@ impl<'a> HitPage<'a> {
         class: &'a QueryClass,
         ranking: &'a Ranking,
     ) -> Self {
-        Self { scope, request, class, ranking, comments: scope.comments.is_some() }
+        Self { scope, request, class, ranking, comments: scope.selected.comments.is_some() }
     }
 
     /// Returns the hits of the ranked chunks, in their order. A chunk that no longer exists is left out.

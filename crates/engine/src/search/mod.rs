@@ -28,16 +28,21 @@ mod scope;
 mod unknown_facts;
 
 mod nearest;
+mod part;
 pub mod plan;
 mod ranking;
 mod retrieve;
+mod several;
+mod statistics;
 
 mod affinity;
 mod confidence;
 pub mod fuse;
 mod limits;
+mod merge;
 mod path_kind;
 pub mod rank;
+mod ranked;
 mod stopwatch;
 mod suggestions;
 

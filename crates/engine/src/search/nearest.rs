@@ -29,7 +29,7 @@ pub async fn nearest(
         vector.map_err(|error| Fault::internal("Embedding the query failed unexpectedly.", error))??;
     let mut reads = index.begin().await?;
     let mut warnings = Vec::new();
-    let overview = reads.overview(&[]).await?;
+    let overview = reads.overview(&[], &[]).await?;
     let scope = ResolvedScope::resolve(
         &mut reads,
         overview,
@@ -40,8 +40,10 @@ pub async fn nearest(
         &mut warnings,
     )
     .await?;
-    let path = if exact { VectorPath::Exact } else { vector_path(scope.counts(true), deps.settings) };
-    let found = dense(&mut reads, &scope.vectors, path, &vector, deps.settings.candidates).await?;
+    let selected = &scope.selected;
+    let path =
+        if exact { VectorPath::Exact } else { vector_path(scope.counts(selected, 0, true), deps.settings) };
+    let found = dense(&mut reads, &selected.vectors, path, &vector, deps.settings.candidates).await?;
     reads.end();
     Ok(found)
 }

@@ -26,6 +26,8 @@ pub struct WeightedTerm {
     pub id: i32,
     /// idf times the term's weight in the query; an element of the sparse query vector.
     pub weight: f32,
+    /// The term's weight in the query alone.
+    pub asked: f32,
     /// Document frequency: chunks that contain it, at the last rebuild of the statistics.
     pub chunks: u64,
     /// The term itself, for `explain`.
@@ -59,11 +61,12 @@ pub enum VectorPath {
 /// Sizes that decide how vectors are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Number of chunks at the last rebuild of the statistics: the N of idf.
+    /// Number of chunks whose terms were counted: the N of idf.
     pub statistics_chunks: u64,
     /// Vectors within the filter.
     pub vectors_in_filter: u64,
-    /// Vectors in the project.
+    /// Vectors in the project. Only this number makes a difference between a repository alone and one with neighbours: above
+    /// `search.exact_rows_max` vectors, one is compared by HNSW and the other may be compared exactly.
     pub vectors: u64,
     /// Whether there is an HNSW index.
     pub vectors_indexed: bool,
@@ -107,7 +110,7 @@ fn lexical(
     let weigh = |term: &QueryTerm| {
         let chunks = frequencies(term.id);
         let weight = term.weight * idf(chunks, statistics_chunks);
-        WeightedTerm { id: term.id, weight, chunks, term: term.term.clone() }
+        WeightedTerm { id: term.id, weight, asked: term.weight, chunks, term: term.term.clone() }
     };
     let mut weighted: Vec<WeightedTerm> = terms.iter().map(weigh).collect();
     weighted.sort_by_key(|term| term.id);
@@ -116,6 +119,7 @@ fn lexical(
         let same = next.id == kept.id;
         if same {
             kept.weight = kept.weight.max(next.weight);
+            kept.asked = kept.asked.max(next.asked);
         }
         same
     });
@@ -168,6 +172,13 @@ impl LexicalPlan {
     #[must_use]
     pub fn with_all_terms(&self) -> Self {
         Self { keep: self.terms.iter().map(|t| t.id).collect(), dropped_score_max: 0.0, ..self.clone() }
+    }
+
+    /// Returns the same plan with one idf, 1, for all terms: its scores do not depend on what else is indexed.
+    #[must_use]
+    pub fn with_equal_idf(&self) -> Self {
+        let equal = |term: &WeightedTerm| WeightedTerm { weight: term.asked, ..term.clone() };
+        Self { terms: self.terms.iter().map(equal).collect(), ..self.clone() }.bounded()
     }
 
     /// Returns the same plan with more selecting terms, for the second statement; `None` if they would select too many

@@ -361,7 +361,9 @@ impl Resolver<'_> {
     async fn content(&mut self, given: &[String]) -> Result<Filter, Fault> {
         let selection = if self.is_part {
             let ids = self.repositories.iter().map(|repository| repository.id).collect();
-            self.reads.select_chunks(&Test::Repositories(ids).into(), self.settings.filter_rows_max).await?
+            self.reads
+                .select_chunks(&Test::Repositories(ids).into(), (self.settings.filter_rows_max, 0))
+                .await?
         } else {
             ChunkSelection::All
         };

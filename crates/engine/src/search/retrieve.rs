@@ -6,36 +6,38 @@ use std::collections::HashSet;
 use super::fuse::Retrieved;
 use super::plan::{LexicalPlan, Plan, VectorPath};
 use super::ranking::Ranking;
+use super::scope::Selections;
 use contract::{Fault, config};
 use store::{
     Candidate, ChunkSelection, Completion, LexicalHit, LexicalQuery, LexicalSource, Reads, VectorHit,
 };
 
-/// Returns the best chunks by BM25 from each of `sources`, and the ids of those that are candidates of a first page
-/// (`search.candidates` of each source).
+/// Returns the best chunks by BM25 from each lexical table, and the ids of those that are candidates of a first page
+/// (`search.candidates` of each table).
 ///
 /// At first, terms that occur in many chunks do not select candidates; if a good candidate may be missing, a second
 /// statement selects by more terms.
-pub(super) async fn lexical<'w>(
+pub(super) async fn lexical(
     reads: &mut Reads,
-    sources: impl Iterator<Item = (LexicalSource, &'w ChunkSelection)>,
+    selected: &Selections,
     plan: &Plan,
     ranking: &Ranking,
     settings: &config::Search,
 ) -> Result<(Retrieved, HashSet<i64>), Fault> {
     let (mut all, mut first_page) = (Retrieved::new(), HashSet::new());
     let limit = sql_limit(plan.candidates);
-    for (source, selection) in sources.filter(|_| !plan.lexical.terms.is_empty()) {
-        // Listed chunks are few enough to score all of them in one statement.
-        let is_listed = matches!(selection, ChunkSelection::Listed(_));
-        let query = if is_listed {
+    for (source, selection) in selected.sources().filter(|_| !plan.lexical.terms.is_empty()) {
+        // The chunks that a filter lists are few enough to score all of them in one statement. A whole repository is searched in
+        // one way, whether it is listed because it has neighbours or not.
+        let scores_all = selected.is_narrowed && matches!(selection, ChunkSelection::Listed(_));
+        let query = if scores_all {
             lexical_query(&plan.lexical.with_all_terms())
         } else {
             lexical_query(&plan.lexical)
         };
         let mut hits = reads.lexical_hits(source, selection, &query, limit).await?;
         let scores: Vec<f32> = hits.iter().map(|hit| lexical_score(hit).1).collect();
-        if !is_listed
+        if !scores_all
             && !plan.lexical.is_exact(&scores, ranking.lexical_exact_rows)
             && let Some(more) = plan.lexical.with_more_terms()
         {
@@ -46,6 +48,34 @@ pub(super) async fn lexical<'w>(
         all.extend(found);
     }
     Ok((all, first_page))
+}
+
+/// Returns the lexical scores of candidates with an equal idf for all terms, as shares of the score that a chunk of average length
+/// has that contains each term of the query once. Such shares are comparable between repositories, in which the same term is rare
+/// or common.
+pub(super) fn equal_idf_shares(plan: &LexicalPlan, candidates: &[Candidate]) -> Retrieved {
+    let whole: f32 = plan.terms.iter().map(|term| term.asked).sum();
+    let share = |candidate: &Candidate| {
+        let (chunk_id, file_id) = (candidate.id, candidate.file_id);
+        let score = lexical_score(&LexicalHit { chunk_id, file_id, score: candidate.other.unwrap_or(0.0) }).1;
+        (chunk_id, if whole > 0.0 { score / whole } else { 0.0 })
+    };
+    candidates.iter().map(share).collect()
+}
+
+/// Returns the best chunks of a selection by BM25 with an equal idf for all terms, best first.
+pub(super) async fn equal_idf_hits(
+    reads: &mut Reads,
+    selected: &Selections,
+    plan: &LexicalPlan,
+    limit: usize,
+) -> Result<Retrieved, Fault> {
+    let (query, mut all) = (lexical_query(&plan.with_equal_idf()), Retrieved::new());
+    for (source, selection) in selected.sources().filter(|_| !plan.terms.is_empty()) {
+        let hits = reads.lexical_hits(source, selection, &query, sql_limit(limit)).await?;
+        all.extend(hits.iter().map(lexical_score));
+    }
+    Ok(all)
 }
 
 /// The most dense candidates with a filter that is tested during the HNSW scan: each rejected chunk costs a step
@@ -75,15 +105,16 @@ pub(super) async fn dense(
 
 /// Reads the facts of all candidates for the ranking, and adds to each retriever's list the scores of candidates that
 /// only the other one found, because a chunk beyond the limit of a list may still be similar. Chunks found only by name
-/// (`named`) get both scores. The lexical score is that of the first of `sources` that contains the chunk.
+/// (`named`) get both scores. The lexical score is that of the first of `sources` that contains the chunk. With `for_merging`, the
+/// rows also have the score with an equal idf for all terms.
 pub(super) async fn complete_scores(
     reads: &mut Reads,
     plan: &LexicalPlan,
     sources: &[LexicalSource],
     vector: Option<&[f32]>,
-    lexical: &mut Retrieved,
-    dense: &mut Retrieved,
+    (lexical, dense): (&mut Retrieved, &mut Retrieved),
     named: &[i64],
+    for_merging: bool,
 ) -> Result<Vec<Candidate>, Fault> {
     // If only one retriever answered, there is nothing to complete.
     let vector = vector.filter(|_| !dense.is_empty());
@@ -91,12 +122,14 @@ pub(super) async fn complete_scores(
     if missing.ids.is_empty() {
         return Ok(Vec::new());
     }
+    let equal_idf = for_merging.then(|| lexical_query(&plan.with_equal_idf()));
     let completion = Completion {
         ids: &missing.ids,
         needs_lexical: &missing.lexical,
         needs_similarity: &missing.dense,
         sources,
         words: &lexical_query(plan),
+        other_words: equal_idf.as_ref(),
         query_vector: vector,
     };
     let candidates = reads.candidates(&completion).await?;

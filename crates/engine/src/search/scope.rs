@@ -1,5 +1,7 @@
 //! Resolves the scope of a search: repositories, filters and mode, and the state of the index.
 
+use std::sync::Arc;
+
 use super::matched_definition::HighlightMarks;
 use super::plan::Counts;
 use super::query::SearchQuery;
@@ -18,7 +20,21 @@ use store::{
 /// The scope of a search, resolved to chunks or conditions.
 pub(super) struct ResolvedScope {
     pub(super) state: IndexState,
+    /// The repositories that are asked.
     pub(super) repositories: Vec<RepositoryRow>,
+    /// All chunks that are asked.
+    pub(super) selected: Arc<Selections>,
+    /// The values of the filters, so that hits show where they match.
+    pub(super) marks: HighlightMarks,
+    /// The filters of the request and the query.
+    filter: Filter,
+    mode: Mode,
+    /// Whether there are files whose mode is `records`.
+    any_records: bool,
+}
+
+/// Chunks to search, in the form that each retriever needs.
+pub(super) struct Selections {
     /// Chunks that are searched by all their terms.
     pub(super) chunks: Option<ChunkSelection>,
     /// Chunks that are searched by the terms of their comments.
@@ -27,8 +43,8 @@ pub(super) struct ResolvedScope {
     pub(super) vectors: ChunkSelection,
     /// Upper bound of the number of chunks in `vectors`.
     pub(super) rows: u64,
-    /// The values of the filters, so that hits show where they match.
-    pub(super) marks: HighlightMarks,
+    /// Whether a filter or a mode leaves out some chunks of the repositories.
+    pub(super) is_narrowed: bool,
 }
 
 /// Returns whether a repository has nothing to search. One without vectors of the project's new model is still searched
@@ -86,38 +102,40 @@ impl ResolvedScope {
         if request.case_tokens {
             filter = filter.and(exact_words(query));
         }
-        if is_part {
-            let ids = repositories.iter().map(|repository| repository.id).collect();
-            filter = filter.and(Test::Repositories(ids).into());
-        }
-        unknown_facts::warn(reads, &used, &repositories, (request.mode, &filter), warnings).await?;
-        let by_mode = ModeFilters::new(request.mode, any_records, request.exact.is_some(), filter);
-        let rows_max = settings.filter_rows_max;
-        let chunks = match &by_mode.chunks {
-            Some(filter) => Some(reads.select_chunks(filter, rows_max).await?),
-            None => None,
-        };
-        let comments = match &by_mode.comments {
-            Some(filter) => Some(reads.select_chunks(filter, rows_max).await?),
-            None => None,
-        };
-        let vectors = match (&chunks, &comments) {
-            (Some(chunks), None) => chunks.clone(),
-            (None, Some(comments)) => comments.clone(),
-            _ => reads.select_chunks(&by_mode.either(), rows_max).await?,
-        };
-        let rows = match &vectors {
-            ChunkSelection::Listed(ids) => Some(ids.len() as u64),
-            ChunkSelection::Matching(filter) => filter.files().map(|(_, chunks)| chunks),
-            ChunkSelection::All => None,
-        };
-        let rows = match rows {
-            Some(rows) => rows,
-            // The published count is 0 until the first run ends.
-            None if state.chunks == 0 => count(reads.count_chunks().await?),
-            None => count(state.chunks),
-        };
-        Ok(Self { state, repositories, chunks, comments, vectors, rows, marks })
+        let within = is_part.then(|| repositories.iter().map(|repository| repository.id).collect::<Vec<_>>());
+        let warned = in_repositories(filter.clone(), within.as_deref());
+        unknown_facts::warn(reads, &used, &repositories, (request.mode, &warned), warnings).await?;
+        let by_mode = ModeFilters::new(request.mode, any_records, request.exact.is_some(), warned);
+        let is_narrowed = is_narrowed(&filter, request.mode);
+        let published = published_chunks(&state, &repositories, request.mode);
+        let selected = Arc::new(
+            Selections::select(reads, by_mode, is_narrowed, (settings.filter_rows_max, published)).await?,
+        );
+        let mode = request.mode;
+        Ok(Self { state, repositories, selected, marks, filter, mode, any_records })
+    }
+
+    /// Returns the chunks of one of the repositories.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub(super) async fn select_within(
+        &self,
+        reads: &mut Reads,
+        repository: &RepositoryRow,
+        settings: &config::Search,
+    ) -> Result<Selections, Fault> {
+        let filter = in_repositories(self.filter.clone(), Some(&[repository.id]));
+        let by_mode = ModeFilters::new(self.mode, self.any_records, false, filter);
+        let is_narrowed = is_narrowed(&self.filter, self.mode);
+        // The files of a whole repository are enough; listing the chunks would take another statement.
+        let rows_max = if is_narrowed { settings.filter_rows_max } else { 0 };
+        Selections::select(reads, by_mode, is_narrowed, (rows_max, count(repository.chunks))).await
+    }
+
+    /// Returns the repositories that can have hits, each of which is ranked by its own statistics.
+    pub(super) fn searched(&self) -> Vec<&RepositoryRow> {
+        searched(&self.repositories, self.mode)
     }
 
     /// Returns whether more than one repository is searched. Record sources do not count, because their paths are never
@@ -128,22 +146,16 @@ impl ResolvedScope {
         folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }
 
-    /// Returns the sizes that the plan depends on.
-    pub(super) fn counts(&self, embedded: bool) -> Counts {
+    /// Returns the sizes that the plan of a search in `selected` depends on.
+    pub(super) fn counts(&self, selected: &Selections, statistics_chunks: u64, embedded: bool) -> Counts {
+        let is_listed = matches!(selected.vectors, ChunkSelection::Listed(_));
         Counts {
-            statistics_chunks: count(self.state.statistics_chunks),
-            vectors_in_filter: self.rows,
+            statistics_chunks,
+            vectors_in_filter: selected.rows,
             vectors: count(self.state.chunks),
-            vectors_indexed: self.state.vectors_indexed && !matches!(self.vectors, ChunkSelection::Listed(_)),
+            vectors_indexed: self.state.vectors_indexed && !is_listed,
             embedded,
         }
-    }
-
-    /// Returns the lexical tables to search, each with its chunks.
-    pub(super) fn sources(&self) -> impl Iterator<Item = (LexicalSource, &ChunkSelection)> {
-        // Comments first: a chunk in both gets the score of its comments.
-        let comments = self.comments.iter().map(|selection| (LexicalSource::Comments, selection));
-        comments.chain(self.chunks.iter().map(|selection| (LexicalSource::Chunks, selection)))
     }
 
     /// Warns of states of the index that make the answer incomplete.
@@ -194,10 +206,83 @@ impl ResolvedScope {
                 warnings.push(Warning { details, ..Warning::new("vectors_pending", message) });
             }
         }
-        if self.rows == 0 {
+        if self.selected.rows == 0 {
             warnings.push(Warning::new("filter_matches_nothing", "Nothing in the index passes the filters."));
         }
         Ok(())
+    }
+}
+
+impl Selections {
+    /// Evaluates the filters of a mode, listing at most `rows_max` chunks. `published` is the number of chunks without them, 0 if it
+    /// is unknown.
+    async fn select(
+        reads: &mut Reads,
+        by_mode: ModeFilters,
+        is_narrowed: bool,
+        (rows_max, published): (usize, u64),
+    ) -> Result<Self, Fault> {
+        let limits = (rows_max, published);
+        let chunks = match &by_mode.chunks {
+            Some(filter) => Some(reads.select_chunks(filter, limits).await?),
+            None => None,
+        };
+        let comments = match &by_mode.comments {
+            Some(filter) => Some(reads.select_chunks(filter, limits).await?),
+            None => None,
+        };
+        let vectors = match (&chunks, &comments) {
+            (Some(chunks), None) => chunks.clone(),
+            (None, Some(comments)) => comments.clone(),
+            _ => reads.select_chunks(&by_mode.either(), limits).await?,
+        };
+        let rows = match &vectors {
+            ChunkSelection::Listed(ids) => Some(ids.len() as u64),
+            ChunkSelection::Matching(filter) => filter.files().map(|(_, chunks)| chunks),
+            ChunkSelection::All => None,
+        };
+        let rows = match rows {
+            Some(rows) => rows,
+            None if published == 0 => count(reads.count_chunks().await?),
+            None => published,
+        };
+        Ok(Self { chunks, comments, vectors, rows, is_narrowed })
+    }
+
+    /// Returns the lexical tables to search, each with its chunks.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (LexicalSource, &ChunkSelection)> {
+        // Comments first: a chunk in both gets the score of its comments.
+        let comments = self.comments.iter().map(|selection| (LexicalSource::Comments, selection));
+        comments.chain(self.chunks.iter().map(|selection| (LexicalSource::Chunks, selection)))
+    }
+}
+
+fn in_repositories(filter: Filter, ids: Option<&[i64]>) -> Filter {
+    match ids {
+        Some(ids) => filter.and(Test::Repositories(ids.to_vec()).into()),
+        None => filter,
+    }
+}
+
+/// Returns whether a filter or a mode leaves out some chunks of the searched repositories. That `both` leaves out records does not
+/// count: whether a condition is needed for it depends on the neighbours.
+fn is_narrowed(filter: &Filter, mode: Mode) -> bool {
+    !filter.is_empty() || !matches!(mode, Mode::Both | Mode::All)
+}
+
+/// Returns the repositories that can have hits. Records are hits of two modes only.
+fn searched(repositories: &[RepositoryRow], mode: Mode) -> Vec<&RepositoryRow> {
+    let with_records = matches!(mode, Mode::Records | Mode::All);
+    let can_match =
+        |repository: &&RepositoryRow| !is_empty(repository) && (with_records || !repository.is_records());
+    repositories.iter().filter(can_match).collect()
+}
+
+/// Returns the number of chunks in the searched repositories, as last published; 0 until the first run ends.
+fn published_chunks(state: &IndexState, repositories: &[RepositoryRow], mode: Mode) -> u64 {
+    match searched(repositories, mode).as_slice() {
+        [one] if one.chunks > 0 => count(one.chunks),
+        _ => count(state.chunks),
     }
 }
 

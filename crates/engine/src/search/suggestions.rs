@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::confidence::Confidence;
-use super::plan::{LexicalPlan, Plan};
+use super::plan::WeightedTerm;
 use super::request::SearchRequest;
 use super::scope::ResolvedScope;
 use contract::Fault;
@@ -15,8 +15,9 @@ use store::{Reads, fact_id};
 const WORDS_MAX: usize = 3;
 /// Shortest word that is corrected, in characters; shorter words are similar to too many names.
 const WORD_CHARS_MIN: usize = 4;
-/// The most names that are compared with a word.
-const NAMES_MAX: i64 = 20_000;
+/// The most names that are compared with a word. A name does not know its repositories, so those of neighbours count: enough for
+/// a large project.
+const NAMES_MAX: i64 = 100_000;
 /// The most suggestions.
 const SUGGESTIONS_MAX: usize = 5;
 /// Smallest Damerau-Levenshtein similarity of a suggestion: one error in four letters, two in eight.
@@ -34,9 +35,11 @@ const IDENTIFIER_FIELDS: &[Field] = &[
     Field::Use,
 ];
 
-/// The most similar names that are checked for occurrence in the searched repositories. The check is necessary because
-/// unused names stay in the project until garbage collection.
-const NEAREST_MAX: usize = 40;
+/// How many similar names are checked at a time for occurrence in the searched repositories; other names are those of neighbours,
+/// or unused ones, which stay in the project until garbage collection.
+const CHECKED_AT_ONCE: usize = 40;
+/// The most similar names that are checked.
+const CHECKED_MAX: usize = 1_000;
 
 /// Returns names that are similar to words of the query and occur in the searched repositories, if the confidence is
 /// low or none. Names in the query are excluded.
@@ -44,7 +47,7 @@ pub(super) async fn suggest_names(
     reads: &mut Reads,
     request: &SearchRequest,
     scope: &ResolvedScope,
-    plan: &Plan,
+    terms: &[WeightedTerm],
     confidence: Option<Confidence>,
 ) -> Result<Vec<String>, Fault> {
     if !matches!(confidence, Some(Confidence::None | Confidence::Low)) {
@@ -52,7 +55,7 @@ pub(super) async fn suggest_names(
     }
     let repositories: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
     let forms = QueryForms::new(&request.query);
-    nearest_names(reads, &plan.lexical, &repositories, &forms).await
+    nearest_names(reads, terms, &repositories, &forms).await
 }
 
 /// The query and each of its words, squashed.
@@ -73,12 +76,11 @@ impl QueryForms {
 /// first.
 async fn nearest_names(
     reads: &mut Reads,
-    plan: &LexicalPlan,
+    terms: &[WeightedTerm],
     repositories: &[i64],
     forms: &QueryForms,
 ) -> Result<Vec<String>, Fault> {
-    let mut unknown: Vec<&str> = plan
-        .terms
+    let mut unknown: Vec<&str> = terms
         .iter()
         .filter(|term| term.chunks == 0 && !term.term.contains([' ', ':']))
         .map(|term| term.term.as_str())
@@ -103,14 +105,17 @@ async fn nearest_names(
     }
     let mut suggested: Vec<(String, f64)> = suggested.into_iter().collect();
     suggested.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let mut names: Vec<String> = suggested.into_iter().take(NEAREST_MAX).map(|(name, _)| name).collect();
+    let nearest: Vec<String> = suggested.into_iter().take(CHECKED_MAX).map(|(name, _)| name).collect();
     let ids_of = |name: &String| -> Vec<i64> { fields.iter().map(|field| fact_id(*field, name)).collect() };
-    let ids: Vec<i64> = names.iter().flat_map(ids_of).collect();
-    if ids.is_empty() {
-        return Ok(names);
+    let mut names: Vec<String> = Vec::new();
+    for some in nearest.chunks(CHECKED_AT_ONCE) {
+        let ids: Vec<i64> = some.iter().flat_map(ids_of).collect();
+        let used = reads.used_in_repositories(&ids, repositories).await?;
+        names.extend(some.iter().filter(|name| ids_of(name).iter().any(|id| used.contains(id))).cloned());
+        if names.len() >= SUGGESTIONS_MAX {
+            break;
+        }
     }
-    let used = reads.used_in_repositories(&ids, repositories).await?;
-    names.retain(|name| ids_of(name).iter().any(|id| used.contains(id)));
     names.truncate(SUGGESTIONS_MAX);
     Ok(names)
 }

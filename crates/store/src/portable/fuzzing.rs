@@ -11,7 +11,7 @@ use super::rows::{ChunkOut, CommentOut, FileOut, Page, RewrittenRows};
 use super::writer::Writer;
 use crate::{
     ChunkSelection, DefinitionRow, FileFacts, Filter, GramQuery, LexicalQuery, LexicalSource, ModelFacts,
-    RepositoryRow, RepositoryState, Test, Versions, grams_of,
+    RepositoryRow, RepositoryState, TermCount, Test, Versions, grams_of,
 };
 use contract::Fault;
 
@@ -94,13 +94,14 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
         vectors: vec![(HASH.to_vec(), vec![0.5; 4])],
     };
     writer.put(&page)?;
+    let count = |(term, chunks)| TermCount { repository_id: 1, term, chunks };
     let name = |id: i64, name: &str| (id, 1, name.to_owned(), name.to_owned());
     writer.put_rewritten(&RewrittenRows::Names(vec![
         name(11, "sleep"),
         name(12, "retry"),
         name(13, "std::time"),
     ]))?;
-    writer.put_rewritten(&RewrittenRows::Terms(vec![(5, 2), (6, 2), (7, 1)]))?;
+    writer.put_rewritten(&RewrittenRows::Terms([(5, 2), (6, 2), (7, 1)].map(count).to_vec()))?;
     writer.put_rewritten(&RewrittenRows::Authors(vec![(1, vec![12])]))?;
     let model = ModelFacts { id: "model".into(), variant: "fp32".into(), hash: HASH.to_vec(), dimensions: 4 };
     let meta = Meta {
@@ -122,6 +123,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
         versions: Versions::default(),
         files: 1,
         chunks: 2,
+        statistics_chunks: 2,
         indexed_ms: Some(1),
         branch: text("main"),
         commit: None,
@@ -153,7 +155,7 @@ fn run_all_reads(reader: &Reader) {
         reader.contents(&IDS),
         reader.by_file(1),
         reader.details(&IDS),
-        reader.overview(&[5, 6]),
+        reader.overview(&[5, 6], &[]),
         reader.comments(&IDS),
     ));
     drop((
@@ -164,7 +166,7 @@ fn run_all_reads(reader: &Reader) {
     drop((
         reader.chunks_with(&[11, 12], true),
         reader.definitions(&IDS),
-        reader.document_frequencies(&[5, 6, 7]),
+        reader.document_frequencies(&[1], &[5, 6, 7]),
     ));
     drop((reader.listed(&ChunkSelection::All, 10), reader.vectors(&[HASH.to_vec()])));
     let grams = GramQuery::HasAll(grams_of("retry"));

@@ -7,16 +7,25 @@ use rusqlite::params;
 use super::reader::{LexicalBackend, Reader};
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{ChunkSelection, LexicalHit, LexicalQuery, LexicalSource};
+use crate::{ChunkSelection, LexicalHit, LexicalQuery, LexicalSource, TermCount};
 use contract::Fault;
 
 /// Most hits of FTS5 that are tested against a filter; queries seldom match more.
 const FTS_TESTED_MAX: i64 = 100_000;
 
 impl Reader {
-    pub(crate) fn document_frequencies(&self, terms: &[i32]) -> Result<Vec<(i32, i32)>, Fault> {
-        let text = "SELECT term, chunks FROM terms WHERE term IN (SELECT value FROM json_each(?1))";
-        self.rows(text, [json(&terms)?], |row| Ok((row.get(0)?, row.get(1)?)))
+    pub(crate) fn document_frequencies(
+        &self,
+        repositories: &[i64],
+        terms: &[i32],
+    ) -> Result<Vec<TermCount>, Fault> {
+        let text = "SELECT repository_id, term, chunks \
+             FROM terms \
+             WHERE repository_id IN (SELECT value FROM json_each(?1)) \
+               AND term IN (SELECT value FROM json_each(?2))";
+        self.rows(text, [json(&repositories)?, json(&terms)?], |row| {
+            Ok(TermCount { repository_id: row.get(0)?, term: row.get(1)?, chunks: row.get(2)? })
+        })
     }
 
     pub(crate) fn candidates(

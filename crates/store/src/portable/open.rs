@@ -60,7 +60,7 @@ pub struct Meta {
     pub generation: i64,
     /// When that index was last published, milliseconds since the epoch.
     pub updated_ms: i64,
-    /// Number of chunks that its document frequencies count.
+    /// Number of chunks that the document frequencies of [`WHOLE_PROJECT`](crate::statistics::WHOLE_PROJECT) count.
     pub statistics_chunks: i64,
 }
 

@@ -1,5 +1,6 @@
 //! Reads a portable file: the same reads as those of a project's schema, with the same results.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -8,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::open::{self, Limits, Meta};
 use super::writer::json;
+use crate::overview::COUNTED_MAX;
 use crate::postgres::OrFault;
+use crate::statistics::WHOLE_PROJECT;
 use crate::workspace::ModelFacts;
 use crate::{
     Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, Completion, Filter, IndexOverview,
@@ -95,7 +98,6 @@ impl Reader {
             chunks: self.count()?,
             files: self.number("SELECT count(*) FROM files")?,
             statistics_chunks: self.meta.statistics_chunks,
-            changed_since_statistics: 0,
             terms_indexed: true,
             vectors_indexed: false,
             vectors_complete: true,
@@ -107,7 +109,7 @@ impl Reader {
     /// Its repositories, sorted by name. The name also serves as the root, because a portable file contains no absolute paths.
     pub(crate) fn repositories(&self) -> Result<Vec<RepositoryRow>, Fault> {
         let text = "SELECT r.id, r.name, r.state, r.generation, r.terms_version, r.facts_version, r.branch, \
-               r.commit_id, r.indexed_ms, count(f.id) AS files, coalesce(sum(f.chunks), 0) AS chunks \
+               r.commit_id, r.indexed_ms, r.statistics_chunks, count(f.id) AS files, coalesce(sum(f.chunks), 0) AS chunks \
              FROM repositories r LEFT JOIN files f ON f.repository_id = r.id \
              GROUP BY r.id ORDER BY r.name";
         self.rows(text, [], |row| {
@@ -129,6 +131,7 @@ impl Reader {
                 indexed_ms: row.get("indexed_ms")?,
                 files: row.get("files")?,
                 chunks: row.get("chunks")?,
+                statistics_chunks: row.get("statistics_chunks")?,
                 report: None,
             })
         })
@@ -230,6 +233,14 @@ impl Reader {
                 lexical.entry(hit.chunk_id).or_insert(hit.score);
             }
         }
+        let mut others = HashMap::new();
+        for (words, source) in
+            wanted.other_words.iter().flat_map(|words| wanted.sources.iter().map(move |s| (words, s)))
+        {
+            for hit in self.scores(*source, words, wanted.ids)? {
+                others.entry(hit.chunk_id).or_insert(hit.score);
+            }
+        }
         let near = match wanted.query_vector {
             Some(question) => self.similarities(question, &marked(wanted.needs_similarity))?,
             None => Vec::new(),
@@ -243,17 +254,24 @@ impl Reader {
             start_line: chunk.span.start_line,
             defines: chunk.span.defines,
             lexical: lexical.get(&chunk.id).copied(),
+            other: others.get(&chunk.id).copied(),
             similarity: near.get(&chunk.id).copied(),
         };
         Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
     }
 
-    pub(crate) fn overview(&self, terms: &[i32]) -> Result<IndexOverview, Fault> {
+    pub(crate) fn overview(&self, terms: &[i32], roots: &[String]) -> Result<IndexOverview, Fault> {
+        let repositories = self.repositories()?;
+        let mut searched: Vec<&RepositoryRow> =
+            repositories.iter().filter(|row| roots.is_empty() || roots.contains(&row.root)).collect();
+        searched.sort_by_key(|row| (Reverse(row.statistics_chunks), row.id));
+        let mut counted: Vec<i64> = searched.iter().take(COUNTED_MAX).map(|row| row.id).collect();
+        counted.push(WHOLE_PROJECT);
         Ok(IndexOverview {
             state: self.state()?,
-            repositories: self.repositories()?,
+            frequencies: self.document_frequencies(&counted, terms)?,
             any_records: self.any_records()?,
-            frequencies: self.document_frequencies(terms)?,
+            repositories,
         })
     }
 

@@ -1,6 +1,6 @@
 //! The rows that are copied from a project's tables into a portable file, page by page.
 
-use crate::DefinitionRow;
+use crate::{DefinitionRow, TermCount};
 
 /// Some files with all rows of their chunks.
 #[derive(Debug, Default)]
@@ -104,8 +104,8 @@ pub enum RewrittenRows {
     Files(Vec<FileOut>),
     /// Values of facts: id, field, value, folded value.
     Names(Vec<(i64, i16, String, String)>),
-    /// Document frequencies: term, number of chunks.
-    Terms(Vec<(i32, i32)>),
+    /// Document frequencies.
+    Terms(Vec<TermCount>),
     /// Authors of a chunk's lines: chunk, ids of names.
     Authors(Vec<(i64, Vec<i64>)>),
     /// Flows of untrusted input between files: chunk, ids of facts, JSON.

@@ -9,13 +9,14 @@ use contract::Fault;
 /// `POCI`, in the header of each file.
 pub(super) const APPLICATION_ID: i32 = 0x504F_4349;
 /// Format version of the tables; a file of another version must be built again.
-pub const FORMAT: i32 = 2;
+pub const FORMAT: i32 = 3;
 
 /// Every object, in the order of creation; described in `docs/portable.md`. Lists are JSON arrays.
 pub(super) const OBJECTS: &[&str] = &[
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE repositories (id INTEGER PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, generation INTEGER NOT NULL, \
-     terms_version INTEGER NOT NULL, facts_version INTEGER NOT NULL, branch TEXT, commit_id TEXT, indexed_ms INTEGER)",
+     terms_version INTEGER NOT NULL, facts_version INTEGER NOT NULL, branch TEXT, commit_id TEXT, indexed_ms INTEGER, \
+     statistics_chunks INTEGER NOT NULL)",
     "CREATE TABLE files (id INTEGER PRIMARY KEY, repository_id INTEGER NOT NULL, path TEXT NOT NULL, language TEXT, extension TEXT, \
      mode TEXT NOT NULL, bytes INTEGER NOT NULL, lines INTEGER NOT NULL, content_hash BLOB NOT NULL, meta TEXT, last_author TEXT, \
      last_modified_s INTEGER, last_commit TEXT, churn_added INTEGER, churn_deleted INTEGER, churn_commits INTEGER, \
@@ -31,7 +32,8 @@ pub(super) const OBJECTS: &[&str] = &[
     "CREATE TABLE comments (chunk_id INTEGER PRIMARY KEY, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, content TEXT NOT NULL)",
     "CREATE TABLE postings (term INTEGER NOT NULL, chunk_id INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY (term, chunk_id)) WITHOUT ROWID",
     "CREATE TABLE comment_postings (term INTEGER NOT NULL, chunk_id INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY (term, chunk_id)) WITHOUT ROWID",
-    "CREATE TABLE terms (term INTEGER PRIMARY KEY, chunks INTEGER NOT NULL)",
+    "CREATE TABLE terms (repository_id INTEGER NOT NULL, term INTEGER NOT NULL, chunks INTEGER NOT NULL, \
+     PRIMARY KEY (repository_id, term)) WITHOUT ROWID",
     "CREATE TABLE vectors (hash BLOB PRIMARY KEY, embedding BLOB NOT NULL)",
     "CREATE TABLE names (id INTEGER PRIMARY KEY, field INTEGER NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL)",
     "CREATE TABLE chunk_facts (name_id INTEGER NOT NULL, chunk_id INTEGER NOT NULL, PRIMARY KEY (name_id, chunk_id)) WITHOUT ROWID",

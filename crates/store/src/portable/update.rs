@@ -124,10 +124,10 @@ impl Writer {
             RewrittenRows::Terms(terms) => {
                 let mut statement = self
                     .connection
-                    .prepare_cached("INSERT INTO terms (term, chunks) VALUES (?1, ?2)")
+                    .prepare_cached("INSERT INTO terms (repository_id, term, chunks) VALUES (?1, ?2, ?3)")
                     .or_fault()?;
-                for (term, chunks) in terms {
-                    statement.execute(params![term, chunks]).or_fault()?;
+                for count in terms {
+                    statement.execute(params![count.repository_id, count.term, count.chunks]).or_fault()?;
                 }
                 Ok(())
             }

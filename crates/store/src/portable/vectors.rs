@@ -39,7 +39,7 @@ impl Reader {
         }
     }
 
-    /// The chunks of the nearest texts; ties are ordered by hash.
+    /// The chunks of the nearest texts; ties are ordered by chunk, as in a list of all chunks.
     fn nearest(&self, query_vector: &[f32], limit: usize) -> Result<Vec<VectorHit>, Fault> {
         let query_vector = rounded(query_vector);
         let mut statement =
@@ -55,16 +55,18 @@ impl Reader {
             }
         }
         all.sort_by(|(a, first), (b, second)| b.total_cmp(a).then_with(|| first.cmp(second)));
-        let mut hits = Vec::new();
+        let mut hits: Vec<VectorHit> = Vec::new();
         let text = "SELECT id, file_id FROM chunks WHERE content_hash = ?1 ORDER BY id";
         for (similarity, hash) in all {
-            if hits.len() >= limit {
+            // Chunks of all texts that are as near as the last one compete for the last places.
+            if hits.len() >= limit && hits.last().is_some_and(|last| last.similarity > similarity) {
                 break;
             }
             hits.extend(self.rows(text, [hash], |row| {
                 Ok(VectorHit { chunk_id: row.get(0)?, file_id: row.get(1)?, similarity })
             })?);
         }
+        hits.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then_with(|| a.chunk_id.cmp(&b.chunk_id)));
         hits.truncate(limit);
         Ok(hits)
     }

@@ -255,8 +255,8 @@ impl Writer {
         for row in repositories {
             connection.execute(
                 "INSERT INTO repositories (id, name, state, generation, terms_version, facts_version, branch, \
-                   commit_id, indexed_ms) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                   commit_id, indexed_ms, statistics_chunks) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 params![
                     row.id,
                     row.name,
@@ -266,7 +266,8 @@ impl Writer {
                     row.versions.facts,
                     row.branch,
                     row.commit,
-                    row.indexed_ms
+                    row.indexed_ms,
+                    row.statistics_chunks
                 ],
             ).or_fault()?;
         }

@@ -33,6 +33,10 @@ pub(crate) const SEARCH: &[Migration] = &[
     Migration { version: 9, text: include_str!("../../migrations/project/search/0009_grams.sql") },
     Migration { version: 10, text: include_str!("../../migrations/project/search/0010_navigation.sql") },
     Migration { version: 11, text: include_str!("../../migrations/project/search/0011_scip.sql") },
+    Migration {
+        version: 12,
+        text: include_str!("../../migrations/project/search/0012_repository_statistics.sql"),
+    },
 ];
 
 /// The tables that the migrations create, in the order of creation.

@@ -92,6 +92,8 @@ pub struct Candidate {
     pub defines: Vec<String>,
     /// BM25 score, if requested.
     pub lexical: Option<f64>,
+    /// BM25 score of the other words, if there are any.
+    pub other: Option<f64>,
     /// Cosine similarity to the query, if requested.
     pub similarity: Option<f64>,
 }
@@ -110,29 +112,29 @@ pub struct Completion<'a> {
     pub sources: &'a [LexicalSource],
     /// The query's terms.
     pub words: &'a LexicalQuery,
+    /// The terms with other weights, by which each chunk is scored as well.
+    pub other_words: Option<&'a LexicalQuery>,
     /// The query's vector; `None`: computes no similarity.
     pub query_vector: Option<&'a [f32]>,
 }
 
 /// The chunks of `wanted.ids`, in no particular order; skips ids that do not exist any more.
 pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<Vec<Candidate>, Fault> {
-    // CASE evaluates the subqueries only for the rows that need them.
-    let scores: Vec<String> = wanted
-        .sources
-        .iter()
-        .map(|source| {
-            format!("(SELECT l.weights <#> $4 FROM {} l WHERE l.chunk_id = c.id)", tx.table(source.table()))
-        })
-        .collect();
-    let lexical = if scores.is_empty() {
-        "NULL::float8".to_owned()
-    } else {
-        format!("coalesce({})", scores.join(", "))
+    let score = |vector: &str| {
+        let of_source = |source: &LexicalSource| {
+            let table = tx.table(source.table());
+            format!("(SELECT l.weights <#> {vector} FROM {table} l WHERE l.chunk_id = c.id)")
+        };
+        let scores: Vec<String> = wanted.sources.iter().map(of_source).collect();
+        if scores.is_empty() { "NULL::float8".to_owned() } else { format!("coalesce({})", scores.join(", ")) }
     };
+    // CASE evaluates the subqueries only for the rows that need them.
+    let (lexical, other) = (score("$4"), score("$6"));
     let text = format!(
         "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
            THEN {lexical} END AS lexical, CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v \
-           WHERE v.hash = c.content_hash) END AS similarity \
+           WHERE v.hash = c.content_hash) END AS similarity, \
+           CASE WHEN $6::sparsevec IS NOT NULL THEN {other} END AS other \
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
          JOIN {chunks} c ON c.id = w.id \
          JOIN {files} f ON f.id = c.file_id",
@@ -142,7 +144,9 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
     );
     let vector = wanted.query_vector.map(HalfVector::from_f32_slice);
     let query = sql(text).bind(wanted.ids).bind(wanted.needs_lexical).bind(wanted.needs_similarity);
-    let rows = tx.tx.all(query.bind(sparse(&wanted.words.terms, &wanted.words.weights)).bind(vector)).await?;
+    let query = query.bind(sparse(&wanted.words.terms, &wanted.words.weights)).bind(vector);
+    let other = wanted.other_words.map(|words| sparse(&words.terms, &words.weights));
+    let rows = tx.tx.all(query.bind(other)).await?;
     rows.iter()
         .map(|row| {
             let score = |column| row.try_get::<Option<f64>>(column).map(|d| d.map(|distance| -distance));
@@ -154,6 +158,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
                 start_line: row.try_get("start_line")?,
                 defines: row.try_get("defines")?,
                 lexical: score("lexical")?,
+                other: score("other")?,
                 similarity: score("similarity")?,
             })
         })

@@ -306,15 +306,15 @@ pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Re
     Ok(removed)
 }
 
-/// Records that `chunks` of these files were added or removed, so that the project's statistics and the data derived from all
-/// files of their repositories are computed again. Call it in the transaction that changes them, while the files' rows exist:
+/// Records that `chunks` of these files were added or removed, so that the statistics of their repositories and the data derived
+/// from all of its files are computed again. Call it in the transaction that changes them, while the files' rows exist:
 /// if the run dies before it ends, the next run then does the rest.
 pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
     if chunks == 0 {
         return Ok(());
     }
-    index_state::mark_statistics_due(tx, chunks).await?;
-    repositories::mark_derived_due(tx, file_ids).await
+    index_state::mark_statistics_due(tx).await?;
+    repositories::mark_changed(tx, file_ids, chunks).await
 }
 
 fn decode(row: &Row) -> Result<FileRow, Fault> {

@@ -252,10 +252,13 @@ pub enum ChunkSelection {
 }
 
 /// Evaluates a filter: lists its matches if there are at most `rows_max`.
+///
+/// `chunks_max` is the number of chunks in the repositories that the filter selects, 0 if it is unknown. The planner's estimate,
+/// which depends on everything in the project, decides only where they may be too many to try.
 pub async fn select_chunks(
     tx: &mut ProjectTx,
     filter: &Filter,
-    rows_max: usize,
+    (rows_max, chunks_max): (usize, u64),
 ) -> Result<ChunkSelection, Fault> {
     if filter.is_empty() {
         return Ok(ChunkSelection::All);
@@ -279,7 +282,9 @@ pub async fn select_chunks(
         }
         None if filter.is_of_files() => return within_files(tx, filter, rows_max).await,
         // Do not list if the result is almost certainly too long.
-        _ if estimated_matches(tx, filter).await? > rows_max.saturating_mul(ESTIMATE_FACTOR) => {
+        _ if may_be_long(chunks_max, rows_max)
+            && estimated_matches(tx, filter).await? > rows_max.saturating_mul(ESTIMATE_FACTOR) =>
+        {
             return Ok(ChunkSelection::Matching(filter.clone()));
         }
         _ => {
@@ -326,6 +331,10 @@ async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> R
 
 /// Factor by which the planner's estimate may be too high.
 const ESTIMATE_FACTOR: usize = 3;
+
+fn may_be_long(chunks_max: u64, rows_max: usize) -> bool {
+    chunks_max == 0 || chunks_max > rows_max.saturating_mul(ESTIMATE_FACTOR) as u64
+}
 
 /// The planner's estimate of the number of matching chunks.
 async fn estimated_matches(tx: &mut ProjectTx, filter: &Filter) -> Result<usize, Fault> {

@@ -20,10 +20,8 @@ pub struct IndexState {
     pub chunks: i64,
     /// Searchable files, as last published.
     pub files: i64,
-    /// Number of chunks when document frequencies were last counted: N of BM25.
+    /// Number of chunks that the document frequencies of [`WHOLE_PROJECT`](super::statistics::WHOLE_PROJECT) count.
     pub statistics_chunks: i64,
-    /// Chunks added or removed since then.
-    pub changed_since_statistics: i64,
     /// Whether the GIN index on terms exists.
     pub terms_indexed: bool,
     /// Whether the HNSW index on vectors exists.
@@ -42,11 +40,10 @@ pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
     decode(&tx.tx.one(sql(text)).await?)
 }
 
-/// The columns of the row `s`. Three have aliases, because a statement may also read repositories, which have columns with the
+/// The columns of the row `s`. Four have aliases, because a statement may also read repositories, which have columns with the
 /// same names.
 pub(super) const COLUMNS: &str = "s.generation AS index_generation, s.chunks AS index_chunks, \
-      s.files AS index_files, s.statistics_chunks, s.changed_since_statistics, s.terms_indexed, \
-      s.vectors_indexed, s.embedded_to >= s.next_id - 1 AS vectors_complete, s.statistics_due, \
+      s.files AS index_files, s.statistics_chunks AS project_statistics_chunks, s.terms_indexed, s.vectors_indexed, s.embedded_to >= s.next_id - 1 AS vectors_complete, s.statistics_due, \
       (extract(epoch FROM s.updated_at) * 1000)::int8 AS updated_ms";
 
 /// Decodes a row of [`COLUMNS`].
@@ -55,8 +52,7 @@ pub(super) fn decode(row: &Row) -> Result<IndexState, Fault> {
         generation: row.try_get("index_generation")?,
         chunks: row.try_get("index_chunks")?,
         files: row.try_get("index_files")?,
-        statistics_chunks: row.try_get("statistics_chunks")?,
-        changed_since_statistics: row.try_get("changed_since_statistics")?,
+        statistics_chunks: row.try_get("project_statistics_chunks")?,
         terms_indexed: row.try_get("terms_indexed")?,
         vectors_indexed: row.try_get("vectors_indexed")?,
         updated_ms: row.try_get("updated_ms")?,
@@ -118,15 +114,13 @@ pub(super) async fn set_embedded_to(tx: &mut ProjectTx, fence: Fence, last: i64)
     require_one_row(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
 }
 
-/// Records that `chunks` were added or removed, so that the index has to be published again.
-pub(super) async fn mark_statistics_due(tx: &mut ProjectTx, chunks: i64) -> Result<(), Fault> {
+/// Records that chunks were added or removed, so that the index has to be published again.
+pub(super) async fn mark_statistics_due(tx: &mut ProjectTx) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} \
-         SET statistics_due = true, changed_since_statistics = changed_since_statistics + $1 \
-         WHERE id = 1",
+        "UPDATE {} SET statistics_due = true WHERE id = 1 AND NOT statistics_due",
         tx.table("index_state")
     );
-    tx.execute(sql(text).bind(chunks)).await?;
+    tx.execute(sql(text)).await?;
     Ok(())
 }
 

@@ -1,14 +1,14 @@
-//! `lexical` and `terms`: BM25 on Postgres with pgvector.
+//! `lexical`: BM25 on Postgres with pgvector.
 //!
 //! The row of a chunk has the term-frequency part of BM25 as a sparse vector over term hashes; the query's
-//! vector has the idf. Their inner product is the BM25 score.
+//! vector has the idf, which [`statistics`](super::statistics) counts. Their inner product is the BM25 score.
 
 use pgvector::SparseVector;
 
 use super::condition::Condition;
 use super::filter::ChunkSelection;
 use super::index_state::{self, Fence};
-use super::sizes::{self, RowUsage};
+use super::sizes;
 use crate::postgres::sql;
 use crate::transaction::{ProjectTx, Store};
 use crate::workspace::Project;
@@ -117,57 +117,6 @@ pub async fn candidates(
 fn hit(row: &crate::postgres::Row) -> Result<LexicalHit, Fault> {
     let distance: f64 = row.try_get("distance")?;
     Ok(LexicalHit { chunk_id: row.try_get("chunk_id")?, file_id: row.try_get("file_id")?, score: -distance })
-}
-
-/// The document frequency of each of `terms`: the number of chunks that contain it. Skips terms that no chunk contains.
-pub async fn document_frequencies(tx: &mut ProjectTx, terms: &[i32]) -> Result<Vec<(i32, i32)>, Fault> {
-    let text = format!("SELECT term, chunks FROM {} WHERE term = ANY($1)", tx.table("terms"));
-    let rows = tx.tx.all(sql(text).bind(terms)).await?;
-    rows.iter().map(|row| Ok((row.try_get("term")?, row.try_get("chunks")?))).collect()
-}
-
-/// Counts document frequencies again, and records the number of chunks counted. Rewrites only changed rows;
-/// searches see the old counts until the commit.
-///
-/// # Errors
-/// `ILLEGAL_STATE` when another run took over.
-pub async fn rebuild_statistics(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
-    index_state::check_fence(tx, fence).await?;
-    tx.lift_timeout().await?;
-    let (terms, lexical) = (tx.table("terms"), tx.table("lexical"));
-    let text = format!(
-        "WITH fresh AS MATERIALIZED (SELECT u.term, count(*)::int4 AS chunks FROM {lexical} l, \
-           unnest(l.terms) AS u (term) GROUP BY u.term), gone AS (DELETE FROM {terms} t WHERE NOT EXISTS \
-           (SELECT 1 FROM fresh WHERE fresh.term = t.term)) \
-         INSERT INTO {terms} AS t (term, chunks) \
-         SELECT fresh.term, fresh.chunks \
-         FROM fresh \
-         ON CONFLICT (term) DO UPDATE SET chunks = excluded.chunks \
-         WHERE t.chunks IS DISTINCT FROM excluded.chunks"
-    );
-    tx.execute(sql(text)).await?;
-    let text = format!(
-        "UPDATE {} \
-         SET statistics_chunks = (SELECT count(*) FROM {lexical}), changed_since_statistics = 0 \
-         WHERE id = 1 AND fence = $1",
-        tx.table("index_state")
-    );
-    tx.execute(sql(text).bind(fence.0)).await?;
-    Ok(())
-}
-
-/// The rows of terms that no chunk contains any more.
-pub async fn stale_terms(tx: &mut ProjectTx) -> Result<RowUsage, Fault> {
-    tx.lift_timeout().await?;
-    let text = format!(
-        "WITH used AS MATERIALIZED (SELECT DISTINCT unnest(terms) AS term FROM {lexical}) \
-         SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 AS bytes \
-         FROM {terms} t \
-         WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.term = t.term)",
-        lexical = tx.table("lexical"),
-        terms = tx.table("terms"),
-    );
-    RowUsage::read(&tx.tx.one(sql(text)).await?)
 }
 
 /// Creates the GIN indexes on terms, trigrams, facts and defined names, after the first run has filled the tables; returns whether it

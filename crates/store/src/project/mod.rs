@@ -32,6 +32,7 @@ pub mod triage;
 
 pub mod lexical;
 pub mod sizes;
+pub mod statistics;
 pub mod vectors;
 
 pub mod pages;

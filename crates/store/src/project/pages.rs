@@ -5,6 +5,7 @@ use pgvector::{HalfVector, SparseVector};
 
 use super::definitions;
 use super::history::FileFacts;
+use super::statistics::{self, TermCount, WHOLE_PROJECT};
 use crate::portable::FileStamp;
 use crate::portable::rows::{ChunkOut, CommentOut, FileOut, Page, VectorOut};
 use crate::postgres::sql;
@@ -148,12 +149,23 @@ pub async fn names(
     rows.iter().map(name).collect()
 }
 
-/// Document frequencies after the term `after`, sorted by term.
-pub async fn terms(tx: &mut ProjectTx, after: i32, limit: i64) -> Result<Vec<(i32, i32)>, Fault> {
-    let text =
-        format!("SELECT term, chunks FROM {} WHERE term > $1 ORDER BY term LIMIT $2", tx.table("terms"));
-    let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
-    rows.iter().map(|row| Ok((row.try_get("term")?, row.try_get("chunks")?))).collect()
+/// Document frequencies of the whole project and of some repositories after a repository and term, sorted by these.
+pub async fn terms(
+    tx: &mut ProjectTx,
+    repositories: &[i64],
+    (repository, term): (i64, i32),
+    limit: i64,
+) -> Result<Vec<TermCount>, Fault> {
+    let text = format!(
+        "SELECT repository_id, term, chunks \
+         FROM {} \
+         WHERE (repository_id, term) > ($1, $2) AND (repository_id = $3 OR repository_id = ANY($4)) \
+         ORDER BY repository_id, term LIMIT $5",
+        tx.table("terms")
+    );
+    let query = sql(text).bind(repository).bind(term).bind(WHOLE_PROJECT).bind(repositories);
+    let rows = tx.tx.all(query.bind(limit)).await?;
+    rows.iter().map(statistics::decode).collect()
 }
 
 /// Authors of chunks after the chunk `after`, sorted by chunk.

@@ -28,6 +28,8 @@ pub struct RepositoryRow {
     pub files: i64,
     /// Searchable chunks at that time.
     pub chunks: i64,
+    /// Number of chunks whose terms were counted: N of BM25; 0 until they are counted.
+    pub statistics_chunks: i64,
     /// End of the last complete run, milliseconds since the epoch, UTC.
     pub indexed_ms: Option<i64>,
     /// Git branch at the last run; `None` if it is not a git repository or no branch is checked out.
@@ -113,12 +115,12 @@ impl RepositoryState {
     }
 }
 
-const COLUMNS: &str = "id, root, name, state, generation, files, chunks, \
+const COLUMNS: &str = "id, root, name, state, generation, files, chunks, statistics_chunks, \
       (extract(epoch FROM indexed_at) * 1000)::int8 AS indexed_ms, report::text AS report, chunker_version, \
       terms_version, facts_version, rules, branch, commit_id, dictionary, settings";
 
 /// As [`COLUMNS`], for the row `r` and without the report, which may be long.
-pub(super) const WITHOUT_REPORT: &str = "r.id, r.root, r.name, r.state, r.generation, r.files, r.chunks, \
+pub(super) const WITHOUT_REPORT: &str = "r.id, r.root, r.name, r.state, r.generation, r.files, r.chunks, r.statistics_chunks, \
       (extract(epoch FROM r.indexed_at) * 1000)::int8 AS indexed_ms, NULL::text AS report, \
       r.chunker_version, r.terms_version, r.facts_version, r.rules, r.branch, r.commit_id, r.dictionary, \
       r.settings";
@@ -166,15 +168,16 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     rows.iter().map(decode).collect()
 }
 
-/// Records that what is derived from all files of a repository has to be computed again, because these files change.
-pub(super) async fn mark_derived_due(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
+/// Records that `chunks` of a repository's files are added or removed, and that what is derived from all of its files has to be
+/// computed again.
+pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} SET derived_due = true \
-         WHERE NOT derived_due AND id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
+        "UPDATE {} SET derived_due = true, changed_since_statistics = changed_since_statistics + $2 \
+         WHERE id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
         tx.table("repositories"),
         tx.table("files")
     );
-    tx.execute(sql(text).bind(file_ids)).await?;
+    tx.execute(sql(text).bind(file_ids).bind(chunks)).await?;
     Ok(())
 }
 
@@ -309,7 +312,7 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fau
     let text = format!("SELECT id FROM {files} WHERE repository_id = $1");
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(id)).await?;
     remove_chunks_of(tx, &ids).await?;
-    for table in ["symbols", "name_changes", "scip_documents", "scip_files", "files"] {
+    for table in ["symbols", "name_changes", "scip_documents", "scip_files", "terms", "files"] {
         let text = format!("DELETE FROM {} WHERE repository_id = $1", tx.table(table));
         tx.execute(sql(text).bind(id)).await?;
     }
@@ -341,6 +344,7 @@ pub(super) fn decode(row: &Row) -> Result<RepositoryRow, Fault> {
         commit: row.try_get("commit_id")?,
         files: row.try_get("files")?,
         chunks: row.try_get("chunks")?,
+        statistics_chunks: row.try_get("statistics_chunks")?,
         indexed_ms: row.try_get("indexed_ms")?,
         report: report.and_then(|text| serde_json::from_str(&text).ok()),
     })

@@ -273,8 +273,8 @@ pub async fn ensure_hnsw(
     Ok(true)
 }
 
-/// The chunks nearest to `query_vector` by an exact scan, best first. Ties are ordered by text and chunk (with a filter, by
-/// chunk), so that a smaller `limit` returns a prefix of the result for a larger one.
+/// The chunks nearest to `query_vector` by an exact scan, best first. Ties are ordered by chunk, so that a smaller `limit`
+/// returns a prefix of the result for a larger one, and a selection of all chunks the same as no selection.
 pub async fn candidates_exact(
     tx: &mut ProjectTx,
     selection: &ChunkSelection,
@@ -287,12 +287,11 @@ pub async fn candidates_exact(
     let compared = "(v.embedding <#> $1) + 0 AS distance";
     let rows = match selection {
         ChunkSelection::All => {
+            // Not the nearest vectors first: those that no chunk has any more would take places.
             let text = format!(
-                "WITH nearest AS MATERIALIZED (SELECT v.hash, {compared} FROM {vectors} v ORDER BY distance, \
-                   v.hash LIMIT $2) \
-                 SELECT c.id AS chunk_id, c.file_id, n.distance \
-                 FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
-                 ORDER BY n.distance, n.hash, c.id LIMIT $2"
+                "SELECT c.id AS chunk_id, c.file_id, {compared} \
+                 FROM {chunks} c JOIN {vectors} v ON v.hash = c.content_hash \
+                 ORDER BY distance, c.id LIMIT $2"
             );
             tx.tx.all(sql(text).bind(query_vector).bind(limit)).await?
         }

@@ -361,11 +361,12 @@ impl BuildRun<'_> {
             after = last.0;
             self.put(RewrittenRows::Names(names)).await?;
         }
-        let mut after = i32::MIN;
+        let repositories: Vec<i64> = self.source.repositories.iter().map(|row| row.id).collect();
+        let mut after = (i64::MIN, i32::MIN);
         loop {
-            let terms = pages::terms(tx, after, SMALL_ROWS).await?;
+            let terms = pages::terms(tx, &repositories, after, SMALL_ROWS).await?;
             let Some(last) = terms.last() else { break };
-            after = last.0;
+            after = (last.repository_id, last.term);
             self.put(RewrittenRows::Terms(terms)).await?;
         }
         let mut after = i64::MIN;

@@ -6,8 +6,8 @@ use super::project_files::ProjectFile;
 use contract::Fault;
 use platform::failpoints;
 use store::{
-    self, Access, Fence, ProjectTx, RepositoryRow, RepositoryState, RowUsage, files, index_state, lexical,
-    names, repositories, vectors,
+    self, Access, Fence, ProjectTx, RepositoryRow, RepositoryState, RowUsage, files, index_state, names,
+    repositories, vectors,
 };
 
 /// The repositories to remove from a project.
@@ -75,7 +75,6 @@ impl CleanRequest<'_> {
         let mut tx = self.project.begin().await?;
         let names = names::remove_orphans(&mut tx, fence).await?;
         index_state::publish(&mut tx, fence).await?;
-        lexical::rebuild_statistics(&mut tx, fence).await?;
         tx.commit().await?;
         removed.add(Removal::rows(RemovedKind::Vectors, RemovalReason::Orphan, vectors));
         removed.add(Removal::rows(RemovedKind::Names, RemovalReason::Orphan, names));

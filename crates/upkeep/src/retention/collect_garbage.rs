@@ -3,7 +3,9 @@
 use super::plan::{ProjectUpkeep, Removal, RemovalReason, RemovalReport, RemovedKind, remove_files};
 use super::project_files::ProjectFile;
 use contract::Fault;
-use store::{self, Access, Fence, ProjectTx, RepositoryRow, RowUsage, index_state, lexical, names, vectors};
+use store::{
+    self, Access, Fence, ProjectTx, RepositoryRow, RowUsage, index_state, names, statistics, vectors,
+};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
@@ -40,7 +42,7 @@ impl GarbageRequest<'_> {
             let mut tx = ProjectTx::begin(store, self.project.project, Access::Search).await?;
             planned.add(orphan_removal(RemovedKind::Vectors, vectors::orphans(&mut tx, &[]).await?));
             planned.add(orphan_removal(RemovedKind::Names, names::orphans(&mut tx, &[]).await?));
-            planned.add(orphan_removal(RemovedKind::Statistics, lexical::stale_terms(&mut tx).await?));
+            planned.add(orphan_removal(RemovedKind::Statistics, unused_statistics(&mut tx).await?.1));
             tx.commit().await?;
         }
         let mut control = store.control_read().await?;
@@ -89,12 +91,12 @@ impl GarbageRequest<'_> {
 
     async fn rebuild_statistics(&self, fence: Fence) -> Result<RowUsage, Fault> {
         let mut tx = self.project.begin().await?;
-        let stale = lexical::stale_terms(&mut tx).await?;
-        if stale.rows > 0 {
-            lexical::rebuild_statistics(&mut tx, fence).await?;
+        let (repositories, unused) = unused_statistics(&mut tx).await?;
+        for id in repositories {
+            statistics::rebuild(&mut tx, fence, id).await?;
         }
         tx.commit().await?;
-        Ok(stale)
+        Ok(unused)
     }
 
     fn subject(&self) -> Option<&str> {
@@ -114,6 +116,16 @@ impl GarbageRequest<'_> {
         let unfinished_ms = i64::try_from(self.project.settings.unfinished_keep_ms).unwrap_or(i64::MAX);
         Ok(select_files(files, self.limits, unfinished_ms, self.now_ms))
     }
+}
+
+/// The repositories with statistics of terms that none of their chunks contains, and the rows of these terms.
+async fn unused_statistics(tx: &mut ProjectTx) -> Result<(Vec<i64>, RowUsage), Fault> {
+    let (mut repositories, mut rows) = (Vec::new(), RowUsage::default());
+    for (id, unused) in statistics::unused(tx).await? {
+        repositories.push(id);
+        rows += unused;
+    }
+    Ok((repositories, rows))
 }
 
 fn orphan_removal(what: RemovedKind, measured: RowUsage) -> Removal {

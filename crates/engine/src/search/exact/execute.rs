@@ -72,7 +72,7 @@ pub(in crate::search) async fn execute_exact(
     let mut warnings = Vec::new();
     let backend = Backend::new(&index);
     let mut reads = index.begin().await?;
-    let overview = reads.overview(&[]).await?;
+    let overview = reads.overview(&[], &[]).await?;
     let no_query = SearchQuery::default();
     let scope = ResolvedScope::resolve(
         &mut reads,
@@ -90,7 +90,7 @@ pub(in crate::search) async fn execute_exact(
     (deps.on_stage)(SearchStage::Understood { terms: 1 });
 
     let everything = ChunkSelection::All;
-    let selection = scope.chunks.as_ref().unwrap_or(&everything);
+    let selection = scope.selected.chunks.as_ref().unwrap_or(&everything);
     let time = Duration::from_millis(deps.settings.exact_scan_ms);
     let matcher = Matcher::new(Arc::clone(&pattern), deps.clock, time);
     let ordered = matcher.candidates(&mut reads, selection, deps.settings.exact_candidates_max).await?;

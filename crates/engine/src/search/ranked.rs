@@ -1,0 +1,116 @@
+//! The ranked candidates of a search, and how far they can be trusted.
+
+use super::answer::Backend;
+use super::confidence::{Confidence, Evidence, scale};
+use super::merge::merge;
+use super::part::{Part, RankedPart};
+use super::plan::{VectorPath, WeightedTerm};
+use super::query::SearchQuery;
+use super::query_class::QueryClass;
+use super::rank::{RankedChunk, ScoreParts};
+use super::request::SearchRequest;
+
+/// All candidates, best first, with the measurements for confidence and explanation. Of several parts, these are those of the
+/// part that is trusted most.
+pub(super) struct RankedCandidates {
+    pub(super) chunks: Vec<RankedChunk>,
+    pub(super) total: usize,
+    /// Whether `total` is a lower bound.
+    pub(super) total_is_least: bool,
+    /// Whether the dense retriever found any candidate.
+    pub(super) vectors_found: bool,
+    pub(super) vector_path: VectorPath,
+    /// Most candidates of each retriever in each part.
+    pub(super) candidates: usize,
+    /// The weighted terms of the query. A term that is known in any part is known.
+    pub(super) terms: Vec<WeightedTerm>,
+    pub(super) dense_weight: f32,
+    pub(super) class: QueryClass,
+    /// `None` for a listing, which is not ranked.
+    pub(super) evidence: Option<Evidence>,
+}
+
+impl RankedCandidates {
+    /// The candidates of one part, or those of several merged. `parts` are the planned parts with their roots; `model` is that of
+    /// the compared vectors.
+    pub(super) fn new(parts: &[(String, Part)], mut ranked: Vec<RankedPart>, model: Option<&str>) -> Self {
+        let total = ranked.iter().map(|part| part.chunks.len()).sum();
+        let total_is_least = ranked.iter().any(|part| part.total_is_least);
+        let vectors_found = ranked.iter().any(|part| part.vectors_found);
+        let (mut best, mut merged) = (0, None);
+        if ranked.len() > 1 {
+            let roots: Vec<&str> = parts.iter().map(|(root, _)| root.as_str()).collect();
+            let all = merge(&ranked, &roots);
+            let likelihood = |part: &usize| {
+                let part = &ranked[*part];
+                part.evidence.judge(model.filter(|_| part.vectors_found)).likelihood
+            };
+            let trusted = all.first_parts.iter().copied();
+            best = trusted.reduce(|a, b| if likelihood(&b) > likelihood(&a) { b } else { a }).unwrap_or(0);
+            merged = Some(all.chunks);
+        }
+        let plan = &parts[best].1.plan;
+        let mut terms = plan.lexical.terms.clone();
+        for term in terms.iter_mut().filter(|term| term.chunks == 0) {
+            let of_part = |(_, part): &(String, Part)| {
+                part.plan.lexical.terms.iter().find(|other| other.id == term.id).map(|other| other.chunks)
+            };
+            term.chunks = parts.iter().filter_map(of_part).max().unwrap_or(0);
+        }
+        let part = ranked.swap_remove(best);
+        Self {
+            chunks: merged.unwrap_or(part.chunks),
+            total,
+            total_is_least,
+            vectors_found,
+            vector_path: plan.vector,
+            candidates: plan.candidates,
+            terms,
+            dense_weight: part.dense_weight,
+            class: part.class,
+            evidence: Some(part.evidence),
+        }
+    }
+
+    /// The chunks of a listing, in its order, of `total` in all.
+    pub(super) fn listed(ids: Vec<i64>, total: usize) -> Self {
+        let unranked = |chunk_id| RankedChunk { chunk_id, score: 0.0, parts: ScoreParts::default() };
+        Self {
+            candidates: ids.len(),
+            chunks: ids.into_iter().map(unranked).collect(),
+            total,
+            total_is_least: false,
+            vectors_found: false,
+            vector_path: VectorPath::None,
+            terms: Vec::new(),
+            dense_weight: 0.0,
+            class: QueryClass::new(""),
+            evidence: None,
+        }
+    }
+
+    /// Scales the scores to 0 ..= 1 and returns the confidence, if it is calibrated for such queries. Removes all hits
+    /// if the confidence is `none`, unless the query has filters or the caller wants doubtful hits.
+    pub(super) fn judge(
+        &mut self,
+        backend: Backend,
+        query: &SearchQuery,
+        request: &SearchRequest,
+        model: Option<&str>,
+    ) -> Option<Confidence> {
+        // Calibrated on queries of a few words scored by BM25, so neither on pasted texts nor on the scores of FTS5.
+        let calibrated =
+            backend != Backend::SqliteFts && query.similar_to.is_none() && self.class.issue <= 0.0;
+        let model = model.filter(|_| self.vectors_found);
+        let judged = self.evidence.filter(|_| calibrated).map(|evidence| evidence.judge(model));
+        scale(&mut self.chunks, judged.map_or(1.0, |judged| judged.likelihood));
+        let confidence = judged.map(|judged| judged.confidence);
+        let has_filters =
+            query.filter.is_some() || request.filters.iter().any(|filter| !filter.field.is_location());
+        if confidence == Some(Confidence::None) && !has_filters && !request.keep_doubtful {
+            self.chunks.clear();
+            (self.total, self.total_is_least) = (0, false);
+        }
+        confidence
+    }
+}

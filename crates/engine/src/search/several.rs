@@ -1,0 +1,180 @@
+//! Plans the parts of a search. Each of several repositories is searched by itself; of many, the best are chosen first.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::exact_name;
+use super::execute::{SearchDeps, term_ids};
+use super::fuse::Retrieved;
+use super::part::{Part, Question};
+use super::plan::{Plan, VectorPath, plan};
+use super::retrieve::{chunk_ids, dense, equal_idf_hits};
+use super::scope::{ResolvedScope, Selections};
+use super::statistics::{Statistics, largest};
+use contract::Fault;
+use languages::terms::QueryTerm;
+use store::{Reads, RepositoryRow};
+
+/// The most repositories that are searched each by itself, so that the number of statements does not grow with the project.
+pub(super) const PARTS_MAX: usize = 8;
+/// Candidates by which repositories are chosen.
+const CHOICE_CANDIDATES: usize = 200;
+
+/// Plans the parts of a search.
+pub(super) struct Planner<'s> {
+    pub(super) deps: SearchDeps<'s>,
+    pub(super) terms: Vec<QueryTerm>,
+    pub(super) statistics: Statistics,
+    /// Whether vectors are compared.
+    pub(super) embeds: bool,
+    /// The last candidate that the page needs.
+    pub(super) last: usize,
+    /// How vectors were compared to choose repositories.
+    pub(super) chosen_by: VectorPath,
+}
+
+impl Planner<'_> {
+    /// Plans the only part, or a part for each repository; also returns the roots of the parts.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub(super) async fn parts(
+        &mut self,
+        reads: &mut Reads,
+        scope: &ResolvedScope,
+        question: &Question,
+    ) -> Result<Vec<(String, Part)>, Fault> {
+        let searched = scope.searched();
+        let chosen = match searched.as_slice() {
+            [] | [_] => {
+                let selected = Arc::clone(&scope.selected);
+                let repository = searched.first().copied().or(scope.repositories.first());
+                let root = repository.map(|repository| repository.root.clone()).unwrap_or_default();
+                let plan = self.plan(scope, &selected, repository);
+                return Ok(vec![(root, Part { selected, plan })]);
+            }
+            few if few.len() <= PARTS_MAX => few.to_vec(),
+            many => {
+                let ids = self.choose(reads, scope, question, many).await?;
+                // Without any candidate, any repository shows that nothing is found.
+                let chosen: Vec<&RepositoryRow> =
+                    many.iter().copied().filter(|repository| ids.contains(&repository.id)).collect();
+                if chosen.is_empty() { many[..1].to_vec() } else { chosen }
+            }
+        };
+        self.count_terms(reads, &searched, &chosen).await?;
+        let mut parts = Vec::new();
+        for repository in chosen {
+            let selected = Arc::new(scope.select_within(reads, repository, self.deps.settings).await?);
+            let plan = self.plan(scope, &selected, Some(repository));
+            parts.push((repository.root.clone(), Part { selected, plan }));
+        }
+        Ok(parts)
+    }
+
+    /// Plans a part. `repository` is the one that it consists of.
+    fn plan(&self, scope: &ResolvedScope, part: &Selections, repository: Option<&RepositoryRow>) -> Plan {
+        let counted = repository.map_or(0, |repository| self.statistics.counted(repository));
+        let frequency = |term| repository.map_or(0, |repository| self.statistics.frequency(repository, term));
+        let counts = scope.counts(part, counted, self.embeds);
+        let mut plan = plan(&self.terms, &frequency, counts, self.deps.settings, self.deps.ranking);
+        if self.last > plan.candidates {
+            // A page beyond the usual candidates: retrieves as many as the last possible page needs, so that all
+            // further pages rank the same candidates.
+            plan.candidates = plan.candidates.max(self.deps.settings.offset_max + self.deps.settings.top_max);
+        }
+        plan
+    }
+
+    /// Reads the document frequencies of chosen repositories that are not among the largest.
+    async fn count_terms(
+        &mut self,
+        reads: &mut Reads,
+        searched: &[&RepositoryRow],
+        chosen: &[&RepositoryRow],
+    ) -> Result<(), Fault> {
+        let known: Vec<i64> = largest(searched).map(|repository| repository.id).collect();
+        let ids = chosen.iter().map(|repository| repository.id);
+        let missing: Vec<i64> = ids.filter(|id| !known.contains(id)).collect();
+        if !missing.is_empty() {
+            let counts = reads.document_frequencies(&missing, &term_ids(&self.terms)).await?;
+            self.statistics.add(counts);
+        }
+        Ok(())
+    }
+
+    /// Returns the repositories with the best candidates, at most [`PARTS_MAX`]: those that define the queried name, those with
+    /// most of its terms, and those whose vectors are nearest, in turn. No idf takes part, as it would favour repositories in
+    /// which a word of the query is rare: a chance mention there would count more than the home of the word.
+    async fn choose(
+        &mut self,
+        reads: &mut Reads,
+        scope: &ResolvedScope,
+        question: &Question,
+        searched: &[&RepositoryRow],
+    ) -> Result<Vec<i64>, Fault> {
+        let (selected, settings) = (&scope.selected, self.deps.settings);
+        let frequency = |term| self.statistics.pooled(searched, term).1;
+        let counted = self.statistics.pooled(searched, 0).0;
+        let counts = scope.counts(selected, counted, self.embeds);
+        let plan = plan(&self.terms, &frequency, counts, settings, self.deps.ranking);
+        self.chosen_by = plan.vector;
+        let lexical = equal_idf_hits(reads, selected, &plan.lexical, CHOICE_CANDIDATES).await?;
+        let near = match &question.vector {
+            Some(vector) => dense(reads, &selected.vectors, plan.vector, vector, CHOICE_CANDIDATES).await?,
+            None => Retrieved::new(),
+        };
+        let named = match &selected.chunks {
+            Some(_) => exact_name::definitions(reads, &question.query, &selected.vectors).await?,
+            None => HashMap::new(),
+        };
+        let named: Retrieved = named.into_keys().map(|chunk_id| (chunk_id, 1.0)).collect();
+        let mut ids: Vec<i64> = [&named, &lexical, &near].into_iter().flat_map(chunk_ids).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let rows = reads.hydrate(&ids).await?;
+        let rows: HashMap<i64, _> = rows.iter().map(|row| (row.id, row)).collect();
+        let by_best_hit = |mut hits: Retrieved| {
+            let location = |chunk_id: i64| {
+                let row = rows.get(&chunk_id);
+                row.map(|row| (&row.path, &row.repository_root, row.span.start_line))
+            };
+            hits.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| location(a.0).cmp(&location(b.0))));
+            let ids = hits.into_iter().filter_map(|(chunk_id, _)| rows.get(&chunk_id));
+            ids.map(|row| row.repository_id).collect()
+        };
+        Ok(in_turn([named, lexical, near].map(by_best_hit), PARTS_MAX))
+    }
+}
+
+/// Takes the next new id of each list in turn, at most `limit` in all.
+fn in_turn(lists: [Vec<i64>; 3], limit: usize) -> Vec<i64> {
+    let mut lists = lists.map(Vec::into_iter);
+    let mut taken: Vec<i64> = Vec::new();
+    loop {
+        let before = taken.len();
+        for list in &mut lists {
+            if taken.len() < limit
+                && let Some(id) = list.find(|id| !taken.contains(id))
+            {
+                taken.push(id);
+            }
+        }
+        if taken.len() == before {
+            return taken;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_turn;
+
+    #[test]
+    fn lists_take_turns_until_the_limit() {
+        let lists = || [vec![7], vec![1, 1, 2, 3], vec![2, 7, 4, 5]];
+        assert_eq!(in_turn(lists(), 8), [7, 1, 2, 4, 3, 5]);
+        assert_eq!(in_turn(lists(), 3), [7, 1, 2]);
+        assert!(in_turn([vec![], vec![], vec![]], 8).is_empty());
+    }
+}
