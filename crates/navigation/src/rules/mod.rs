@@ -28,6 +28,7 @@ mod rust;
 mod swift;
 
 pub(crate) use go::Folders as GoFolders;
+pub(crate) use python::ProvenPackages;
 pub(crate) use rust::Crates as RustCrates;
 
 use languages::symbols::{Interface, Symbol};
