@@ -45,7 +45,8 @@ pub struct Repository {
     includes: Vec<OnceLock<Vec<u32>>>,
     /// Scopes that add members to a type, by the family and the last name of the type.
     extensions: OnceLock<ByName<(u32, ScopeId)>>,
-    /// What the rules of Go, Python and Rust gather from all files.
+    /// What the rules of some languages gather from all files.
+    pub(crate) ecmascript: OnceLock<super::rules::EcmaScriptPackages>,
     pub(crate) go: OnceLock<super::rules::GoFolders>,
     pub(crate) python: OnceLock<super::rules::ProvenPackages>,
     pub(crate) rust: OnceLock<super::rules::RustCrates>,
@@ -69,6 +70,7 @@ impl Repository {
             extensions: OnceLock::new(),
             extending: OnceLock::new(),
             global_stars: OnceLock::new(),
+            ecmascript: OnceLock::new(),
             go: OnceLock::new(),
             python: OnceLock::new(),
             rust: OnceLock::new(),

@@ -27,6 +27,7 @@ mod ruby;
 mod rust;
 mod swift;
 
+pub(crate) use ecmascript::Packages as EcmaScriptPackages;
 pub(crate) use go::Folders as GoFolders;
 pub(crate) use python::ProvenPackages;
 pub(crate) use rust::Crates as RustCrates;
@@ -105,6 +106,8 @@ pub(crate) struct Rules {
     pub(crate) languages: &'static [&'static str],
     /// The modules that a path in an import of the file `from` names.
     pub(crate) modules: for<'p> fn(&Repository, from: u32, path: &'p str) -> Vec<Located<'p>>,
+    /// Whether a path that leads to no module may still name one of the repository, so that names from it are not known to be foreign.
+    pub(crate) may_be_own: fn(&str) -> bool,
     /// A module inside a module: a file of a folder.
     pub(crate) submodule: fn(&Repository, Module, &str) -> Option<Module>,
     /// The package of a file, whose names all its files see; `None` if files see each other only by imports.
@@ -189,6 +192,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     family: Family::Other,
     languages: &[],
     modules: |_, _, _| Vec::new(),
+    may_be_own: |_| false,
     submodule: |_, _, _| None,
     package: |_| None,
     in_package: |_, _| true,

@@ -117,7 +117,7 @@ impl Search<'_> {
     /// Whether a project has its root in a folder.
     fn is_project(&self, root: &str) -> bool {
         let marked = |mark: &&str| self.repository.paths.file(Family::Python, &join(root, mark)).is_some();
-        !root.split('/').any(|name| SIDES.contains(&name)) && MARKS.iter().any(|mark| marked(mark))
+        !root.split('/').any(|name| SIDES.contains(&name)) && MARKS.iter().any(marked)
     }
 
     /// The file of the module or package that the path begins with, if a folder has it. A file does not import itself.
