@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use languages::symbols::{Imported, Interface};
+use languages::symbols::Imported;
 
 use super::{file, is_test};
 use crate::paths::{Paths, is_below, join};
-use crate::repository::Repository;
-use crate::rules::Family;
+use crate::repository::{Repository, SourceFile};
+use crate::rules::{self, Family};
 
 /// Folders that hold the packages of a monorepo.
 pub(super) const PACKAGES: &[&str] = &["packages", "libs", "apps", "modules", "crates", "plugins", ""];
@@ -57,10 +57,9 @@ impl Packages {
         let paths = &repository.paths;
         let mut scopes: BTreeMap<&str, Scope<'_>> = BTreeMap::new();
         let mut foreign = HashSet::new();
-        let own =
-            repository.files().iter().zip(0..).filter(|(_, file)| paths.family(*file) == Family::EcmaScript);
-        for (source, _) in own {
-            let interface: &Interface = &source.interface;
+        let is_own = |source: &&SourceFile| rules::of(&source.language).family == Family::EcmaScript;
+        for source in repository.files().iter().filter(is_own) {
+            let interface = &source.interface;
             for row in &interface.imports {
                 let path = interface.arena.text(row.module);
                 if let Some((scope, inside)) = scoped(path) {
