@@ -157,6 +157,8 @@ pub(crate) struct Rules {
     pub(crate) free_names: FreeNames,
     /// Whether a name that nothing binds can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
+    /// Whether a name that nothing binds can be a package: the beginning of a name with its whole path.
+    pub(crate) free_names_are_packages: bool,
     /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
     /// Whether members implement bases only in scopes that name the bases.
@@ -218,6 +220,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     functions_are_types: false,
     free_names: FreeNames::Unknown,
     free_names_are_modules: false,
+    free_names_are_packages: false,
     locals_in_order: false,
     bases_by_scope: false,
     call_member: None,
