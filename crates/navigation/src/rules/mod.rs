@@ -22,7 +22,7 @@ mod ecmascript;
 mod go;
 mod jvm;
 mod php;
-mod python;
+pub(crate) mod python;
 mod ruby;
 mod rust;
 mod swift;

@@ -5,7 +5,7 @@ mod standard;
 
 use languages::symbols::{Interface, Symbol};
 
-pub(crate) use roots::Proven as ProvenPackages;
+pub(crate) use roots::{Proven as ProvenPackages, clues};
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::{Paths, folder, join, name};
@@ -37,6 +37,9 @@ pub(super) const RULES: Rules = Rules {
     builtin_members: BUILTIN_MEMBERS,
     ..DEFAULT
 };
+
+/// Endings of its files.
+pub(crate) const ENDS: &[&str] = &[".py", ".pyi", ".pyx"];
 
 /// The modules of an absolute or relative path. What is no file or folder at its end is left to be looked up as a member.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
@@ -75,7 +78,7 @@ fn init(paths: &Paths, folder: &str) -> Option<u32> {
 }
 
 fn file(paths: &Paths, path: &str) -> Option<u32> {
-    [".py", ".pyi", ".pyx"].iter().find_map(|end| paths.file(Family::Python, &format!("{path}{end}")))
+    ENDS.iter().find_map(|end| paths.file(Family::Python, &format!("{path}{end}")))
 }
 
 /// The module that a path of names leads to from a folder.

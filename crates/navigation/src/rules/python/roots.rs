@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use languages::symbols::{Import, Imported, Interface};
 
 use super::standard::is_standard;
-use super::{file, has_folder, has_init, has_module, init, module_at};
+use super::{ENDS, file, has_folder, has_init, has_module, init, module_at};
 use crate::paths::{folder, is_below, join, name};
 use crate::repository::Repository;
 use crate::rules::Family;
@@ -26,29 +26,37 @@ pub(crate) struct Proven(HashSet<String>);
 
 impl Proven {
     fn new(repository: &Repository) -> Self {
-        let mut proven = HashSet::new();
-        let files = repository.files().iter();
-        for source in files.filter(|source| source.language == "python") {
-            for (first, second) in
-                source.interface.imports.iter().filter_map(|row| first_names(&source.interface, row))
-            {
-                let around = std::iter::successors(Some(folder(&source.path)), |at| Some(folder(at)));
-                for around in around.take_while(|around| !around.is_empty()) {
-                    let is_it = name(around) == first
-                        && has_init(&repository.paths, around)
-                        && module_at(&repository.paths, &join(around, second)).is_some();
-                    if is_it {
-                        proven.insert(around.to_owned());
-                    }
-                }
-            }
-        }
-        Self(proven)
+        let paths = &repository.paths;
+        let files = repository.files().iter().filter(|source| source.language == "python");
+        let clues = files.flat_map(|source| clues(&source.path, &source.interface));
+        let proven = clues.filter(|clue| {
+            has_init(paths, clue.package) && module_at(paths, &join(clue.package, clue.inner)).is_some()
+        });
+        Self(proven.map(|clue| clue.package.to_owned()).collect())
     }
 
     fn has(repository: &Repository, package: &str) -> bool {
         repository.python.get_or_init(|| Self::new(repository)).0.contains(package)
     }
+}
+
+/// An absolute import that may be one of a package by its own file.
+pub(crate) struct Clue<'i> {
+    /// The folder around the file that is named as the import begins.
+    pub(crate) package: &'i str,
+    /// What has to be a module in there.
+    pub(crate) inner: &'i str,
+}
+
+/// The clues in a file.
+pub(crate) fn clues<'i>(path: &'i str, interface: &'i Interface) -> impl Iterator<Item = Clue<'i>> {
+    let is_python = ENDS.iter().any(|end| path.ends_with(end));
+    let imports = interface.imports.iter().filter(move |_| is_python);
+    imports.filter_map(|row| first_names(interface, row)).flat_map(move |(first, inner)| {
+        let around = std::iter::successors(Some(folder(path)), |around| Some(folder(around)));
+        let around = around.take_while(|around| !around.is_empty());
+        around.filter(move |around| name(around) == first).map(move |package| Clue { package, inner })
+    })
 }
 
 /// The first two names of an absolute import, the second of which may be a module.
