@@ -219,9 +219,13 @@ impl<'r> Session<'r> {
 
     fn import(&mut self, file: u32, body: bool, import: u32) -> Vec<Found> {
         let Some((row, half)) = self.import_row(file, body, import) else { return Vec::new() };
-        let located = self.locate(file, half.arena.text(row.module));
+        let path = half.arena.text(row.module);
+        let located = self.locate(file, path);
         if located.is_empty() {
-            return vec![Found::Value(Value::External)];
+            return match (self.rules(file).may_be_own)(path) {
+                true => vec![Found::Unknown],
+                false => vec![Found::Value(Value::External)],
+            };
         }
         let mut found = Vec::new();
         for one in located {

@@ -180,7 +180,18 @@ impl<'r> Session<'r> {
             }
             return vec![Found::Value(Value::External)];
         }
+        if let Some(package) = self.free_package(file, name, maybe_inherited) {
+            return vec![Found::Module(Module::Package(package))];
+        }
         vec![free_name(rules, maybe_inherited)]
+    }
+
+    /// The package that a name nothing binds begins the path of. A name that may be inherited is one only if the package has nothing
+    /// but other packages, so that more names have to fit.
+    fn free_package(&self, file: u32, name: &str, maybe_inherited: bool) -> Option<u32> {
+        let (rules, packages) = (self.rules(file), self.repository.packages());
+        let found = packages.find(rules.family, name).filter(|_| rules.free_names_are_packages)?;
+        (!maybe_inherited || packages.is_only_around(found)).then_some(found)
     }
 
     /// The members of a name in a package, as a file sees them.

@@ -1,6 +1,6 @@
 //! The packages and namespaces of a repository, for languages in which they go across files.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use languages::symbols::{Arena, Expr, ExprId, ScopeKind, SymbolKind};
 
@@ -19,6 +19,8 @@ pub(crate) struct Packages {
     /// Sorted.
     names: Vec<(Family, String)>,
     members: HashMap<(u32, String), Vec<Target>>,
+    /// Those that have members.
+    inhabited: HashSet<u32>,
 }
 
 impl Packages {
@@ -42,7 +44,7 @@ impl Packages {
             }
             scopes.push(packages);
         }
-        let mut packages = Self { names: names.into_iter().collect(), members: HashMap::new() };
+        let mut packages = Self { names: names.into_iter().collect(), ..Self::default() };
         for (number, (file, scopes)) in (0..).zip(files.iter().zip(scopes)) {
             packages.add(number, file, &scopes);
         }
@@ -61,6 +63,7 @@ impl Packages {
                 {
                     continue;
                 }
+                self.inhabited.insert(package);
                 let same = self.members.entry((package, name)).or_default();
                 if same.len() < SAME_NAME_MAX {
                     same.push(Target { file: number, symbol: id });
@@ -87,6 +90,11 @@ impl Packages {
     /// The name of a package.
     pub(crate) fn name(&self, package: u32) -> &str {
         self.names.get(package as usize).map_or("", |(_, name)| name)
+    }
+
+    /// Whether a package has nothing but other packages.
+    pub(crate) fn is_only_around(&self, package: u32) -> bool {
+        !self.inhabited.contains(&package)
     }
 
     /// The family of a package.

@@ -44,8 +44,10 @@ pub struct Repository {
     includes: Vec<OnceLock<Vec<u32>>>,
     /// Scopes that add members to a type, by the family and the last name of the type.
     extensions: OnceLock<ByName<(u32, ScopeId)>>,
-    /// What the rules of Go and Rust gather from all files.
+    /// What the rules of some languages gather from all files.
+    pub(crate) ecmascript: OnceLock<super::rules::EcmaScriptPackages>,
     pub(crate) go: OnceLock<super::rules::GoFolders>,
+    pub(crate) python: OnceLock<super::rules::ProvenPackages>,
     pub(crate) rust: OnceLock<super::rules::RustCrates>,
     /// Symbols that are also members of a type that they extend, by family and name, with the scope that says so.
     extending: OnceLock<ByName<(Target, ScopeId)>>,
@@ -65,7 +67,9 @@ impl Repository {
             extensions: OnceLock::new(),
             extending: OnceLock::new(),
             global_stars: OnceLock::new(),
+            ecmascript: OnceLock::new(),
             go: OnceLock::new(),
+            python: OnceLock::new(),
             rust: OnceLock::new(),
         }
     }

@@ -229,7 +229,8 @@ impl<'r> Session<'r> {
         for scope in 0..all as ScopeId {
             let Some(row) = self.scope(self.file, scope) else { continue };
             let names_none = row.symbol.is_none() && row.bases.is_empty();
-            if row.kind != ScopeKind::Type || (names_none && self.rules(self.file).bases_by_scope) {
+            let is_left_out = names_none && self.rules(self.file).bases_by_scope;
+            if row.kind != ScopeKind::Type || is_left_out || self.is_in_function(row.parent) {
                 continue;
             }
             self.begin();
@@ -249,6 +250,24 @@ impl<'r> Session<'r> {
                 }
             }
         }
+    }
+
+    /// Whether a scope is inside of a function, so that what it has is no definition of its own: the function around would seem to
+    /// override what it only makes. The value of a field is no function.
+    fn is_in_function(&self, mut scope: ScopeId) -> bool {
+        for _ in 0..SCOPES_MAX {
+            let Some(row) = self.scope(self.file, scope) else { return false };
+            let symbol = row.symbol.and_then(|symbol| self.kind(Target { file: self.file, symbol }));
+            let is_value = matches!(symbol, Some(SymbolKind::Field | SymbolKind::Variable));
+            if row.kind == ScopeKind::Function && !is_value {
+                return true;
+            }
+            if scope == 0 || row.parent >= scope {
+                return false;
+            }
+            scope = row.parent;
+        }
+        true
     }
 
     fn overridden(&mut self, bases: Value, method: Target) -> Option<Reference> {

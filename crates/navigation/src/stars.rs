@@ -51,6 +51,8 @@ impl<'r> Session<'r> {
                             false => Vec::new(),
                         }
                     }
+                    // A package without the name leaves it to the next import.
+                    Found::Module(Module::Package(package)) => self.name_in_package(self.file, package, name),
                     Found::Module(module) => self.member_of_module(module, name),
                     Found::Symbol(target, _) => {
                         let values = self.value_of(target, None);

@@ -11,10 +11,36 @@ use super::{affected, mentions, offers, places_around};
 use crate::cases::symbols_of;
 use crate::{ReferenceKind, Repository, SourceFile};
 
-const PATHS: &[&str] =
-    &["a.py", "b.py", "pkg/__init__.py", "pkg/c.py", "pkg/d.py", "pkg/sub/e.py", "src/g.py", "app/main.py"];
-const MODULES: &[&str] =
-    &["a", "b", "pkg", "pkg.c", "pkg.d", ".c", ".d", "..a", "..", "g", "pkg.sub.e", ".sub", "main"];
+const PATHS: &[&str] = &[
+    "a.py",
+    "b.py",
+    "pkg/__init__.py",
+    "pkg/c.py",
+    "pkg/d.py",
+    "pkg/sub/e.py",
+    "src/g.py",
+    "app/main.py",
+    "deep/box/__init__.py",
+    "deep/box/f.py",
+    "deep/conftest.py",
+];
+const MODULES: &[&str] = &[
+    "a",
+    "b",
+    "pkg",
+    "pkg.c",
+    "pkg.d",
+    ".c",
+    ".d",
+    "..a",
+    "..",
+    "g",
+    "pkg.sub.e",
+    ".sub",
+    "main",
+    "box",
+    "box.f",
+];
 const TYPES: &[&str] = &["Ant", "Bee", "Cat"];
 const FUNCTIONS: &[&str] = &["find", "make", "take"];
 const MEMBERS: &[&str] = &["crawl", "fly", "sleep"];
@@ -133,6 +159,51 @@ fn resolve(
     resolved
 }
 
+/// Edits the files of a repository round by round. After each, what was resolved again has to be what resolving everything gives.
+fn compare(
+    rounds: impl IntoIterator<Item = Vec<(&'static str, Option<String>)>>,
+) -> Result<(), TestCaseError> {
+    let mut files: BTreeMap<&'static str, File> = BTreeMap::new();
+    let mut stored: HashMap<&'static str, Vec<Stored>> = HashMap::new();
+    for edits in rounds {
+        let mut changed: HashSet<u32> = HashSet::new();
+        let mut unresolved: HashSet<&str> = HashSet::new();
+        for (path, text) in edits {
+            let new = text.map(|text| python(&text)).map(|symbols| File {
+                offers: offers(path, &symbols.interface),
+                mentions: mentions(&symbols),
+                symbols,
+            });
+            let old = files.remove(path);
+            let of = |file: Option<&File>| -> HashSet<u64> {
+                file.map(|file| file.offers.iter().copied().collect()).unwrap_or_default()
+            };
+            let (before, after) = (of(old.as_ref()), of(new.as_ref()));
+            changed.extend(before.symmetric_difference(&after).map(|offer| (offer >> 32) as u32));
+            stored.remove(path);
+            if let Some(new) = new {
+                files.insert(path, new);
+                unresolved.insert(path);
+            }
+        }
+        let unresolved: HashSet<&str> =
+            unresolved.into_iter().filter(|path| files.contains_key(path)).collect();
+        let repository = repository(&files);
+        let numbers = (0..).zip(files.keys()).filter(|(_, path)| unresolved.contains(**path));
+        let numbers: HashSet<u32> = numbers.map(|(number, _)| number).collect();
+        let names = affected(repository.files(), &numbers, changed);
+        let mentions_one = |file: &File| {
+            names.as_ref().is_none_or(|names| file.mentions.iter().any(|name| names.contains(name)))
+        };
+        let wanted = files.iter().filter(|(path, file)| unresolved.contains(**path) || mentions_one(file));
+        let wanted: HashSet<&str> = wanted.map(|(path, _)| *path).collect();
+        stored.extend(resolve(&repository, &files, &wanted));
+        let all: HashSet<&str> = files.keys().copied().collect();
+        prop_assert_eq!(&stored, &resolve(&repository, &files, &all));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -141,45 +212,33 @@ proptest! {
         first in proptest::collection::vec(edit(), 8),
         edits in proptest::collection::vec(proptest::collection::vec(edit(), 1..3), 1..6),
     ) {
-        let mut files: BTreeMap<&'static str, File> = BTreeMap::new();
-        let mut stored: HashMap<&'static str, Vec<Stored>> = HashMap::new();
-        for edits in std::iter::once(first).chain(edits) {
-            let mut changed: HashSet<u32> = HashSet::new();
-            let mut unresolved: HashSet<&str> = HashSet::new();
-            for (path, text) in edits {
-                let path = PATHS[path];
-                let new = text.map(|text| python(&text)).map(|symbols| File {
-                    offers: offers(path, &symbols.interface),
-                    mentions: mentions(&symbols),
-                    symbols,
-                });
-                let old = files.remove(path);
-                let of = |file: Option<&File>| -> HashSet<u64> {
-                    file.map(|file| file.offers.iter().copied().collect()).unwrap_or_default()
-                };
-                let (before, after) = (of(old.as_ref()), of(new.as_ref()));
-                changed.extend(before.symmetric_difference(&after).map(|offer| (offer >> 32) as u32));
-                stored.remove(path);
-                if let Some(new) = new {
-                    files.insert(path, new);
-                    unresolved.insert(path);
-                }
-            }
-            let unresolved: HashSet<&str> = unresolved.into_iter().filter(|path| files.contains_key(path)).collect();
-            let repository = repository(&files);
-            let numbers = (0..).zip(files.keys()).filter(|(_, path)| unresolved.contains(**path));
-            let numbers: HashSet<u32> = numbers.map(|(number, _)| number).collect();
-            let names = affected(repository.files(), &numbers, changed);
-            let mentions_one = |file: &File| names.as_ref().is_none_or(|names| {
-                file.mentions.iter().any(|name| names.contains(name))
-            });
-            let wanted = files.iter().filter(|(path, file)| unresolved.contains(**path) || mentions_one(file));
-            let wanted: HashSet<&str> = wanted.map(|(path, _)| *path).collect();
-            stored.extend(resolve(&repository, &files, &wanted));
-            let all: HashSet<&str> = files.keys().copied().collect();
-            prop_assert_eq!(&stored, &resolve(&repository, &files, &all));
-        }
+        let rounds = std::iter::once(first).chain(edits);
+        compare(rounds.map(|edits| edits.into_iter().map(|(path, text)| (PATHS[path], text)).collect()))?;
     }
+}
+
+/// What a path means can depend on files that nobody mentions: on imports inside of the package, and on what marks a project.
+#[test]
+fn what_tells_the_roots_of_imports_is_noticed() {
+    let set = |path, text: &str| (path, Some(text.to_owned()));
+    let first = vec![
+        set("a.py", "import box.f\nbox.f.find()\n"),
+        set("deep/box/__init__.py", ""),
+        set("deep/box/f.py", "def find(): pass\n"),
+        set("deep/box/late.py", "import box.more as y\n"),
+    ];
+    let rounds = [
+        first,
+        vec![set("deep/box/g.py", "from box.f import find as x\n")],
+        vec![set("deep/box/h.py", "from box.g import x as z\n")],
+        vec![set("deep/box/g.py", "")],
+        vec![("deep/box/h.py", None)],
+        vec![set("deep/box/more.py", "")],
+        vec![("deep/box/late.py", None)],
+        vec![set("deep/setup.py", "")],
+        vec![("deep/setup.py", None)],
+    ];
+    compare(rounds).unwrap();
 }
 
 #[test]

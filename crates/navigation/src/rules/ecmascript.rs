@@ -1,7 +1,13 @@
 //! JavaScript and TypeScript: modules are files, found by relative paths or by the folders of a monorepo's packages.
 
+mod packages;
+
+use std::collections::BTreeSet;
+
+pub(crate) use packages::Packages;
+
 use super::{DEFAULT, Family, FreeNames, Located, Merging, Rules};
-use crate::paths::{Paths, folder, join, relative};
+use crate::paths::{Paths, folder, join, name, relative};
 use crate::repository::Repository;
 use crate::value::Module;
 
@@ -9,6 +15,7 @@ pub(super) const RULES: Rules = Rules {
     family: Family::EcmaScript,
     languages: &["javascript", "tsx", "typescript"],
     modules,
+    may_be_own: |path| alias(path).is_some(),
     exported: |source, symbol| symbol.exported || is_script(source),
     merging: Merging::InScope,
     functions_are_types: true,
@@ -24,8 +31,92 @@ const ENDS: &[&str] = &[".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", "
 /// Endings of compiled files, with those of the sources they are made of.
 const COMPILED: &[(&str, &[&str])] =
     &[(".js", &[".ts", ".tsx"]), (".jsx", &[".tsx"]), (".mjs", &[".mts", ".ts"]), (".cjs", &[".cts", ".ts"])];
-/// Folders that hold the packages of a monorepo.
-const PACKAGES: &[&str] = &["packages", "libs", "apps", "modules", "crates", "plugins", ""];
+/// Modules of Node itself, which come before all others. Sorted.
+const NODE: &[&str] = &[
+    "assert",
+    "assert/strict",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "dns/promises",
+    "domain",
+    "events",
+    "fs",
+    "fs/promises",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "inspector/promises",
+    "module",
+    "net",
+    "os",
+    "path",
+    "path/posix",
+    "path/win32",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "readline/promises",
+    "repl",
+    "stream",
+    "stream/consumers",
+    "stream/promises",
+    "stream/web",
+    "string_decoder",
+    "sys",
+    "timers",
+    "timers/promises",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "util/types",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+];
+/// Folders that set-ups name by themselves behind `@`: `@lib/a`.
+const NAMED: &[&str] = &[
+    "app",
+    "common",
+    "components",
+    "config",
+    "constants",
+    "features",
+    "helpers",
+    "hooks",
+    "layouts",
+    "lib",
+    "libs",
+    "models",
+    "modules",
+    "pages",
+    "routes",
+    "server",
+    "services",
+    "shared",
+    "src",
+    "store",
+    "stores",
+    "ui",
+    "utils",
+    "views",
+];
+/// Where an alias may lead to in the folder of a package.
+const BASES: &[&str] = &["", "app", "lib", "src"];
 
 /// A declaration file without imports and exports declares for all; such names are reached by paths only here.
 fn is_script(source: &crate::repository::SourceFile) -> bool {
@@ -35,11 +126,30 @@ fn is_script(source: &crate::repository::SourceFile) -> bool {
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
     let paths = &repository.paths;
     let found = if path.starts_with('.') {
-        relative(folder(paths.path(from)), path).and_then(|path| file(paths, &path))
+        relative_file(paths, from, path)
+    } else if path.starts_with("node:") || NODE.binary_search(&path).is_ok() {
+        None
     } else {
-        aliased(paths, from, path).or_else(|| package(paths, path))
+        let packages = repository.ecmascript.get_or_init(|| Packages::new(repository));
+        aliased(paths, from, path).or_else(|| packages.find(paths, path))
     };
     found.map(|file| Located::whole(Module::File(file))).into_iter().collect()
+}
+
+/// The file of a path that begins with a dot.
+fn relative_file(paths: &Paths, from: u32, path: &str) -> Option<u32> {
+    let path = relative(folder(paths.path(from)), path).filter(|_| path.starts_with('.'))?;
+    file(paths, &path)
+}
+
+/// Whether a file is a test, an example or the like.
+fn is_test(path: &str) -> bool {
+    let is_side = |part: &str| {
+        let name = part.trim_matches('_');
+        ["bench", "benchmarks", "docs", "e2e", "example", "examples", "scripts", "test", "tests"]
+            .contains(&name)
+    };
+    path.contains(".test.") || path.contains(".spec.") || path.split('/').any(is_side)
 }
 
 /// The file that a path without its ending names.
@@ -55,23 +165,37 @@ fn file(paths: &Paths, path: &str) -> Option<u32> {
     exact(path).or_else(compiled).or_else(|| with_end(path)).or_else(|| with_end(&join(path, "index")))
 }
 
-/// `@/a`, `~/a` and `#a`, as most set-ups have them: below `src` of a folder around, or that folder itself; and paths from a folder
-/// around, such as `src/a`.
+/// What an alias stands for: `@/a`, `~/a`, `#a`, `$lib/a`, `@lib/a`. Aliases name files of the repository, whatever they lead to.
+fn alias(path: &str) -> Option<String> {
+    if let Some(rest) = ["@/", "~/", "#/", "#"].iter().find_map(|mark| path.strip_prefix(mark)) {
+        return Some(rest.to_owned());
+    }
+    let named = path
+        .strip_prefix('@')
+        .filter(|rest| rest.split_once('/').is_some_and(|(name, _)| NAMED.contains(&name)));
+    named.or_else(|| path.strip_prefix('$').filter(|rest| rest.starts_with("lib/"))).map(str::to_owned)
+}
+
+/// The file of an alias, or of a path from the folder of the package, such as `src/a`: the only one of this path in the innermost
+/// folder around that is probably a package's and has any.
 fn aliased(paths: &Paths, from: u32, path: &str) -> Option<u32> {
-    let marked = ["@/", "~/", "#/", "#", "$lib/"].iter().find_map(|mark| path.strip_prefix(mark));
-    let rest = marked.unwrap_or(path);
-    if marked.is_none() && (path.starts_with('@') || !path.contains('/')) {
+    let alias = alias(path);
+    if alias.is_none() && (path.starts_with('@') || !path.contains('/')) {
         return None;
     }
-    let mut around = folder(paths.path(from));
+    let (rest, bases) = match &alias {
+        Some(rest) => (rest.as_str(), BASES),
+        None => (path, &["", "src"][..]),
+    };
+    let own = folder(paths.path(from));
+    let mut around = own;
     loop {
-        if marked.is_some()
-            && let Some(found) = file(paths, &join(&join(around, "src"), rest))
-        {
-            return Some(found);
-        }
-        if let Some(found) = file(paths, &join(around, rest)) {
-            return Some(found);
+        if is_package(own, around) {
+            let found: BTreeSet<u32> =
+                bases.iter().filter_map(|base| file(paths, &join(&join(around, base), rest))).collect();
+            if let Some(first) = found.first() {
+                return (found.len() == 1).then_some(*first);
+            }
         }
         if around.is_empty() {
             return None;
@@ -80,27 +204,15 @@ fn aliased(paths: &Paths, from: u32, path: &str) -> Option<u32> {
     }
 }
 
-/// `@scope/name/rest` or `name/rest`: the folder of a package that is called so.
-fn package(paths: &Paths, path: &str) -> Option<u32> {
-    let plain =
-        path.strip_prefix('@').and_then(|scoped| scoped.split_once('/')).map_or(path, |(_, name)| name);
-    let (name, rest) = plain.split_once('/').unwrap_or((plain, ""));
-    if name.is_empty() {
-        return None;
-    }
-    for packages in PACKAGES {
-        let root = join(packages, name);
-        if paths.folder(Family::EcmaScript, &root).is_none() {
-            continue;
-        }
-        let inner = if rest.is_empty() { "index" } else { rest };
-        for sources in ["src", "", "lib", "source"] {
-            if let Some(found) = file(paths, &join(&join(&root, sources), inner)) {
-                return Some(found);
-            }
-        }
-    }
-    None
+/// Whether a folder around another one is probably that of a package.
+fn is_package(own: &str, around: &str) -> bool {
+    let inside = own.strip_prefix(around).unwrap_or_default().trim_start_matches('/');
+    let next = inside.split('/').next().unwrap_or_default();
+    let holder = name(folder(around));
+    around.is_empty()
+        || next == "src"
+        || (next == "app" && name(around) != "src")
+        || packages::PACKAGES.iter().any(|packages| !packages.is_empty() && *packages == holder)
 }
 
 /// Members of arrays, strings, maps, sets, promises, functions, of the browser's and Node's types that are used most.
@@ -251,3 +363,8 @@ const BUILTIN_MEMBERS: &[&str] = &[
     "warn",
     "write",
 ];
+
+#[test]
+fn lists_that_are_searched_are_sorted() {
+    assert!(NODE.is_sorted());
+}

@@ -1,10 +1,12 @@
 //! Go: a package is a folder, and its tests may be a package of their own.
-//!
-//! The module's path stands in `go.mod`, which is not read. It is what most imports have before the path of a folder.
+
+mod modules;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use languages::symbols::{Import, Interface};
+
+use modules::Evidence;
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::folder;
@@ -24,16 +26,12 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// Most elements of an import path.
-const ELEMENTS_MAX: usize = 64;
-
-/// The folders that are packages, and what stands before them in imports.
+/// The folders that are packages, and the modules to which they belong.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
     /// The package that is imported from each folder.
     packages: HashMap<String, String>,
-    /// What imports have before the path of a folder: the paths of modules.
-    prefixes: BTreeSet<String>,
+    modules: Vec<modules::Module>,
 }
 
 impl Folders {
@@ -49,55 +47,24 @@ impl Folders {
             }
         }
         packages.retain(|_, package| !package.is_empty());
-        let mut folders = Self { packages, prefixes: BTreeSet::new() };
-        let mut votes: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        let mut imports: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for file in repository.files().iter().filter(is_go) {
             for path in file.interface.imports.iter().map(|row| module(&file.interface, row)) {
-                for (prefix, folder) in folders.splits(path) {
-                    votes.entry(prefix.to_owned()).or_default().insert(folder);
-                }
+                imports.entry(path).or_default().insert(folder(&file.path));
             }
         }
-        let most = votes.iter().max_by_key(|(prefix, folders)| (folders.len(), prefix.contains('.')));
-        if let Some((best, _)) = most {
-            let owner = owner(best).to_owned();
-            let best = best.clone();
-            // Other modules of the repository most often have the same owner.
-            let same =
-                |prefix: &String| *prefix == best || (prefix.contains('.') && self::owner(prefix) == owner);
-            folders.prefixes = votes.into_keys().filter(same).collect();
-        }
-        folders
+        let modules = Evidence { packages: &packages, imports }.modules();
+        Self { packages, modules }
     }
 
-    /// The ways to cut an import path into the path of a module and a folder of the repository.
-    fn splits<'p>(&self, path: &'p str) -> Vec<(&'p str, &'p str)> {
-        let mut splits = Vec::new();
-        for (at, _) in path.match_indices('/').take(ELEMENTS_MAX) {
-            let (prefix, folder) = (&path[..at], &path[at + 1..]);
-            if self.packages.contains_key(folder) {
-                splits.push((prefix, folder));
-            }
-        }
-        // The root is imported by the path of the module, whose last element is most often its name.
-        let root = self.packages.get("");
-        if root.is_some_and(|root| names_package(path, root)) {
-            splits.push((path, ""));
-        }
-        splits
+    /// The folder that an import path names in a file of a folder.
+    fn find(&self, from: &str, path: &str) -> Option<String> {
+        let found = self.modules.iter().filter_map(|module| {
+            let folder = module.folder(path).filter(|folder| self.packages.contains_key(folder))?;
+            Some((module.rank(from), folder))
+        });
+        found.max().map(|(_, folder)| folder)
     }
-}
-
-/// Whether the package that an import path names probably has this name.
-fn names_package(path: &str, package: &str) -> bool {
-    let mut last = path.rsplit('/').take(2);
-    path.contains('.')
-        && last.any(|element| element.trim_start_matches("go-").split('.').next() == Some(package))
-}
-
-/// The first two elements of a path: the host and who owns the repository.
-fn owner(path: &str) -> &str {
-    path.match_indices('/').nth(1).map_or(path, |(at, _)| &path[..at])
 }
 
 fn module<'i>(interface: &'i Interface, import: &Import) -> &'i str {
@@ -113,11 +80,7 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
     let folders = repository.go.get_or_init(|| Folders::new(repository));
     let found = match path.strip_prefix('.') {
         Some(_) => crate::paths::relative(folder(repository.paths.path(from)), path),
-        None => {
-            let known =
-                folders.splits(path).into_iter().find(|(prefix, _)| folders.prefixes.contains(*prefix));
-            known.map(|(_, folder)| folder.to_owned())
-        }
+        None => folders.find(folder(repository.paths.path(from)), path),
     };
     let Some(found) = found else { return Vec::new() };
     let name = folders.packages.get(&found).map(|name| package(&found, name));

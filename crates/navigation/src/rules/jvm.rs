@@ -13,6 +13,7 @@ pub(super) const RULES: Rules = Rules {
     merging: Merging::InPackage,
     functions_apart: &["java"],
     free_names: FreeNames::Builtin,
+    free_names_are_packages: true,
     types_apart: true,
     visible_extensions: true,
     call_member: Some("invoke"),

@@ -22,12 +22,14 @@ mod ecmascript;
 mod go;
 mod jvm;
 mod php;
-mod python;
+pub(crate) mod python;
 mod ruby;
 mod rust;
 mod swift;
 
+pub(crate) use ecmascript::Packages as EcmaScriptPackages;
 pub(crate) use go::Folders as GoFolders;
+pub(crate) use python::ProvenPackages;
 pub(crate) use rust::Crates as RustCrates;
 
 use languages::symbols::{Interface, Symbol};
@@ -104,6 +106,8 @@ pub(crate) struct Rules {
     pub(crate) languages: &'static [&'static str],
     /// The modules that a path in an import of the file `from` names.
     pub(crate) modules: for<'p> fn(&Repository, from: u32, path: &'p str) -> Vec<Located<'p>>,
+    /// Whether a path that leads to no module may still name one of the repository, so that names from it are not known to be foreign.
+    pub(crate) may_be_own: fn(&str) -> bool,
     /// A module inside a module: a file of a folder.
     pub(crate) submodule: fn(&Repository, Module, &str) -> Option<Module>,
     /// The package of a file, whose names all its files see; `None` if files see each other only by imports.
@@ -153,6 +157,8 @@ pub(crate) struct Rules {
     pub(crate) free_names: FreeNames,
     /// Whether a name that nothing binds can be a module: a Rust crate.
     pub(crate) free_names_are_modules: bool,
+    /// Whether a name that nothing binds can be a package: the beginning of a name with its whole path.
+    pub(crate) free_names_are_packages: bool,
     /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
     /// Whether members implement bases only in scopes that name the bases.
@@ -188,6 +194,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     family: Family::Other,
     languages: &[],
     modules: |_, _, _| Vec::new(),
+    may_be_own: |_| false,
     submodule: |_, _, _| None,
     package: |_| None,
     in_package: |_, _| true,
@@ -213,6 +220,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     functions_are_types: false,
     free_names: FreeNames::Unknown,
     free_names_are_modules: false,
+    free_names_are_packages: false,
     locals_in_order: false,
     bases_by_scope: false,
     call_member: None,

@@ -1,6 +1,11 @@
 //! Python: modules are files, packages folders with `__init__.py` or without.
 
+mod roots;
+mod standard;
+
 use languages::symbols::{Interface, Symbol};
+
+pub(crate) use roots::{Proven as ProvenPackages, clues};
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::{Paths, folder, join, name};
@@ -33,8 +38,8 @@ pub(super) const RULES: Rules = Rules {
     ..DEFAULT
 };
 
-/// Folders below the root whose content is imported as if it were at the root.
-const ROOTS: &[&str] = &["", "lib", "python", "src"];
+/// Endings of its files.
+pub(crate) const ENDS: &[&str] = &[".py", ".pyi", ".pyx"];
 
 /// The modules of an absolute or relative path. What is no file or folder at its end is left to be looked up as a member.
 fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located<'p>> {
@@ -51,46 +56,8 @@ fn modules<'p>(repository: &Repository, from: u32, path: &'p str) -> Vec<Located
         }
         return along(paths, base, &names).into_iter().collect();
     }
-    let Some(first) = names.first() else { return Vec::new() };
-    let found = root(paths, from, first).and_then(|root| along(paths, &root, &names));
+    let found = roots::root(repository, from, &names).and_then(|root| along(paths, &root, &names));
     found.into_iter().collect()
-}
-
-/// The folder from which an absolute path starts: one around the file, a usual one, or the only one that has a package of the
-/// name.
-fn root(paths: &Paths, from: u32, first: &str) -> Option<String> {
-    let own = folder(paths.path(from));
-    let mut around = own;
-    loop {
-        // A file inside a package is not a module by its bare name, except beside a script.
-        let is_package = has_init(paths, around);
-        if !is_package
-            && (has_module(paths, around, first) || (around != own && has_folder(paths, around, first)))
-        {
-            return Some(around.to_owned());
-        }
-        if around.is_empty() {
-            break;
-        }
-        around = folder(around);
-    }
-    if let Some(root) =
-        ROOTS.iter().find(|root| has_module(paths, root, first) || has_folder(paths, root, first))
-    {
-        return Some((*root).to_owned());
-    }
-    let inits = ["__init__.py", "__init__.pyi"];
-    let packages = inits
-        .iter()
-        .flat_map(|init| paths.ending_with(Family::Python, &join(first, init)).collect::<Vec<_>>());
-    let outer = packages.map(|file| folder(folder(paths.path(file))));
-    let mut outer: Vec<&str> = outer.filter(|outer| !has_init(paths, outer)).collect();
-    outer.sort_unstable();
-    outer.dedup();
-    match outer.as_slice() {
-        [only] => Some((*only).to_owned()),
-        _ => None,
-    }
 }
 
 fn has_init(paths: &Paths, folder: &str) -> bool {
@@ -111,7 +78,7 @@ fn init(paths: &Paths, folder: &str) -> Option<u32> {
 }
 
 fn file(paths: &Paths, path: &str) -> Option<u32> {
-    [".py", ".pyi", ".pyx"].iter().find_map(|end| paths.file(Family::Python, &format!("{path}{end}")))
+    ENDS.iter().find_map(|end| paths.file(Family::Python, &format!("{path}{end}")))
 }
 
 /// The module that a path of names leads to from a folder.

@@ -1,0 +1,213 @@
+//! The packages of a monorepo. Their names stand in manifests, which are not read: the imports of all files tell which folders are
+//! meant by names, and which names are those of others.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use languages::symbols::Imported;
+
+use super::{file, is_test};
+use crate::paths::{Paths, is_below, join};
+use crate::repository::{Repository, SourceFile};
+use crate::rules::{self, Family};
+
+/// Folders that hold the packages of a monorepo.
+pub(super) const PACKAGES: &[&str] = &["packages", "libs", "apps", "modules", "crates", "plugins", ""];
+/// Where the files of a package may stand in its folder.
+const SOURCES: &[&str] = &["src", "", "lib", "source"];
+/// Most files that pass the names of one another on.
+const STARS_MAX: usize = 64;
+/// How many names that a scope's packages are known to export stand for a second package.
+const NAMES_MIN: usize = 3;
+
+/// What the imports of all files say of names of packages.
+#[derive(Debug, Default)]
+pub(crate) struct Packages {
+    /// Scopes whose packages stand in the repository.
+    scopes: HashSet<String>,
+    /// Names without a scope that are those of packages of others.
+    foreign: HashSet<String>,
+}
+
+/// What is imported from the packages of a scope.
+#[derive(Default)]
+struct Scope<'e> {
+    /// The paths, each with the file that it names if the scope is one of the repository.
+    paths: BTreeMap<&'e str, Option<u32>>,
+    /// Imported names that the files have, and such that they do not have.
+    known: BTreeSet<(u32, &'e str)>,
+    unknown: BTreeSet<(u32, &'e str)>,
+}
+
+impl Scope<'_> {
+    fn found(&self) -> usize {
+        self.paths.values().flatten().count()
+    }
+
+    /// Whether it is probably a scope of the repository.
+    fn is_likely(&self) -> bool {
+        let found = self.found();
+        (found > 1 || self.known.len() >= NAMES_MIN)
+            && found * 2 > self.paths.len()
+            && self.unknown.len() * 4 <= self.known.len()
+    }
+}
+
+impl Packages {
+    pub(super) fn new(repository: &Repository) -> Self {
+        let paths = &repository.paths;
+        let mut scopes: BTreeMap<&str, Scope<'_>> = BTreeMap::new();
+        let mut foreign = HashSet::new();
+        let is_own = |source: &&SourceFile| rules::of(&source.language).family == Family::EcmaScript;
+        for source in repository.files().iter().filter(is_own) {
+            let interface = &source.interface;
+            for row in &interface.imports {
+                let path = interface.arena.text(row.module);
+                if let Some((scope, inside)) = scoped(path) {
+                    let of_scope = scopes.entry(scope).or_default();
+                    let found = *of_scope.paths.entry(path).or_insert_with(|| in_folders(paths, inside));
+                    if let (Some(found), Imported::Name(name)) = (found, row.what) {
+                        of_scope.add(repository, found, interface.arena.text(name));
+                    }
+                } else if imports_namesake(paths, &source.path, path) {
+                    foreign.insert(first(path).to_owned());
+                }
+            }
+        }
+        let mut packages = Self { scopes: own_scopes(&scopes), foreign };
+        // A folder has one name only.
+        for (scope, used) in &scopes {
+            if packages.scopes.contains(*scope) {
+                let found = used.paths.iter().filter(|(_, found)| found.is_some());
+                let names =
+                    found.filter_map(|(path, _)| scoped(path)).map(|(_, inside)| first(inside).to_owned());
+                packages.foreign.extend(names);
+            }
+        }
+        packages
+    }
+
+    /// The file that `@scope/name/rest` or `name/rest` names.
+    pub(super) fn find(&self, paths: &Paths, path: &str) -> Option<u32> {
+        match scoped(path) {
+            Some((scope, inside)) => {
+                let own = || self.scopes.contains(scope).then(|| in_folders(paths, inside)).flatten();
+                called_so(paths, path, inside).or_else(own)
+            }
+            None if path.starts_with('@') || self.foreign.contains(first(path)) => None,
+            None => in_folders(paths, path),
+        }
+    }
+}
+
+impl<'e> Scope<'e> {
+    fn add(&mut self, repository: &'e Repository, file: u32, name: &'e str) {
+        match exports(repository, file, name) {
+            Some(true) => self.known.insert((file, name)),
+            Some(false) => self.unknown.insert((file, name)),
+            None => false,
+        };
+    }
+}
+
+/// The likely scopes. If several claim a folder, it is that of the scope of which most is known.
+fn own_scopes(scopes: &BTreeMap<&str, Scope<'_>>) -> HashSet<String> {
+    let likely: Vec<(&str, &Scope<'_>)> =
+        scopes.iter().filter(|(_, scope)| scope.is_likely()).map(|(name, scope)| (*name, scope)).collect();
+    let mut claims: HashMap<u32, Vec<(usize, &str)>> = HashMap::new();
+    for (name, scope) in &likely {
+        for file in scope.paths.values().flatten() {
+            claims.entry(*file).or_default().push((scope.known.len() + scope.found(), name));
+        }
+    }
+    let mut own: HashSet<String> = likely.iter().map(|(name, _)| (*name).to_owned()).collect();
+    for claims in claims.values() {
+        let most = claims.iter().map(|(known, _)| *known).max();
+        let is_shared = claims.iter().filter(|(known, _)| Some(*known) == most).count() > 1;
+        for (_, name) in claims.iter().filter(|(known, _)| is_shared || Some(*known) != most) {
+            own.remove(*name);
+        }
+    }
+    own
+}
+
+/// The scope of a path, with the path inside of it.
+fn scoped(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix('@')?.split_once('/').filter(|(scope, inside)| !scope.is_empty() && !inside.is_empty())
+}
+
+fn first(path: &str) -> &str {
+    path.split('/').next().unwrap_or_default()
+}
+
+/// Whether a file that is no test imports what has the name of the package's folder around it: an adapter for a package of others
+/// is often called as that.
+fn imports_namesake(paths: &Paths, from: &str, path: &str) -> bool {
+    let named = first(path);
+    let mut folders = PACKAGES.iter().map(|packages| join(packages, named));
+    !named.is_empty()
+        && !named.starts_with('.')
+        && !is_test(from)
+        && folders
+            .any(|folder| is_below(from, &folder) && paths.folder(Family::EcmaScript, &folder).is_some())
+}
+
+/// The file of a package whose folder is called as the whole of it.
+fn called_so(paths: &Paths, path: &str, inside: &str) -> Option<u32> {
+    let (package, rest) = match inside.split_once('/') {
+        Some((_, rest)) => (&path[..path.len() - rest.len() - 1], rest),
+        None => (path, ""),
+    };
+    let holders = PACKAGES.iter().copied().chain(["node_modules"]);
+    let mut roots = holders.map(|holder| join(holder, package));
+    roots.find_map(|root| in_package(paths, &root, rest, SOURCES))
+}
+
+/// The file of a package whose folder is called as it is without its scope.
+fn in_folders(paths: &Paths, path: &str) -> Option<u32> {
+    let (package, rest) = path.split_once('/').unwrap_or((path, ""));
+    if package.is_empty() {
+        return None;
+    }
+    PACKAGES.iter().find_map(|holder| {
+        // Any folder stands in the root.
+        let sources = if holder.is_empty() { &SOURCES[..1] } else { SOURCES };
+        in_package(paths, &join(holder, package), rest, sources)
+    })
+}
+
+fn in_package(paths: &Paths, root: &str, rest: &str, sources: &[&str]) -> Option<u32> {
+    paths.folder(Family::EcmaScript, root)?;
+    let inner = if rest.is_empty() { "index" } else { rest };
+    sources.iter().find_map(|sources| file(paths, &join(&join(root, sources), inner)))
+}
+
+/// Whether a file exports a name, itself or by passing on what others export. `None` if that cannot be told.
+fn exports(repository: &Repository, from: u32, wanted: &str) -> Option<bool> {
+    let mut open = vec![from];
+    let mut seen = HashSet::new();
+    let mut is_known = true;
+    while let Some(next) = open.pop().filter(|_| seen.len() < STARS_MAX) {
+        if !seen.insert(next) {
+            continue;
+        }
+        let interface = &repository.files().get(next as usize)?.interface;
+        let is_it = |text: u32| interface.arena.text(text) == wanted;
+        let has =
+            interface.symbols.iter().any(|symbol| symbol.scope == 0 && symbol.exported && is_it(symbol.name))
+                || interface.exports.iter().any(|export| is_it(export.name))
+                || interface.imports.iter().any(|row| row.exported.is_some_and(is_it));
+        if has {
+            return Some(true);
+        }
+        // What is exported as a whole has members that are not known here.
+        is_known &= !interface.exports.iter().any(|export| interface.arena.text(export.name) == "=");
+        for row in interface.imports.iter().filter(|row| row.what == Imported::All) {
+            let path = interface.arena.text(row.module);
+            match super::relative_file(&repository.paths, next, path) {
+                Some(other) => open.push(other),
+                None => is_known = false,
+            }
+        }
+    }
+    is_known.then_some(false)
+}

@@ -1,0 +1,180 @@
+//! The folders from which absolute imports start: those that Python's search path plausibly has.
+//!
+//! A folder that only has the name of a package, somewhere in the repository, is not meant: `import yaml` is mostly that of others.
+
+use std::collections::HashSet;
+
+use languages::symbols::{Import, Imported, Interface};
+
+use super::standard::is_standard;
+use super::{ENDS, file, has_folder, has_init, has_module, init, module_at};
+use crate::paths::{folder, is_below, join, name};
+use crate::repository::Repository;
+use crate::rules::Family;
+
+/// Folders below the root whose content is imported as if it were at the root.
+const ROOTS: &[&str] = &["", "lib", "python", "src"];
+/// Folders of what belongs to the project beside them.
+const SIDES: &[&str] =
+    &["bench", "benchmarks", "bin", "doc", "docs", "example", "examples", "scripts", "test", "tests"];
+/// Files that stand at the root of a project.
+const MARKS: &[&str] = &["conftest.py", "manage.py", "noxfile.py", "setup.py"];
+
+/// The folders of packages whose own files import them by their name.
+#[derive(Debug, Default)]
+pub(crate) struct Proven(HashSet<String>);
+
+impl Proven {
+    fn new(repository: &Repository) -> Self {
+        let paths = &repository.paths;
+        let files = repository.files().iter().filter(|source| source.language == "python");
+        let clues = files.flat_map(|source| clues(&source.path, &source.interface));
+        let proven = clues.filter(|clue| {
+            has_init(paths, clue.package) && module_at(paths, &join(clue.package, clue.inner)).is_some()
+        });
+        Self(proven.map(|clue| clue.package.to_owned()).collect())
+    }
+
+    fn has(repository: &Repository, package: &str) -> bool {
+        repository.python.get_or_init(|| Self::new(repository)).0.contains(package)
+    }
+}
+
+/// An absolute import that may be one of a package by its own file.
+pub(crate) struct Clue<'i> {
+    /// The folder around the file that is named as the import begins.
+    pub(crate) package: &'i str,
+    /// What has to be a module in there.
+    pub(crate) inner: &'i str,
+}
+
+/// The clues in a file.
+pub(crate) fn clues<'i>(path: &'i str, interface: &'i Interface) -> impl Iterator<Item = Clue<'i>> {
+    let is_python = ENDS.iter().any(|end| path.ends_with(end));
+    let imports = interface.imports.iter().filter(move |_| is_python);
+    imports.filter_map(|row| first_names(interface, row)).flat_map(move |(first, inner)| {
+        let around = std::iter::successors(Some(folder(path)), |around| Some(folder(around)));
+        let around = around.take_while(|around| !around.is_empty());
+        around.filter(move |around| name(around) == first).map(move |package| Clue { package, inner })
+    })
+}
+
+/// The first two names of an absolute import, the second of which may be a module.
+fn first_names<'i>(interface: &'i Interface, row: &Import) -> Option<(&'i str, &'i str)> {
+    let path = interface.arena.text(row.module);
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let second = match (rest.split('.').next(), row.what) {
+        (Some("") | None, Imported::Name(name)) => interface.arena.text(name),
+        (second, _) => second?,
+    };
+    (!first.is_empty() && !second.is_empty()).then_some((first, second))
+}
+
+/// The folder from which an absolute path starts, as the file `from` sees it. `None` if the path is that of a module of others.
+pub(super) fn root(repository: &Repository, from: u32, names: &[&str]) -> Option<String> {
+    let first = names.first()?;
+    let own = folder(repository.paths.path(from));
+    let search = Search { repository, from, own, names };
+    if is_standard(first) {
+        // What is installed comes behind the standard library, what stands where the program starts before it.
+        let starts = ["", "src"].into_iter().filter(|start| is_below(repository.paths.path(from), start));
+        return starts.map(str::to_owned).find(|start| search.regular(start).is_some());
+    }
+    let around = search.around();
+    let usual = ROOTS.iter().filter(|root| !has_init(&repository.paths, root));
+    let mut roots = around.into_iter().chain(usual.map(|root| (*root).to_owned()));
+    roots.find(|root| search.has(root)).or_else(|| search.elsewhere())
+}
+
+/// A search for the module of an absolute import.
+struct Search<'s> {
+    repository: &'s Repository,
+    from: u32,
+    /// The folder of the file.
+    own: &'s str,
+    names: &'s [&'s str],
+}
+
+impl Search<'_> {
+    /// The folders around the file from which its imports may start, the inner ones first: that of the outermost package around
+    /// it, or its own if it is a script; and the roots of projects.
+    fn around(&self) -> Vec<String> {
+        let paths = &self.repository.paths;
+        let mut found: Vec<String> = Vec::new();
+        let mut around = self.own;
+        loop {
+            // A file inside a package is no module by its bare name.
+            if !has_init(paths, around)
+                && (found.is_empty() || self.is_beside(around) || self.is_project(around))
+            {
+                found.extend([around.to_owned(), join(around, "src")]);
+            }
+            if around.is_empty() {
+                return found;
+            }
+            around = folder(around);
+        }
+    }
+
+    /// Whether the file is one of the tests or the like of the project in a folder.
+    fn is_beside(&self, project: &str) -> bool {
+        let inside = self.own.strip_prefix(project).unwrap_or_default().trim_start_matches('/');
+        SIDES.contains(&inside.split('/').next().unwrap_or_default())
+    }
+
+    /// Whether a project has its root in a folder.
+    fn is_project(&self, root: &str) -> bool {
+        let marked = |mark: &&str| self.repository.paths.file(Family::Python, &join(root, mark)).is_some();
+        !root.split('/').any(|name| SIDES.contains(&name)) && MARKS.iter().any(marked)
+    }
+
+    /// The file of the module or package that the path begins with, if a folder has it. A file does not import itself.
+    fn regular(&self, root: &str) -> Option<u32> {
+        let (paths, path) = (&self.repository.paths, join(root, self.names.first()?));
+        init(paths, &path).or_else(|| file(paths, &path).filter(|file| *file != self.from))
+    }
+
+    /// Whether a folder has the module that the path begins with.
+    fn has(&self, root: &str) -> bool {
+        let (paths, path) = (&self.repository.paths, join(root, self.names[0]));
+        let goes_on = || {
+            self.names
+                .get(1)
+                .is_some_and(|name| has_module(paths, &path, name) || has_folder(paths, &path, name))
+        };
+        let is_usual = ROOTS.contains(&root);
+        match self.regular(root) {
+            // Tests of a library are often in a folder of its name.
+            Some(_) if is_below(paths.path(self.from), &path) => {
+                is_usual || goes_on() || Proven::has(self.repository, &path)
+            }
+            Some(_) => true,
+            // A folder without a file of its own comes behind every package of its name.
+            None => root != self.own && has_folder(paths, root, self.names[0]) && (is_usual || goes_on()),
+        }
+    }
+
+    /// The folder of the only package of the name that is imported by its name alone: it does so itself, or its project is laid
+    /// out so.
+    fn elsewhere(&self) -> Option<String> {
+        let (paths, first) = (&self.repository.paths, self.names.first()?);
+        let mut found: Vec<&str> = Vec::new();
+        for init in ["__init__.py", "__init__.pyi"] {
+            for file in paths.ending_with(Family::Python, &join(first, init)) {
+                let package = folder(paths.path(file));
+                let root = folder(package);
+                let is_side = root.split('/').any(|name| SIDES.contains(&name));
+                let is_laid_out = !is_side && (name(root) == "src" || self.is_project(root));
+                if !has_init(paths, root) && (is_laid_out || Proven::has(self.repository, package)) {
+                    found.push(root);
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        match found.as_slice() {
+            [only] => Some((*only).to_owned()),
+            _ => None,
+        }
+    }
+}
