@@ -43,6 +43,8 @@ pub(super) struct FoundDefinition<'t> {
     pub(super) body: Option<Node<'t>>,
     /// Whether it is a handler, which is named after the call that it is passed to.
     pub(super) handler: bool,
+    /// Whether it is inside of something on one line that is neither a type nor a module.
+    pub(super) small: bool,
     /// For a handler, another argument of the call.
     pub(super) argument: Option<Node<'t>>,
 }
@@ -94,8 +96,11 @@ fn role(capture: &str) -> Result<Role, String> {
     })
 }
 
-/// Finds definitions. Matches the query only at nodes where a pattern can start, and skips the descendants of nodes on one
-/// line, unless these are types, modules or wrapped: most nodes are expressions, which define nothing.
+/// Arguments of a call in most grammars. On one line they are callbacks and options, which nobody looks up by name.
+const ARGUMENTS: &str = "arguments";
+
+/// Finds definitions. Matches the query only at nodes where a pattern can start, and skips what is inside of functions on one line.
+/// What it finds inside of other nodes on one line, unless these are types, modules or wrapped, it marks as small.
 pub(super) fn find<'t>(
     text: &str,
     compiled: &Compiled,
@@ -104,17 +109,19 @@ pub(super) fn find<'t>(
 ) -> Result<Matches<'t>, Stopped> {
     let mut matches = Matches::default();
     let mut matcher = Matcher::new(&compiled.query, nodes, text, stop.deadline());
-    // The end of the last type or module on one line; descendants up to here are visited.
-    let mut entered_to = 0;
+    // The end of the last type or module on one line, and of the last other node on one line that was entered.
+    let (mut entered_to, mut small_to) = (0, 0);
     let mut at = 0;
     while at < nodes.len() {
         stop.step(1)?;
         let node = nodes.node(at);
         let (first, last) = node_rows(node);
-        let mut enter = at == 0 || last > first || node.end_byte() <= entered_to;
+        let small = node.start_byte() < small_to;
+        let mut large = at == 0 || last > first || node.end_byte() <= entered_to;
+        let mut enter = large || node.kind() != ARGUMENTS;
         if compiled.query.begins_at(nodes.kind(at)) {
             let (found, wrapped) = (matches.found.len(), matches.wrappers.len());
-            if !matcher.at(at, &mut |hit| collect(&hit, nodes, compiled, &mut matches)) {
+            if !matcher.at(at, &mut |hit| collect(&hit, nodes, compiled, small, &mut matches)) {
                 return Err(Stopped);
             }
             let is_function = |found: &FoundDefinition<'_>| matches!(found.kind, "function" | "method");
@@ -123,14 +130,25 @@ pub(super) fn find<'t>(
             if last == first && holds {
                 entered_to = entered_to.max(node.end_byte());
             }
-            enter = last > first || holds || (enter && matches.found.len() == found);
+            let none = matches.found.len() == found;
+            large = last > first || holds || (large && none);
+            enter = large || (enter && none);
+        }
+        if enter && !large {
+            small_to = small_to.max(node.end_byte());
         }
         at = if enter { at + 1 } else { nodes.end(at) };
     }
     Ok(matches)
 }
 
-fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &mut Matches<'t>) {
+fn collect<'t>(
+    hit: &Hit<'_>,
+    nodes: &Nodes<'t>,
+    compiled: &Compiled,
+    small: bool,
+    matches: &mut Matches<'t>,
+) {
     let role_of = |captured: &Captured| compiled.roles[usize::from(captured.capture)];
     let of = |role: Role| hit.captured.iter().find(|c| role_of(c) == role).map(|c| nodes.node(c.at));
     for captured in hit.captured {
@@ -139,7 +157,7 @@ fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &
             Role::Leading => {
                 matches.leading.insert(node.id());
                 let (first, last) = node_rows(node);
-                if !COMMENTS.iter().any(|kind| node.kind().contains(kind)) {
+                if !small && !COMMENTS.iter().any(|kind| node.kind().contains(kind)) {
                     matches.attributes.insert(last, (first, node.start_byte()));
                 }
             }
@@ -161,6 +179,7 @@ fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &
                         receiver,
                         body,
                         handler,
+                        small,
                         argument,
                     });
                 }

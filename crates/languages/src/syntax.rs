@@ -40,8 +40,10 @@ pub(super) struct Definition {
     pub(super) qualified: String,
     /// Number of the enclosing definition.
     pub(super) parent: Option<usize>,
-    /// Whether it contains definitions other than fields and constants.
+    /// Whether it contains definitions other than fields and constants, small ones apart.
     pub(super) has_inner: bool,
+    /// Whether it is inside of something on one line, and too small to affect chunk borders or to name a chunk.
+    pub(super) small: bool,
 }
 
 impl Definition {
@@ -76,6 +78,8 @@ pub(super) struct Outline<'t> {
     pub(super) handlers: Vec<Definition>,
     /// Ids of nodes that belong to what follows them: comments, attributes.
     pub(super) leading: HashSet<usize>,
+    /// The definitions that are not small: their numbers.
+    large: Vec<usize>,
     /// Definitions and handlers in the order of their names: the row of the name, and the number.
     names: Vec<(usize, usize)>,
     /// The innermost definition, and the innermost handler, around a byte.
@@ -144,6 +148,20 @@ impl Outline<'_> {
         let from = self.definitions.partition_point(|d| d.first_row < first);
         let to = self.definitions.partition_point(|d| d.first_row <= last);
         from..to.max(from)
+    }
+
+    /// As [`starting`](Self::starting), without the small ones.
+    pub(super) fn large_starting(&self, first: usize, last: usize) -> &[usize] {
+        let row = |at: &usize| self.definitions[*at].first_row;
+        let from = self.large.partition_point(|at| row(at) < first);
+        let to = self.large.partition_point(|at| row(at) <= last);
+        &self.large[from..to.max(from)]
+    }
+
+    /// The first definition that starts at a byte or after it, without the small ones.
+    pub(super) fn large_from(&self, byte: usize) -> Option<&Definition> {
+        let next = self.large.partition_point(|at| self.definitions[*at].start < byte);
+        self.large.get(next).map(|at| &self.definitions[*at])
     }
 }
 
@@ -218,7 +236,8 @@ fn outline<'t>(
     names.sort_unstable();
     let names = names.into_iter().map(|(row, _, number)| (row, number)).collect();
     let leading = matches.leading;
-    Ok(Outline { text, definitions, handlers, leading, names, inner, inner_handlers, callables, ends })
+    let large = (0..definitions.len()).filter(|at| !definitions[*at].small).collect();
+    Ok(Outline { text, definitions, handlers, leading, large, names, inner, inner_handlers, callables, ends })
 }
 
 /// For each last row of an attribute, the beginning of the run of adjacent attributes that ends there.
@@ -338,6 +357,7 @@ fn definition(
         name,
         parent: None,
         has_inner: false,
+        small: f.small,
     })
 }
 
@@ -360,7 +380,7 @@ fn nest(
             open.pop();
         }
         if let Some(&parent) = open.last() {
-            definitions[parent].has_inner |= definitions[at].kind != "variable";
+            definitions[parent].has_inner |= definitions[at].kind != "variable" && !definitions[at].small;
             let outer = &definitions[parent];
             let qualified = cut(
                 format!("{}{separator}{}", outer.qualified, definitions[at].qualified),
