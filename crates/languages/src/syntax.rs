@@ -31,8 +31,11 @@ pub(super) struct Definition {
     pub(super) head: usize,
     /// … to here: the start of the body, or the end of the definition.
     pub(super) body: usize,
+    /// Where the simple name stands …
     pub(super) name_row: usize,
     pub(super) name_start: usize,
+    /// … and where the name begins as it is written: `a` of `a::b`.
+    pub(super) written_start: usize,
     /// Row and byte where the attributes above it begin; its own start if there are none.
     pub(super) begin: (usize, usize),
     pub(super) kind: &'static str,
@@ -327,18 +330,20 @@ fn definition(
     outer: Node<'_>,
     body: Option<Node<'_>>,
 ) -> Option<Definition> {
+    let written = &text[f.name.byte_range()];
     let full = match f.handler {
         true => {
             let callee = f.receiver.unwrap_or(f.name).start_byte()..f.name.end_byte();
             let argument = f.argument.map(|node| &text[node.byte_range()]);
             handler_name(text.get(callee).unwrap_or_default(), argument)
         }
-        false => clean_name(&text[f.name.byte_range()]),
+        false => clean_name(written),
     };
     // Headings, keys and selectors are not split at separators.
     let whole = f.handler || f.kind == "section";
-    let last = if whole { None } else { full.rsplit(separator).next() };
-    let name = last.unwrap_or(&full).trim().to_owned();
+    let last = if whole { 0 } else { last_name(beginning(written), separator) };
+    let name = if last == 0 { full.clone() } else { clean_name(&written[last..]) };
+    let before = written[..last].bytes();
     let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
     let (first_row, last_row) = node_rows(outer);
     (!name.is_empty()).then(|| Definition {
@@ -349,8 +354,9 @@ fn definition(
         // `export` and `template <…>` on the same line belong to the signature; decorators above do not.
         head: if first_row == node_rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
         body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
-        name_row: f.name.start_position().row,
-        name_start: f.name.start_byte(),
+        name_row: f.name.start_position().row + before.filter(|byte| *byte == b'\n').count(),
+        name_start: f.name.start_byte() + last,
+        written_start: f.name.start_byte(),
         begin: (first_row, outer.start_byte()),
         kind: f.kind,
         qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
@@ -417,6 +423,29 @@ fn handler_name(callee: &str, argument: Option<&str>) -> String {
     let callee = beginning(callee).split_whitespace().collect::<String>();
     let argument = argument.map(|text| beginning(text).split_whitespace().collect::<Vec<_>>().join(" "));
     cut(argument.map_or(callee.clone(), |text| format!("{callee}({text})")), NAME_CHARS_MAX)
+}
+
+/// Where the last part of a qualified name begins. What is quoted or between brackets is not divided.
+pub(crate) fn last_name(written: &str, separator: &str) -> usize {
+    let (mut last, mut depth, mut at) = (0, 0_usize, 0);
+    if written.starts_with(['"', '\'', '`']) {
+        return 0;
+    }
+    while let Some(c) = written[at..].chars().next() {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            _ if depth == 0 && written[at..].starts_with(separator) => {
+                let part = written[at + separator.len()..].trim_start();
+                if !part.is_empty() {
+                    last = written.len() - part.len();
+                }
+            }
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    last
 }
 
 /// Folds whitespace in a name and removes the quotes around it.

@@ -14,7 +14,7 @@ use super::query::{Compiled, Item, Items, Role};
 use super::values::{self, Target};
 use super::{member, visibility};
 use crate::stop::{Stop, Stopped};
-use crate::syntax::Outline;
+use crate::syntax::{Definition, Outline};
 
 /// Most imported paths of a file, including their parent paths.
 const IMPORTS_MAX: usize = 4096;
@@ -193,7 +193,8 @@ impl<'g> Gathering<'g> {
     fn claim(&mut self, items: &[Item<'_, '_>]) -> Result<(), Stopped> {
         // All items up to here are claimed. This avoids quadratic work for nested patterns.
         let mut claimed_to = 0;
-        self.claimed.extend(self.outline.definitions.iter().map(|definition| definition.name_start));
+        let named = |definition: &Definition| [definition.written_start, definition.name_start];
+        self.claimed.extend(self.outline.definitions.iter().flat_map(named));
         for (at, item) in items.iter().enumerate() {
             self.stop.step(1)?;
             match item.role {
