@@ -41,6 +41,8 @@ pub mod terms;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod members;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 mod one_line;

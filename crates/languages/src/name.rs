@@ -80,7 +80,9 @@ impl Names<'_> {
         // A name can be rows below the start of its definition (after attributes), so enclosing definitions count as well.
         let encloses =
             |at: usize| at < from && piece.parent.is_some_and(|parent| outline.is_within(parent, at));
-        let here = outline.named_in(piece.first, piece.last).filter(|&at| at < definitions.len());
+        let here = outline
+            .named_in(piece.first, piece.last)
+            .filter(|&at| at < definitions.len() && !definitions[at].member);
         let mut here: Vec<usize> = here.filter(|&at| starting.contains(&at) || encloses(at)).collect();
         here.sort_unstable();
         for definition in here.into_iter().map(|at| &definitions[at]) {

@@ -21,6 +21,8 @@ pub(super) struct Compiled {
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Definition(&'static str),
+    /// A constant of an enum, or a method without a body or a name of its own in the text. It is listed, and no more than that.
+    Member(&'static str),
     /// An anonymous function that is passed to a call: `@name` is the callee, `@argument` another argument of the call.
     Handler,
     Argument,
@@ -45,6 +47,8 @@ pub(super) struct FoundDefinition<'t> {
     pub(super) handler: bool,
     /// Whether it is inside of something on one line that is neither a type nor a module.
     pub(super) small: bool,
+    /// Whether it is a member that is only listed.
+    pub(super) member: bool,
     /// For a handler, another argument of the call.
     pub(super) argument: Option<Node<'t>>,
 }
@@ -88,10 +92,11 @@ fn role(capture: &str) -> Result<Role, String> {
         // For the query's own predicates.
         private if private.starts_with('_') => Role::Ignored,
         other => {
-            let kind = other.strip_prefix("definition.").unwrap_or(other);
+            let member = other.strip_prefix("member.");
+            let kind = member.or(other.strip_prefix("definition.")).unwrap_or(other);
             let kind =
                 KINDS.iter().find(|known| **known == kind).ok_or(format!("unknown capture @{other}"))?;
-            Role::Definition(kind)
+            if member.is_some() { Role::Member(kind) } else { Role::Definition(kind) }
         }
     })
 }
@@ -124,13 +129,14 @@ pub(super) fn find<'t>(
             if !matcher.at(at, &mut |hit| collect(&hit, nodes, compiled, small, &mut matches)) {
                 return Err(Stopped);
             }
-            let is_function = |found: &FoundDefinition<'_>| matches!(found.kind, "function" | "method");
+            let is_function =
+                |found: &FoundDefinition<'_>| found.member || matches!(found.kind, "function" | "method");
             let holds = matches.wrappers.len() > wrapped
                 || matches.found[found..].iter().any(|found| !is_function(found));
             if last == first && holds {
                 entered_to = entered_to.max(node.end_byte());
             }
-            let none = matches.found.len() == found;
+            let none = matches.found[found..].iter().all(|found| found.member);
             large = last > first || holds || (large && none);
             enter = large || (enter && none);
         }
@@ -166,11 +172,15 @@ fn collect<'t>(
                     matches.wrappers.insert(node.id(), wrapper);
                 }
             }
-            role @ (Role::Definition(_) | Role::Handler) => {
+            role @ (Role::Definition(_) | Role::Member(_) | Role::Handler) => {
                 if let Some(name) = of(Role::Name) {
                     let (receiver, body, argument) = (of(Role::Receiver), of(Role::Body), of(Role::Argument));
                     let (pattern, handler) = (hit.pattern, role == Role::Handler);
-                    let kind = if let Role::Definition(kind) = role { kind } else { "function" };
+                    let member = matches!(role, Role::Member(_));
+                    let kind = match role {
+                        Role::Definition(kind) | Role::Member(kind) => kind,
+                        _ => "function",
+                    };
                     matches.found.push(FoundDefinition {
                         pattern,
                         kind,
@@ -179,7 +189,8 @@ fn collect<'t>(
                         receiver,
                         body,
                         handler,
-                        small,
+                        small: small || member,
+                        member,
                         argument,
                     });
                 }

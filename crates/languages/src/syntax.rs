@@ -47,6 +47,9 @@ pub(super) struct Definition {
     pub(super) has_inner: bool,
     /// Whether it is inside of something on one line, and too small to affect chunk borders or to name a chunk.
     pub(super) small: bool,
+    /// Whether it is a member that is only listed: it owns no facts, encloses nothing, and its name is not among those that a chunk
+    /// defines. It is small as well.
+    pub(super) member: bool,
 }
 
 impl Definition {
@@ -62,7 +65,7 @@ impl Definition {
 
     /// Whether it is a function or a method.
     pub(super) fn is_callable(&self) -> bool {
-        matches!(self.kind, "function" | "method")
+        matches!(self.kind, "function" | "method") && !self.member
     }
 
     /// Whether functions inside it are methods.
@@ -121,7 +124,8 @@ impl Outline<'_> {
     /// The number of the innermost definition around a byte, where attributes count as part of a definition.
     pub(super) fn around(&self, at: usize) -> Option<usize> {
         let after = self.definitions.partition_point(|d| d.start <= at);
-        let next = self.definitions.get(after).filter(|next| next.begin.1 <= at).map(|_| after);
+        let next =
+            self.definitions.get(after).filter(|next| next.begin.1 <= at && !next.member).map(|_| after);
         let found = next.or_else(|| self.inner.at(at));
         let count = self.definitions.len();
         match (found, self.inner_handlers.at(at)) {
@@ -229,7 +233,8 @@ fn outline<'t>(
         definition.begin = above.copied().unwrap_or(definition.begin);
     }
     let ranges = |all: &[Definition]| {
-        all.iter().map(|d| (d.start..d.end, d.parent)).collect::<Vec<(Range<usize>, _)>>()
+        let end = |d: &Definition| if d.member { d.start } else { d.end };
+        all.iter().map(|d| (d.start..end(d), d.parent)).collect::<Vec<(Range<usize>, _)>>()
     };
     let (inner, inner_handlers) = (Innermost::new(&ranges(&definitions)), Innermost::new(&ranges(&handlers)));
     let (callables, ends) = (callables(&definitions, handlers.len()), ends(&definitions));
@@ -341,7 +346,12 @@ fn definition(
     };
     // Headings, keys and selectors are not split at separators.
     let whole = f.handler || f.kind == "section";
-    let last = if whole { 0 } else { last_name(beginning(written), separator) };
+    let last = match written.strip_prefix(':') {
+        // A symbol of Ruby that names a method.
+        Some(_) if f.member => 1,
+        _ if whole => 0,
+        _ => last_name(beginning(written), separator),
+    };
     let name = if last == 0 { full.clone() } else { clean_name(&written[last..]) };
     let before = written[..last].bytes();
     let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
@@ -359,11 +369,14 @@ fn definition(
         written_start: f.name.start_byte(),
         begin: (first_row, outer.start_byte()),
         kind: f.kind,
-        qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
+        qualified: receiver.map_or(if f.member { name.clone() } else { full }, |receiver| {
+            format!("{receiver}{separator}{name}")
+        }),
         name,
         parent: None,
         has_inner: false,
         small: f.small,
+        member: f.member,
     })
 }
 
@@ -400,7 +413,9 @@ fn nest(
                 definition.kind = "method";
             }
         }
-        open.push(at);
+        if !definitions[at].member {
+            open.push(at);
+        }
     }
     Ok(definitions)
 }

@@ -425,12 +425,18 @@ impl<'g> Gathering<'g> {
     fn definition_facts(&mut self) -> Result<Vec<Vec<DefinitionFacts>>, Stopped> {
         let outline = self.outline;
         let mut all = Vec::with_capacity(self.chunks.len());
+        let mut known = HashMap::new();
         for (first, last) in self.chunks {
             let mut in_chunk = Vec::new();
             for number in outline.listed_in(*first, *last) {
                 self.stop.step(1)?;
                 let values = self.owned.remove(&number).unwrap_or_default().bounded();
-                let exported = exported(outline.get(number), &values, &self.exports);
+                let definition = outline.get(number);
+                // A constant of an enum can be used where the enum can.
+                let of =
+                    definition.parent.filter(|_| definition.member).and_then(|of| known.get(&of).copied());
+                let exported = of.unwrap_or_else(|| exported(definition, &values, &self.exports));
+                known.insert(number, exported);
                 in_chunk.push(DefinitionFacts { values, exported });
             }
             all.push(in_chunk);
