@@ -41,6 +41,12 @@ pub mod terms;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod members;
+#[cfg(test)]
+mod names;
+#[cfg(test)]
+mod one_line;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod samples;

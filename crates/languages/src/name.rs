@@ -68,7 +68,7 @@ impl Names<'_> {
         let starting = outline.starting(piece.first, piece.last);
         let from = starting.start;
         stop.step(starting.len())?;
-        if let Some(main) = main(piece, outline, lines, starting.clone()) {
+        if let Some(main) = main(piece, outline, lines, from) {
             let definition = &definitions[main];
             chunk.kind = definition.kind;
             chunk.name = Some(definition.qualified.clone());
@@ -80,7 +80,9 @@ impl Names<'_> {
         // A name can be rows below the start of its definition (after attributes), so enclosing definitions count as well.
         let encloses =
             |at: usize| at < from && piece.parent.is_some_and(|parent| outline.is_within(parent, at));
-        let here = outline.named_in(piece.first, piece.last).filter(|&at| at < definitions.len());
+        let here = outline
+            .named_in(piece.first, piece.last)
+            .filter(|&at| at < definitions.len() && !definitions[at].member);
         let mut here: Vec<usize> = here.filter(|&at| starting.contains(&at) || encloses(at)).collect();
         here.sort_unstable();
         for definition in here.into_iter().map(|at| &definitions[at]) {
@@ -144,24 +146,19 @@ impl Names<'_> {
 /// The main definition of a chunk: the largest outermost one that starts in it. If that continues after the
 /// chunk (the head of a class with its first method), a member that makes up most of the chunk; if the chunk is a part of a
 /// split definition and those that start in it are small, the split one.
-fn main(
-    piece: &Piece,
-    outline: &Outline<'_>,
-    lines: &Lines<'_>,
-    starting: std::ops::Range<usize>,
-) -> Option<usize> {
+fn main(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>, from: usize) -> Option<usize> {
     let definitions = &outline.definitions;
+    let starting = || outline.large_starting(piece.first, piece.last).iter().copied();
     let clipped =
         |at: usize| lines.chars(definitions[at].first_row, definitions[at].last_row.min(piece.last));
     // Prefer functions and types to constants.
     let weight = |at: usize| clipped(at) * if definitions[at].kind == "variable" { 1 } else { 4 };
-    let outermost =
-        starting.clone().filter(|&at| definitions[at].parent.is_none_or(|parent| parent < starting.start));
+    let outermost = starting().filter(|&at| definitions[at].parent.is_none_or(|parent| parent < from));
     // The first of equals: `rev`, because `max_by_key` takes the last.
     let largest = outermost.rev().max_by_key(|&at| weight(at));
     let Some(largest) = largest else { return piece.parent };
     if definitions[largest].last_row > piece.last {
-        let member = starting
+        let member = starting()
             .rev()
             .filter(|&at| definitions[at].parent == Some(largest) && definitions[at].last_row <= piece.last)
             .max_by_key(|&at| clipped(at))

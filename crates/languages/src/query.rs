@@ -21,6 +21,8 @@ pub(super) struct Compiled {
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Definition(&'static str),
+    /// A constant of an enum, or a method without a body or a name of its own in the text. It is listed, and no more than that.
+    Member(&'static str),
     /// An anonymous function that is passed to a call: `@name` is the callee, `@argument` another argument of the call.
     Handler,
     Argument,
@@ -43,6 +45,10 @@ pub(super) struct FoundDefinition<'t> {
     pub(super) body: Option<Node<'t>>,
     /// Whether it is a handler, which is named after the call that it is passed to.
     pub(super) handler: bool,
+    /// Whether it is inside of something on one line that is neither a type nor a module.
+    pub(super) small: bool,
+    /// Whether it is a member that is only listed.
+    pub(super) member: bool,
     /// For a handler, another argument of the call.
     pub(super) argument: Option<Node<'t>>,
 }
@@ -86,16 +92,20 @@ fn role(capture: &str) -> Result<Role, String> {
         // For the query's own predicates.
         private if private.starts_with('_') => Role::Ignored,
         other => {
-            let kind = other.strip_prefix("definition.").unwrap_or(other);
+            let member = other.strip_prefix("member.");
+            let kind = member.or(other.strip_prefix("definition.")).unwrap_or(other);
             let kind =
                 KINDS.iter().find(|known| **known == kind).ok_or(format!("unknown capture @{other}"))?;
-            Role::Definition(kind)
+            if member.is_some() { Role::Member(kind) } else { Role::Definition(kind) }
         }
     })
 }
 
-/// Finds definitions. Matches the query only at nodes where a pattern can start, and skips the descendants of nodes on one
-/// line, unless these are types, modules or wrapped: most nodes are expressions, which define nothing.
+/// Arguments of a call in most grammars. On one line they are callbacks and options, which nobody looks up by name.
+const ARGUMENTS: &str = "arguments";
+
+/// Finds definitions. Matches the query only at nodes where a pattern can start, and skips what is inside of functions on one line.
+/// What it finds inside of other nodes on one line, unless these are types, modules or wrapped, it marks as small.
 pub(super) fn find<'t>(
     text: &str,
     compiled: &Compiled,
@@ -104,33 +114,47 @@ pub(super) fn find<'t>(
 ) -> Result<Matches<'t>, Stopped> {
     let mut matches = Matches::default();
     let mut matcher = Matcher::new(&compiled.query, nodes, text, stop.deadline());
-    // The end of the last type or module on one line; descendants up to here are visited.
-    let mut entered_to = 0;
+    // The end of the last type or module on one line, and of the last other node on one line that was entered.
+    let (mut entered_to, mut small_to) = (0, 0);
     let mut at = 0;
     while at < nodes.len() {
         stop.step(1)?;
         let node = nodes.node(at);
         let (first, last) = node_rows(node);
-        let mut enter = at == 0 || last > first || node.end_byte() <= entered_to;
+        let small = node.start_byte() < small_to;
+        let mut large = at == 0 || last > first || node.end_byte() <= entered_to;
+        let mut enter = large || node.kind() != ARGUMENTS;
         if compiled.query.begins_at(nodes.kind(at)) {
             let (found, wrapped) = (matches.found.len(), matches.wrappers.len());
-            if !matcher.at(at, &mut |hit| collect(&hit, nodes, compiled, &mut matches)) {
+            if !matcher.at(at, &mut |hit| collect(&hit, nodes, compiled, small, &mut matches)) {
                 return Err(Stopped);
             }
-            let is_function = |found: &FoundDefinition<'_>| matches!(found.kind, "function" | "method");
+            let is_function =
+                |found: &FoundDefinition<'_>| found.member || matches!(found.kind, "function" | "method");
             let holds = matches.wrappers.len() > wrapped
                 || matches.found[found..].iter().any(|found| !is_function(found));
             if last == first && holds {
                 entered_to = entered_to.max(node.end_byte());
             }
-            enter = last > first || holds || (enter && matches.found.len() == found);
+            let none = matches.found[found..].iter().all(|found| found.member);
+            large = last > first || holds || (large && none);
+            enter = large || (enter && none);
+        }
+        if enter && !large {
+            small_to = small_to.max(node.end_byte());
         }
         at = if enter { at + 1 } else { nodes.end(at) };
     }
     Ok(matches)
 }
 
-fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &mut Matches<'t>) {
+fn collect<'t>(
+    hit: &Hit<'_>,
+    nodes: &Nodes<'t>,
+    compiled: &Compiled,
+    small: bool,
+    matches: &mut Matches<'t>,
+) {
     let role_of = |captured: &Captured| compiled.roles[usize::from(captured.capture)];
     let of = |role: Role| hit.captured.iter().find(|c| role_of(c) == role).map(|c| nodes.node(c.at));
     for captured in hit.captured {
@@ -139,7 +163,7 @@ fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &
             Role::Leading => {
                 matches.leading.insert(node.id());
                 let (first, last) = node_rows(node);
-                if !COMMENTS.iter().any(|kind| node.kind().contains(kind)) {
+                if !small && !COMMENTS.iter().any(|kind| node.kind().contains(kind)) {
                     matches.attributes.insert(last, (first, node.start_byte()));
                 }
             }
@@ -148,11 +172,15 @@ fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &
                     matches.wrappers.insert(node.id(), wrapper);
                 }
             }
-            role @ (Role::Definition(_) | Role::Handler) => {
+            role @ (Role::Definition(_) | Role::Member(_) | Role::Handler) => {
                 if let Some(name) = of(Role::Name) {
                     let (receiver, body, argument) = (of(Role::Receiver), of(Role::Body), of(Role::Argument));
                     let (pattern, handler) = (hit.pattern, role == Role::Handler);
-                    let kind = if let Role::Definition(kind) = role { kind } else { "function" };
+                    let member = matches!(role, Role::Member(_));
+                    let kind = match role {
+                        Role::Definition(kind) | Role::Member(kind) => kind,
+                        _ => "function",
+                    };
                     matches.found.push(FoundDefinition {
                         pattern,
                         kind,
@@ -161,6 +189,8 @@ fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &
                         receiver,
                         body,
                         handler,
+                        small: small || member,
+                        member,
                         argument,
                     });
                 }

@@ -82,14 +82,14 @@ impl Whole {
 
 fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
     let definitions = &outline.definitions;
-    let Some(from) = outline.starting(first, last).next() else { return Whole::None };
+    let Some(&from) = outline.large_starting(first, last).first() else { return Whole::None };
     let outer = &definitions[from];
     if outer.last_row > last {
         return Whole::Several;
     }
     // Names of one declaration share its extent; a definition that starts after it is another one.
-    let next = definitions.partition_point(|d| d.start < outer.end);
-    if definitions.get(next).is_some_and(|d| d.first_row <= last) { Whole::Several } else { Whole::One(from) }
+    let next = outline.large_from(outer.end);
+    if next.is_some_and(|d| d.first_row <= last) { Whole::Several } else { Whole::One(from) }
 }
 
 fn stays_whole(
@@ -107,9 +107,10 @@ fn stays_whole(
         Whole::Several => {
             chars <= limits.chars_target
                 && outline
-                    .starting(task.first, task.last)
+                    .large_starting(task.first, task.last)
+                    .iter()
                     .inspect(|_| stop.count(1))
-                    .map(|at| &outline.definitions[at])
+                    .map(|at| &outline.definitions[*at])
                     .all(|d| !d.stands_alone(lines.chars(d.first_row, d.last_row), limits))
         }
         Whole::One(at) => {

@@ -31,8 +31,11 @@ pub(super) struct Definition {
     pub(super) head: usize,
     /// … to here: the start of the body, or the end of the definition.
     pub(super) body: usize,
+    /// Where the simple name stands …
     pub(super) name_row: usize,
     pub(super) name_start: usize,
+    /// … and where the name begins as it is written: `a` of `a::b`.
+    pub(super) written_start: usize,
     /// Row and byte where the attributes above it begin; its own start if there are none.
     pub(super) begin: (usize, usize),
     pub(super) kind: &'static str,
@@ -40,8 +43,13 @@ pub(super) struct Definition {
     pub(super) qualified: String,
     /// Number of the enclosing definition.
     pub(super) parent: Option<usize>,
-    /// Whether it contains definitions other than fields and constants.
+    /// Whether it contains definitions other than fields and constants, small ones apart.
     pub(super) has_inner: bool,
+    /// Whether it is inside of something on one line, and too small to affect chunk borders or to name a chunk.
+    pub(super) small: bool,
+    /// Whether it is a member that is only listed: it owns no facts, encloses nothing, and its name is not among those that a chunk
+    /// defines. It is small as well.
+    pub(super) member: bool,
 }
 
 impl Definition {
@@ -57,7 +65,7 @@ impl Definition {
 
     /// Whether it is a function or a method.
     pub(super) fn is_callable(&self) -> bool {
-        matches!(self.kind, "function" | "method")
+        matches!(self.kind, "function" | "method") && !self.member
     }
 
     /// Whether functions inside it are methods.
@@ -76,6 +84,8 @@ pub(super) struct Outline<'t> {
     pub(super) handlers: Vec<Definition>,
     /// Ids of nodes that belong to what follows them: comments, attributes.
     pub(super) leading: HashSet<usize>,
+    /// The definitions that are not small: their numbers.
+    large: Vec<usize>,
     /// Definitions and handlers in the order of their names: the row of the name, and the number.
     names: Vec<(usize, usize)>,
     /// The innermost definition, and the innermost handler, around a byte.
@@ -114,7 +124,8 @@ impl Outline<'_> {
     /// The number of the innermost definition around a byte, where attributes count as part of a definition.
     pub(super) fn around(&self, at: usize) -> Option<usize> {
         let after = self.definitions.partition_point(|d| d.start <= at);
-        let next = self.definitions.get(after).filter(|next| next.begin.1 <= at).map(|_| after);
+        let next =
+            self.definitions.get(after).filter(|next| next.begin.1 <= at && !next.member).map(|_| after);
         let found = next.or_else(|| self.inner.at(at));
         let count = self.definitions.len();
         match (found, self.inner_handlers.at(at)) {
@@ -144,6 +155,20 @@ impl Outline<'_> {
         let from = self.definitions.partition_point(|d| d.first_row < first);
         let to = self.definitions.partition_point(|d| d.first_row <= last);
         from..to.max(from)
+    }
+
+    /// As [`starting`](Self::starting), without the small ones.
+    pub(super) fn large_starting(&self, first: usize, last: usize) -> &[usize] {
+        let row = |at: &usize| self.definitions[*at].first_row;
+        let from = self.large.partition_point(|at| row(at) < first);
+        let to = self.large.partition_point(|at| row(at) <= last);
+        &self.large[from..to.max(from)]
+    }
+
+    /// The first definition that starts at a byte or after it, without the small ones.
+    pub(super) fn large_from(&self, byte: usize) -> Option<&Definition> {
+        let next = self.large.partition_point(|at| self.definitions[*at].start < byte);
+        self.large.get(next).map(|at| &self.definitions[*at])
     }
 }
 
@@ -208,7 +233,8 @@ fn outline<'t>(
         definition.begin = above.copied().unwrap_or(definition.begin);
     }
     let ranges = |all: &[Definition]| {
-        all.iter().map(|d| (d.start..d.end, d.parent)).collect::<Vec<(Range<usize>, _)>>()
+        let end = |d: &Definition| if d.member { d.start } else { d.end };
+        all.iter().map(|d| (d.start..end(d), d.parent)).collect::<Vec<(Range<usize>, _)>>()
     };
     let (inner, inner_handlers) = (Innermost::new(&ranges(&definitions)), Innermost::new(&ranges(&handlers)));
     let (callables, ends) = (callables(&definitions, handlers.len()), ends(&definitions));
@@ -218,7 +244,8 @@ fn outline<'t>(
     names.sort_unstable();
     let names = names.into_iter().map(|(row, _, number)| (row, number)).collect();
     let leading = matches.leading;
-    Ok(Outline { text, definitions, handlers, leading, names, inner, inner_handlers, callables, ends })
+    let large = (0..definitions.len()).filter(|at| !definitions[*at].small).collect();
+    Ok(Outline { text, definitions, handlers, leading, large, names, inner, inner_handlers, callables, ends })
 }
 
 /// For each last row of an attribute, the beginning of the run of adjacent attributes that ends there.
@@ -308,18 +335,25 @@ fn definition(
     outer: Node<'_>,
     body: Option<Node<'_>>,
 ) -> Option<Definition> {
+    let written = &text[f.name.byte_range()];
     let full = match f.handler {
         true => {
             let callee = f.receiver.unwrap_or(f.name).start_byte()..f.name.end_byte();
             let argument = f.argument.map(|node| &text[node.byte_range()]);
             handler_name(text.get(callee).unwrap_or_default(), argument)
         }
-        false => clean_name(&text[f.name.byte_range()]),
+        false => clean_name(written),
     };
     // Headings, keys and selectors are not split at separators.
     let whole = f.handler || f.kind == "section";
-    let last = if whole { None } else { full.rsplit(separator).next() };
-    let name = last.unwrap_or(&full).trim().to_owned();
+    let last = match written.strip_prefix(':') {
+        // A symbol of Ruby that names a method.
+        Some(_) if f.member => 1,
+        _ if whole => 0,
+        _ => last_name(beginning(written), separator),
+    };
+    let name = if last == 0 { full.clone() } else { clean_name(&written[last..]) };
+    let before = written[..last].bytes();
     let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
     let (first_row, last_row) = node_rows(outer);
     (!name.is_empty()).then(|| Definition {
@@ -330,14 +364,19 @@ fn definition(
         // `export` and `template <…>` on the same line belong to the signature; decorators above do not.
         head: if first_row == node_rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
         body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
-        name_row: f.name.start_position().row,
-        name_start: f.name.start_byte(),
+        name_row: f.name.start_position().row + before.filter(|byte| *byte == b'\n').count(),
+        name_start: f.name.start_byte() + last,
+        written_start: f.name.start_byte(),
         begin: (first_row, outer.start_byte()),
         kind: f.kind,
-        qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
+        qualified: receiver.map_or(if f.member { name.clone() } else { full }, |receiver| {
+            format!("{receiver}{separator}{name}")
+        }),
         name,
         parent: None,
         has_inner: false,
+        small: f.small,
+        member: f.member,
     })
 }
 
@@ -360,7 +399,7 @@ fn nest(
             open.pop();
         }
         if let Some(&parent) = open.last() {
-            definitions[parent].has_inner |= definitions[at].kind != "variable";
+            definitions[parent].has_inner |= definitions[at].kind != "variable" && !definitions[at].small;
             let outer = &definitions[parent];
             let qualified = cut(
                 format!("{}{separator}{}", outer.qualified, definitions[at].qualified),
@@ -374,7 +413,9 @@ fn nest(
                 definition.kind = "method";
             }
         }
-        open.push(at);
+        if !definitions[at].member {
+            open.push(at);
+        }
     }
     Ok(definitions)
 }
@@ -397,6 +438,29 @@ fn handler_name(callee: &str, argument: Option<&str>) -> String {
     let callee = beginning(callee).split_whitespace().collect::<String>();
     let argument = argument.map(|text| beginning(text).split_whitespace().collect::<Vec<_>>().join(" "));
     cut(argument.map_or(callee.clone(), |text| format!("{callee}({text})")), NAME_CHARS_MAX)
+}
+
+/// Where the last part of a qualified name begins. What is quoted or between brackets is not divided.
+pub(crate) fn last_name(written: &str, separator: &str) -> usize {
+    let (mut last, mut depth, mut at) = (0, 0_usize, 0);
+    if written.starts_with(['"', '\'', '`']) {
+        return 0;
+    }
+    while let Some(c) = written[at..].chars().next() {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            _ if depth == 0 && written[at..].starts_with(separator) => {
+                let part = written[at + separator.len()..].trim_start();
+                if !part.is_empty() {
+                    last = written.len() - part.len();
+                }
+            }
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    last
 }
 
 /// Folds whitespace in a name and removes the quotes around it.

@@ -26,4 +26,6 @@
     (pointer_declarator declarator: (identifier) @name)])
 ]) @definition.variable)
 
+(enumerator name: (identifier) @name) @member.variable
+
 (comment) @leading

@@ -197,9 +197,8 @@ impl<'t> Walk<'t> {
             declared: declared.declared,
             ..New::default()
         };
-        let at = name.start_byte();
         let (outer, last) = self.split_name(b, name);
-        let text = b.text(last);
+        let (at, text) = (last.start_byte(), b.text(last));
         let Some((target, class)) = outer else {
             let constructs = in_type && self.classes.last().is_some_and(|(class, _)| *class == text);
             let kind = if constructs { SymbolKind::Constructor } else { SymbolKind::Function };
@@ -258,7 +257,7 @@ impl<'t> Walk<'t> {
         // A static member is defined outside of its class.
         let (Some((target, _)), last) = self.split_name(b, name) else { return None };
         b.within_target(target, Vec::new(), |b| {
-            b.define_in(b.scope(), b.text(last), name.start_byte(), kind, new);
+            b.define_in(b.scope(), b.text(last), last.start_byte(), kind, new);
         });
         None
     }

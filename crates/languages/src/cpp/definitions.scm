@@ -33,4 +33,6 @@
   (identifier) @name
   (array_declarator declarator: (identifier) @name)])) @definition.variable)
 
+(enumerator name: (identifier) @name) @member.variable
+
 (comment) @leading

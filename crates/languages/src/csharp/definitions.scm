@@ -14,4 +14,6 @@
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition.variable
 (event_field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition.variable
 
+(enum_member_declaration name: (identifier) @name) @member.variable
+
 (comment) @leading

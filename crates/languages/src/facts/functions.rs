@@ -29,7 +29,7 @@ impl Gathering<'_> {
         for (number, definition) in outline.definitions.iter().enumerate() {
             self.stop.step(1)?;
             self.owner = Some(number);
-            if matches!(definition.kind, "section" | "impl" | "variable" | "module") {
+            if definition.member || matches!(definition.kind, "section" | "impl" | "variable" | "module") {
                 continue;
             }
             let head = definition.start..definition.body.max(definition.head);

@@ -14,7 +14,7 @@ use super::query::{Compiled, Item, Items, Role};
 use super::values::{self, Target};
 use super::{member, visibility};
 use crate::stop::{Stop, Stopped};
-use crate::syntax::Outline;
+use crate::syntax::{Definition, Outline};
 
 /// Most imported paths of a file, including their parent paths.
 const IMPORTS_MAX: usize = 4096;
@@ -193,7 +193,8 @@ impl<'g> Gathering<'g> {
     fn claim(&mut self, items: &[Item<'_, '_>]) -> Result<(), Stopped> {
         // All items up to here are claimed. This avoids quadratic work for nested patterns.
         let mut claimed_to = 0;
-        self.claimed.extend(self.outline.definitions.iter().map(|definition| definition.name_start));
+        let named = |definition: &Definition| [definition.written_start, definition.name_start];
+        self.claimed.extend(self.outline.definitions.iter().flat_map(named));
         for (at, item) in items.iter().enumerate() {
             self.stop.step(1)?;
             match item.role {
@@ -424,12 +425,18 @@ impl<'g> Gathering<'g> {
     fn definition_facts(&mut self) -> Result<Vec<Vec<DefinitionFacts>>, Stopped> {
         let outline = self.outline;
         let mut all = Vec::with_capacity(self.chunks.len());
+        let mut known = HashMap::new();
         for (first, last) in self.chunks {
             let mut in_chunk = Vec::new();
             for number in outline.listed_in(*first, *last) {
                 self.stop.step(1)?;
                 let values = self.owned.remove(&number).unwrap_or_default().bounded();
-                let exported = exported(outline.get(number), &values, &self.exports);
+                let definition = outline.get(number);
+                // A constant of an enum can be used where the enum can.
+                let of =
+                    definition.parent.filter(|_| definition.member).and_then(|of| known.get(&of).copied());
+                let exported = of.unwrap_or_else(|| exported(definition, &values, &self.exports));
+                known.insert(number, exported);
                 in_chunk.push(DefinitionFacts { values, exported });
             }
             all.push(in_chunk);

@@ -11,6 +11,7 @@
 (type_spec name: (type_identifier) @name type: (interface_type)) @definition.interface
 (type_spec name: (type_identifier) @name) @definition.type
 (type_alias name: (type_identifier) @name) @definition.type
+(method_elem name: (field_identifier) @name) @member.method
 (type_declaration . [(type_spec) (type_alias)] @wrapped .) @wrapper
 (source_file (const_declaration (const_spec name: (identifier) @name) @definition.variable))
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition.variable))

@@ -11,4 +11,6 @@
 (field_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.variable
 (constant_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.variable
 
+(enum_constant name: (identifier) @name) @member.variable
+
 [(line_comment) (block_comment)] @leading

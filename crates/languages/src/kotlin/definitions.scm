@@ -9,4 +9,6 @@
 (source_file (property_declaration (variable_declaration (identifier) @name)) @definition.variable)
 (class_body (property_declaration (variable_declaration (identifier) @name)) @definition.variable)
 
+(enum_entry (identifier) @name) @member.variable
+
 [(line_comment) (block_comment)] @leading

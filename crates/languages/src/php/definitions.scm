@@ -8,6 +8,7 @@
 (method_declaration name: (name) @name) @definition.method
 (const_declaration (const_element (name) @name)) @definition.variable
 (property_declaration (property_element (variable_name (name) @name))) @definition.variable
+(enum_case name: (name) @name) @member.variable
 ; Anonymous handlers that are passed to a call: `Route::get('/x', function () { … })`.
 (expression_statement (scoped_call_expression scope: (_) @receiver name: (name) @name
   arguments: (arguments . (argument [(string) (encapsed_string)] @argument) (argument [(anonymous_function body: (_) @body) (arrow_function body: (_) @body)])))

@@ -130,18 +130,18 @@ impl<'t> Walk<'t> {
             }
         }
         let new = New { exported: true, bases, ..New::default() };
-        let (at, body) = (name.start_byte(), node.child_by_field_name("body"));
+        let body = node.child_by_field_name("body");
         match (name.child_by_field_name("scope"), name.child_by_field_name("name")) {
             (Some(scope), Some(last)) if name.kind() == "scope_resolution" => {
                 b.descend(|b| self.constant(b, scope, UseKind::Type));
                 let target = self.value(b, scope);
                 b.within_target(target, Vec::new(), |b| {
-                    let symbol = b.define_in(b.scope(), b.text(last), at, SymbolKind::Type, new);
+                    let symbol = b.define_in(b.scope(), b.text(last), last.start_byte(), SymbolKind::Type, new);
                     self.members(b, symbol, body);
                 });
             }
             (None, Some(last)) if name.kind() == "scope_resolution" => {
-                let symbol = b.define_in(0, b.text(last), at, SymbolKind::Type, new);
+                let symbol = b.define_in(0, b.text(last), last.start_byte(), SymbolKind::Type, new);
                 self.members(b, symbol, body);
             }
             _ => {

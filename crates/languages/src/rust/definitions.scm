@@ -14,6 +14,8 @@
 (source_file [(const_item name: (identifier) @name) (static_item name: (identifier) @name)] @definition.variable)
 (declaration_list [(const_item name: (identifier) @name) (static_item name: (identifier) @name)] @definition.variable)
 
+(enum_variant name: (identifier) @name) @member.variable
+
 ; Comments and attributes belong to the item that follows, except `//!` and `#![…]`.
 (line_comment !inner) @leading
 (block_comment !inner) @leading

@@ -12,4 +12,7 @@
 (template_body (var_definition pattern: (identifier) @name) @definition.variable)
 (compilation_unit (val_definition pattern: (identifier) @name) @definition.variable)
 
+(simple_enum_case name: (_) @name) @member.variable
+(full_enum_case name: (_) @name) @member.variable
+
 [(comment) (block_comment) (annotation)] @leading

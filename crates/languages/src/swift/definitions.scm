@@ -11,4 +11,6 @@
 (source_file (property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @definition.variable)
 (class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @definition.variable)
 
+(enum_entry name: (simple_identifier) @name) @member.variable
+
 [(comment) (multiline_comment)] @leading

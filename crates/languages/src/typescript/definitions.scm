@@ -37,6 +37,8 @@
 (pair
   key: (property_identifier) @name
   value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
+(enum_body (property_identifier) @name @member.variable)
+(enum_assignment name: (property_identifier) @name) @member.variable
 ; Anonymous handlers that are passed to a call: `app.get('/x', (request, response) => …)`.
 (expression_statement (call_expression
   function: (member_expression property: (property_identifier) @_on) @name

@@ -219,9 +219,8 @@ impl<'t> Walk<'t> {
         let (bases, base_names) = self.bases(b, node);
         let exported = self.anonymous == 0;
         let new = New { exported, bases, ..New::default() };
-        let at = name.start_byte();
         let (outer, last) = self.split_name(b, name);
-        let text = b.text(last);
+        let (at, text) = (last.start_byte(), b.text(last));
         match outer {
             None => {
                 let symbol = b.define_in(b.scope(), text, at, SymbolKind::Type, new);

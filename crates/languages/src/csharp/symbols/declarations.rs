@@ -7,6 +7,7 @@ use super::{local, tuple, walk};
 use crate::symbols::{
     Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
 };
+use crate::syntax::last_name;
 
 pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
@@ -19,7 +20,11 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "namespace_declaration" => {
             let name = field(node, "name");
             let new = New { exported: true, is_static: true, ..New::default() };
-            let own = name.and_then(|name| b.define(name, SymbolKind::Namespace, new));
+            // The name of a namespace with several parts stands where the last part does.
+            let own = name.and_then(|name| {
+                let (text, kind) = (b.text(name), SymbolKind::Namespace);
+                b.define_in(b.scope(), text, name.start_byte() + last_name(text, "."), kind, new)
+            });
             b.within(ScopeKind::Namespace, own, |b| {
                 if let Some(body) = field(node, "body") {
                     b.each(body);

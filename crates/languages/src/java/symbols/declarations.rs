@@ -5,6 +5,7 @@ use tree_sitter::Node;
 use super::types::{type_name, types};
 use super::{anonymous, walk};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
+use crate::syntax::last_name;
 
 pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
@@ -21,7 +22,8 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         | "annotation_type_declaration" => type_declaration(b, node),
         "module_declaration" => {
             if let Some(name) = field(node, "name") {
-                b.define(name, SymbolKind::Namespace, New::default());
+                let at = name.start_byte() + last_name(b.text(name), ".");
+                b.define_in(b.scope(), b.text(name), at, SymbolKind::Namespace, New::default());
             }
         }
         "method_declaration" | "annotation_type_element_declaration" => {

@@ -33,6 +33,9 @@ impl<'t> Walk<'_, 't> {
         if !self.b.open(ScopeKind::Type, symbol) {
             return;
         }
+        if node.kind() == "class" {
+            self.own_name(node, symbol);
+        }
         self.type_parameters(node);
         if let Some(body) = node.child_by_field_name("body") {
             self.members(body);

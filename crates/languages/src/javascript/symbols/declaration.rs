@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::Walk;
 use crate::symbols::{New, ScopeKind, SymbolKind};
+use crate::syntax::last_name;
 
 impl<'t> Walk<'_, 't> {
     pub(super) fn namespace(&mut self, node: Node<'t>) {
@@ -13,7 +14,7 @@ impl<'t> Walk<'_, 't> {
         let symbol = self.b.define_in(
             self.b.scope(),
             text,
-            name.start_byte(),
+            name.start_byte() + last_name(self.b.text(name), "."),
             SymbolKind::Namespace,
             New { exported, ..New::default() },
         );

@@ -31,6 +31,9 @@ impl<'t> Walk<'_, 't> {
             return;
         }
         self.frames.push(Frame::default());
+        if matches!(node.kind(), "function_expression" | "generator_function") {
+            self.own_name(node, symbol);
+        }
         self.type_parameters(node);
         self.parameters(node, hint);
         let returned = node.child_by_field_name("return_type");
@@ -52,6 +55,19 @@ impl<'t> Walk<'_, 't> {
         };
         if let Some(symbol) = symbol.and_then(|symbol| self.b.symbol_mut(symbol)) {
             (symbol.declared, symbol.value) = (declared, value);
+        }
+    }
+
+    /// The name of a function or class expression, which only its inside knows: `const a = function b() { b() }`. `symbol` is what it
+    /// is assigned to.
+    pub(super) fn own_name(&mut self, node: Node<'t>, symbol: Option<SymbolId>) {
+        let Some(name) = node.child_by_field_name("name") else { return };
+        let assigned = symbol.and_then(|symbol| self.b.symbol(symbol));
+        let is_same = assigned.is_some_and(|assigned| {
+            self.b.text_of(assigned.name) == self.b.text(name) && self.b.kind_of_scope(assigned.scope) != ScopeKind::Type
+        });
+        if !is_same {
+            self.b.define(name, SymbolKind::Local, New::default());
         }
     }
 

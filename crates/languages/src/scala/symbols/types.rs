@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, UseKind, children, field};
+use crate::symbols::{Builder, Expr, ExprId, ScopeKind, UseKind, children, field};
 
 /// Reports the types that a node lists.
 pub(super) fn types<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<ExprId> {
@@ -48,6 +48,11 @@ fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId
                 first = first.or(Some(of));
             }
             first.unwrap_or(0)
+        }
+        // The members of a type without a name: `A { def f: Int }`.
+        "structural_type" => {
+            b.within(ScopeKind::Block, None, |b| b.each(node));
+            b.unknown()
         }
         _ => {
             for part in children(node) {
