@@ -117,7 +117,10 @@ pub(super) async fn run_query(
         absent,
         about: about.map(str::to_owned),
         vectors_used: answer.vectors_used,
-        without_vectors: variant.vectors == Vectors::Auto && answer.vectors_used == VectorsUsed::None,
+        // If no chunk passes the query's filters, there was nothing to compare.
+        without_vectors: variant.vectors == Vectors::Auto
+            && answer.vectors_used == VectorsUsed::None
+            && answer.total > 0,
         within: within(&answer, &in_list),
         targets: targets.into_iter().map(|target| target.path).zip(in_list).collect(),
         hits: found.iter().take(K).map(shown).collect(),
