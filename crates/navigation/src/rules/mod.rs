@@ -29,7 +29,7 @@ mod swift;
 
 pub(crate) use ecmascript::Packages as EcmaScriptPackages;
 pub(crate) use go::Folders as GoFolders;
-pub(crate) use python::ProvenPackages;
+pub(crate) use python::Packages as PythonPackages;
 pub(crate) use rust::Crates as RustCrates;
 
 use languages::symbols::{Interface, Symbol};
