@@ -13,13 +13,19 @@ use super::{Reference, Repository, SourceFile};
 
 /// The references of all files, whose paths are numbers, but the first is what others are likely to import.
 fn resolve(language: &str, extension: &str, texts: &[String]) -> Vec<Vec<Reference>> {
-    let all: Vec<FileSymbols> = texts.iter().map(|text| symbols_of(text, by_name(language))).collect();
-    let file = |(number, symbols): (usize, &FileSymbols)| SourceFile {
-        path: format!("a/{number}.{extension}"),
+    let path = |(number, text): (usize, &String)| (format!("a/{number}.{extension}"), text.clone());
+    resolve_at(language, texts.iter().enumerate().map(path).collect())
+}
+
+/// The references of all files, each with its path and text.
+fn resolve_at(language: &str, files: Vec<(String, String)>) -> Vec<Vec<Reference>> {
+    let all: Vec<FileSymbols> = files.iter().map(|(_, text)| symbols_of(text, by_name(language))).collect();
+    let file = |((path, _), symbols): ((String, String), &FileSymbols)| SourceFile {
+        path,
         language: language.to_owned(),
         interface: Arc::new(symbols.interface.clone().into()),
     };
-    let repository = Repository::new(all.iter().enumerate().map(file).collect());
+    let repository = Repository::new(files.into_iter().zip(&all).map(file).collect());
     (0..).zip(&all).map(|(number, symbols)| repository.resolve(number, &symbols.body)).collect()
 }
 
@@ -70,4 +76,34 @@ fn circles_chains_and_crowds_end() {
     let found = |file: usize, name: &str| resolved[file].iter().filter(|one| one.name == name).count();
     assert_eq!((found(0, "missing"), found(1, "f")), (1, 3002));
     assert!(resolved[2].iter().all(|one| one.targets.len() <= 64));
+}
+
+/// What is gathered of all files before the first is resolved is bounded, too: paths that are alike in many ways, packages that all
+/// pass on one another's names, and packages in packages that import themselves.
+#[test]
+fn crowds_of_packages_end() {
+    let deep = "x/".repeat(20);
+    let mut go = String::from("package main\nimport (\n");
+    (0..120).for_each(|at| writeln!(go, "p{at} \"a.b/{at}/{deep}v\"").unwrap());
+    go += ")\nfunc main() { p1.F() }\n";
+    let mut files = vec![("main.go".to_owned(), go)];
+    files.extend((0..120).map(|at| (format!("{at}/{deep}v/a.go"), "package v\nfunc F() {}\n".to_owned())));
+    let resolved = resolve_at("go", files);
+    assert_eq!(resolved[0].iter().filter(|one| one.name == "F").count(), 1);
+
+    let mut stars: String = (0..80).map(|at| format!("export * from './{at}'\n")).collect();
+    stars += "export * from '.'\n";
+    let mut files: Vec<(String, String)> =
+        (0..80).map(|at| (format!("packages/p/src/{at}.ts"), stars.clone())).collect();
+    files.push(("packages/p/src/index.ts".to_owned(), stars));
+    let imports: String =
+        (0..100).map(|at| format!("import {{ n{at} }} from '@s/p/{}'\nn{at}()\n", at % 80)).collect();
+    files.push(("packages/q/a.ts".to_owned(), imports));
+    assert!(resolve_at("typescript", files).iter().flatten().all(|one| one.targets.is_empty()));
+
+    let deep = "x/".repeat(200);
+    let imports: String = (0..500).map(|at| format!("from x.x{at} import y\nfrom x.x import y\n")).collect();
+    let mut files = vec![(format!("{deep}a.py"), imports.clone()), ("b.py".to_owned(), imports)];
+    files.extend((0..200).map(|at| (format!("{}__init__.py", "x/".repeat(at + 1)), String::new())));
+    assert!(resolve_at("python", files).iter().flatten().all(|one| one.targets.is_empty()));
 }

@@ -95,6 +95,8 @@ impl<'r> Session<'r> {
     /// The package that `names`, innermost first, are inside of a scope.
     fn package_around(&mut self, file: u32, mut scope: ScopeId, mut names: Vec<&'r str>) -> Option<u32> {
         let (rules, packages) = (self.rules(file), self.repository.packages());
+        // The kind of the scope that was passed last.
+        let mut inner = names.last().map(|_| ScopeKind::Namespace);
         loop {
             self.step(1);
             let row = self.scope(file, scope)?;
@@ -114,9 +116,12 @@ impl<'r> Session<'r> {
             if row.parent >= scope || names.len() > 64 {
                 return None;
             }
-            scope = row.parent;
+            (scope, inner) = (row.parent, Some(row.kind));
         }
-        let outer = (rules.package)(self.repository.files().get(file as usize)?)?;
+        let mut outer = (rules.package)(self.repository.files().get(file as usize)?)?;
+        if rules.namespaces_are_whole && inner == Some(ScopeKind::Namespace) {
+            outer.clear();
+        }
         names.reverse();
         let mut path = outer;
         for name in names {

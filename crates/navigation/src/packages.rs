@@ -136,7 +136,10 @@ pub(crate) fn packages_of_scopes(file: &SourceFile) -> Vec<Option<String>> {
     let rules = rules::of(&file.language);
     let mut packages: Vec<Option<String>> = Vec::with_capacity(file.interface.scopes.len());
     for scope in &file.interface.scopes {
-        let around = packages.get(scope.parent as usize).cloned().flatten();
+        let mut around = packages.get(scope.parent as usize).cloned().flatten();
+        if scope.parent == 0 && scope.kind == ScopeKind::Namespace && rules.namespaces_are_whole {
+            around = around.map(|_| String::new());
+        }
         packages.push(match scope.kind {
             ScopeKind::File => (rules.package)(file),
             ScopeKind::Namespace | ScopeKind::Type => around.and_then(|around| {

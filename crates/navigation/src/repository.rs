@@ -47,7 +47,7 @@ pub struct Repository {
     /// What the rules of some languages gather from all files.
     pub(crate) ecmascript: OnceLock<super::rules::EcmaScriptPackages>,
     pub(crate) go: OnceLock<super::rules::GoFolders>,
-    pub(crate) python: OnceLock<super::rules::ProvenPackages>,
+    pub(crate) python: OnceLock<super::rules::PythonPackages>,
     pub(crate) rust: OnceLock<super::rules::RustCrates>,
     /// Symbols that are also members of a type that they extend, by family and name, with the scope that says so.
     extending: OnceLock<ByName<(Target, ScopeId)>>,

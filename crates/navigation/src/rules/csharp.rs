@@ -9,6 +9,7 @@ pub(super) const RULES: Rules = Rules {
     modules,
     package: |file| Some(file.interface.package.clone().unwrap_or_default()),
     outer_packages: true,
+    namespaces_are_whole: true,
     members_visible: true,
     merging: Merging::InPackage,
     free_names: FreeNames::Builtin,

@@ -115,6 +115,23 @@ const NAMED: &[&str] = &[
     "utils",
     "views",
 ];
+/// Folders whose folders are packages or whole programs.
+const HOLDERS: &[&str] = &[
+    "apps",
+    "clients",
+    "crates",
+    "example",
+    "examples",
+    "libs",
+    "modules",
+    "packages",
+    "plugins",
+    "projects",
+    "services",
+    "sites",
+    "templates",
+    "workspaces",
+];
 /// Where an alias may lead to in the folder of a package.
 const BASES: &[&str] = &["", "app", "lib", "src"];
 
@@ -190,7 +207,7 @@ fn aliased(paths: &Paths, from: u32, path: &str) -> Option<u32> {
     let own = folder(paths.path(from));
     let mut around = own;
     loop {
-        if is_package(own, around) {
+        if is_package(paths, own, around) {
             let found: BTreeSet<u32> =
                 bases.iter().filter_map(|base| file(paths, &join(&join(around, base), rest))).collect();
             if let Some(first) = found.first() {
@@ -204,15 +221,14 @@ fn aliased(paths: &Paths, from: u32, path: &str) -> Option<u32> {
     }
 }
 
-/// Whether a folder around another one is probably that of a package.
-fn is_package(own: &str, around: &str) -> bool {
+/// Whether a folder around another one is probably that of a package: it has sources of its own, or stands where packages do.
+fn is_package(paths: &Paths, own: &str, around: &str) -> bool {
     let inside = own.strip_prefix(around).unwrap_or_default().trim_start_matches('/');
-    let next = inside.split('/').next().unwrap_or_default();
     let holder = name(folder(around));
     around.is_empty()
-        || next == "src"
-        || (next == "app" && name(around) != "src")
-        || packages::PACKAGES.iter().any(|packages| !packages.is_empty() && *packages == holder)
+        || HOLDERS.contains(&holder)
+        || (inside.split('/').next() == Some("app") && name(around) != "src")
+        || paths.folder(Family::EcmaScript, &join(around, "src")).is_some()
 }
 
 /// Members of arrays, strings, maps, sets, promises, functions, of the browser's and Node's types that are used most.

@@ -29,7 +29,7 @@ mod swift;
 
 pub(crate) use ecmascript::Packages as EcmaScriptPackages;
 pub(crate) use go::Folders as GoFolders;
-pub(crate) use python::ProvenPackages;
+pub(crate) use python::Packages as PythonPackages;
 pub(crate) use rust::Crates as RustCrates;
 
 use languages::symbols::{Interface, Symbol};
@@ -118,6 +118,8 @@ pub(crate) struct Rules {
     pub(crate) separator: &'static str,
     /// Whether the packages around a package are seen, too: `A` inside of `A.B`.
     pub(crate) outer_packages: bool,
+    /// Whether a namespace that stands in a file has its whole name, also where the file belongs to another one: C#.
+    pub(crate) namespaces_are_whole: bool,
     /// Whether names that a package does not have are looked for in the package without a name: functions in PHP.
     pub(crate) root_package: bool,
     /// Whether types are packages, too, so that their constants can be defined elsewhere: Ruby.
@@ -200,6 +202,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     in_package: |_, _| true,
     separator: ".",
     outer_packages: false,
+    namespaces_are_whole: false,
     root_package: false,
     types_are_packages: false,
     sides: false,

@@ -5,7 +5,7 @@ mod standard;
 
 use languages::symbols::{Interface, Symbol};
 
-pub(crate) use roots::{Proven as ProvenPackages, clues};
+pub(crate) use roots::{Packages, clues};
 
 use super::{DEFAULT, Family, FreeNames, Located, Rules};
 use crate::paths::{Paths, folder, join, name};

@@ -16,6 +16,8 @@ pub(super) const PACKAGES: &[&str] = &["packages", "libs", "apps", "modules", "c
 const SOURCES: &[&str] = &["src", "", "lib", "source"];
 /// Most files that pass the names of one another on.
 const STARS_MAX: usize = 64;
+/// Most names of a scope's packages that are looked for.
+const NAMES_MAX: usize = 4096;
 /// How many names that a scope's packages are known to export stand for a second package.
 const NAMES_MIN: usize = 3;
 
@@ -57,6 +59,7 @@ impl Packages {
         let paths = &repository.paths;
         let mut scopes: BTreeMap<&str, Scope<'_>> = BTreeMap::new();
         let mut foreign = HashSet::new();
+        let mut exports = Exports { repository, stars: HashMap::new() };
         let is_own = |source: &&SourceFile| rules::of(&source.language).family == Family::EcmaScript;
         for source in repository.files().iter().filter(is_own) {
             let interface = &source.interface;
@@ -66,7 +69,7 @@ impl Packages {
                     let of_scope = scopes.entry(scope).or_default();
                     let found = *of_scope.paths.entry(path).or_insert_with(|| in_folders(paths, inside));
                     if let (Some(found), Imported::Name(name)) = (found, row.what) {
-                        of_scope.add(repository, found, interface.arena.text(name));
+                        of_scope.add(&mut exports, found, interface.arena.text(name));
                     }
                 } else if imports_namesake(paths, &source.path, path) {
                     foreign.insert(first(path).to_owned());
@@ -100,8 +103,14 @@ impl Packages {
 }
 
 impl<'e> Scope<'e> {
-    fn add(&mut self, repository: &'e Repository, file: u32, name: &'e str) {
-        match exports(repository, file, name) {
+    fn add(&mut self, exports: &mut Exports<'_>, file: u32, name: &'e str) {
+        if self.known.len() + self.unknown.len() >= NAMES_MAX
+            || self.known.contains(&(file, name))
+            || self.unknown.contains(&(file, name))
+        {
+            return;
+        }
+        match exports.has(file, name) {
             Some(true) => self.known.insert((file, name)),
             Some(false) => self.unknown.insert((file, name)),
             None => false,
@@ -181,33 +190,53 @@ fn in_package(paths: &Paths, root: &str, rest: &str, sources: &[&str]) -> Option
     sources.iter().find_map(|sources| file(paths, &join(&join(root, sources), inner)))
 }
 
-/// Whether a file exports a name, itself or by passing on what others export. `None` if that cannot be told.
-fn exports(repository: &Repository, from: u32, wanted: &str) -> Option<bool> {
-    let mut open = vec![from];
-    let mut seen = HashSet::new();
-    let mut is_known = true;
-    while let Some(next) = open.pop().filter(|_| seen.len() < STARS_MAX) {
-        if !seen.insert(next) {
-            continue;
-        }
-        let interface = &repository.files().get(next as usize)?.interface;
-        let is_it = |text: u32| interface.arena.text(text) == wanted;
-        let has =
-            interface.symbols.iter().any(|symbol| symbol.scope == 0 && symbol.exported && is_it(symbol.name))
-                || interface.exports.iter().any(|export| is_it(export.name))
-                || interface.imports.iter().any(|row| row.exported.is_some_and(is_it));
-        if has {
-            return Some(true);
-        }
-        // What is exported as a whole has members that are not known here.
-        is_known &= !interface.exports.iter().any(|export| interface.arena.text(export.name) == "=");
-        for row in interface.imports.iter().filter(|row| row.what == Imported::All) {
-            let path = interface.arena.text(row.module);
-            match super::relative_file(&repository.paths, next, path) {
-                Some(other) => open.push(other),
-                None => is_known = false,
+/// What files export, with the files whose names each passes on.
+struct Exports<'r> {
+    repository: &'r Repository,
+    /// The files, and whether they are all that the file passes on.
+    stars: HashMap<u32, (Vec<u32>, bool)>,
+}
+
+impl Exports<'_> {
+    /// Whether a file exports a name, itself or by passing on what others export. `None` if that cannot be told.
+    fn has(&mut self, from: u32, wanted: &str) -> Option<bool> {
+        let mut open = vec![from];
+        let mut seen = HashSet::new();
+        let mut is_known = true;
+        while let Some(next) = open.pop() {
+            if seen.len() >= STARS_MAX {
+                return None;
             }
+            if !seen.insert(next) {
+                continue;
+            }
+            let (half, index) = self.repository.interface(next)?;
+            let is_exported =
+                |symbol: u32| half.symbols.get(symbol as usize).is_some_and(|symbol| symbol.exported);
+            let has = index.symbols(half, 0, wanted).any(is_exported)
+                || index.exports(half, wanted).next().is_some()
+                || index.passed_on(half, wanted).next().is_some();
+            if has {
+                return Some(true);
+            }
+            // What is exported as a whole has members that are not known here.
+            is_known &= index.exports(half, "=").next().is_none();
+            let (passed_on, are_all) = self.stars.entry(next).or_insert_with(|| stars(self.repository, next));
+            is_known &= *are_all;
+            open.extend(passed_on.iter().filter(|file| !seen.contains(file)));
         }
+        is_known.then_some(false)
     }
-    is_known.then_some(false)
+}
+
+/// The files whose names a file passes on, and whether these are all.
+fn stars(repository: &Repository, from: u32) -> (Vec<u32>, bool) {
+    let Some((half, index)) = repository.interface(from) else { return (Vec::new(), false) };
+    let rows: Vec<u32> = index.stars(0).take(STARS_MAX).collect();
+    let paths = rows.iter().filter_map(|row| half.imports.get(*row as usize));
+    let files =
+        paths.filter_map(|row| super::relative_file(&repository.paths, from, half.arena.text(row.module)));
+    let files: Vec<u32> = files.collect();
+    let are_all = files.len() == rows.len() && rows.len() < STARS_MAX;
+    (files, are_all)
 }

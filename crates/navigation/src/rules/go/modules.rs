@@ -67,6 +67,8 @@ const OWNED: &[&str] =
 const ELEMENTS_MAX: usize = 64;
 /// Most folders of one name that an import path is compared with.
 const SAME_NAME_MAX: usize = 512;
+/// Most ways to cut paths that are looked at.
+const CUTS_MAX: usize = 1_000_000;
 /// Most modules of a repository.
 const MODULES_MAX: usize = 256;
 
@@ -147,11 +149,13 @@ impl<'e> Evidence<'e> {
             by_name.entry(name(folder)).or_default().push(folder);
         }
         let mut candidates: Candidates<'e> = BTreeMap::new();
+        let mut left = CUTS_MAX;
         for path in self.imports.keys().copied() {
             let mut same = by_name.get(name(path)).cloned().unwrap_or_default();
             same.sort_unstable();
             for folder in same.into_iter().take(SAME_NAME_MAX) {
-                for (prefix, root, inside) in cuts(path, folder) {
+                for (prefix, root, inside) in cuts(path, folder).into_iter().take(left) {
+                    left -= 1;
                     candidates.entry(prefix).or_default().entry(root).or_default().insert(inside);
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! A folder that only has the name of a package, somewhere in the repository, is not meant: `import yaml` is mostly that of others.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use languages::symbols::{Import, Imported, Interface};
 
@@ -20,24 +20,64 @@ const SIDES: &[&str] =
 /// Files that stand at the root of a project.
 const MARKS: &[&str] = &["conftest.py", "manage.py", "noxfile.py", "setup.py"];
 
-/// The folders of packages whose own files import them by their name.
-#[derive(Debug, Default)]
-pub(crate) struct Proven(HashSet<String>);
+/// Most packages of one name.
+const SAME_NAME_MAX: usize = 64;
+/// Most folders around a file.
+const FOLDERS_MAX: usize = 64;
 
-impl Proven {
+/// The packages that are imported by their name alone wherever they stand.
+#[derive(Debug, Default)]
+pub(crate) struct Packages {
+    /// The folders of those whose own files import them so.
+    proven: HashSet<String>,
+    /// The folders in which they stand, by their names: of those, and of those in the usual place of a project.
+    roots: HashMap<String, BTreeSet<String>>,
+}
+
+impl Packages {
     fn new(repository: &Repository) -> Self {
         let paths = &repository.paths;
-        let files = repository.files().iter().filter(|source| source.language == "python");
-        let clues = files.flat_map(|source| clues(&source.path, &source.interface));
-        let proven = clues.filter(|clue| {
-            has_init(paths, clue.package) && module_at(paths, &join(clue.package, clue.inner)).is_some()
-        });
-        Self(proven.map(|clue| clue.package.to_owned()).collect())
+        let mut packages = Self::default();
+        for source in repository.files().iter().filter(|source| source.language == "python") {
+            for clue in clues(&source.path, &source.interface) {
+                let is_package = has_init(paths, clue.package);
+                if is_package && module_at(paths, &join(clue.package, clue.inner)).is_some() {
+                    packages.proven.insert(clue.package.to_owned());
+                    packages.add(repository, clue.package);
+                }
+            }
+            let package = folder(&source.path);
+            let root = folder(package);
+            let is_usual = name(root) == "src" && !is_side(root) || is_project(repository, root);
+            if name(&source.path).starts_with("__init__.") && is_usual {
+                packages.add(repository, package);
+            }
+        }
+        packages
     }
 
-    fn has(repository: &Repository, package: &str) -> bool {
-        repository.python.get_or_init(|| Self::new(repository)).0.contains(package)
+    fn add(&mut self, repository: &Repository, package: &str) {
+        let root = folder(package);
+        let same = self.roots.entry(name(package).to_owned()).or_default();
+        if same.len() < SAME_NAME_MAX && !has_init(&repository.paths, root) {
+            same.insert(root.to_owned());
+        }
     }
+
+    fn of(repository: &Repository) -> &Self {
+        repository.python.get_or_init(|| Self::new(repository))
+    }
+}
+
+/// Whether a folder is one of those beside a project, or in one.
+fn is_side(folder: &str) -> bool {
+    folder.split('/').any(|name| SIDES.contains(&name))
+}
+
+/// Whether a project has its root in a folder.
+fn is_project(repository: &Repository, root: &str) -> bool {
+    let marked = |mark: &&str| repository.paths.file(Family::Python, &join(root, mark)).is_some();
+    !is_side(root) && MARKS.iter().any(marked)
 }
 
 /// An absolute import that may be one of a package by its own file.
@@ -54,7 +94,7 @@ pub(crate) fn clues<'i>(path: &'i str, interface: &'i Interface) -> impl Iterato
     let imports = interface.imports.iter().filter(move |_| is_python);
     imports.filter_map(|row| first_names(interface, row)).flat_map(move |(first, inner)| {
         let around = std::iter::successors(Some(folder(path)), |around| Some(folder(around)));
-        let around = around.take_while(|around| !around.is_empty());
+        let around = around.take_while(|around| !around.is_empty()).take(FOLDERS_MAX);
         around.filter(move |around| name(around) == first).map(move |package| Clue { package, inner })
     })
 }
@@ -105,7 +145,7 @@ impl Search<'_> {
         loop {
             // A file inside a package is no module by its bare name.
             if !has_init(paths, around)
-                && (found.is_empty() || self.is_beside(around) || self.is_project(around))
+                && (found.is_empty() || self.is_beside(around) || is_project(self.repository, around))
             {
                 found.extend([around.to_owned(), join(around, "src")]);
             }
@@ -120,12 +160,6 @@ impl Search<'_> {
     fn is_beside(&self, project: &str) -> bool {
         let inside = self.own.strip_prefix(project).unwrap_or_default().trim_start_matches('/');
         SIDES.contains(&inside.split('/').next().unwrap_or_default())
-    }
-
-    /// Whether a project has its root in a folder.
-    fn is_project(&self, root: &str) -> bool {
-        let marked = |mark: &&str| self.repository.paths.file(Family::Python, &join(root, mark)).is_some();
-        !root.split('/').any(|name| SIDES.contains(&name)) && MARKS.iter().any(marked)
     }
 
     /// The file of the module or package that the path begins with, if a folder has it. A file does not import itself.
@@ -146,7 +180,7 @@ impl Search<'_> {
         match self.regular(root) {
             // Tests of a library are often in a folder of its name.
             Some(_) if is_below(paths.path(self.from), &path) => {
-                is_usual || goes_on() || Proven::has(self.repository, &path)
+                is_usual || goes_on() || Packages::of(self.repository).proven.contains(&path)
             }
             Some(_) => true,
             // A folder without a file of its own comes behind every package of its name.
@@ -157,24 +191,7 @@ impl Search<'_> {
     /// The folder of the only package of the name that is imported by its name alone: it does so itself, or its project is laid
     /// out so.
     fn elsewhere(&self) -> Option<String> {
-        let (paths, first) = (&self.repository.paths, self.names.first()?);
-        let mut found: Vec<&str> = Vec::new();
-        for init in ["__init__.py", "__init__.pyi"] {
-            for file in paths.ending_with(Family::Python, &join(first, init)) {
-                let package = folder(paths.path(file));
-                let root = folder(package);
-                let is_side = root.split('/').any(|name| SIDES.contains(&name));
-                let is_laid_out = !is_side && (name(root) == "src" || self.is_project(root));
-                if !has_init(paths, root) && (is_laid_out || Proven::has(self.repository, package)) {
-                    found.push(root);
-                }
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        match found.as_slice() {
-            [only] => Some((*only).to_owned()),
-            _ => None,
-        }
+        let roots = Packages::of(self.repository).roots.get(*self.names.first()?)?;
+        roots.first().filter(|_| roots.len() == 1).cloned()
     }
 }
