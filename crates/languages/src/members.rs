@@ -25,6 +25,13 @@ const CASES: &[Case] = &[
         &["E.ONE", "E.TWO"],
         &["E", "f"],
     ),
+    (
+        "kotlin",
+        "class A(val one: Int, private var two: B<C>, other: Int)\n",
+        "variable",
+        &["A.one", "A.two"],
+        &["A"],
+    ),
     ("php", "<?php\nenum E {\n    case One;\n    case Two;\n}\n", "variable", &["E::One", "E::Two"], &["E"]),
     ("ruby", "class A\n  attr_reader :one, :two\nend\n", "method", &["A::one", "A::two"], &["A"]),
     (
@@ -61,4 +68,16 @@ fn members_are_listed_and_no_more_than_that() {
         assert_eq!(only.defines, *defines, "{language} {text}");
         assert_eq!(only.name.as_deref(), defines.first().copied(), "{language} {text}");
     }
+}
+
+#[test]
+fn a_constant_can_be_used_where_its_enum_can() {
+    for (text, expected) in [("pub enum E {\n    One,\n}\n", true), ("enum E {\n    One,\n}\n", false)] {
+        let chunked = chunk(text, by_name("rust"), &ChunkLimits::default());
+        let exported: Vec<_> = chunked.chunks[0].definitions.iter().map(|one| one.exported).collect();
+        assert_eq!(exported, [Some(expected); 2], "{text}");
+    }
+    let text = "class A(private val one: Int)\n";
+    let chunked = chunk(text, by_name("kotlin"), &ChunkLimits::default());
+    assert_eq!(chunked.chunks[0].definitions[1].exported, None);
 }

@@ -26,6 +26,7 @@ const CASES: &[Case] = &[
     ("rust", "impl a::B<c::D> { fn e() {} }\n", &[(1, 9, "B", "a::B"), (1, 22, "e", "a::B::e")]),
     ("swift", "extension A.B { func x() {} }\n", &[(1, 13, "B", "A.B"), (1, 22, "x", "A.B.x")]),
     ("typescript", "namespace A.B { }\n", &[(1, 13, "B", "A.B")]),
+    ("typescript", "declare module '../..' { }\n", &[]),
     ("typescript", "class K { 'a.b'() {} }\n", &[(1, 7, "K", "K"), (1, 11, "a.b", "K.a.b")]),
 ];
 

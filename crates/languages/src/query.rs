@@ -21,7 +21,8 @@ pub(super) struct Compiled {
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Definition(&'static str),
-    /// A constant of an enum, or a method without a body or a name of its own in the text. It is listed, and no more than that.
+    /// A constant of an enum, a property that is a parameter of a constructor, or a method without a body. It is listed, and
+    /// no more than that.
     Member(&'static str),
     /// An anonymous function that is passed to a call: `@name` is the callee, `@argument` another argument of the call.
     Handler,

@@ -356,7 +356,9 @@ fn definition(
     let before = written[..last].bytes();
     let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
     let (first_row, last_row) = node_rows(outer);
-    (!name.is_empty()).then(|| Definition {
+    // `declare module '../..'` has no name by which anybody would look for it.
+    let is_name = !is_quoted(written) || name.contains(char::is_alphanumeric);
+    (!name.is_empty() && is_name).then(|| Definition {
         start: outer.start_byte(),
         end: outer.end_byte(),
         first_row,
@@ -440,10 +442,14 @@ fn handler_name(callee: &str, argument: Option<&str>) -> String {
     cut(argument.map_or(callee.clone(), |text| format!("{callee}({text})")), NAME_CHARS_MAX)
 }
 
+fn is_quoted(written: &str) -> bool {
+    written.starts_with(['"', '\'', '`'])
+}
+
 /// Where the last part of a qualified name begins. What is quoted or between brackets is not divided.
 pub(crate) fn last_name(written: &str, separator: &str) -> usize {
     let (mut last, mut depth, mut at) = (0, 0_usize, 0);
-    if written.starts_with(['"', '\'', '`']) {
+    if is_quoted(written) {
         return 0;
     }
     while let Some(c) = written[at..].chars().next() {

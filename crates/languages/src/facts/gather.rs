@@ -433,8 +433,8 @@ impl<'g> Gathering<'g> {
                 let values = self.owned.remove(&number).unwrap_or_default().bounded();
                 let definition = outline.get(number);
                 // A constant of an enum can be used where the enum can.
-                let of =
-                    definition.parent.filter(|_| definition.member).and_then(|of| known.get(&of).copied());
+                let is_constant = |of: &usize| definition.member && outline.get(*of).kind == "enum";
+                let of = definition.parent.filter(is_constant).and_then(|of| known.get(&of).copied());
                 let exported = of.unwrap_or_else(|| exported(definition, &values, &self.exports));
                 known.insert(number, exported);
                 in_chunk.push(DefinitionFacts { values, exported });

@@ -10,5 +10,7 @@
 (class_body (property_declaration (variable_declaration (identifier) @name)) @definition.variable)
 
 (enum_entry (identifier) @name) @member.variable
+(class_parameter "val" (identifier) @name) @member.variable
+(class_parameter "var" (identifier) @name) @member.variable
 
 [(line_comment) (block_comment)] @leading
