@@ -180,6 +180,11 @@ impl Conversion<'_> {
         let family = family(&source.language);
         let mut rows: BTreeMap<(i64, UseTarget, Certainty), Vec<UsePlace>> = BTreeMap::new();
         for one in &file.uses {
+            // What is overridden by a method without a row, as one of a nameless class, is not overridden by what is around it.
+            let place = Place { line: one.place.line, column: one.place.column };
+            if one.place.kind == UsedFor::Override && self.symbol(file.file, place).is_none() {
+                continue;
+            }
             let source = one
                 .around
                 .and_then(|at| around.get(at).copied().flatten())
