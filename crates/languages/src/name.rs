@@ -80,9 +80,11 @@ impl Names<'_> {
         // A name can be rows below the start of its definition (after attributes), so enclosing definitions count as well.
         let encloses =
             |at: usize| at < from && piece.parent.is_some_and(|parent| outline.is_within(parent, at));
-        let here = outline
-            .named_in(piece.first, piece.last)
-            .filter(|&at| at < definitions.len() && !definitions[at].member);
+        // Callbacks and the like, on one line inside of a function, are no names that one looks for.
+        let is_inner = |d: &Definition| d.small && d.parent.is_some_and(|of| definitions[of].is_callable());
+        let counts = |d: &Definition| !d.member && !is_inner(d);
+        let here = outline.named_in(piece.first, piece.last);
+        let here = here.filter(|&at| definitions.get(at).is_some_and(counts));
         let mut here: Vec<usize> = here.filter(|&at| starting.contains(&at) || encloses(at)).collect();
         here.sort_unstable();
         for definition in here.into_iter().map(|at| &definitions[at]) {
