@@ -283,6 +283,7 @@ async fn indexes(store: &Store, project: &Project) -> Result<(), Fault> {
 #[expect(clippy::too_many_lines, reason = "a list of reads")]
 async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    tx.keep_alive().await?;
     super::use_places::run_statements(&mut tx).await?;
     let repository = store::repositories::get(&mut tx, "/repo").await?.unwrap();
     assert_eq!(store::repositories::list(&mut tx).await?, std::slice::from_ref(&repository));

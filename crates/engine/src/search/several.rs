@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn lists_take_turns_until_the_limit() {
         let lists = || [vec![7], vec![1, 1, 2, 3], vec![2, 7, 4, 5]];
-        assert_eq!(in_turn(lists(), 8), [7, 1, 2, 4, 3, 5]);
+        assert_eq!(in_turn(lists(), 8), [7, 1, 2, 3, 4, 5]);
         assert_eq!(in_turn(lists(), 3), [7, 1, 2]);
         assert!(in_turn([vec![], vec![], vec![]], 8).is_empty());
     }
