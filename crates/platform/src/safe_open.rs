@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
@@ -73,6 +74,14 @@ pub struct FileMetadata {
     pub bytes: u64,
     /// Last modification in nanoseconds since 1970.
     pub modified_ns: i64,
+}
+
+/// Reads a file that has at most `bytes_max` bytes.
+fn read_file(file: File, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    // The limit applies to the bytes read, not to the file's size: a file can grow while it is read.
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max { Err(ReadError::TooLarge) } else { Ok(bytes) }
 }
 
 /// Opens a regular file by a trusted path, such as one that the operator gave. Follows links; never blocks on a pipe.
@@ -161,10 +170,25 @@ impl Folder {
     /// # Errors
     /// [`ReadError`].
     pub fn read(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = Vec::new();
-        // The limit applies to the bytes read, not to the file's size: a file can grow while it is read.
-        self.open_file(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > bytes_max { Err(ReadError::TooLarge) } else { Ok(bytes) }
+        read_file(self.open_file(path)?, bytes_max)
+    }
+
+    /// As [`read`](Self::read), with what the file that was read was like before; `None` if none was opened. A path may lead to
+    /// another file than a moment ago.
+    pub fn read_with_metadata(
+        &self,
+        path: &str,
+        bytes_max: u64,
+    ) -> (Option<FileMetadata>, Result<Vec<u8>, ReadError>) {
+        let file = match self.open_file(path) {
+            Ok(file) => file,
+            Err(refused) => return (None, Err(refused)),
+        };
+        let metadata = file.metadata().ok().map(|found| FileMetadata {
+            bytes: found.len(),
+            modified_ns: found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec()),
+        });
+        (metadata, read_file(file, bytes_max))
     }
 
     /// The type of the entry `name`, or `None` if there is none.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::secrets::is_secret_file;
 use contract::{ErrorCode, Fault};
 use languages::{self, Language};
-use platform::safe_open::{Folder, ReadError};
+use platform::safe_open::{FileMetadata, Folder, ReadError};
 
 macro_rules! skip_reasons {
     ($($variant:ident $wire:literal $sentence:literal;)*) => {
@@ -85,6 +85,8 @@ pub struct ReadLimits {
 /// The result of reading a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileContents {
+    /// What the file that was read was like before; `None` if none was opened.
+    pub metadata: Option<FileMetadata>,
     /// BLAKE3 hash of the bytes; `None` if the file was not read.
     pub content_hash: Option<[u8; 32]>,
     /// Number of bytes read.
@@ -128,9 +130,19 @@ impl OpenRoot {
     /// Reads and classifies the file at a path below the root. Does not open files whose name indicates secrets.
     #[must_use]
     pub fn read(&self, path: &str, limits: &ReadLimits) -> FileContents {
-        match self.read_bytes(path, limits.bytes_max) {
-            Err(reason) => FileContents { content_hash: None, bytes: 0, kind: ContentKind::Skipped(reason) },
+        let (metadata, read) = match is_secret_file(path) {
+            true => (None, Err(SkipReason::SecretFile)),
+            false => {
+                let (metadata, read) = self.0.read_with_metadata(path, limits.bytes_max);
+                (metadata, read.map_err(SkipReason::from))
+            }
+        };
+        match read {
+            Err(reason) => {
+                FileContents { metadata, content_hash: None, bytes: 0, kind: ContentKind::Skipped(reason) }
+            }
             Ok(bytes) => FileContents {
+                metadata,
                 content_hash: Some(*blake3::hash(&bytes).as_bytes()),
                 bytes: bytes.len() as u64,
                 kind: classify(path, bytes, limits).unwrap_or_else(ContentKind::Skipped),

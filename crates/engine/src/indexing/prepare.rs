@@ -22,6 +22,7 @@ use contract::Fault;
 use contract::config;
 use languages::risk::{Findings, analyse};
 use languages::{self, ChunkLimits, Chunked, Dictionary, MISSING_FACTS};
+use platform::safe_open::FileMetadata;
 use store::{FileWrite, files::Touched};
 
 /// The result of preparing a file.
@@ -127,10 +128,14 @@ fn prepare_file(
     parser: &mut Parser,
     cancelled: &Cancelled<'_>,
 ) -> Result<Option<Prepared>, Fault> {
-    let FileToRead { entry, stored } = file;
+    let FileToRead { mut entry, stored } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
     let read = root.read(&entry.path, &limits);
+    // Since the walk, the path may have come to lead to another file, and may lead to the one before again at the next run.
+    if let Some(FileMetadata { bytes, modified_ns }) = read.metadata {
+        (entry.bytes, entry.modified_ns) = (bytes, modified_ns);
+    }
     let content_hash = read.content_hash.map(Vec::from).unwrap_or_default();
     let has_same_hash =
         |stored: &StoredFile| !stored.content_hash.is_empty() && stored.content_hash == content_hash;
