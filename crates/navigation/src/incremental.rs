@@ -90,7 +90,7 @@ fn folders_around(path: &str) -> impl Iterator<Item = &str> {
 
 /// The hashes of the identifiers in a text: of a name, or of each part of a module's path.
 pub(crate) fn names_in(text: &str) -> impl Iterator<Item = NameHash> {
-    let mut parts = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'));
+    let mut parts = text.split(|c: char| !crate::is_in_identifier(c));
     let has_parts = parts.clone().any(|part| !part.is_empty());
     let whole = (!has_parts && !text.is_empty()).then(|| hash(text));
     std::iter::from_fn(move || parts.find(|part| !part.is_empty()))

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
+use navigation::is_in_identifier;
 use navigation::scip::{
     Descriptor, DescriptorKind, Document, Metadata, Occurrence, Position, PositionEncoding, Range,
     Relationship, Roles, Symbol, SymbolInformation, SymbolKind, Writer,
@@ -253,7 +254,7 @@ impl<'t> Lines<'t> {
     fn length_at(&self, file: i64, line: u32, column: u32) -> Option<u32> {
         let written = self.0.get(&(file, line))?;
         let rest = written.chars().skip(column.saturating_sub(1) as usize);
-        let length = rest.take_while(|c| c.is_alphanumeric() || ['_', '$'].contains(c)).count();
+        let length = rest.take_while(|c| is_in_identifier(*c)).count();
         u32::try_from(length).ok().filter(|length| *length > 0)
     }
 }

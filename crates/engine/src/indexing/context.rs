@@ -57,6 +57,13 @@ impl RunContext<'_> {
         }
     }
 
+    /// As [`begin_batch`](Self::begin_batch), for statements that may take longer.
+    pub(super) async fn begin_bulk(&self) -> Result<ProjectTx, Fault> {
+        let mut tx = self.begin_batch().await?;
+        tx.lift_timeout().await?;
+        Ok(tx)
+    }
+
     /// Begins the transaction of a batch, after checking that the disk has enough free space.
     pub(super) async fn begin_batch(&self) -> Result<ProjectTx, Fault> {
         self.store.require_disk_space().await?;

@@ -130,13 +130,7 @@ impl OpenRoot {
     /// Reads and classifies the file at a path below the root. Does not open files whose name indicates secrets.
     #[must_use]
     pub fn read(&self, path: &str, limits: &ReadLimits) -> FileContents {
-        let (metadata, read) = match is_secret_file(path) {
-            true => (None, Err(SkipReason::SecretFile)),
-            false => {
-                let (metadata, read) = self.0.read_with_metadata(path, limits.bytes_max);
-                (metadata, read.map_err(SkipReason::from))
-            }
-        };
+        let (metadata, read) = self.read_with_metadata(path, limits.bytes_max);
         match read {
             Err(reason) => {
                 FileContents { metadata, content_hash: None, bytes: 0, kind: ContentKind::Skipped(reason) }
@@ -164,7 +158,19 @@ impl OpenRoot {
     /// # Errors
     /// The reason to skip the file. Files whose name indicates secrets are not opened.
     pub fn read_bytes(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, SkipReason> {
-        if is_secret_file(path) { Err(SkipReason::SecretFile) } else { Ok(self.0.read(path, bytes_max)?) }
+        self.read_with_metadata(path, bytes_max).1
+    }
+
+    fn read_with_metadata(
+        &self,
+        path: &str,
+        bytes_max: u64,
+    ) -> (Option<FileMetadata>, Result<Vec<u8>, SkipReason>) {
+        if is_secret_file(path) {
+            return (None, Err(SkipReason::SecretFile));
+        }
+        let (metadata, read) = self.0.read_with_metadata(path, bytes_max);
+        (metadata, read.map_err(SkipReason::from))
     }
 }
 

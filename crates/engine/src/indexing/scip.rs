@@ -231,7 +231,8 @@ async fn take(
             sender.blocking_send((tool.to_owned(), batch)).map_err(|_| Refusal::Stopped)
         })
     });
-    let silence = Duration::from_millis(run.config.database.idle_in_transaction_ms_max / SIGNS_OF_LIFE);
+    let idle_ms_max = run.config.database.idle_in_transaction_ms_max;
+    let silence = Duration::from_millis((idle_ms_max / SIGNS_OF_LIFE).max(10));
     let mut open: Option<ProjectTx> = None;
     loop {
         match (tokio::time::timeout(silence, batches.recv()).await, &mut open) {
@@ -241,7 +242,7 @@ async fn take(
             (Ok(Some((tool, batch))), tx) => {
                 let tx = match tx {
                     Some(tx) => tx,
-                    None => tx.insert(begin(run).await?),
+                    None => tx.insert(run.begin_bulk().await?),
                 };
                 scip::replace(tx, run.fence, repository_id, &tool, &batch).await?;
             }
@@ -267,7 +268,7 @@ async fn take(
     };
     let mut tx = match open {
         Some(tx) => tx,
-        None => begin(run).await?,
+        None => run.begin_bulk().await?,
     };
     if in_folder {
         let refused = i64::try_from(report.counts.documents_differing + report.counts.documents_unknown);
@@ -283,13 +284,6 @@ async fn take(
     sum.documents_unknown += report.counts.documents_unknown;
     sum.uses_elsewhere += report.counts.uses_elsewhere;
     Ok(())
-}
-
-/// Begins the transaction in which a SCIP file is stored.
-async fn begin(run: &RunContext<'_>) -> Result<ProjectTx, Fault> {
-    let mut tx = run.begin_batch().await?;
-    tx.lift_timeout().await?;
-    Ok(tx)
 }
 
 /// Says why a SCIP file was of no use, if it was not.

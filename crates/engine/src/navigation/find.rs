@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::nearest::nearest_names;
 use super::request::Subject;
 use crate::search::{Spelling, SymbolName, is_path};
+use ::navigation::is_in_identifier;
 use contract::{ErrorCode, Fault, Warning, echo};
 use languages::facts::{DEFINED, Field};
 use languages::terms::squash;
@@ -15,8 +16,6 @@ use store::{ProjectTx, RepositoryRow, fact_id, names, use_places};
 pub(super) const DEFINITIONS_MAX: i64 = 2000;
 /// Most definitions that an ambiguous name is answered with.
 pub(super) const CANDIDATES_MAX: usize = 20;
-/// Characters of an identifier, beside letters and digits.
-const NAME_CHARS: [char; 2] = ['_', '$'];
 
 /// A symbol: its definitions. Several definitions of one name in one place, such as overloads, count as one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +96,7 @@ impl Finder<'_> {
             .iter()
             .filter(|row| paths.iter().all(|path| is_path(&row.path, path)))
             // Names that differ only in case or in `_` have one id, but are those of others.
-            .filter(|row| row.name == name.simple() && name.is_name_of(row) && at_line(row))
+            .filter(|row| name.is_name_of(row) && at_line(row))
             .collect();
         let best = fitting.iter().map(|row| name.fit(row)).max();
         let chosen = fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned();
@@ -119,12 +118,8 @@ impl Finder<'_> {
         same_name: &[DefinitionAt],
     ) -> Result<Found, Fault> {
         let ids = self.ids();
-        if same_name.is_empty() && paths.is_empty() {
-            let facts: Vec<i64> =
-                USE_FIELDS.iter().map(|field| fact_id(*field as i16, name.simple())).collect();
-            if !names::used_in_repositories(self.tx, &facts, &ids).await?.is_empty() {
-                return Ok(Found::Undefined { name: name.simple().to_owned() });
-            }
+        if same_name.is_empty() && paths.is_empty() && self.is_used(name.simple()).await? {
+            return Ok(Found::Undefined { name: name.simple().to_owned() });
         }
         let nearest = if same_name.is_empty() {
             nearest_names(self.tx, &ids, name.simple()).await?
@@ -246,8 +241,7 @@ impl Finder<'_> {
         let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
         rows.retain(|row| row.name == name);
         if rows.is_empty() {
-            let facts: Vec<i64> = USE_FIELDS.iter().map(|field| fact_id(*field as i16, name)).collect();
-            if !names::used_in_repositories(self.tx, &facts, &ids).await?.is_empty() {
+            if self.is_used(name).await? {
                 return Ok(Found::Undefined { name: name.to_owned() });
             }
             let message = format!("What `{}` is in line {line} is not known to the index.", echo(name));
@@ -260,6 +254,13 @@ impl Finder<'_> {
         );
         self.warnings.push(Warning::new("not_resolved", message));
         Ok(Found::Several { targets: grouped(rows), is_least })
+    }
+
+    /// Whether code uses a name.
+    async fn is_used(&mut self, name: &str) -> Result<bool, Fault> {
+        let ids = self.ids();
+        let facts: Vec<i64> = USE_FIELDS.iter().map(|field| fact_id(*field as i16, name)).collect();
+        Ok(!names::used_in_repositories(self.tx, &facts, &ids).await?.is_empty())
     }
 
     async fn line(&mut self, file_id: i64, line: u32) -> Result<String, Fault> {
@@ -373,7 +374,7 @@ fn is_header(path: &str) -> bool {
 
 /// The identifier in a text that begins at, or contains, a column (1-based); empty if there is none.
 fn identifier(text: &str, column: u32) -> String {
-    let is_name = |c: &char| c.is_alphanumeric() || NAME_CHARS.contains(c);
+    let is_name = |c: &char| is_in_identifier(*c);
     let chars: Vec<char> = text.chars().collect();
     let at = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
     if !chars.get(at).is_some_and(is_name) {

@@ -117,6 +117,5 @@ impl Resolver<'_> {
 }
 
 fn is_named(row: &DefinitionAt, name: &SymbolName, path: Option<&str>) -> bool {
-    // As with facts, case matters.
-    row.name == name.simple() && name.is_name_of(row) && path.is_none_or(|path| is_path(&row.path, path))
+    name.is_name_of(row) && path.is_none_or(|path| is_path(&row.path, path))
 }

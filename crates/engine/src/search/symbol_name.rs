@@ -123,14 +123,12 @@ impl SymbolName {
         &self.name
     }
 
-    /// Whether a definition at `path` has this name and these containers, ignoring case. Containers are the definitions, the
-    /// file and the folders around it.
+    /// Whether a definition has this name, in the same spelling, and these containers, ignoring case. Containers are the
+    /// definitions, the file and the folders around it.
     #[must_use]
     pub fn is_name_of(&self, definition: &DefinitionAt) -> bool {
         // An `impl` block has the name of a type that is defined elsewhere.
-        definition.kind != "impl"
-            && squash(&definition.name) == squash(&self.name)
-            && self.is_within(definition)
+        definition.kind != "impl" && definition.name == self.name && self.is_within(definition)
     }
 
     fn is_within(&self, definition: &DefinitionAt) -> bool {
@@ -142,18 +140,17 @@ impl SymbolName {
         })
     }
 
-    /// How well a definition that matches fits the spelling; larger is better, and of several definitions only the best fit.
-    /// Spelling counts most, then the kind, then whether the containers are those directly around it.
+    /// How well a definition that has the name fits; larger is better, and of several definitions only the best fit. The kind
+    /// counts most, then whether the containers are those directly around it, then how these are spelled.
     pub(crate) fn fit(&self, definition: &DefinitionAt) -> u32 {
         let containers = containers(definition);
         let tail: Vec<&str> =
             containers.iter().rev().take(self.container.len()).rev().map(String::as_str).collect();
-        let is_same_case = definition.name == self.name;
         let is_direct = self.container.is_empty()
             || tail.iter().map(|name| squash(name)).eq(self.container.iter().map(|name| squash(name)));
         let is_exact = self.container.is_empty() || tail == self.container;
         let has_kind = self.kinds.is_empty() || self.kinds.contains(&definition.kind.as_str());
-        let flags = [is_same_case, has_kind, is_direct, is_exact];
+        let flags = [has_kind, is_direct, is_exact];
         flags.iter().fold(0, |sum, flag| sum * 2 + u32::from(*flag))
     }
 }
@@ -247,7 +244,8 @@ mod tests {
                 .is_name_of(&DefinitionAt { path: "src/helper.ts".to_owned(), ..row("parse", "function") })
         );
         assert!(!name("json").is_name_of(&row("impl json", "impl")));
-        assert!(name("json").fit(&method) > name("JSON").fit(&method));
+        assert!(!name("JSON").is_name_of(&method), "the name of another");
+        assert!(name("context.json").is_name_of(&method));
         let (exact, folded) = (row("Context.json", "method"), row("context.json", "method"));
         assert!(name("Context.json").fit(&exact) > name("Context.json").fit(&folded));
         assert!(name("class Foo").fit(&row("Foo", "class")) > name("class Foo").fit(&row("Foo", "function")));

@@ -4,6 +4,7 @@ use languages::symbols::Place;
 
 use super::metadata::Metadata;
 use super::range::{Position, PositionEncoding};
+use crate::is_in_identifier;
 
 /// Indexers whose documents may not say what they count, and that count units of UTF-16, as the languages do in which they
 /// are written. All others of that kind count bytes.
@@ -83,9 +84,4 @@ impl<'a> Lines<'a> {
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
-}
-
-/// Whether a character is a part of identifiers.
-pub(super) fn is_in_identifier(character: char) -> bool {
-    character.is_alphanumeric() || character == '_' || character == '$'
 }

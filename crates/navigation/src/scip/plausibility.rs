@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::document::{Document, Occurrence, Roles};
 use super::given::names;
-use super::lines::{Lines, is_in_identifier};
+use super::lines::Lines;
 use super::range::PositionEncoding;
 use super::symbol::Symbol;
+use crate::is_in_identifier;
 
 /// How many of the names that are compared must be there, as a fraction: indexers place some definitions elsewhere, such as
 /// members that a macro or a decorator makes.

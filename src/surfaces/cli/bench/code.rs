@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{current_program, note, open_experiment};
 use crate::bench::code::{self, CodeReport, Options};
+use crate::bench::speed::Latency;
 use crate::surfaces::cli::flags::whole_number;
 use crate::surfaces::cli::session::Session;
 use contract::Fault;
@@ -43,6 +44,10 @@ pub(super) async fn run_code(session: &Session, args: CodeArgs) -> Result<(), Fa
     Ok(())
 }
 
+fn push_row(text: &mut String, name: &str, found: &str, Latency { p50_ms, p95_ms, .. }: Latency) {
+    let _ = writeln!(text, "{name:<28} {found:>8} {p50_ms:>8.1} {p95_ms:>8.1}");
+}
+
 fn table(report: &CodeReport) -> String {
     let CodeReport { chunks, copies, index_seconds: (first, last), .. } = report;
     let mut text = format!(
@@ -55,22 +60,12 @@ fn table(report: &CodeReport) -> String {
     );
     let _ = writeln!(text, "{:<28} {:>8} {:>8} {:>8}", "first 50 lines", "lines", "p50 ms", "p95 ms");
     for one in &report.patterns {
-        let latency = one.latency;
-        let _ = writeln!(
-            text,
-            "{:<28} {:>8} {:>8.1} {:>8.1}",
-            one.pattern, one.lines, latency.p50_ms, latency.p95_ms
-        );
+        push_row(&mut text, one.pattern, &one.lines.to_string(), one.latency);
     }
     let _ = writeln!(text, "{:<28} {:>8} {:>8.1}\n", "median", "", report.patterns_p50_ms);
     let _ = writeln!(text, "{:<28} {:>8} {:>8} {:>8}", "navigation", "places", "p50 ms", "p95 ms");
     for one in &report.relations {
-        let latency = one.latency;
-        let _ = writeln!(
-            text,
-            "{:<28} {:>8.1} {:>8.1} {:>8.1}",
-            one.relation, one.places, latency.p50_ms, latency.p95_ms
-        );
+        push_row(&mut text, one.relation, &format!("{:.1}", one.places), one.latency);
     }
     let edge = report.edge_true;
     let _ = writeln!(

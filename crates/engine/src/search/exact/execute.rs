@@ -228,17 +228,13 @@ impl Found {
     /// Takes the next chunks; returns whether to go on.
     fn take(&mut self, page: Vec<MatchedChunk>) -> bool {
         for chunk in page {
-            if self.is_full() {
-                self.is_cut = true;
-                return false;
-            }
-            if self.last_file.replace(chunk.file_id) != Some(chunk.file_id) {
-                self.total_files += 1;
-            }
             for line in chunk.lines {
                 if self.is_full() {
                     self.is_cut = true;
                     return false;
+                }
+                if self.last_file.replace(chunk.file_id) != Some(chunk.file_id) {
+                    self.total_files += 1;
                 }
                 if self.total >= self.offset && self.kept.len() < self.top {
                     self.kept.push((chunk.file_id, line));
