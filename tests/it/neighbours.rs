@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 use store::Index;
 use store::postgres::recorder;
 
-use crate::harness::{self, Dice, Repository, app, project, result};
+use crate::harness::{self, Dice, Repository, app, app_with, project, result};
 use crate::storage::database::run;
 
 /// Words of names and comments. The frequencies of the first and of the last differ most between repositories.
@@ -243,7 +243,9 @@ async fn a_further_repository_never_reorders_the_hits_of_another() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_several_repositories_follow_one_another() {
-    let (app, project, mut dice) = (app(), project("paged"), Dice(3));
+    // Fewer candidates than chunks, so that later pages rank more of them than the first one.
+    let app = app_with(|config| config.search.candidates = 30);
+    let (project, mut dice) = (project("paged"), Dice(3));
     for common in [0, 12] {
         index(&app, &project, &repository(&files(&mut dice, 60, common))).await;
     }

@@ -23,28 +23,24 @@ pub(super) struct Merged {
 pub(super) fn merge(parts: &[RankedPart], roots: &[&str]) -> Merged {
     let places: Vec<HashMap<i64, &CandidateFacts>> = parts.iter().map(by_chunk).collect();
     let mut merged: Vec<(usize, RankedChunk)> = Vec::new();
-    // Candidates of later pages follow those of the first pages, which so keep their order.
-    for is_later in [false, true] {
-        let ends = |part: &RankedPart| {
-            if is_later { (part.first, part.chunks.len()) } else { (0, part.first) }
-        };
-        let mut heads: Vec<(usize, usize)> = parts.iter().map(ends).collect();
-        loop {
-            let open = (0..parts.len()).filter(|part| heads[*part].0 < heads[*part].1);
-            let best = open.min_by(|a, b| {
-                let score = |part: usize| parts[part].places[heads[part].0];
-                let location = |part: usize| {
-                    let facts = places[part].get(&parts[part].chunks[heads[part].0].chunk_id);
-                    (facts.map(|facts| (facts.path.as_str(), roots[part], facts.start_line)), part)
-                };
-                score(*b).total_cmp(&score(*a)).then_with(|| location(*a).cmp(&location(*b)))
-            });
-            let Some(part) = best else { break };
-            let at = heads[part].0;
-            let score = parts[part].places[at];
-            merged.push((part, RankedChunk { score, ..parts[part].chunks[at].clone() }));
-            heads[part].0 += 1;
-        }
+    // The next chunk of each part. Each part has at least as many candidates of a first page as that page has hits, so further
+    // candidates, which follow them, do not change it.
+    let mut heads: Vec<usize> = vec![0; parts.len()];
+    loop {
+        let open = (0..parts.len()).filter(|part| heads[*part] < parts[*part].chunks.len());
+        let best = open.min_by(|a, b| {
+            let score = |part: usize| parts[part].places[heads[part]];
+            let location = |part: usize| {
+                let facts = places[part].get(&parts[part].chunks[heads[part]].chunk_id);
+                (facts.map(|facts| (facts.path.as_str(), roots[part], facts.start_line)), part)
+            };
+            score(*b).total_cmp(&score(*a)).then_with(|| location(*a).cmp(&location(*b)))
+        });
+        let Some(part) = best else { break };
+        let at = heads[part];
+        let score = parts[part].places[at];
+        merged.push((part, RankedChunk { score, ..parts[part].chunks[at].clone() }));
+        heads[part] += 1;
     }
     let mut first_parts: Vec<usize> = Vec::new();
     for (part, _) in merged.iter().take(JUDGED_HITS) {

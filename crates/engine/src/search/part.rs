@@ -56,8 +56,6 @@ pub(super) struct Candidates {
 /// The ranked candidates of a part, best first, with the measurements for confidence and explanation.
 pub(super) struct RankedPart {
     pub(super) chunks: Vec<RankedChunk>,
-    /// How many of `chunks` belong to the first pages; further ones follow them.
-    pub(super) first: usize,
     pub(super) facts: Vec<CandidateFacts>,
     /// Whether more chunks may match than were ranked.
     pub(super) total_is_least: bool,
@@ -138,11 +136,11 @@ impl Part {
         };
         let facts: Vec<CandidateFacts> = rows.into_iter().map(facts).collect();
         let rank_some = |fused: Vec<Fused>| rank(&class, &fused, &facts, ranking);
-        let (chunks, first) = in_pages(&first_page, |is_wanted| {
+        let chunks = in_pages(&first_page, |is_wanted| {
             rank_some(fuse(&some(&lexical, is_wanted), &some(&dense, is_wanted), dense_weight))
         });
         let places = equal_idf.as_ref().map(|equal_idf| {
-            let (places, _) = in_pages(&first_page, |is_wanted| {
+            let places = in_pages(&first_page, |is_wanted| {
                 let lexical = some(equal_idf, is_wanted);
                 rank_some(fuse_shares(&lexical, &some(&dense, is_wanted), dense_weight))
             });
@@ -153,7 +151,6 @@ impl Part {
             total_is_least: is_filled && (chunks.len() as u64) < self.selected.rows,
             vectors_found: !dense.is_empty(),
             chunks,
-            first,
             places: places.unwrap_or_default(),
             facts,
             dense_weight,
@@ -164,21 +161,19 @@ impl Part {
 }
 
 /// Ranks all candidates; those of the first pages, if a later page ranks more candidates, separately, so that they keep their
-/// order and the further ones follow. Also returns how many belong to the first pages.
+/// order and the further ones follow.
 fn in_pages(
     first_page: &HashSet<i64>,
     rank_some: impl Fn(&dyn Fn(i64) -> bool) -> Vec<RankedChunk>,
-) -> (Vec<RankedChunk>, usize) {
+) -> Vec<RankedChunk> {
     let mut chunks = rank_some(&|_| true);
     if chunks.iter().all(|chunk| first_page.contains(&chunk.chunk_id)) {
-        let first = chunks.len();
-        return (chunks, first);
+        return chunks;
     }
     let first = rank_some(&|chunk_id| first_page.contains(&chunk_id));
     chunks.retain(|chunk| !first_page.contains(&chunk.chunk_id));
-    let length = first.len();
     chunks.splice(0..0, first);
-    (chunks, length)
+    chunks
 }
 
 fn some(retrieved: &Retrieved, is_wanted: &dyn Fn(i64) -> bool) -> Retrieved {
