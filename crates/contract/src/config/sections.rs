@@ -64,7 +64,7 @@ sections! {
         top_default: usize, top_max: usize, query_chars_max: usize, candidates: usize, exact_rows_max: u64,
         ef_search: u32, result_bytes_max: usize, context_lines_max: usize,
         filter_rows_max: usize, filter_names_max: usize, offset_max: usize, embed_wait_ms: u64,
-        exact_top_default: usize, exact_top_max: usize, exact_matches_max: usize, exact_candidates_max: usize, exact_scan_ms: u64,
+        exact_top_default: usize, exact_top_max: usize, exact_matches_max: usize, exact_counted_max: usize, exact_candidates_max: usize, exact_scan_ms: u64,
     }
     /// Portable index files.
     Portable {

@@ -271,7 +271,8 @@ mod tests {
             exact_top_default: 50,
             exact_top_max: 1000,
             exact_matches_max: 10_000,
-            exact_candidates_max: 20_000,
+            exact_counted_max: 2000,
+            exact_candidates_max: 200_000,
             exact_scan_ms: 3000,
         }
     }

@@ -45,7 +45,7 @@ pub(in crate::search) async fn matching_chunks(
     let is_listed = matches!(ordered.candidates, Candidates::Chunks(_));
     let is_whole = is_listed
         && matcher
-            .run(reads, selection, &ordered, |page| {
+            .run(reads, selection, &ordered, |page, _| {
                 chunks.extend(page.iter().filter_map(|chunk| Some((chunk.id, chunk.lines.first()?.line))));
                 true
             })
@@ -53,11 +53,12 @@ pub(in crate::search) async fn matching_chunks(
     if is_whole {
         return Ok(chunks);
     }
-    let message = format!(
-        "`content:{}` may match more than {} chunks, which is too many for a filter.",
-        echo(value),
-        settings.exact_candidates_max
-    );
+    let reason = if is_listed {
+        format!("takes longer than {} ms to match", settings.exact_scan_ms)
+    } else {
+        format!("may match more than {} chunks", settings.exact_candidates_max)
+    };
+    let message = format!("`content:{}` {reason}, which is too much for a filter.", echo(value));
     Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint(
         "Give more of the text, so that at least three characters in a row are known, or search for the lines alone with `regex: true`, which counts and pages.",
     ))

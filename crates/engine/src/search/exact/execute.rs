@@ -16,7 +16,7 @@ use crate::search::scope::ResolvedScope;
 use crate::search::stage::SearchStage;
 use crate::search::stopwatch::Stopwatch;
 use crate::search::surroundings::{NearbyChunk, surroundings};
-use contract::{Fault, Warning, echo};
+use contract::{Fault, Warning, config, echo};
 use store::{ChunkSelection, ChunkSpan, ChunkText, FilePlace, Index, Reads};
 
 /// The lines that an exact search found.
@@ -100,8 +100,9 @@ pub(in crate::search) async fn execute_exact(
         Candidates::Files => None,
     };
     (deps.on_stage)(SearchStage::Lexical { found: listed.unwrap_or(deps.settings.exact_candidates_max) });
-    let mut found = Found::new(request, deps.settings.exact_matches_max);
-    let is_whole = matcher.run(&mut reads, selection, &ordered, |page| found.take(page)).await?;
+    let mut found = Found::new(request, deps.settings);
+    let is_whole =
+        matcher.run(&mut reads, selection, &ordered, |page, texts| found.take(page, texts)).await?;
     let is_over = !is_whole && !found.is_full();
     took.timings.rank_ms = took.lap();
     (deps.on_stage)(SearchStage::Ranked { candidates: found.total });
@@ -192,12 +193,18 @@ fn explain(
     }
 }
 
-/// The lines found so far: all are counted, those of the page are kept.
+/// Texts that are read to count the lines beyond the page. Of a pattern whose parts occur together often, but seldom in one line,
+/// a project of a million chunks has more.
+const COUNTED_TEXTS_MAX: usize = 20_000;
+
+/// The lines found so far: those of the page are kept, further ones are counted as long as that takes little.
 struct Found {
     offset: usize,
     top: usize,
-    /// Most lines that are counted; pages have no others.
+    /// Most lines that are counted.
     lines_max: usize,
+    /// Number of texts read.
+    texts: usize,
     /// Whether there are more.
     is_cut: bool,
     total: usize,
@@ -207,12 +214,15 @@ struct Found {
 }
 
 impl Found {
-    fn new(request: &SearchRequest, lines_max: usize) -> Self {
+    fn new(request: &SearchRequest, settings: &config::Search) -> Self {
         let (offset, top) = (request.offset, request.top);
+        // One line more than the page, which tells whether there is a next page.
+        let lines_max = settings.exact_counted_max.max(offset + top + 1).min(settings.exact_matches_max);
         Self {
             offset,
             top,
             lines_max,
+            texts: 0,
             is_cut: false,
             total: 0,
             total_files: 0,
@@ -222,11 +232,12 @@ impl Found {
     }
 
     fn is_full(&self) -> bool {
-        self.total >= self.lines_max
+        let has_page = self.total > self.offset + self.top;
+        self.total >= self.lines_max || (has_page && self.texts >= COUNTED_TEXTS_MAX)
     }
 
-    /// Takes the next chunks; returns whether to go on.
-    fn take(&mut self, page: Vec<MatchedChunk>) -> bool {
+    /// Takes the matching chunks of the next `texts`; returns whether to go on.
+    fn take(&mut self, page: Vec<MatchedChunk>, texts: usize) -> bool {
         for chunk in page {
             for line in chunk.lines {
                 if self.is_full() {
@@ -242,6 +253,7 @@ impl Found {
                 self.total += 1;
             }
         }
+        self.texts += texts;
         !self.is_full()
     }
 

@@ -94,14 +94,14 @@ impl<'a> Matcher<'a> {
         Ok(OrderedCandidates { candidates: Candidates::Chunks(ids), files })
     }
 
-    /// Matches the candidates in order. `take` gets the matching chunks of each page, and whether more pages follow; it returns
-    /// whether to go on. Returns whether all candidates were matched.
+    /// Matches the candidates in order. `take` gets the matching chunks of each page, and the number of texts of
+    /// the page; it returns whether to go on. Returns whether all candidates were matched.
     pub(super) async fn run(
         &self,
         reads: &mut Reads,
         selection: &ChunkSelection,
         ordered: &OrderedCandidates,
-        mut take: impl FnMut(Vec<MatchedChunk>) -> bool,
+        mut take: impl FnMut(Vec<MatchedChunk>, usize) -> bool,
     ) -> Result<bool, Fault> {
         let ranks = ranks(&ordered.files);
         let mut size = FIRST_PAGE_CHUNKS;
@@ -126,8 +126,9 @@ impl<'a> Matcher<'a> {
                 }
             };
             texts.sort_unstable_by_key(|text| (ranks.get(&text.file_id).copied(), text.id));
+            let count = texts.len();
             let (matched, is_whole) = self.matched(texts).await?;
-            let goes_on = take(matched);
+            let goes_on = take(matched, count);
             let is_last = match &ordered.candidates {
                 Candidates::Chunks(ids) => next_chunk == ids.len(),
                 Candidates::Files => next_file == ordered.files.len(),
