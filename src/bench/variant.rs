@@ -26,6 +26,7 @@ const DISABLED_SIGNALS: &[(&str, &str)] = &[
     ("path", "stem_boost=0,stem_boost_meant=0,parent_boost=0"),
     ("file's name", "stem_boost=0,stem_boost_meant=0"),
     ("directory's name", "parent_boost=0"),
+    ("definitions used widely", "used_boost=0"),
     ("coherence of files", "coherence_boost=0,coherence_bend=0"),
     ("saturation of files", "saturation=1"),
     (
@@ -97,8 +98,8 @@ impl Variant {
     /// Only if `DISABLED_SIGNALS` names a field that the ranking no longer has.
     pub fn ablation() -> Result<Vec<Self>, Fault> {
         let one = |(name, fields): &(&str, &str)| Self::parse(&format!("without {name}:{fields}"));
-        let flat = "definition_boost=0,embedded_name_boost=0,stem_boost=0,stem_boost_meant=0,parent_boost=0,coherence_boost=0,\
-                    saturation=1,test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1,\
+        let flat = "definition_boost=0,embedded_name_boost=0,stem_boost=0,stem_boost_meant=0,parent_boost=0,used_boost=0,\
+                    coherence_boost=0,saturation=1,test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1,\
                     platform_factor=1";
         let bare = [
             Self::parse(&format!("BM25 and vectors alone:{flat}"))?,

@@ -190,6 +190,7 @@ async fn complete(
         sources,
         words,
         other_words: None,
+        counts_users: true,
         query_vector,
     };
     store::chunks::candidates(tx, &completion).await.unwrap()

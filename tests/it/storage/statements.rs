@@ -337,6 +337,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
             sources,
             words: &words,
             other_words: Some(&words),
+            counts_users: true,
             query_vector: Some(&[0.25; 8]),
         };
         let candidates = store::chunks::candidates(&mut tx, &completion).await?;

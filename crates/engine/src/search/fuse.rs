@@ -1,5 +1,8 @@
 //! Fuses the candidates of two retrievers: the scores of each are normalised to 0 ..= 1 over its own list, then weighted.
 //!
+//! Lexical scores become shares of the best one, because BM25 has a natural zero: no word in common. Cosine similarities have none;
+//! even unrelated texts are far from 0, so their range is stretched.
+//!
 //! Fusing scores instead of ranks was worth +0.006 NDCG@10 when measured: scores keep *how much* better the first
 //! candidate of a retriever is.
 
@@ -13,7 +16,7 @@ pub type Retrieved = Vec<(i64, f32)>;
 pub struct Fused {
     /// The chunk.
     pub chunk_id: i64,
-    /// BM25, normalised to 0 ..= 1; 0 if the lexical retriever did not find the chunk.
+    /// BM25 as a share of the best; 0 if the lexical retriever did not find the chunk.
     pub lexical: f32,
     /// Cosine similarity, normalised to 0 ..= 1; 0 if the dense retriever did not find the chunk.
     pub dense: f32,
@@ -26,7 +29,7 @@ pub struct Fused {
 /// Fuses two lists; if one is empty, only the other one counts. The result is ordered by chunk id.
 #[must_use]
 pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> Vec<Fused> {
-    sum(min_max(lexical), min_max(dense), weight(lexical, dense, dense_weight))
+    sum(shares_of_best(lexical), min_max(dense), weight(lexical, dense, dense_weight))
 }
 
 /// As [`fuse`], for scores that are shares of 1 already: they stay comparable with those of other lists, whose ranges differ.
@@ -64,6 +67,15 @@ fn sum(
         Fused { chunk_id, lexical, dense, dense_weight, score }
     };
     found.into_iter().map(fused).collect()
+}
+
+/// The shares of the best score; if it is 0, each is 1.
+fn shares_of_best(retrieved: &[(i64, f32)]) -> impl Iterator<Item = (i64, f32)> {
+    let best = retrieved.iter().map(|(_, score)| *score).fold(0.0, f32::max);
+    retrieved.iter().map(move |(chunk_id, score)| {
+        let share = if best > f32::EPSILON { (score / best).max(0.0) } else { 1.0 };
+        (*chunk_id, share)
+    })
 }
 
 /// Min-max normalisation to 0 ..= 1; if all scores are equal, each becomes 1.

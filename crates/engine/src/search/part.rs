@@ -113,7 +113,10 @@ impl Part {
         first_page.extend(&by_name);
         let vector = question.vector.as_deref();
         let (words, lists) = (&plan.lexical, (&mut lexical, &mut dense));
-        let rows = complete_scores(reads, words, &sources, vector, lists, &by_name, for_merging).await?;
+        // Who uses a definition does not matter to a query that is its name.
+        let counts_users = QueryClass::new(&question.query.ranking_text()).sentence > 0.0;
+        let more = (for_merging, counts_users);
+        let rows = complete_scores(reads, words, &sources, vector, lists, &by_name, more).await?;
         took.timings.hydrate_ms += took.lap();
         let equal_idf = for_merging.then(|| equal_idf_shares(&plan.lexical, &rows));
         Ok(Candidates { lexical, dense, dense_found, equal_idf, first_page, rows, named, is_filled })
@@ -193,6 +196,7 @@ fn candidate_facts(candidate: Candidate) -> CandidateFacts {
         path: candidate.path,
         start_line: u32::try_from(candidate.start_line).unwrap_or(0),
         defines: candidate.defines,
+        users: candidate.users.and_then(|users| u32::try_from(users).ok()).unwrap_or(0),
         named: Vec::new(),
     }
 }

@@ -13,6 +13,9 @@ use super::ranking::Ranking;
 use languages::terms::{PathWords, squash};
 use store::DefinitionRow;
 
+/// Number of files from which on a definition counts as used everywhere.
+const USERS_ENOUGH: u32 = 64;
+
 /// The facts of a candidate that the ranking uses besides its scores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CandidateFacts {
@@ -28,6 +31,8 @@ pub struct CandidateFacts {
     pub start_line: u32,
     /// Simple names of its definitions.
     pub defines: Vec<String>,
+    /// Number of other files that use one of its definitions.
+    pub users: u32,
     /// Its definitions with the queried name.
     pub named: Vec<DefinitionRow>,
 }
@@ -35,7 +40,7 @@ pub struct CandidateFacts {
 /// The parts of a score, in the order in which they are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ScoreParts {
-    /// BM25, normalised to 0 ..= 1 over the candidates.
+    /// BM25, as a share of the best among the candidates.
     pub lexical: f32,
     /// Cosine similarity, normalised to 0 ..= 1 over the candidates.
     pub dense: f32,
@@ -47,6 +52,8 @@ pub struct ScoreParts {
     pub path: f32,
     /// Added if other chunks of the file match as well.
     pub coherence: f32,
+    /// Added if other files use its definitions.
+    pub used: f32,
     /// Factor of the path kind: below 1 for tests, examples, stubs and the like.
     pub role: f32,
     /// Factor below 1 if better chunks of the same file rank above.
@@ -91,7 +98,8 @@ pub fn rank(
         if class.manifest > 0.0 && is_manifest(&row.facts.path) {
             row.parts.path += best * class.manifest * ranking.manifest_boost;
         }
-        row.score += row.parts.definition + row.parts.path;
+        row.parts.used = best * class.sentence * ranking.used_boost * used(row.facts);
+        row.score += row.parts.definition + row.parts.path + row.parts.used;
     }
     add_coherence(&mut rows, ranking);
     for row in &mut rows {
@@ -132,7 +140,9 @@ impl RankRow<'_> {
     /// Returns what the chunk adds to the score of its file. Dense scores fall off slowly, and many mediocre chunks are
     /// no evidence for a large file, so the score is raised to a power that grows with the dense weight.
     fn evidence(&self, ranking: &Ranking) -> f32 {
-        self.score.max(0.0).powf(1.0 + ranking.coherence_bend * self.dense_weight)
+        let (lexical, dense) = (ranking.coherence_bend_lexical, ranking.coherence_bend);
+        let bend = lexical + (dense - lexical) * self.dense_weight;
+        self.score.max(0.0).powf(1.0 + bend)
     }
 }
 
@@ -161,6 +171,14 @@ fn named(class: &QueryClass, facts: &CandidateFacts, ranking: &Ranking) -> f32 {
     let Some(name) = &class.name else { return 0.0 };
     let boosts = facts.named.iter().map(|definition| name.boost(definition, &facts.path, ranking));
     boosts.fold(0.0, f32::max)
+}
+
+/// Returns how many files use the definitions of a chunk, from 0 for none to 1 for [`USERS_ENOUGH`]. The logarithm, because the
+/// first users tell most.
+#[expect(clippy::cast_precision_loss, reason = "few files")]
+fn used(facts: &CandidateFacts) -> f32 {
+    let users = facts.users.min(USERS_ENOUGH);
+    (users as f32).ln_1p() / (USERS_ENOUGH as f32).ln_1p()
 }
 
 /// Boosts the best chunk of each file by the sum of its chunks, relative to the file with the largest sum.
@@ -211,6 +229,7 @@ mod tests {
             path: path.to_owned(),
             start_line: 1,
             defines,
+            users: 0,
             named: Vec::new(),
         }
     }
@@ -276,7 +295,7 @@ mod tests {
         let class = QueryClass::new("how `Session` stores");
         for row in rank(&class, &[fused(1, 0.7), fused(2, 1.0)], &facts, &Ranking::default()) {
             let parts = row.parts;
-            let sum = parts.fused + parts.definition + parts.path + parts.coherence;
+            let sum = parts.fused + parts.definition + parts.path + parts.used + parts.coherence;
             assert!((sum * parts.role * parts.saturation - row.score).abs() < 1e-5, "{row:?}");
         }
     }

@@ -42,10 +42,14 @@ pub struct Ranking {
     pub stem_boost_meant: f32,
     /// Words of a sentence occur in the name of the parent directory.
     pub parent_boost: f32,
+    /// Many other files use the definitions of the chunk.
+    pub used_boost: f32,
     /// Other matching chunks of the file support its best chunk.
     pub coherence_boost: f32,
-    /// A chunk adds its score to its file with the power 1 + this · dense weight.
+    /// A chunk adds its score to its file with the power 1 + this, if all of its score is dense.
     pub coherence_bend: f32,
+    /// … and if all of it is lexical; in between for both.
+    pub coherence_bend_lexical: f32,
     /// Factor of each further chunk of a file, relative to the one before.
     pub saturation: f32,
     /// Tests, unless asked for.
@@ -91,8 +95,10 @@ impl Default for Ranking {
             stem_boost: 1.0,
             stem_boost_meant: 0.4,
             parent_boost: 0.45,
+            used_boost: 0.4,
             coherence_boost: 0.5,
-            coherence_bend: 4.0,
+            coherence_bend: 4.5,
+            coherence_bend_lexical: 0.5,
             saturation: 0.5,
             test_factor: 0.5,
             example_factor: 0.5,

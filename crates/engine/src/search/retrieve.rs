@@ -106,7 +106,7 @@ pub(super) async fn dense(
 /// Reads the facts of all candidates for the ranking, and adds to each retriever's list the scores of candidates that
 /// only the other one found, because a chunk beyond the limit of a list may still be similar. Chunks found only by name
 /// (`named`) get both scores. The lexical score is that of the first of `sources` that contains the chunk. With `for_merging`, the
-/// rows also have the score with an equal idf for all terms.
+/// rows also have the score with an equal idf for all terms; with `counts_users`, the number of files that use their definitions.
 pub(super) async fn complete_scores(
     reads: &mut Reads,
     plan: &LexicalPlan,
@@ -114,7 +114,7 @@ pub(super) async fn complete_scores(
     vector: Option<&[f32]>,
     (lexical, dense): (&mut Retrieved, &mut Retrieved),
     named: &[i64],
-    for_merging: bool,
+    (for_merging, counts_users): (bool, bool),
 ) -> Result<Vec<Candidate>, Fault> {
     // If only one retriever answered, there is nothing to complete.
     let vector = vector.filter(|_| !dense.is_empty());
@@ -130,6 +130,7 @@ pub(super) async fn complete_scores(
         sources,
         words: &lexical_query(plan),
         other_words: equal_idf.as_ref(),
+        counts_users,
         query_vector: vector,
     };
     let candidates = reads.candidates(&completion).await?;

@@ -247,6 +247,8 @@ impl Reader {
         };
         let near: HashMap<i64, f64> = near.iter().map(|hit| (hit.chunk_id, hit.similarity)).collect();
         let candidate = |chunk: ChunkRow| Candidate {
+            // A portable file has no uses.
+            users: None,
             id: chunk.id,
             file_id: chunk.file_id,
             repository_id: chunk.repository_id,

@@ -90,6 +90,8 @@ pub struct Candidate {
     pub start_line: i32,
     /// Simple names defined in it.
     pub defines: Vec<String>,
+    /// Number of other files that use one of its definitions, if requested, as far as [`USERS_MAX`] uses of each tell.
+    pub users: Option<i32>,
     /// BM25 score, if requested.
     pub lexical: Option<f64>,
     /// BM25 score of the other words, if there are any.
@@ -97,6 +99,9 @@ pub struct Candidate {
     /// Cosine similarity to the query, if requested.
     pub similarity: Option<f64>,
 }
+
+/// Most uses of a definition in other files that are looked at to count these files.
+pub const USERS_MAX: u32 = 16;
 
 /// Missing scores to compute for candidates in one statement, because a chunk that only one retriever found also needs the
 /// score of the other.
@@ -114,6 +119,8 @@ pub struct Completion<'a> {
     pub words: &'a LexicalQuery,
     /// The terms with other weights, by which each chunk is scored as well.
     pub other_words: Option<&'a LexicalQuery>,
+    /// Whether to count the files that use each chunk's definitions.
+    pub counts_users: bool,
     /// The query's vector; `None`: computes no similarity.
     pub query_vector: Option<&'a [f32]>,
 }
@@ -134,19 +141,24 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
         "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
            THEN {lexical} END AS lexical, CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v \
            WHERE v.hash = c.content_hash) END AS similarity, \
-           CASE WHEN $6::sparsevec IS NOT NULL THEN {other} END AS other \
+           CASE WHEN $6::sparsevec IS NOT NULL THEN {other} END AS other, \
+           CASE WHEN $7 THEN (SELECT count(DISTINCT u.file_id)::int4 FROM {definitions} d CROSS JOIN LATERAL \
+             (SELECT u.file_id FROM {uses} u WHERE u.target = d.symbol AND u.file_id <> d.file_id LIMIT {USERS_MAX}) u \
+             WHERE d.chunk_id = c.id) END AS users \
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
          JOIN {chunks} c ON c.id = w.id \
          JOIN {files} f ON f.id = c.file_id",
         vectors = tx.table("vectors"),
         chunks = tx.table("chunks"),
+        definitions = tx.table("definitions"),
+        uses = tx.table("uses"),
         files = tx.table("files"),
     );
     let vector = wanted.query_vector.map(HalfVector::from_f32_slice);
     let query = sql(text).bind(wanted.ids).bind(wanted.needs_lexical).bind(wanted.needs_similarity);
     let query = query.bind(sparse(&wanted.words.terms, &wanted.words.weights)).bind(vector);
     let other = wanted.other_words.map(|words| sparse(&words.terms, &words.weights));
-    let rows = tx.tx.all(query.bind(other)).await?;
+    let rows = tx.tx.all(query.bind(other).bind(wanted.counts_users)).await?;
     rows.iter()
         .map(|row| {
             let score = |column| row.try_get::<Option<f64>>(column).map(|d| d.map(|distance| -distance));
@@ -157,6 +169,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
                 path: row.try_get("path")?,
                 start_line: row.try_get("start_line")?,
                 defines: row.try_get("defines")?,
+                users: row.try_get("users")?,
                 lexical: score("lexical")?,
                 other: score("other")?,
                 similarity: score("similarity")?,
