@@ -27,6 +27,7 @@ mod resolve;
 mod scope;
 mod unknown_facts;
 
+mod choice;
 mod nearest;
 mod part;
 pub mod plan;
