@@ -233,10 +233,9 @@ async fn copies_of_a_repository_do_not_displace_another() {
             &function(&format!("drain_{number}"), about),
         );
     }
-    for number in 0..2 {
-        let about = "Rinse the sieve, rinse the sieve, and rinse the rinsed sieve";
-        copied.write(&format!("src/rinse_sieve_{number}.py"), &function(&format!("rinse_{number}"), about));
-    }
+    // Few chunks contain these words, so that each of them selects candidates.
+    let about = "Rinse the sieve, rinse the sieve, and rinse the rinsed sieve";
+    copied.write("src/rinse_sieve.py", &function("rinse", about));
     let other = Repository::new(&[
         ("lib/plumber.py", &function("plumb", "Mentions once a drain among many other things")),
         ("lib/cook.py", &function("cook", "Mentions once a sieve among many other things")),
@@ -253,8 +252,7 @@ async fn copies_of_a_repository_do_not_displace_another() {
     }
     index(&app, &project, &other.root()).await;
     // Among a few candidates each repository has one; among many, the copies fill the list.
-    for (query, file, copied) in
-        [("rinse the sieve", "lib/cook.py", 2), ("drain the overflow", "lib/plumber.py", 24)]
+    for (query, file, copied) in [("rinse the sieve", "lib/cook.py", 1), ("the drain", "lib/plumber.py", 24)]
     {
         let answer = search(&app, &project, query, json!({ "ann": false })).await;
         assert!(files(hits(&answer)).contains(file), "{query}: {:?}", files(hits(&answer)));
