@@ -187,14 +187,14 @@ async fn pages(app: &Arc<App>, project: &str, query: &str, top: usize) -> Vec<Va
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_folded_hits_follow_one_another() {
-    // A first page ranks 30 candidates of each retriever, which are few texts.
+    // A first page ranks 30 candidates of each retriever: five texts, because equal ones are next to each other.
     let app = app_with(|config| config.search.candidates = 30);
     let project = project("folded-pages");
     let text = |number: usize| function(&format!("drain_{number}"), "Drain the overflow of a valve");
     let (copies, fork) = (Repository::new(&[]), Repository::new(&[]));
     for number in 0..36 {
         for copy in 0..6 {
-            copies.write(&format!("part{copy}/drain_{number}.py"), &text(number));
+            copies.write(&format!("part{number}/drain_{copy}.py"), &text(number));
         }
         fork.write(&format!("src/drain_{}.py", number + 18), &text(number + 18));
     }
