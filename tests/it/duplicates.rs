@@ -5,10 +5,13 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use contract::ProjectId;
 use pairofcleats::app::App;
 use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
 
-use crate::harness::{Repository, app, app_with, project, result};
+use crate::harness::{self, Repository, app, app_with, project, result};
+use crate::storage::database::run;
 
 /// A function of some lines, as long as most chunks.
 fn function(name: &str, about: &str) -> String {
@@ -106,6 +109,56 @@ async fn a_copied_file_is_one_hit_with_its_other_place() {
     let compact = search(&app, &project, "drain the overflow of a valve", compact).await;
     let other = hits(&compact).iter().find(|hit| hit["otherPlaces"]["total"] == 1).unwrap();
     assert!(other["otherPlaces"]["first"][0]["repo"].is_null(), "one repository is not named: {other:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_portable_file_folds_the_same_texts() {
+    let (app, project) = (app(), project("copied-file"));
+    let text = |number: usize| function(&format!("drain_{number}"), "Drain the overflow of a valve");
+    let repository = Repository::new(&[("src/short.py", "def overflow(self):\n    return self.overflow\n")]);
+    repository.write("lib/short.py", "def overflow(self):\n    return self.overflow\n");
+    for (number, folders) in [&["a", "b", "c", "d", "e"][..], &["a", "c"], &["b"]].iter().enumerate() {
+        folders.iter().for_each(|folder| repository.write(&format!("{folder}/{number}.py"), &text(number)));
+    }
+    index(&app, &project, &repository.root()).await;
+    result(&app, "build_sqlite_index", json!({ "project_id": project })).await;
+    for (query, places) in [("drain the overflow of a valve", 2), ("drain the overflow -path:c", 1)] {
+        let postgres = search(&app, &project, query, json!({})).await;
+        let file = search(&app, &project, query, json!({ "backend": "sqlite" })).await;
+        assert_eq!(file["backend"], "sqlite");
+        let copied = hits(&postgres).iter().filter(|hit| hit["otherPlaces"].is_object());
+        assert_eq!(copied.count(), places, "{query}: {postgres:#}");
+        let counted = |answer: &Value| {
+            let of_hit = |hit: &Value| (hit["id"].clone(), hit["otherPlaces"].clone());
+            (answer["total"].clone(), hits(answer).iter().map(of_hit).collect::<Vec<_>>())
+        };
+        assert_eq!(counted(&postgres), counted(&file), "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_of_very_many_places_is_counted_up_to_a_limit() {
+    let (app, project) = (app(), project("copied-often"));
+    let drain = function("drain_overflow", "Drain the overflow of a valve");
+    let close = function("close_overflow", "Close the overflow of a valve");
+    let repository = Repository::new(&[("drain.py", &drain), ("close.py", &close)]);
+    index(&app, &project, &repository.root()).await;
+    let chunks = format!("{}.chunks", ProjectId::parse(&project).unwrap().schema_name());
+    let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
+    run(
+        &mut raw,
+        &format!(
+            "INSERT INTO {chunks} SELECT (jsonb_populate_record(NULL::{chunks}, to_jsonb(c) || \
+               jsonb_build_object('id', c.id + n.number * 1000000))).* \
+             FROM {chunks} c, generate_series(1, 1100) AS n (number) WHERE c.content LIKE 'def drain%'"
+        ),
+    )
+    .await;
+    let answer = search(&app, &project, "drain the overflow of a valve", json!({})).await;
+    assert_eq!((with_text(&answer, &drain).len(), with_text(&answer, &close).len()), (1, 1), "{answer:#}");
+    let other = &with_text(&answer, &drain)[0]["otherPlaces"];
+    assert_eq!((&other["total"], &other["totalRelation"]), (&json!(1000), &json!("gte")), "{other:#}");
+    assert_eq!(other["first"].as_array().unwrap().len(), 3);
 }
 
 fn git(folder: &Path, arguments: &[&str]) {
