@@ -101,8 +101,11 @@ mod tests {
         assert!(is_short(&rows, &[false, true], 4));
     }
 
+    /// The places and texts of a part's candidates, best first.
+    type Rows = Vec<(u8, u8)>;
+
     /// Lists of the parts before and after further candidates were retrieved, merged by the numbers of their places.
-    fn merged(parts: &[Vec<(u8, u8)>]) -> Vec<(usize, u8)> {
+    fn merged(parts: &[Rows]) -> Vec<(usize, u8)> {
         let (mut heads, mut rows) = (vec![0; parts.len()], Vec::new());
         while let Some(part) = (0..parts.len())
             .filter(|part| heads[*part] < parts[*part].len())
@@ -114,7 +117,7 @@ mod tests {
         rows
     }
 
-    fn part() -> impl Strategy<Value = (Vec<(u8, u8)>, Vec<(u8, u8)>)> {
+    fn part() -> impl Strategy<Value = (Rows, Rows)> {
         let rows = |max| proptest::collection::vec((0_u8..20, 0_u8..8), 1..max);
         (rows(12), prop_oneof![Just(Vec::new()), rows(8)])
     }
@@ -141,9 +144,9 @@ mod tests {
 
         #[test]
         fn a_page_that_is_not_short_stays_with_further_candidates(parts in proptest::collection::vec(part(), 1..4), hits in 0_usize..12) {
-            let first: Vec<Vec<(u8, u8)>> = parts.iter().map(|(first, _)| first.clone()).collect();
+            let first: Vec<Rows> = parts.iter().map(|(first, _)| first.clone()).collect();
             let cut_short: Vec<bool> = parts.iter().map(|(_, further)| !further.is_empty()).collect();
-            let whole: Vec<Vec<(u8, u8)>> = parts.into_iter().map(|(first, further)| [first, further].concat()).collect();
+            let whole: Vec<Rows> = parts.into_iter().map(|(first, further)| [first, further].concat()).collect();
             let page = |rows: &[(usize, u8)]| {
                 let mut seen = HashSet::new();
                 let mut rows = rows.to_vec();
