@@ -37,6 +37,7 @@ const DISABLED_SIGNALS: &[(&str, &str)] = &[
     ("documents for questions of use", "usage_prose=0"),
     ("package manifest", "manifest_boost=0"),
     ("smaller weight of vectors for symbols", "dense_weight_symbol=0.5"),
+    ("folding of equal texts", "duplicate_lines_min=4294967295,duplicate_bytes_min=4294967295"),
     ("long texts as issues", "subject_factor=1,dense_weight_issue=0.5,role_bend_issue=0"),
 ];
 

@@ -21,6 +21,7 @@ mod cost;
 mod definitions;
 mod deploy;
 mod downloads;
+mod duplicates;
 mod embedded;
 mod embedding;
 mod exact;

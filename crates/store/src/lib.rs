@@ -34,6 +34,7 @@ pub use control::projects::{self, ProjectSummary};
 pub use gram_query::{Gram, GramQuery, gram, grams_of};
 pub use project::breakdown::{self, FactsMissing, LanguageCount};
 pub use project::chunks::{self, Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion};
+pub use project::copies::{self, CandidateText, OtherPlaces, SearchedPlaces, TextPlace};
 pub use project::definitions::{self, DefinitionRow};
 pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{ChunkSelection, Counted, Filter, Test, listed, select_chunks};

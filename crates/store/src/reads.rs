@@ -2,13 +2,14 @@
 
 use super::portable::Reader;
 use super::project::{
-    breakdown, chunks, definitions, filter, grams, history, hit_edges, index_state, lexical, names, overview,
-    statistics, vectors,
+    breakdown, chunks, copies, definitions, filter, grams, history, hit_edges, index_state, lexical, names,
+    overview, statistics, vectors,
 };
 use super::{
     Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, ChunkText, Completion,
     DefinitionRow, FileFacts, FilePlace, Filter, GramQuery, IndexOverview, IndexState, LanguageCount,
-    LexicalHit, LexicalQuery, LexicalSource, ModelFacts, Project, ProjectTx, Store, TermCount, VectorHit,
+    LexicalHit, LexicalQuery, LexicalSource, ModelFacts, OtherPlaces, Project, ProjectTx, SearchedPlaces,
+    Store, TermCount, TextPlace, VectorHit,
 };
 use contract::Fault;
 
@@ -113,6 +114,10 @@ reads! {
     hydrate(ids: &[i64]) -> Vec<ChunkRow>: chunks::hydrate, hydrate;
     /// Candidates with the scores that one of the retrievers did not give.
     candidates(wanted: &Completion<'_>) -> Vec<Candidate>: chunks::candidates, completed;
+    /// The places of chunks, and what their texts are recognised by.
+    places(ids: &[i64]) -> Vec<TextPlace>: copies::places, places;
+    /// The other places of the texts of chunks.
+    other_places(ids: &[i64], searched: SearchedPlaces<'_>) -> Vec<OtherPlaces>: copies::other_places, other_places;
     /// Chunks with their texts and displayed facts.
     details(ids: &[i64]) -> Vec<ChunkDetails>: chunks::details, details;
     /// Texts of chunks.

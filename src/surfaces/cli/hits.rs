@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::grep::render_lines;
 use super::output::{BOLD, DIM, PATH, styled};
 use contract::{escaped, escaped_line};
+use engine::search::OtherPlaces;
 
 /// The part of a `search` result that is printed.
 #[derive(Debug, Default, Deserialize)]
@@ -84,6 +85,7 @@ struct SearchHit {
     content: Option<String>,
     context_before: Vec<String>,
     context_after: Vec<String>,
+    other_places: Option<OtherPlaces>,
 }
 
 /// Formats a `search` result.
@@ -181,6 +183,9 @@ impl SearchHit {
             let _ =
                 writeln!(shown, "    {}", styled(DIM, &escaped_line(&format_values(&self.score_breakdown))));
         }
+        if let Some(places) = &self.other_places {
+            let _ = writeln!(shown, "    {}", styled(DIM, &escaped_line(&places.sentence())));
+        }
         let lines = self.lines();
         if lines.is_empty() && !self.headline.is_empty() {
             let _ = writeln!(shown, "    {}", escaped_line(&self.headline));
@@ -239,6 +244,14 @@ mod tests {
             plain(&hit),
             "src/app.rs:9  function App::new  0.912\n   8 │ // why\n   9 │ fn new() {\n  10 │ }\n  11 │ x\n\n1 of 40 hits\n"
         );
+    }
+
+    #[test]
+    fn other_places_of_the_text_stand_below_the_place() {
+        let shown = plain(&json!({ "hits": [{ "file": "a", "startLine": 5, "kind": "block", "snippet": "x",
+            "otherPlaces": { "total": 3, "first": [{ "repo": "fork", "file": "lib/\u{1b}a", "line": 7 }] } }] }));
+        let place = "a:5  block  0.000\n    also in fork: lib/\\u{1b}a:7 and 2 more places\n  5 │ x\n";
+        assert!(shown.starts_with(place), "{shown}");
     }
 
     #[test]

@@ -7,9 +7,11 @@ mod navigation;
 
 use std::fmt::Write;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use contract::{Envelope, escaped, escaped_line};
+use engine::search::OtherPlaces;
 
 /// Formats the envelope as short text.
 pub(super) fn short_text(envelope: &Envelope) -> String {
@@ -96,6 +98,9 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
         if !names.is_empty() {
             writeln!(text, " {before} {}", escaped_line(&names.join(", ")))?;
         }
+    }
+    if let Ok(places) = OtherPlaces::deserialize(&hit["otherPlaces"]) {
+        writeln!(text, " {}", escaped_line(&places.sentence()))?;
     }
     if let Some(headline) = hit["headline"].as_str() {
         writeln!(text, " {}", escaped_line(headline))?;
@@ -258,11 +263,11 @@ mod tests {
             json!({ "backend": "postgres", "query": "q", "total": 9, "nextOffset": 1,
             "vectors": "exact", "confidence": "high", "hits": [{ "id": 7, "file": "src/a.rs", "startLine": 3, "endLine": 9,
             "kind": "function", "name": "open", "score": 0.5, "snippet": "fn open() {\n    \"x\"\n}",
-            "calls": ["a", "b"] }] }),
+            "calls": ["a", "b"], "otherPlaces": { "total": 2, "first": [{ "file": "lib/a\n.rs", "line": 4 }] } }] }),
         ));
         assert_eq!(
             shown,
-            "confidence high\nsrc/a.rs:3-9 function open score 0.5 id 7\n calls a, b\nfn open() {\n    \"x\"\n}\n\n\
+            "confidence high\nsrc/a.rs:3-9 function open score 0.5 id 7\n calls a, b\n also in lib/a\\n.rs:4 and 1 more place\nfn open() {\n    \"x\"\n}\n\n\
              1 of 9 hits, next page: offset 1\nnext: show_file {\"id\":7}"
         );
     }

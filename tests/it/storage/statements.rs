@@ -17,7 +17,7 @@ use store::{
     self, Access, AuditEntry, AuthorsWrite, ChunkSelection, Claim, CommentWrite, Completion, Counted,
     DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, GramQuery, HistoryWrite, KeyRow, KnownNames,
     LexicalQuery, LexicalSource, ModelFacts, NewJob, Outcome, PassLimits, Project, ProjectPart, ProjectTx,
-    RepositoryState, Store, Test, WRITER_LANE, WordsWrite, grams_of,
+    RepositoryState, SearchedPlaces, Store, Test, WRITER_LANE, WordsWrite, grams_of,
 };
 use tokio::sync::mpsc;
 
@@ -344,6 +344,12 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
         let first = candidates.iter().find(|candidate| candidate.id == ids[0]).unwrap();
         assert_eq!((first.lexical.is_some(), first.similarity.is_some()), (!sources.is_empty(), true));
         assert_eq!(first.other, first.lexical);
+    }
+    assert_eq!(store::copies::places(&mut tx, &ids).await?.len(), 2);
+    let selection = ChunkSelection::Matching(Test::Facts(vec![store::fact_id(14, "Crawl")]).into());
+    for selection in [&ChunkSelection::All, &ChunkSelection::Listed(ids.clone()), &selection] {
+        let searched = SearchedPlaces { repositories: &[repo], selection };
+        assert_eq!(store::copies::other_places(&mut tx, &ids, searched).await?, []);
     }
     assert_eq!(store::definitions::of_chunks(&mut tx, &ids).await?[0].column, 4);
     assert_eq!(store::definitions::of_lines(&mut tx, a.id, (2, 2)).await?[0].ids, None);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::confidence::{Confidence, Evidence};
 use super::exact::LineMatches;
+use super::other_places::OtherPlaces;
 use super::rank::ScoreParts;
 use super::request::Mode;
 use contract::Warning;
@@ -140,6 +141,8 @@ pub struct Hit {
     pub callees: Vec<CallEdge>,
     /// Functions that call something of the same name, where calls are not resolved.
     pub may_be_called_by: Vec<String>,
+    /// Other places of its text.
+    pub other_places: Option<OtherPlaces>,
     /// All facts; only with `in_full`.
     pub known: Option<AllFacts>,
 }

@@ -224,7 +224,7 @@ mod tests {
     fn confidence(query: &str, chunks: u64, bm25: f32) -> Confidence {
         let term = WeightedTerm { id: 1, weight: 1.0, asked: 1.0, chunks, term: query.to_lowercase() };
         let plan = LexicalPlan { terms: vec![term], ..LexicalPlan::default() };
-        let ranked = [RankedChunk { chunk_id: 7, score: 1.0, parts: ScoreParts::default() }];
+        let ranked = [RankedChunk { chunk_id: 7, score: 1.0, parts: ScoreParts::default(), text: None }];
         let lexical = if bm25 > 0.0 { vec![(7, bm25)] } else { Retrieved::new() };
         let evidence = Evidence::new(&QueryClass::new(query), &plan, &lexical, &vec![(7, 0.4)], &ranked);
         evidence.judge(Some(CALIBRATED_MODEL)).confidence

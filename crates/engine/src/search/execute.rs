@@ -93,7 +93,7 @@ pub async fn execute(
     let mut ranked = if search.question.text.is_empty() {
         list(&mut reads, &search).await?
     } else {
-        search.find(&mut reads, model, &mut took, &mut warnings).await?
+        search.find_texts(&mut reads, model, &mut took, &mut warnings).await?
     };
     let confidence = ranked.judge(backend, &search.question.query, request, model);
     let did_you_mean = suggest_names(&mut reads, request, &search.scope, &ranked.terms, confidence).await?;
@@ -173,6 +173,25 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
+    /// As [`Self::find`], and once more among as many candidates as a far page has, if equal texts leave too few for this page.
+    async fn find_texts(
+        &mut self,
+        reads: &mut Reads,
+        model: Option<&str>,
+        took: &mut Stopwatch<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<RankedCandidates, Fault> {
+        let ranked = self.find(reads, model, took, warnings).await?;
+        let settings = self.planner.deps.settings;
+        if !ranked.is_short || self.planner.last > settings.candidates {
+            return Ok(ranked);
+        }
+        self.planner.last = settings.offset_max + settings.top_max;
+        // Each stage is reported once.
+        self.planner.deps.on_stage = &|_| {};
+        self.find(reads, model, took, warnings).await
+    }
+
     /// Retrieves and ranks the candidates of each part, and merges them. `model` is that of the vectors.
     async fn find(
         &mut self,
@@ -192,7 +211,7 @@ impl Search<'_> {
         for (_, part) in &parts {
             retrieved.push(part.lexical(reads, deps.ranking, deps.settings).await?);
         }
-        took.timings.lexical_ms = took.lap();
+        took.timings.lexical_ms += took.lap();
         let found = retrieved.iter().map(|(lexical, _)| lexical.len()).sum();
         (deps.on_stage)(SearchStage::Lexical { found });
         self.await_vector(warnings).await?;
@@ -208,12 +227,12 @@ impl Search<'_> {
             part.rank(candidates, &self.question, deps.ranking)
         };
         let ranked = parts.iter().zip(candidates).map(rank).collect();
-        let mut ranked = RankedCandidates::new(&parts, ranked, model);
+        let mut ranked = RankedCandidates::new(&parts, ranked, model, self.planner.last);
         ranked.total_is_least |= self.scope.searched().len() > parts.len();
         if matches!(self.planner.chosen_by, VectorPath::Hnsw(_)) {
             ranked.vector_path = self.planner.chosen_by;
         }
-        took.timings.rank_ms = took.lap();
+        took.timings.rank_ms += took.lap();
         Ok(ranked)
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::answer::{AllFacts, CallEdge, History, Hit};
 use super::matched_definition::{ChunkContext, DefinitionChoice};
+use super::other_places::add_other_places;
 use super::query_class::QueryClass;
 use super::rank::RankedChunk;
 use super::ranking::Ranking;
@@ -61,6 +62,8 @@ impl<'a> HitPage<'a> {
     /// Returns the hits of the ranked chunks, in their order. A chunk that no longer exists is left out.
     pub(super) async fn hits(&self, reads: &mut Reads, page: Vec<RankedChunk>) -> Result<Vec<Hit>, Fault> {
         let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
+        let folded: Vec<i64> =
+            page.iter().filter(|ranked| ranked.text.is_some()).map(|ranked| ranked.chunk_id).collect();
         let details = reads.details(&ids).await?;
         let mut details: HashMap<i64, ChunkDetails> =
             details.into_iter().map(|details| (details.chunk.id, details)).collect();
@@ -78,6 +81,7 @@ impl<'a> HitPage<'a> {
             }
         }
         add_edges(reads, &mut hits).await?;
+        add_other_places(reads, self.scope, &mut hits, &folded).await?;
         Ok(hits)
     }
 
@@ -184,6 +188,7 @@ impl<'a> HitPage<'a> {
             callers: Vec::new(),
             callees: Vec::new(),
             may_be_called_by,
+            other_places: None,
             known,
         }
     }

@@ -8,19 +8,9 @@ use std::collections::HashMap;
 use super::part::RankedPart;
 use super::rank::{CandidateFacts, RankedChunk};
 
-/// Hits among which the repository is sought whose confidence is that of the answer.
-const JUDGED_HITS: usize = 10;
-
-/// The merged candidates.
-pub(super) struct Merged {
-    /// Best first.
-    pub(super) chunks: Vec<RankedChunk>,
-    /// Which of the parts have one of the first hits, the part of the first hit first.
-    pub(super) first_parts: Vec<usize>,
-}
-
-/// Merges `parts`, whose repositories have the `roots`; ties are broken by path, root and line.
-pub(super) fn merge(parts: &[RankedPart], roots: &[&str]) -> Merged {
+/// Merges `parts`, whose repositories have the `roots`, best first; ties are broken by path, root and line. Returns each chunk with
+/// its part.
+pub(super) fn merge(parts: &[RankedPart], roots: &[&str]) -> Vec<(usize, RankedChunk)> {
     let places: Vec<HashMap<i64, &CandidateFacts>> = parts.iter().map(by_chunk).collect();
     let mut merged: Vec<(usize, RankedChunk)> = Vec::new();
     // The next chunk of each part. Each part has at least as many candidates of a first page as that page has hits, so further
@@ -42,13 +32,7 @@ pub(super) fn merge(parts: &[RankedPart], roots: &[&str]) -> Merged {
         merged.push((part, RankedChunk { score, ..parts[part].chunks[at].clone() }));
         heads[part] += 1;
     }
-    let mut first_parts: Vec<usize> = Vec::new();
-    for (part, _) in merged.iter().take(JUDGED_HITS) {
-        if !first_parts.contains(part) {
-            first_parts.push(*part);
-        }
-    }
-    Merged { chunks: merged.into_iter().map(|(_, chunk)| chunk).collect(), first_parts }
+    merged
 }
 
 fn by_chunk(part: &RankedPart) -> HashMap<i64, &CandidateFacts> {

@@ -27,6 +27,7 @@ mod resolve;
 mod scope;
 mod unknown_facts;
 
+mod choice;
 mod nearest;
 mod part;
 pub mod plan;
@@ -37,6 +38,7 @@ mod statistics;
 
 mod affinity;
 mod confidence;
+mod duplicates;
 pub mod fuse;
 mod limits;
 mod merge;
@@ -50,6 +52,7 @@ mod budget;
 mod filter_value;
 mod hits;
 mod matched_definition;
+mod other_places;
 mod present;
 mod snippet;
 mod surroundings;
@@ -60,12 +63,14 @@ pub use answer::{
 };
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
+pub use duplicates::TextHash;
 pub use exact::{
     ExactQuery, FileMatches, LineInContext, LineMatches, MatchedLine, Matches, NotIndexed, PresentedFile,
     PresentedLine, slashed_query,
 };
 pub use execute::{SearchDeps, execute};
 pub use nearest::nearest;
+pub use other_places::{OtherPlace, OtherPlaces};
 pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, TotalRelation, headline, present};
 pub use rank::{CandidateFacts, RankedChunk, ScoreParts};
 pub use ranking::Ranking;

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::confidence::Evidence;
+use super::duplicates::text_hash;
 use super::exact_name;
 use super::fuse::{Fused, Retrieved, fuse, fuse_shares};
 use super::plan::Plan;
@@ -135,7 +136,7 @@ impl Part {
         let dense_weight = dense_weight(&class, ranking);
         let facts = |candidate: Candidate| {
             let named = named.remove(&candidate.id).unwrap_or_default();
-            CandidateFacts { named, ..candidate_facts(candidate) }
+            CandidateFacts { named, ..candidate_facts(candidate, ranking) }
         };
         let facts: Vec<CandidateFacts> = rows.into_iter().map(facts).collect();
         let rank_some = |fused: Vec<Fused>| rank(&class, &fused, &facts, ranking);
@@ -188,7 +189,7 @@ fn dense_weight(class: &QueryClass, ranking: &Ranking) -> f32 {
     class.sentence * sentence + class.symbol * ranking.dense_weight_symbol
 }
 
-fn candidate_facts(candidate: Candidate) -> CandidateFacts {
+fn candidate_facts(candidate: Candidate, ranking: &Ranking) -> CandidateFacts {
     CandidateFacts {
         chunk_id: candidate.id,
         file_id: candidate.file_id,
@@ -198,5 +199,6 @@ fn candidate_facts(candidate: Candidate) -> CandidateFacts {
         defines: candidate.defines,
         users: candidate.users.and_then(|users| u32::try_from(users).ok()).unwrap_or(0),
         named: Vec::new(),
+        text: text_hash(candidate.text, ranking),
     }
 }

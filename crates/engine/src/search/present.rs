@@ -1,12 +1,13 @@
 //! Presents an answer in its public forms, each within a size limit: compact for agents, full, and json with statistics.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::answer::{AllFacts, Backend, CallEdge, Explain, Hit, SearchAnswer, Timings, VectorsUsed};
 use super::budget::{Budget, Fitted, Shrinks, fit};
 use super::confidence::Confidence;
 use super::exact::{Matches, frame, present_matches};
+use super::other_places::OtherPlaces;
 use super::rank::ScoreParts;
 use super::request::{Mode, Output};
 use super::snippet::{SnippetLimits, shorten, snippet};
@@ -21,6 +22,8 @@ const MORE_WORDS_BLOCK: usize = 1;
 const MORE_WORDS_DEFINITION: usize = 2;
 /// The most callees, and the most callers, in compact output.
 const CALLS_COMPACT_MAX: usize = 5;
+/// The most other places of the best hit that are named in compact output, and of each further hit.
+const PLACES_COMPACT_MAX: (usize, usize) = (3, 1);
 /// The most terms in `explain`.
 const TERMS_EXPLAINED_MAX: usize = 24;
 /// Longest headline in bytes; longer ones are cut.
@@ -71,7 +74,7 @@ pub struct SearchPayload {
 }
 
 /// How `total` relates to the real number, as in Elasticsearch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TotalRelation {
     /// The real number is `total` or more.
@@ -181,6 +184,9 @@ pub struct PresentedHit {
     /// What it is known to call, with the places of the definitions; compact: of the best hit.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub callees: Vec<CallEdge>,
+    /// Other places with the same text, each of which would be a hit; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_places: Option<OtherPlaces>,
     /// Full and json: all facts, history and metadata of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<AllFacts>,
@@ -272,6 +278,8 @@ fn present_hit(
     let calls_max = if whole { usize::MAX } else { CALLS_COMPACT_MAX };
     let edges_max = if is_best { calls_max } else { 0 };
     let edges_max = if whole { usize::MAX } else { edges_max };
+    let places_max = if is_best { PLACES_COMPACT_MAX.0 } else { PLACES_COMPACT_MAX.1 };
+    let places_max = if whole { usize::MAX } else { places_max };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let score_type = ScoreType::new(&hit.parts, answer.vectors_used);
     let cut = if whole { None } else { cut(hit, &answer.words, limits, is_best) };
@@ -307,6 +315,10 @@ fn present_hit(
         may_be_called_by: hit.may_be_called_by.iter().take(calls_max).cloned().collect(),
         callers: hit.callers.iter().take(edges_max).cloned().collect(),
         callees: hit.callees.iter().take(edges_max).cloned().collect(),
+        other_places: hit
+            .other_places
+            .clone()
+            .map(|places| places.shortened(places_max, whole || with_repository)),
         known: hit.known.clone().filter(|_| whole),
         lang: hit.language.clone().filter(|_| whole),
         ext: extension.map(|(_, extension)| extension.to_owned()).filter(|_| whole),
@@ -361,7 +373,11 @@ impl Shrinks for PresentedHit {
             return true;
         }
         let lists = [&mut self.calls, &mut self.called_by, &mut self.may_be_called_by];
-        let can_shrink = self.headline.is_some() || lists.iter().any(|list| !list.is_empty());
+        let mut places = self.other_places.as_mut().map(|places| &mut places.first);
+        let can_shrink = self.headline.is_some()
+            || lists.iter().any(|list| !list.is_empty())
+            || places.as_ref().is_some_and(|places| !places.is_empty());
+        places.iter_mut().for_each(|places| places.clear());
         self.headline = None;
         lists.into_iter().for_each(Vec::clear);
         can_shrink
@@ -428,6 +444,7 @@ mod tests {
             callers: Vec::new(),
             callees: Vec::new(),
             may_be_called_by: Vec::new(),
+            other_places: None,
             known: Some(AllFacts::default()),
             repository: repository.to_owned(),
             path: format!("src/{id}.rs"),

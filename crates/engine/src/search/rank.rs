@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::affinity::{QueryWords, SquashedName};
+use super::duplicates::TextHash;
 use super::fuse::Fused;
 use super::path_kind::{PathKind, is_manifest};
 use super::query_class::QueryClass;
@@ -35,6 +36,8 @@ pub struct CandidateFacts {
     pub users: u32,
     /// Its definitions with the queried name.
     pub named: Vec<DefinitionRow>,
+    /// Its text, if it is long enough to be folded with equal ones.
+    pub text: Option<TextHash>,
 }
 
 /// The parts of a score, in the order in which they are applied.
@@ -69,6 +72,8 @@ pub struct RankedChunk {
     pub score: f32,
     /// Its parts.
     pub parts: ScoreParts,
+    /// Its text, if it is long enough to be folded with equal ones.
+    pub text: Option<TextHash>,
 }
 
 /// Ranks `candidates`; those without facts (deleted since they were retrieved) are left out.
@@ -110,7 +115,12 @@ pub fn rank(
     // A stable sort of rows that are ordered by location breaks ties by location.
     rows.sort_by(|a, b| b.score.total_cmp(&a.score));
     rows.into_iter()
-        .map(|row| RankedChunk { chunk_id: row.facts.chunk_id, score: row.score, parts: row.parts })
+        .map(|row| RankedChunk {
+            chunk_id: row.facts.chunk_id,
+            score: row.score,
+            parts: row.parts,
+            text: row.facts.text,
+        })
         .collect()
 }
 
@@ -231,6 +241,7 @@ mod tests {
             defines,
             users: 0,
             named: Vec::new(),
+            text: None,
         }
     }
 

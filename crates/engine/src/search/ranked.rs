@@ -2,6 +2,7 @@
 
 use super::answer::Backend;
 use super::confidence::{Confidence, Evidence, scale};
+use super::duplicates::{fold, is_short};
 use super::merge::merge;
 use super::part::{Part, RankedPart};
 use super::plan::{VectorPath, WeightedTerm};
@@ -10,13 +11,18 @@ use super::query_class::QueryClass;
 use super::rank::{RankedChunk, ScoreParts};
 use super::request::SearchRequest;
 
-/// All candidates, best first, with the measurements for confidence and explanation. Of several parts, these are those of the
+/// Hits among which the repository is sought whose confidence is that of the answer.
+const JUDGED_HITS: usize = 10;
+
+/// All candidates, best first, each text once, with the measurements for confidence and explanation. Of several parts, these are those of the
 /// part that is trusted most.
 pub(super) struct RankedCandidates {
     pub(super) chunks: Vec<RankedChunk>,
     pub(super) total: usize,
     /// Whether `total` is a lower bound.
     pub(super) total_is_least: bool,
+    /// Whether so many candidates had equal texts that further ones may belong on the page.
+    pub(super) is_short: bool,
     /// Whether the dense retriever found any candidate.
     pub(super) vectors_found: bool,
     pub(super) vector_path: VectorPath,
@@ -32,23 +38,28 @@ pub(super) struct RankedCandidates {
 
 impl RankedCandidates {
     /// The candidates of one part, or those of several merged. `parts` are the planned parts with their roots; `model` is that of
-    /// the compared vectors.
-    pub(super) fn new(parts: &[(String, Part)], mut ranked: Vec<RankedPart>, model: Option<&str>) -> Self {
-        let total = ranked.iter().map(|part| part.chunks.len()).sum();
-        let total_is_least = ranked.iter().any(|part| part.total_is_least);
+    /// the compared vectors; `last` is the last hit of the page.
+    pub(super) fn new(
+        parts: &[(String, Part)],
+        mut ranked: Vec<RankedPart>,
+        model: Option<&str>,
+        last: usize,
+    ) -> Self {
+        let cut_short: Vec<bool> = ranked.iter().map(|part| part.total_is_least).collect();
         let vectors_found = ranked.iter().any(|part| part.vectors_found);
-        let (mut best, mut merged) = (0, None);
-        if ranked.len() > 1 {
-            let roots: Vec<&str> = parts.iter().map(|(root, _)| root.as_str()).collect();
-            let all = merge(&ranked, &roots);
-            let likelihood = |part: &usize| {
-                let part = &ranked[*part];
-                part.evidence.judge(model.filter(|_| part.vectors_found)).likelihood
-            };
-            let trusted = all.first_parts.iter().copied();
-            best = trusted.reduce(|a, b| if likelihood(&b) > likelihood(&a) { b } else { a }).unwrap_or(0);
-            merged = Some(all.chunks);
-        }
+        let roots: Vec<&str> = parts.iter().map(|(root, _)| root.as_str()).collect();
+        let mut order = match ranked.as_mut_slice() {
+            [only] => std::mem::take(&mut only.chunks).into_iter().map(|chunk| (0, chunk)).collect(),
+            several => merge(several, &roots),
+        };
+        let is_short = is_short(&order, &cut_short, last);
+        fold(&mut order);
+        let likelihood = |part: &usize| {
+            let part = &ranked[*part];
+            part.evidence.judge(model.filter(|_| part.vectors_found)).likelihood
+        };
+        let trusted = order.iter().take(JUDGED_HITS).map(|(part, _)| *part);
+        let best = trusted.reduce(|a, b| if likelihood(&b) > likelihood(&a) { b } else { a }).unwrap_or(0);
         let plan = &parts[best].1.plan;
         let mut terms = plan.lexical.terms.clone();
         for term in terms.iter_mut().filter(|term| term.chunks == 0) {
@@ -59,9 +70,10 @@ impl RankedCandidates {
         }
         let part = ranked.swap_remove(best);
         Self {
-            chunks: merged.unwrap_or(part.chunks),
-            total,
-            total_is_least,
+            total: order.len(),
+            chunks: order.into_iter().map(|(_, chunk)| chunk).collect(),
+            total_is_least: cut_short.contains(&true),
+            is_short,
             vectors_found,
             vector_path: plan.vector,
             candidates: plan.candidates,
@@ -74,12 +86,14 @@ impl RankedCandidates {
 
     /// The chunks of a listing, in its order, of `total` in all.
     pub(super) fn listed(ids: Vec<i64>, total: usize) -> Self {
-        let unranked = |chunk_id| RankedChunk { chunk_id, score: 0.0, parts: ScoreParts::default() };
+        let unranked =
+            |chunk_id| RankedChunk { chunk_id, score: 0.0, parts: ScoreParts::default(), text: None };
         Self {
             candidates: ids.len(),
             chunks: ids.into_iter().map(unranked).collect(),
             total,
             total_is_least: false,
+            is_short: false,
             vectors_found: false,
             vector_path: VectorPath::None,
             terms: Vec::new(),

@@ -72,6 +72,10 @@ pub struct Ranking {
     pub platform_factor: f32,
     /// For an issue, the factors of tests, examples and prose are raised to the power 1 + this: fixes are rarely there.
     pub role_bend_issue: f32,
+    /// Equal texts of at least so many lines are one hit …
+    pub duplicate_lines_min: u32,
+    /// … if they have at least so many bytes. Shorter ones say something only by their places.
+    pub duplicate_bytes_min: u32,
 }
 
 impl Default for Ranking {
@@ -110,6 +114,8 @@ impl Default for Ranking {
             manifest_boost: 0.6,
             platform_factor: 0.7,
             role_bend_issue: 3.0,
+            duplicate_lines_min: 3,
+            duplicate_bytes_min: 100,
         }
     }
 }

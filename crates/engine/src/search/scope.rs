@@ -138,6 +138,11 @@ impl ResolvedScope {
         searched(&self.repositories, self.mode)
     }
 
+    /// Returns the chunks of the searched repositories that pass the filters and the mode.
+    pub(super) fn chunks_within_repositories(&self) -> &ChunkSelection {
+        if self.selected.is_narrowed { &self.selected.vectors } else { &ChunkSelection::All }
+    }
+
     /// Returns whether more than one repository is searched. Record sources do not count, because their paths are never
     /// those of files.
     pub(super) fn has_several(&self) -> bool {

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::choice::{CHOICE_CANDIDATES, CHOICE_CANDIDATES_MAX, Choice};
 use super::exact_name;
 use super::execute::{SearchDeps, term_ids};
 use super::fuse::Retrieved;
 use super::part::{Part, Question};
 use super::plan::{Plan, VectorPath, plan};
-use super::retrieve::{chunk_ids, dense, equal_idf_hits};
+use super::retrieve::{dense, equal_idf_hits};
 use super::scope::{ResolvedScope, Selections};
 use super::statistics::{Statistics, largest};
 use contract::Fault;
@@ -17,8 +18,6 @@ use store::{Reads, RepositoryRow};
 
 /// The most repositories that are searched each by itself, so that the number of statements does not grow with the project.
 pub(super) const PARTS_MAX: usize = 8;
-/// Candidates by which repositories are chosen.
-const CHOICE_CANDIDATES: usize = 200;
 
 /// Plans the parts of a search.
 pub(super) struct Planner<'s> {
@@ -105,7 +104,8 @@ impl Planner<'_> {
 
     /// Returns the repositories with the best candidates, at most [`PARTS_MAX`]: those that define the queried name, those with
     /// most of its terms, and those whose vectors are nearest, in turn. No idf takes part, as it would favour repositories in
-    /// which a word of the query is rare: a chance mention there would count more than the home of the word.
+    /// which a word of the query is rare: a chance mention there would count more than the home of the word. Copies of a text
+    /// count for one repository.
     async fn choose(
         &mut self,
         reads: &mut Reads,
@@ -119,62 +119,24 @@ impl Planner<'_> {
         let counts = scope.counts(selected, counted, self.embeds);
         let plan = plan(&self.terms, &frequency, counts, settings, self.deps.ranking);
         self.chosen_by = plan.vector;
-        let lexical = equal_idf_hits(reads, selected, &plan.lexical, CHOICE_CANDIDATES).await?;
-        let near = match &question.vector {
-            Some(vector) => dense(reads, &selected.vectors, plan.vector, vector, CHOICE_CANDIDATES).await?,
-            None => Retrieved::new(),
-        };
         let named = match &selected.chunks {
             Some(_) => exact_name::definitions(reads, &question.query, &selected.vectors).await?,
             None => HashMap::new(),
         };
         let named: Retrieved = named.into_keys().map(|chunk_id| (chunk_id, 1.0)).collect();
-        let mut ids: Vec<i64> = [&named, &lexical, &near].into_iter().flat_map(chunk_ids).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let rows = reads.hydrate(&ids).await?;
-        let rows: HashMap<i64, _> = rows.iter().map(|row| (row.id, row)).collect();
-        let by_best_hit = |mut hits: Retrieved| {
-            let location = |chunk_id: i64| {
-                let row = rows.get(&chunk_id);
-                row.map(|row| (&row.path, &row.repository_root, row.span.start_line))
+        let mut limit = CHOICE_CANDIDATES;
+        loop {
+            let lexical = equal_idf_hits(reads, selected, &plan.lexical, limit).await?;
+            let near = match &question.vector {
+                Some(vector) => dense(reads, &selected.vectors, plan.vector, vector, limit).await?,
+                None => Retrieved::new(),
             };
-            hits.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| location(a.0).cmp(&location(b.0))));
-            let ids = hits.into_iter().filter_map(|(chunk_id, _)| rows.get(&chunk_id));
-            ids.map(|row| row.repository_id).collect()
-        };
-        Ok(in_turn([named, lexical, near].map(by_best_hit), PARTS_MAX))
-    }
-}
-
-/// Takes the next new id of each list in turn, at most `limit` in all.
-fn in_turn(lists: [Vec<i64>; 3], limit: usize) -> Vec<i64> {
-    let mut lists = lists.map(Vec::into_iter);
-    let mut taken: Vec<i64> = Vec::new();
-    loop {
-        let before = taken.len();
-        for list in &mut lists {
-            if taken.len() < limit
-                && let Some(id) = list.find(|id| !taken.contains(id))
-            {
-                taken.push(id);
+            let lists = [named.clone(), lexical, near];
+            let choice = Choice::read(reads, lists, searched, self.deps.ranking).await?;
+            if limit == CHOICE_CANDIDATES_MAX || !choice.is_crowded(limit) {
+                return Ok(choice.repositories(PARTS_MAX));
             }
+            limit = CHOICE_CANDIDATES_MAX;
         }
-        if taken.len() == before {
-            return taken;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_turn;
-
-    #[test]
-    fn lists_take_turns_until_the_limit() {
-        let lists = || [vec![7], vec![1, 1, 2, 3], vec![2, 7, 4, 5]];
-        assert_eq!(in_turn(lists(), 8), [7, 1, 2, 3, 4, 5]);
-        assert_eq!(in_turn(lists(), 3), [7, 1, 2]);
-        assert!(in_turn([vec![], vec![], vec![]], 8).is_empty());
     }
 }

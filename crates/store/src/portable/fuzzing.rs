@@ -11,7 +11,7 @@ use super::rows::{ChunkOut, CommentOut, FileOut, Page, RewrittenRows};
 use super::writer::Writer;
 use crate::{
     ChunkSelection, DefinitionRow, FileFacts, Filter, GramQuery, LexicalQuery, LexicalSource, ModelFacts,
-    RepositoryRow, RepositoryState, TermCount, Test, Versions, grams_of,
+    RepositoryRow, RepositoryState, SearchedPlaces, TermCount, Test, Versions, grams_of,
 };
 use contract::Fault;
 
@@ -169,6 +169,8 @@ fn run_all_reads(reader: &Reader) {
         reader.document_frequencies(&[1], &[5, 6, 7]),
     ));
     drop((reader.listed(&ChunkSelection::All, 10), reader.vectors(&[HASH.to_vec()])));
+    let whole = SearchedPlaces { repositories: &[1], selection: &ChunkSelection::All };
+    drop((reader.places(&IDS), reader.other_places(&IDS, whole)));
     let grams = GramQuery::HasAll(grams_of("retry"));
     for selection in [ChunkSelection::All, ChunkSelection::Listed(IDS.to_vec())] {
         drop((

@@ -14,6 +14,7 @@ pub(super) mod rows;
 mod update;
 mod writer;
 
+mod copies;
 mod definitions;
 mod exact;
 mod filter;

@@ -245,6 +245,7 @@ impl Reader {
             Some(question) => self.similarities(question, &marked(wanted.needs_similarity))?,
             None => Vec::new(),
         };
+        let texts = self.texts(wanted.ids)?;
         let near: HashMap<i64, f64> = near.iter().map(|hit| (hit.chunk_id, hit.similarity)).collect();
         let candidate = |chunk: ChunkRow| Candidate {
             // A portable file has no uses.
@@ -258,6 +259,7 @@ impl Reader {
             lexical: lexical.get(&chunk.id).copied(),
             other: others.get(&chunk.id).copied(),
             similarity: near.get(&chunk.id).copied(),
+            text: texts.get(&chunk.id).copied(),
         };
         Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
     }

@@ -3,6 +3,7 @@
 use crate::postgres::Row;
 use pgvector::HalfVector;
 
+use super::copies::{self, CandidateText};
 use super::lexical::{LexicalQuery, LexicalSource, sparse};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
@@ -98,6 +99,8 @@ pub struct Candidate {
     pub other: Option<f64>,
     /// Cosine similarity to the query, if requested.
     pub similarity: Option<f64>,
+    /// What equal texts are recognised by; `None` for a record, which says something of its own even if it reads like another.
+    pub text: Option<CandidateText>,
 }
 
 /// Most uses of a definition in other files that are looked at to count these files.
@@ -139,7 +142,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
     let (lexical, other) = (score("$4"), score("$6"));
     let text = format!(
         "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
-           THEN {lexical} END AS lexical, CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v \
+           THEN {lexical} END AS lexical, {text_columns}, CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v \
            WHERE v.hash = c.content_hash) END AS similarity, \
            CASE WHEN $6::sparsevec IS NOT NULL THEN {other} END AS other, \
            CASE WHEN $7 THEN (SELECT count(DISTINCT u.file_id)::int4 FROM {definitions} d CROSS JOIN LATERAL \
@@ -148,6 +151,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
          JOIN {chunks} c ON c.id = w.id \
          JOIN {files} f ON f.id = c.file_id",
+        text_columns = copies::TEXT_COLUMNS,
         vectors = tx.table("vectors"),
         chunks = tx.table("chunks"),
         definitions = tx.table("definitions"),
@@ -173,6 +177,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
                 lexical: score("lexical")?,
                 other: score("other")?,
                 similarity: score("similarity")?,
+                text: copies::text(row)?,
             })
         })
         .collect()

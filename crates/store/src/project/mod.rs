@@ -3,6 +3,7 @@
 pub mod index_state;
 
 pub mod chunks;
+pub mod copies;
 pub mod definitions;
 pub mod files;
 pub mod repositories;
