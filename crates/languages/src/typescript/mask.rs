@@ -10,7 +10,7 @@ pub(crate) fn masked(text: &str) -> Option<String> {
     let mut ends = Vec::new();
     let (mut at, mut done) = (0, 0);
     for line in text.split_inclusive('\n') {
-        if at >= done && HEADS.iter().any(|head| line.trim_start().starts_with(head)) {
+        if at >= done && is_head(line) {
             let mut masking = Masking { bytes: text.as_bytes(), at, ends: &mut ends };
             masking.interface();
             done = masking.at;
@@ -23,6 +23,15 @@ pub(crate) fn masked(text: &str) -> Option<String> {
     let mut masked = text.as_bytes().to_vec();
     ends.into_iter().for_each(|at| masked[at] = b';');
     String::from_utf8(masked).ok()
+}
+
+/// Whether an interface begins in a line, and not a sentence of a comment.
+fn is_head(line: &str) -> bool {
+    let line = line.trim();
+    let Some(rest) = HEADS.iter().find_map(|head| line.strip_prefix(head)) else { return false };
+    let rest = rest.trim_start().trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$'));
+    let rest = rest.trim_start();
+    rest.is_empty() || rest.starts_with(['{', '<']) || rest.starts_with("extends ")
 }
 
 struct Masking<'t> {
@@ -119,6 +128,7 @@ mod tests {
             ("interface A {\n  b: C\n}\nlet d = a\n  <T>b", None),
             ("interface A {\n  (): C\n<T>(): D\n}", None),
             ("let a = b\n  < c", None),
+            ("/*\ninterface of a\n*/\nfunction f() {\n  return a\n  < b\n}", None),
         ] {
             assert_eq!(masked(text).as_deref(), expected, "{text}");
         }
