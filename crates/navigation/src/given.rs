@@ -1,4 +1,5 @@
-//! What a function that is passed on, returned or assigned is given, as the type says that it has to have there: `app.get('/', (c) => c.text())`.
+//! What a function that is passed on, returned or assigned is given, as the type says that it has to have there:
+//! `app.get('/', (c) => c.text())`.
 
 use languages::symbols::{Expr, FUNCTION_TYPE, SymbolKind};
 

@@ -128,7 +128,7 @@ mod tests {
             ("interface A {\n  b: C\n}\nlet d = a\n  <T>b", None),
             ("interface A {\n  (): C\n<T>(): D\n}", None),
             ("let a = b\n  < c", None),
-            ("/*\ninterface of a\n*/\nfunction f() {\n  return a\n  < b\n}", None),
+            ("/*\ninterface of a\n*/\n{\n  a\n  < b\n}", None),
         ] {
             assert_eq!(masked(text).as_deref(), expected, "{text}");
         }
