@@ -14,7 +14,7 @@ use super::tree_query::Nodes;
 use super::{merge, name, split, symbols, syntax};
 
 /// Increase when the same file yields other chunks. It is stored with an index, which is rebuilt when it changes.
-pub const CHUNKER_VERSION: i32 = 4;
+pub const CHUNKER_VERSION: i32 = 5;
 
 /// Bytes of thread stack for each byte of text. If a grammar is ambiguous, the parser releases its own stack recursively, in
 /// the worst case once per token. Frames of a hundred bytes were observed; this allows five times as much.

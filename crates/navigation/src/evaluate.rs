@@ -67,6 +67,7 @@ impl<'r> Session<'r> {
             Expr::Either(all) => {
                 all.iter().take(RESULTS_MAX).flat_map(|one| self.evaluate(part(*one), receiver)).collect()
             }
+            Expr::Given(of, number) => self.given(part(*of), *number, receiver),
             Expr::This => {
                 vec![self.this(at.file, at.scope, receiver).map_or(Value::Unknown, Value::Instance)]
             }

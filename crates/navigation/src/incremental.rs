@@ -19,7 +19,7 @@ use super::rules::{self, python::clues};
 use packages::Packages;
 
 /// Increase when the same symbols are resolved to other references; all uses are then resolved again.
-pub const RESOLVER_VERSION: i32 = 2;
+pub const RESOLVER_VERSION: i32 = 3;
 
 /// A hash of a name.
 pub type NameHash = u32;
@@ -334,6 +334,7 @@ fn expr_meanings(arena: &Arena) -> Vec<u64> {
             Expr::This => Meaning::of(28),
             Expr::ThisType => Meaning::of(29),
             Expr::Super => Meaning::of(30),
+            Expr::Given(of, number) => Meaning::of(31).with_hash(part(*of)).with(&number.to_le_bytes()),
         };
         meanings.push(meaning.0);
     }
@@ -440,7 +441,7 @@ fn touched_exprs(arena: &Arena, texts: &[bool]) -> Vec<bool> {
             Expr::Unknown | Expr::This | Expr::ThisType | Expr::Super => false,
             Expr::Name(name) => text(*name),
             Expr::Member(of, name) => text(*name) || part(of),
-            Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) => part(of),
+            Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) | Expr::Given(of, _) => part(of),
             Expr::Apply(of, arguments) => part(of) || arguments.iter().any(part),
             Expr::Either(parts) => parts.iter().any(part),
         };

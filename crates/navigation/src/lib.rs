@@ -6,6 +6,7 @@
 mod derived;
 mod evaluate;
 mod extensions;
+mod given;
 mod includes;
 pub mod incremental;
 mod index;

@@ -7,6 +7,7 @@ mod expression;
 mod function;
 mod module;
 mod object;
+mod signature;
 mod types;
 
 use tree_sitter::Node;
@@ -15,7 +16,7 @@ use crate::symbols::{Builder, ExprId, ScopeId, ScopeKind};
 
 /// Extracts the symbols of a file.
 pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
-    let mut walk = Walk { b: builder, frames: Vec::new(), exported: false, hint: None };
+    let mut walk = Walk { b: builder, frames: Vec::new(), exported: false, hint: None, signatures: Vec::new() };
     walk.children(root);
 }
 
@@ -26,13 +27,26 @@ struct Walk<'b, 't> {
     frames: Vec<Frame>,
     /// Whether the declaration that comes next is exported.
     exported: bool,
-    /// What the first parameter of the anonymous function that comes next is, if that is known from the call it is passed to.
-    hint: Option<ExprId>,
+    /// What is known of the function that comes next from where it stands.
+    hint: Option<Hint>,
+    /// The types of the parameters of what can be called of the type around: one list for each signature.
+    signatures: Vec<Vec<ExprId>>,
+}
+
+/// What the place of a function without types says of its parameters.
+#[derive(Clone, Copy)]
+enum Hint {
+    /// What the first one is.
+    First(ExprId),
+    /// The type that the function has to have.
+    Type(ExprId),
 }
 
 /// A function that is being walked through.
 #[derive(Default)]
 struct Frame {
+    /// The type that it declares to return.
+    declared: Option<ExprId>,
     returns: Vec<ExprId>,
     yields: bool,
 }

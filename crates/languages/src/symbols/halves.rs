@@ -235,6 +235,7 @@ impl<'a> Copying<'a> {
             Expr::Call(of) => Expr::Call(self.known(*of)),
             Expr::Instance(of) => Expr::Instance(self.known(*of)),
             Expr::Inside(of) => Expr::Inside(self.known(*of)),
+            Expr::Given(of, number) => Expr::Given(self.known(*of), *number),
             Expr::Apply(of, arguments) => Expr::Apply(self.known(*of), self.all_known(arguments)),
             Expr::Either(all) => Expr::Either(self.all_known(all)),
             other @ (Expr::Unknown | Expr::This | Expr::ThisType | Expr::Super) => other.clone(),
@@ -253,7 +254,9 @@ impl<'a> Copying<'a> {
 /// The expressions of which an expression is made.
 pub(super) fn parts(expr: &Expr) -> Vec<ExprId> {
     match expr {
-        Expr::Member(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) => vec![*of],
+        Expr::Member(of, _) | Expr::Call(of) | Expr::Instance(of) | Expr::Inside(of) | Expr::Given(of, _) => {
+            vec![*of]
+        }
         Expr::Apply(of, arguments) => std::iter::once(*of).chain(arguments.iter().copied()).collect(),
         Expr::Either(all) => all.clone(),
         Expr::Unknown | Expr::Name(_) | Expr::This | Expr::ThisType | Expr::Super => Vec::new(),

@@ -25,8 +25,8 @@ pub(crate) use builder::{Builder, New};
 pub(crate) use locals::Locals;
 pub(crate) use nodes::{all_children, child_of, children, field};
 pub use table::{
-    Arena, Body, Export, Expr, ExprId, FileSymbols, Import, Imported, Interface, Place, Scope, ScopeId,
-    ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
+    Arena, Body, Export, Expr, ExprId, FUNCTION_TYPE, FileSymbols, Import, Imported, Interface, Place, Scope,
+    ScopeId, ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
 };
 pub(crate) use walk::{LocalWalk, TreeWalk};
 

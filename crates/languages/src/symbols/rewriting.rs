@@ -92,6 +92,10 @@ impl Builder<'_> {
                 let of = self.rewrite(of, depth + 1, steps);
                 self.add(Expr::Inside(of))
             }
+            Expr::Given(of, number) => {
+                let of = self.rewrite(of, depth + 1, steps);
+                self.add(Expr::Given(of, number))
+            }
             Expr::Apply(of, arguments) => {
                 let of = self.rewrite(of, depth + 1, steps);
                 let arguments = self.rewrite_all(arguments, depth, steps);

@@ -96,7 +96,13 @@ pub enum Expr {
     ThisType,
     /// The instance, looked at as its base types.
     Super,
+    /// What a function of this type is given for the parameter of this number, from 0. A function's type is a
+    /// [`Function`](FUNCTION_TYPE) with the types of its parameters and that of its result as arguments.
+    Given(ExprId, u32),
 }
+
+/// The name of the type that function types are applied to.
+pub const FUNCTION_TYPE: &str = "Function";
 
 /// A scope: where names are bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,7 +164,8 @@ pub struct Symbol {
     pub is_static: bool,
     /// Whether it only announces a definition that stands elsewhere: a prototype in a C header, `declare` in TypeScript.
     pub is_declaration: bool,
-    /// The declared type of a value; the declared result of a function; the aliased type or value of an alias.
+    /// The declared type of a value; the declared result of a function; the aliased type or value of an alias; of a type whose
+    /// instances can be called, the type of that function.
     pub declared: Option<ExprId>,
     /// What it is first assigned, where no type is declared; of a function, what it returns where that is simple.
     pub value: Option<ExprId>,

@@ -103,6 +103,10 @@ fn python(text: &str) -> FileSymbols {
     symbols_of(text, by_name("python"))
 }
 
+fn language(path: &str) -> &'static str {
+    if path.ends_with(".ts") { "typescript" } else { "python" }
+}
+
 /// A reference, with targets by what stays the same when lines move: file, names around, position among equals.
 type Stored = (ReferenceKind, u32, u32, String, BTreeSet<String>);
 
@@ -116,7 +120,7 @@ struct File {
 fn repository(files: &BTreeMap<&'static str, File>) -> Repository {
     let source = |(path, file): (&&str, &File)| SourceFile {
         path: (*path).to_owned(),
-        language: "python".to_owned(),
+        language: language(path).to_owned(),
         interface: Arc::new(file.symbols.interface.clone().into()),
     };
     Repository::new(files.iter().map(source).collect())
@@ -169,7 +173,7 @@ fn compare(
         let mut changed: HashSet<u32> = HashSet::new();
         let mut unresolved: HashSet<&str> = HashSet::new();
         for (path, text) in edits {
-            let new = text.map(|text| python(&text)).map(|symbols| File {
+            let new = text.map(|text| symbols_of(&text, by_name(language(path)))).map(|symbols| File {
                 offers: offers(path, &symbols.interface),
                 mentions: mentions(&symbols),
                 symbols,
@@ -237,6 +241,32 @@ fn what_tells_the_roots_of_imports_is_noticed() {
         vec![("deep/box/late.py", None)],
         vec![set("deep/setup.py", "")],
         vec![("deep/setup.py", None)],
+    ];
+    compare(rounds).unwrap();
+}
+
+/// What a callback is given depends on types that its file does not mention.
+#[test]
+fn what_callbacks_are_given_is_noticed() {
+    let set = |path, text: &str| (path, Some(text.to_owned()));
+    let types = |given: &str, number: &str| {
+        format!(
+            "import {{ First, Second }} from './things'\ntype Handler = ({number}c: {given}) => void\n\
+             export interface Register {{ (path: string, handler: Handler): void }}\n"
+        )
+    };
+    let first = vec![
+        set("things.ts", "export class First { text() {} }\nexport class Second { text() {} }\n"),
+        set("types.ts", &types("First", "")),
+        set("app.ts", "import { Register } from './types'\nexport class App { get!: Register }\n"),
+        set("main.ts", "import { App } from './app'\nnew App().get('/', (c) => c.text())\n"),
+    ];
+    let rounds = [
+        first,
+        vec![set("types.ts", &types("Second", ""))],
+        vec![set("types.ts", &types("Second", "n: number, "))],
+        vec![set("types.ts", &types("First", ""))],
+        vec![set("app.ts", "export class App { get!: string }\n")],
     ];
     compare(rounds).unwrap();
 }

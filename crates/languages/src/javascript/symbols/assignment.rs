@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::Walk;
+use super::{Hint, Walk};
 use crate::symbols::{Expr, ExprId, New, ScopeId, ScopeKind, SymbolKind, UseKind};
 
 impl<'t> Walk<'_, 't> {
@@ -45,7 +45,10 @@ impl<'t> Walk<'_, 't> {
         };
         let Some(value) = value else { return };
         match (kind, symbol) {
-            (SymbolKind::Function, _) => self.function(value, symbol),
+            (SymbolKind::Function, _) => {
+                self.hint = declared.map(Hint::Type);
+                self.function(value, symbol);
+            }
             (SymbolKind::Type, _) => self.class(value, symbol),
             (_, Some(symbol)) if value.kind() == "object" => self.object(value, Some(symbol)),
             (_, Some(symbol)) => {

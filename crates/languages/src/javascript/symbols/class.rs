@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::Walk;
+use super::{Hint, Walk};
 use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
 impl<'t> Walk<'_, 't> {
@@ -113,7 +113,8 @@ impl<'t> Walk<'_, 't> {
                 }
             }
             "decorator" => self.decorator(member),
-            "index_signature" | "call_signature" | "construct_signature" => self.function(member, None),
+            "call_signature" => self.call_signature(member),
+            "index_signature" | "construct_signature" => self.function(member, None),
             _ => {
                 self.value(member);
             }
@@ -190,6 +191,7 @@ impl<'t> Walk<'_, 't> {
 
     /// A field whose value is a function: its declared type, if it has one, says what calling it gives.
     fn function_field(&mut self, value: Node<'t>, symbol: SymbolId, declared: Option<ExprId>) {
+        self.hint = declared.map(Hint::Type);
         self.function(value, Some(symbol));
         if let Some(declared) = declared {
             let instance = self.b.add(Expr::Instance(declared));
@@ -215,7 +217,7 @@ impl<'t> Walk<'_, 't> {
         if self.b.open(ScopeKind::Type, symbol) {
             self.type_parameters(node);
             if let Some(body) = node.child_by_field_name("body") {
-                self.members(body);
+                self.type_members(body, symbol);
             }
             self.b.close();
         }

@@ -36,7 +36,7 @@ impl<'t> Walk<'_, 't> {
             let symbol = self.b.define(name, SymbolKind::Type, New { exported, ..New::default() });
             if self.b.open(ScopeKind::Type, symbol) {
                 self.type_parameters(node);
-                self.members(value);
+                self.type_members(value, symbol);
                 self.b.close();
             }
             return;

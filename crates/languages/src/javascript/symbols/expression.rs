@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::Walk;
+use super::function::is_function;
+use super::{Hint, Walk};
 use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
 /// Methods of arrays that call their argument with an element.
@@ -215,11 +216,19 @@ impl<'t> Walk<'_, 't> {
             callee = self.b.add(Expr::Apply(callee, types));
         }
         if let Some(arguments) = arguments {
-            let hint = self.element_hint(callee, function);
+            let element = self.element_hint(callee, function);
             let handler = self.handler(node, function, arguments);
             let mut cursor = arguments.walk();
-            for argument in arguments.named_children(&mut cursor) {
-                self.hint = hint;
+            let all = arguments.named_children(&mut cursor).filter(|child| child.kind() != "comment");
+            let mut spread = false;
+            for (number, argument) in (0..).zip(all) {
+                spread |= argument.kind() == "spread_element";
+                self.hint = match element {
+                    _ if !is_function(argument) => None,
+                    Some(element) => Some(Hint::First(element)),
+                    None if spread => None,
+                    None => Some(Hint::Type(self.b.add(Expr::Given(callee, number)))),
+                };
                 match handler {
                     Some((handler, symbol)) if handler.id() == argument.id() => self.function(argument, symbol),
                     _ => {
@@ -330,6 +339,8 @@ impl<'t> Walk<'_, 't> {
 
     fn returned(&mut self, node: Node<'t>) {
         let Some(returned) = node.named_child(0) else { return };
+        let declared = self.frames.last().and_then(|frame| frame.declared);
+        self.hint = declared.filter(|_| is_function(returned)).map(Hint::Type);
         let value = self.value(returned);
         self.returns(value);
     }

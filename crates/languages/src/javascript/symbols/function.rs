@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Frame, Walk};
+use super::{Frame, Hint, Walk};
 use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind};
 
 impl<'t> Walk<'_, 't> {
@@ -38,10 +38,14 @@ impl<'t> Walk<'_, 't> {
         self.parameters(node, hint);
         let returned = node.child_by_field_name("return_type");
         let declared = returned.and_then(|returned| self.named_type(returned));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.declared = declared;
+        }
         if let Some(body) = node.child_by_field_name("body") {
             if body.kind() == "statement_block" {
                 self.children(body);
             } else {
+                self.hint = declared.filter(|_| is_function(body)).map(Hint::Type);
                 let value = self.value(body);
                 self.returns(value);
             }
@@ -83,19 +87,28 @@ impl<'t> Walk<'_, 't> {
         Some(self.b.add(Expr::Instance(promise)))
     }
 
-    fn parameters(&mut self, node: Node<'t>, hint: Option<ExprId>) {
+    fn parameters(&mut self, node: Node<'t>, hint: Option<Hint>) {
         if let Some(only) = node.child_by_field_name("parameter") {
-            self.b.define(only, SymbolKind::Parameter, New { value: hint, ..New::default() });
+            let value = self.given(hint, 0);
+            self.b.define(only, SymbolKind::Parameter, New { value, ..New::default() });
         }
         let Some(list) = node.child_by_field_name("parameters") else { return };
         let mut cursor = list.walk();
-        for (number, parameter) in list.named_children(&mut cursor).enumerate() {
-            let hint = hint.filter(|_| number == 0);
+        let parameters = list.named_children(&mut cursor).filter(|child| child.kind() != "comment");
+        for (number, parameter) in (0..).zip(parameters) {
+            let hint = self.given(hint, number);
             match parameter.kind() {
                 "required_parameter" | "optional_parameter" => self.typed_parameter(parameter, hint),
-                "comment" => {}
                 _ => self.bind_parameter(parameter, None, hint),
             }
+        }
+    }
+
+    /// What the place of a function says of one of its parameters.
+    fn given(&mut self, hint: Option<Hint>, number: u32) -> Option<ExprId> {
+        match hint? {
+            Hint::First(first) => (number == 0).then_some(first),
+            Hint::Type(of) => Some(self.b.add(Expr::Given(of, number))),
         }
     }
 
@@ -145,4 +158,9 @@ impl<'t> Walk<'_, 't> {
             }
         }
     }
+}
+
+/// Whether a node is a function that is written out.
+pub(super) fn is_function(node: Node<'_>) -> bool {
+    matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function")
 }

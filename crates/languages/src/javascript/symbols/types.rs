@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Walk;
-use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Expr, ExprId, FUNCTION_TYPE, New, ScopeKind, SymbolKind, UseKind};
 
 /// Generic types that say only something of their first argument.
 const TRANSPARENT: &[&str] = &[
@@ -192,15 +192,13 @@ impl<'t> Walk<'_, 't> {
             return None;
         }
         self.type_parameters(node);
-        if let Some(parameters) = node.child_by_field_name("parameters") {
-            self.types_in(parameters);
-        }
+        let mut arguments = self.parameter_types(node);
         let result = node.child_by_field_name("return_type").or_else(|| node.child_by_field_name("type"));
         let result = result.and_then(|result| self.named_type(result));
         self.b.close();
-        let function = self.b.name("Function");
-        let result = result.unwrap_or_else(|| self.b.unknown());
-        Some(self.b.add(Expr::Apply(function, vec![result])))
+        let function = self.b.name(FUNCTION_TYPE);
+        arguments.push(result.unwrap_or_else(|| self.b.unknown()));
+        Some(self.b.add(Expr::Apply(function, arguments)))
     }
 
     fn conditional(&mut self, node: Node<'t>) -> Option<ExprId> {
