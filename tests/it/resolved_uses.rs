@@ -1,9 +1,10 @@
 //! After edits, the uses of names are those of a project that was indexed from scratch, and only files are resolved again that
 //! the edit concerns.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::harness::{Repository, project};
+use crate::filters::shop::{self, IndexedProject};
+use crate::harness::{Repository, app, project};
 use crate::kills::{assert_equal, digest, succeed};
 use crate::upkeep::{query_number, schema};
 
@@ -101,4 +102,38 @@ async fn uses_follow_edits_of_other_files() {
     for id in [&id, &scratch] {
         succeed(&["projects", "delete", id, "--yes"]);
     }
+}
+
+/// The share of its score that each hit has for being used, by file.
+fn used(answer: &Value) -> Vec<(&str, bool)> {
+    let hits = answer["hits"].as_array().unwrap();
+    let is_used = |hit: &Value| hit["scoreBreakdown"]["used"].as_f64().unwrap() > 0.0;
+    hits.iter().map(|hit| (hit["file"].as_str().unwrap(), is_used(hit))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_other_files_use_ranks_before_its_like() {
+    let body =
+        |name: &str| format!("def {name}(coins):\n    # Count the coins of a jar\n    return sum(coins)\n");
+    let (first, second) = (body("count_one"), body("count_two"));
+    let own = format!("{first}\n\ndef report(coins):\n    return count_one(coins)\n");
+    let users: Vec<(String, String)> = (0..4)
+        .map(|user| {
+            let text =
+                format!("from b import count_two\n\ndef user_{user}():\n    return count_two([{user}])\n");
+            (format!("user_{user}.py"), text)
+        })
+        .collect();
+    let mut files = vec![("a.py", own.as_str()), ("b.py", second.as_str())];
+    files.extend(users.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    let (app, repository, id) = (app(), Repository::new(&files), project("used"));
+    shop::index(&app, &repository, &id).await;
+    let indexed = IndexedProject::new(app, id, repository);
+    let asked = json!({ "explain": true, "output": "full", "top": 2 });
+    let answer = indexed.search("count the coins of a jar", asked).await;
+    assert_eq!(
+        used(&answer),
+        [("b.py", true), ("a.py", false)],
+        "uses in the same file do not count: {answer:#}"
+    );
 }

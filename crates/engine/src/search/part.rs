@@ -141,7 +141,8 @@ impl Part {
         let facts: Vec<CandidateFacts> = rows.into_iter().map(facts).collect();
         let rank_some = |fused: Vec<Fused>| rank(&class, &fused, &facts, ranking);
         let chunks = in_pages(&first_page, |is_wanted| {
-            rank_some(fuse(&some(&lexical, is_wanted), &some(&dense, is_wanted), dense_weight))
+            let (lexical, dense) = (some(&lexical, is_wanted), some(&dense, is_wanted));
+            rank_some(fuse(&lexical, &dense, dense_weight, class.issue))
         });
         let places = equal_idf.as_ref().map(|equal_idf| {
             let places = in_pages(&first_page, |is_wanted| {

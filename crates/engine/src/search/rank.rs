@@ -43,7 +43,7 @@ pub struct CandidateFacts {
 /// The parts of a score, in the order in which they are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ScoreParts {
-    /// BM25, as a share of the best among the candidates.
+    /// BM25, normalised to 0 ..= 1 over the candidates.
     pub lexical: f32,
     /// Cosine similarity, normalised to 0 ..= 1 over the candidates.
     pub dense: f32,
@@ -95,6 +95,8 @@ pub fn rank(
     let best = rows.iter().map(|row| row.score).fold(0.0, f32::max);
     let names: Vec<SquashedName> = class.names.iter().map(|name| SquashedName::new(name)).collect();
     let query_words = QueryWords::new(&class.words);
+    // An issue tells of what is used, but its fix is seldom there.
+    let in_sentence = class.sentence * (1.0 - class.issue);
     for row in &mut rows {
         let defined = definition(class, &names, row.facts, ranking) + named(class, row.facts, ranking);
         row.parts.definition = best * defined;
@@ -103,7 +105,7 @@ pub fn rank(
         if class.manifest > 0.0 && is_manifest(&row.facts.path) {
             row.parts.path += best * class.manifest * ranking.manifest_boost;
         }
-        row.parts.used = best * class.sentence * ranking.used_boost * used(row.facts);
+        row.parts.used = best * in_sentence * ranking.used_boost * used(row.facts);
         row.score += row.parts.definition + row.parts.path + row.parts.used;
     }
     add_coherence(&mut rows, ranking);
@@ -298,6 +300,16 @@ mod tests {
         let mut facts = vec![facts(1, 1, "b.rs", &[]), facts(2, 2, "a.rs", &[]), facts(3, 3, "a.rs", &[])];
         facts[1].start_line = 9;
         assert_eq!(order("x y", &[fused(1, 1.0), fused(2, 1.0), fused(3, 1.0)], &facts), [3, 2, 1]);
+    }
+
+    #[test]
+    fn a_definition_that_many_files_use_ranks_first_for_words_but_not_for_an_issue() {
+        let mut facts = [facts(1, 1, "src/a.rs", &[]), facts(2, 2, "src/b.rs", &[])];
+        let candidates = [fused(1, 1.0), fused(2, 0.8)];
+        assert_eq!(order("sending answers back", &candidates, &facts), [1, 2]);
+        facts[1].users = 20;
+        assert_eq!(order("sending answers back", &candidates, &facts), [2, 1]);
+        assert_eq!(order(&"sending answers back fails ".repeat(60), &candidates, &facts), [1, 2]);
     }
 
     #[test]
