@@ -27,7 +27,7 @@ const DISABLED_SIGNALS: &[(&str, &str)] = &[
     ("file's name", "stem_boost=0,stem_boost_meant=0"),
     ("directory's name", "parent_boost=0"),
     ("definitions used widely", "used_boost=0"),
-    ("coherence of files", "coherence_boost=0,coherence_bend=0"),
+    ("coherence of files", "coherence_boost=0,coherence_bend=0,coherence_bend_lexical=0"),
     ("saturation of files", "saturation=1"),
     (
         "path kinds",
