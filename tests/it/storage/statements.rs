@@ -501,6 +501,7 @@ async fn portable_pages(store: &Store, project: &Project) -> Result<(), Fault> {
     let repo = store::repositories::list(&mut tx).await?[0].id;
     assert!(!store::pages::terms(&mut tx, &[repo], (0, 0), 10).await?.is_empty());
     assert_eq!(store::pages::authors(&mut tx, 0, 10).await?.len(), 1);
+    assert!(store::pages::users(&mut tx, 0, 10).await?.iter().all(|(_, files)| *files == 0));
     assert_eq!(store::pages::flows(&mut tx, 0, 10).await?[0].2, "[]");
     tx.commit().await
 }

@@ -103,6 +103,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
     ]))?;
     writer.put_rewritten(&RewrittenRows::Terms([(5, 2), (6, 2), (7, 1)].map(count).to_vec()))?;
     writer.put_rewritten(&RewrittenRows::Authors(vec![(1, vec![12])]))?;
+    writer.put_rewritten(&RewrittenRows::Users(vec![(1, 3)]))?;
     let model = ModelFacts { id: "model".into(), variant: "fp32".into(), hash: HASH.to_vec(), dimensions: 4 };
     let meta = Meta {
         project: text("client-a"),

@@ -246,10 +246,10 @@ impl Reader {
             None => Vec::new(),
         };
         let texts = self.texts(wanted.ids)?;
+        let users = if wanted.counts_users { self.users(wanted.ids)? } else { HashMap::new() };
         let near: HashMap<i64, f64> = near.iter().map(|hit| (hit.chunk_id, hit.similarity)).collect();
         let candidate = |chunk: ChunkRow| Candidate {
-            // A portable file has no uses.
-            users: None,
+            users: wanted.counts_users.then(|| users.get(&chunk.id).copied().unwrap_or(0)),
             id: chunk.id,
             file_id: chunk.file_id,
             repository_id: chunk.repository_id,
@@ -262,6 +262,12 @@ impl Reader {
             text: texts.get(&chunk.id).copied(),
         };
         Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
+    }
+
+    fn users(&self, ids: &[i64]) -> Result<HashMap<i64, i32>, Fault> {
+        let text = "SELECT chunk_id, files FROM users WHERE chunk_id IN (SELECT value FROM json_each(?1))";
+        let rows = self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.into_iter().collect())
     }
 
     pub(crate) fn overview(&self, terms: &[i32], roots: &[String]) -> Result<IndexOverview, Fault> {

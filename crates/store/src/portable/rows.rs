@@ -110,6 +110,8 @@ pub enum RewrittenRows {
     Authors(Vec<(i64, Vec<i64>)>),
     /// Flows of untrusted input between files: chunk, ids of facts, JSON.
     Flows(Vec<(i64, Vec<i64>, String)>),
+    /// Numbers of other files that use a chunk's definitions: chunk, number.
+    Users(Vec<(i64, i32)>),
     /// Vectors of texts that had none.
     Vectors(Vec<VectorOut>),
 }

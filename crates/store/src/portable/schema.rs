@@ -9,7 +9,7 @@ use contract::Fault;
 /// `POCI`, in the header of each file.
 pub(super) const APPLICATION_ID: i32 = 0x504F_4349;
 /// Format version of the tables; a file of another version must be built again.
-pub const FORMAT: i32 = 3;
+pub const FORMAT: i32 = 4;
 
 /// Every object, in the order of creation; described in `docs/portable.md`. Lists are JSON arrays.
 pub(super) const OBJECTS: &[&str] = &[
@@ -42,6 +42,7 @@ pub(super) const OBJECTS: &[&str] = &[
     "CREATE INDEX chunk_authors_chunk ON chunk_authors (chunk_id)",
     "CREATE TABLE chunk_flows (name_id INTEGER NOT NULL, chunk_id INTEGER NOT NULL, PRIMARY KEY (name_id, chunk_id)) WITHOUT ROWID",
     "CREATE TABLE flows (chunk_id INTEGER PRIMARY KEY, detail TEXT NOT NULL)",
+    "CREATE TABLE users (chunk_id INTEGER PRIMARY KEY, files INTEGER NOT NULL)",
     "CREATE TABLE file_imports (name_id INTEGER NOT NULL, file_id INTEGER NOT NULL, PRIMARY KEY (name_id, file_id)) WITHOUT ROWID",
     "CREATE VIEW search_text AS SELECT c.id AS id, f.path AS path, c.name AS name, c.signature AS signature, c.content AS body \
      FROM chunks c JOIN files f ON f.id = c.file_id",

@@ -47,6 +47,7 @@ impl Writer {
                  DELETE FROM chunk_authors; \
                  DELETE FROM chunk_flows; \
                  DELETE FROM flows; \
+                 DELETE FROM users; \
                  DELETE FROM terms; \
                  DELETE FROM names",
             )
@@ -158,6 +159,18 @@ impl Writer {
                     .or_fault()?;
                 for (chunk_id, _, detail) in flows {
                     statement.execute(params![chunk_id, detail]).or_fault()?;
+                }
+                Ok(())
+            }
+            RewrittenRows::Users(users) => {
+                let mut statement = self
+                    .connection
+                    .prepare_cached(
+                        "INSERT INTO users (chunk_id, files) SELECT id, ?2 FROM chunks WHERE id = ?1",
+                    )
+                    .or_fault()?;
+                for (chunk_id, files) in users.iter().filter(|(_, files)| *files > 0) {
+                    statement.execute(params![chunk_id, files]).or_fault()?;
                 }
                 Ok(())
             }

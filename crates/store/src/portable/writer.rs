@@ -354,6 +354,7 @@ const OWNED: &[(&str, &str, &str)] = &[
     ("chunk_authors", "chunk_id", "chunks"),
     ("chunk_flows", "chunk_id", "chunks"),
     ("flows", "chunk_id", "chunks"),
+    ("users", "chunk_id", "chunks"),
     ("file_imports", "file_id", "files"),
 ];
 

@@ -91,7 +91,7 @@ pub struct Candidate {
     pub start_line: i32,
     /// Simple names defined in it.
     pub defines: Vec<String>,
-    /// Number of other files that use one of its definitions, if requested, as far as [`USERS_MAX`] uses of each tell.
+    /// Number of other files that use one of its definitions, if requested, as far as [`USES_COUNTED_MAX`] uses of each tell.
     pub users: Option<i32>,
     /// BM25 score, if requested.
     pub lexical: Option<f64>,
@@ -103,8 +103,8 @@ pub struct Candidate {
     pub text: Option<CandidateText>,
 }
 
-/// Most uses of a definition in other files that are looked at to count these files.
-pub const USERS_MAX: u32 = 16;
+/// Most uses of a definition in other files that are looked at to count these files. One with so many is used everywhere.
+pub(super) const USES_COUNTED_MAX: u32 = 4_096;
 
 /// Missing scores to compute for candidates in one statement, because a chunk that only one retriever found also needs the
 /// score of the other.
@@ -146,7 +146,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
            WHERE v.hash = c.content_hash) END AS similarity, \
            CASE WHEN $6::sparsevec IS NOT NULL THEN {other} END AS other, \
            CASE WHEN $7 THEN (SELECT count(DISTINCT u.file_id)::int4 FROM {definitions} d CROSS JOIN LATERAL \
-             (SELECT u.file_id FROM {uses} u WHERE u.target = d.symbol AND u.file_id <> d.file_id LIMIT {USERS_MAX}) u \
+             (SELECT u.file_id FROM {uses} u WHERE u.target = d.symbol AND u.file_id <> d.file_id LIMIT {USES_COUNTED_MAX}) u \
              WHERE d.chunk_id = c.id) END AS users \
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
          JOIN {chunks} c ON c.id = w.id \

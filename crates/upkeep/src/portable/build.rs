@@ -348,7 +348,7 @@ impl BuildRun<'_> {
         Ok(())
     }
 
-    /// Writes the tables that are small or change independently of the chunks: files, names, terms, authors, flows.
+    /// Writes the tables that are small or change independently of the chunks: files, names, terms, authors, flows, users.
     async fn write_small_tables(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
         for ids in changes.kept.chunks(usize::try_from(SMALL_ROWS).unwrap_or(1)) {
             let files = pages::files(tx, ids).await?;
@@ -382,6 +382,13 @@ impl BuildRun<'_> {
             let Some(last) = flows.last() else { break };
             after = last.0;
             self.put(RewrittenRows::Flows(flows)).await?;
+        }
+        let mut after = i64::MIN;
+        loop {
+            let users = pages::users(tx, after, SMALL_ROWS).await?;
+            let Some(last) = users.last() else { break };
+            after = last.0;
+            self.put(RewrittenRows::Users(users)).await?;
         }
         if changes.is_update { self.add_missing_vectors(tx).await } else { Ok(()) }
     }
