@@ -13,7 +13,7 @@ use super::limits::check;
 use super::part::{Candidates, Part, Question};
 use super::plan::VectorPath;
 use super::query::SearchQuery;
-use super::query_class::subject;
+use super::query_class::{QueryClass, subject};
 use super::ranked::RankedCandidates;
 use super::ranking::Ranking;
 use super::request::{SearchRequest, Vectors};
@@ -93,8 +93,11 @@ pub async fn execute(
     let mut ranked = if search.question.text.is_empty() {
         list(&mut reads, &search).await?
     } else {
-        search.find_texts(&mut reads, model, &mut took, &mut warnings).await?
+        search.find(&mut reads, model, &mut took, &mut warnings).await?
     };
+    if ranked.is_short && search.planner.widen() {
+        ranked = search.find(&mut reads, model, &mut took, &mut warnings).await?;
+    }
     let confidence = ranked.judge(backend, &search.question.query, request, model);
     let did_you_mean = suggest_names(&mut reads, request, &search.scope, &ranked.terms, confidence).await?;
     (deps.on_stage)(SearchStage::Ranked { candidates: ranked.total });
@@ -159,7 +162,9 @@ impl Prepared {
         let embeds = embedding.is_some() || vector.is_some();
         let last = request.offset + request.top;
         let planner = Planner { deps, terms, statistics, embeds, last, chosen_by: VectorPath::None };
-        Ok(Search { question: Question { query, text, vector }, scope, planner, embedding })
+        // Not of `text`, which for `chunk:12` is the text of that chunk and must not match paths and definitions.
+        let class = QueryClass::new(&query.ranking_text());
+        Ok(Search { question: Question { query, text, class, vector }, scope, planner, embedding })
     }
 }
 
@@ -173,25 +178,6 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// As [`Self::find`], and once more among as many candidates as a far page has, if equal texts leave too few for this page.
-    async fn find_texts(
-        &mut self,
-        reads: &mut Reads,
-        model: Option<&str>,
-        took: &mut Stopwatch<'_>,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<RankedCandidates, Fault> {
-        let ranked = self.find(reads, model, took, warnings).await?;
-        let settings = self.planner.deps.settings;
-        if !ranked.is_short || self.planner.last > settings.candidates {
-            return Ok(ranked);
-        }
-        self.planner.last = settings.offset_max + settings.top_max;
-        // Each stage is reported once.
-        self.planner.deps.on_stage = &|_| {};
-        self.find(reads, model, took, warnings).await
-    }
-
     /// Retrieves and ranks the candidates of each part, and merges them. `model` is that of the vectors.
     async fn find(
         &mut self,

@@ -54,6 +54,7 @@ mod hits;
 mod matched_definition;
 mod other_places;
 mod present;
+mod presented_hit;
 mod snippet;
 mod surroundings;
 pub mod tokens;
@@ -71,7 +72,8 @@ pub use exact::{
 pub use execute::{SearchDeps, execute};
 pub use nearest::nearest;
 pub use other_places::{OtherPlace, OtherPlaces};
-pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, TotalRelation, headline, present};
+pub use present::{Omitted, SearchPayload, TotalRelation, present};
+pub use presented_hit::{PresentedHit, ScoreType, headline};
 pub use rank::{CandidateFacts, RankedChunk, ScoreParts};
 pub use ranking::Ranking;
 pub use request::{Mode, Output, SearchRequest, Vectors};

@@ -26,6 +26,8 @@ pub(super) struct Question {
     pub(super) query: SearchQuery,
     /// The words that rank; empty for a query that only filters.
     pub(super) text: String,
+    /// What kind of query it is.
+    pub(super) class: QueryClass,
     /// Its vector, if vectors are compared.
     pub(super) vector: Option<Vec<f32>>,
 }
@@ -114,9 +116,8 @@ impl Part {
         first_page.extend(&by_name);
         let vector = question.vector.as_deref();
         let (words, lists) = (&plan.lexical, (&mut lexical, &mut dense));
-        // Who uses a definition does not matter to a query that is its name.
-        let counts_users = QueryClass::new(&question.query.ranking_text()).sentence > 0.0;
-        let more = (for_merging, counts_users);
+        // Who uses a definition does not matter to a query that is its name, or an issue.
+        let more = (for_merging, question.class.short_sentence() > 0.0);
         let rows = complete_scores(reads, words, &sources, vector, lists, &by_name, more).await?;
         took.timings.hydrate_ms += took.lap();
         let equal_idf = for_merging.then(|| equal_idf_shares(&plan.lexical, &rows));
@@ -130,8 +131,7 @@ impl Part {
     /// range of 0 to 1 over the candidates of one part neither: its best candidate would be as good as that of another.
     pub(super) fn rank(&self, candidates: Candidates, question: &Question, ranking: &Ranking) -> RankedPart {
         let Candidates { lexical, dense, equal_idf, first_page, rows, mut named, is_filled, .. } = candidates;
-        // Not `text`, which for `chunk:12` is the text of that chunk and must not match paths and definitions.
-        let class = QueryClass::new(&question.query.ranking_text());
+        let class = question.class.clone();
         let class = if named.is_empty() { class } else { class.as_defined_name() };
         let dense_weight = dense_weight(&class, ranking);
         let facts = |candidate: Candidate| {

@@ -32,6 +32,12 @@ pub struct QueryClass {
 }
 
 impl QueryClass {
+    /// How far it is a sentence of usual length, not an issue.
+    #[must_use]
+    pub fn short_sentence(&self) -> f32 {
+        self.sentence * (1.0 - self.issue)
+    }
+
     /// Classifies the text of a query ([`super::query::SearchQuery::ranking_text`]).
     #[must_use]
     pub fn new(text: &str) -> Self {

@@ -53,10 +53,10 @@ pub struct ScoreParts {
     pub definition: f32,
     /// Added if file or directory have a name from the query, or the file is a manifest that the query asks for.
     pub path: f32,
-    /// Added if other chunks of the file match as well.
-    pub coherence: f32,
     /// Added if other files use its definitions.
     pub used: f32,
+    /// Added if other chunks of the file match as well.
+    pub coherence: f32,
     /// Factor of the path kind: below 1 for tests, examples, stubs and the like.
     pub role: f32,
     /// Factor below 1 if better chunks of the same file rank above.
@@ -96,7 +96,7 @@ pub fn rank(
     let names: Vec<SquashedName> = class.names.iter().map(|name| SquashedName::new(name)).collect();
     let query_words = QueryWords::new(&class.words);
     // An issue tells of what is used, but its fix is seldom there.
-    let in_sentence = class.sentence * (1.0 - class.issue);
+    let in_sentence = class.short_sentence();
     for row in &mut rows {
         let defined = definition(class, &names, row.facts, ranking) + named(class, row.facts, ranking);
         row.parts.definition = best * defined;

@@ -14,8 +14,8 @@ use super::request::SearchRequest;
 /// Hits among which the repository is sought whose confidence is that of the answer.
 const JUDGED_HITS: usize = 10;
 
-/// All candidates, best first, each text once, with the measurements for confidence and explanation. Of several parts, these are those of the
-/// part that is trusted most.
+/// All candidates, best first, each text once, with the measurements for confidence and explanation. Of several parts, the
+/// measurements are those of the part that is trusted most.
 pub(super) struct RankedCandidates {
     pub(super) chunks: Vec<RankedChunk>,
     pub(super) total: usize,

@@ -33,6 +33,17 @@ pub(super) struct Planner<'s> {
 }
 
 impl Planner<'_> {
+    /// Plans for as many candidates as a far page has, because equal texts leave too few for this page. Returns whether these are
+    /// more.
+    pub(super) fn widen(&mut self) -> bool {
+        let settings = self.deps.settings;
+        let is_wide = self.last > settings.candidates;
+        self.last = settings.offset_max + settings.top_max;
+        // Each stage is reported once.
+        self.deps.on_stage = &|_| {};
+        !is_wide
+    }
+
     /// Plans the only part, or a part for each repository; also returns the roots of the parts.
     ///
     /// # Errors

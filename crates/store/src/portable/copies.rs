@@ -67,16 +67,10 @@ impl Reader {
                     && selected.as_ref().is_none_or(|selected| selected.contains(id))
             });
             same.sort_by(|(id, a, home), (other_id, b, _)| {
-                let order = |id: i64, place: &OtherPlace| {
-                    (
-                        place.repository_id != *home,
-                        place.repository_id,
-                        place.path.clone(),
-                        place.start_line,
-                        id,
-                    )
-                };
-                order(*id, a).cmp(&order(*other_id, b))
+                let by_repository = |place: &OtherPlace| (place.repository_id != *home, place.repository_id);
+                by_repository(a)
+                    .cmp(&by_repository(b))
+                    .then_with(|| (&a.path, a.start_line, id).cmp(&(&b.path, b.start_line, other_id)))
             });
             let total = u32::try_from(same.len()).unwrap_or(u32::MAX);
             let named = usize::try_from(NAMED_PLACES_MAX).unwrap_or(usize::MAX);

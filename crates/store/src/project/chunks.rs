@@ -91,7 +91,7 @@ pub struct Candidate {
     pub start_line: i32,
     /// Simple names defined in it.
     pub defines: Vec<String>,
-    /// Number of other files that use one of its definitions, if requested, as far as [`USES_COUNTED_MAX`] uses of each tell.
+    /// Number of other files that use one of its definitions, if requested.
     pub users: Option<i32>,
     /// BM25 score, if requested.
     pub lexical: Option<f64>,
@@ -104,7 +104,17 @@ pub struct Candidate {
 }
 
 /// Most uses of a definition in other files that are looked at to count these files. One with so many is used everywhere.
-pub(super) const USES_COUNTED_MAX: u32 = 4_096;
+const USES_COUNTED_MAX: u32 = 4_096;
+
+/// The number of other files that use a definition of a chunk, as a subquery.
+pub(super) fn users(tx: &ProjectTx, chunk_id: &str) -> String {
+    format!(
+        "(SELECT count(DISTINCT u.file_id)::int4 FROM {definitions} d CROSS JOIN LATERAL (SELECT u.file_id FROM {uses} u \
+           WHERE u.target = d.symbol AND u.file_id <> d.file_id LIMIT {USES_COUNTED_MAX}) u WHERE d.chunk_id = {chunk_id})",
+        definitions = tx.table("definitions"),
+        uses = tx.table("uses"),
+    )
+}
 
 /// Missing scores to compute for candidates in one statement, because a chunk that only one retriever found also needs the
 /// score of the other.
@@ -139,23 +149,19 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
         if scores.is_empty() { "NULL::float8".to_owned() } else { format!("coalesce({})", scores.join(", ")) }
     };
     // CASE evaluates the subqueries only for the rows that need them.
-    let (lexical, other) = (score("$4"), score("$6"));
+    let (lexical, other, users) = (score("$4"), score("$6"), users(tx, "c.id"));
     let text = format!(
         "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
            THEN {lexical} END AS lexical, {text_columns}, CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v \
            WHERE v.hash = c.content_hash) END AS similarity, \
            CASE WHEN $6::sparsevec IS NOT NULL THEN {other} END AS other, \
-           CASE WHEN $7 THEN (SELECT count(DISTINCT u.file_id)::int4 FROM {definitions} d CROSS JOIN LATERAL \
-             (SELECT u.file_id FROM {uses} u WHERE u.target = d.symbol AND u.file_id <> d.file_id LIMIT {USES_COUNTED_MAX}) u \
-             WHERE d.chunk_id = c.id) END AS users \
+           CASE WHEN $7 THEN {users} END AS users \
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
          JOIN {chunks} c ON c.id = w.id \
          JOIN {files} f ON f.id = c.file_id",
         text_columns = copies::TEXT_COLUMNS,
         vectors = tx.table("vectors"),
         chunks = tx.table("chunks"),
-        definitions = tx.table("definitions"),
-        uses = tx.table("uses"),
         files = tx.table("files"),
     );
     let vector = wanted.query_vector.map(HalfVector::from_f32_slice);

@@ -3,10 +3,9 @@
 use crate::postgres::Row;
 use pgvector::{HalfVector, SparseVector};
 
-use super::chunks::USES_COUNTED_MAX;
-use super::definitions;
 use super::history::FileFacts;
 use super::statistics::{self, TermCount, WHOLE_PROJECT};
+use super::{chunks, definitions};
 use crate::portable::FileStamp;
 use crate::portable::rows::{ChunkOut, CommentOut, FileOut, Page, VectorOut};
 use crate::postgres::sql;
@@ -198,14 +197,11 @@ pub async fn flows(
 /// Numbers of other files that use a definition of the chunks after the chunk `after`, sorted by chunk; 0 for chunks that none uses.
 pub async fn users(tx: &mut ProjectTx, after: i64, limit: i64) -> Result<Vec<(i64, i32)>, Fault> {
     let text = format!(
-        "SELECT d.chunk_id, count(DISTINCT u.file_id)::int4 AS users \
+        "SELECT n.chunk_id, {users} AS users \
          FROM (SELECT DISTINCT chunk_id FROM {definitions} WHERE chunk_id > $1 ORDER BY chunk_id LIMIT $2) n \
-         JOIN {definitions} d ON d.chunk_id = n.chunk_id \
-         LEFT JOIN LATERAL (SELECT u.file_id FROM {uses} u WHERE u.target = d.symbol AND u.file_id <> d.file_id \
-           LIMIT {USES_COUNTED_MAX}) u ON true \
-         GROUP BY d.chunk_id ORDER BY d.chunk_id",
+         ORDER BY n.chunk_id",
+        users = chunks::users(tx, "n.chunk_id"),
         definitions = tx.table("definitions"),
-        uses = tx.table("uses"),
     );
     let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
     rows.iter().map(|row| Ok((row.try_get("chunk_id")?, row.try_get("users")?))).collect()
