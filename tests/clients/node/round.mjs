@@ -39,6 +39,10 @@ async function work(client, task, seen) {
   const follow = { onprogress: (update) => seen.progress.push(update) };
   seen.indexed = await client.call('build_index', { repoPath: task.repository, ...inProject }, follow);
   seen.found = await client.call('search', { query: task.query, top: 1, ...inProject });
+  // These SDKs forget a call's progress handler with its answer: on a busy machine, progress that is read together with the answer
+  // comes in as an error (typescript-sdk#2580).
+  const isLate = (stray) => stray.includes('progress notification for an unknown token');
+  seen.lateProgress = seen.strays.filter(isLate).length;
   seen.prompt = await client.getPrompt({ name: seen.prompts[0], arguments: task.promptArguments });
   seen.read = await client.readResource({ uri: task.uri });
   seen.completion = (await client.complete(task.completion)).completion;
