@@ -14,6 +14,8 @@ const HANDLED: &[&str] = &[
     "get", "post", "put", "patch", "delete", "del", "head", "options", "all", "use", "on", "once", "ws",
     "addEventListener", "addListener",
 ];
+/// Builtin types that contain what is put into them.
+const CONTAINERS: &[&str] = &["Array", "Map", "Set", "WeakMap", "WeakSet"];
 /// Most elements of an array whose values are kept.
 const ELEMENTS_MAX: usize = 8;
 
@@ -287,8 +289,13 @@ impl<'t> Walk<'_, 't> {
     fn instantiation(&mut self, node: Node<'t>) -> ExprId {
         let Some(constructor) = node.child_by_field_name("constructor") else { return self.b.unknown() };
         let mut of = self.value_as(constructor, UseKind::Call);
-        if let Some(generic) = node.child_by_field_name("type_arguments") {
-            let types = self.type_list(generic);
+        let generic = node.child_by_field_name("type_arguments");
+        let types = match generic {
+            Some(generic) => self.type_list(generic),
+            None if CONTAINERS.contains(&self.b.text(constructor)) => vec![self.b.unknown()],
+            None => Vec::new(),
+        };
+        if !types.is_empty() {
             of = self.b.add(Expr::Apply(of, types));
         }
         self.field(node, "arguments");
@@ -330,10 +337,9 @@ impl<'t> Walk<'_, 't> {
             }
         }
         let whole = self.b.name("Array");
-        let whole = match self.b.either(values) {
-            Some(inner) => self.b.add(Expr::Apply(whole, vec![inner])),
-            None => whole,
-        };
+        // What an empty array will contain may be anything of the repository.
+        let inner = self.b.either(values).unwrap_or_else(|| self.b.unknown());
+        let whole = self.b.add(Expr::Apply(whole, vec![inner]));
         self.b.add(Expr::Instance(whole))
     }
 

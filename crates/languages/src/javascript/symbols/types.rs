@@ -89,12 +89,9 @@ impl<'t> Walk<'_, 't> {
                 self.b.either(all)
             }
             "array_type" | "tuple_type" | "rest_type" => {
-                let inner = self.types_in(node);
+                let inner = self.types_in(node).unwrap_or_else(|| self.b.unknown());
                 let array = self.b.name("Array");
-                Some(match inner {
-                    Some(inner) => self.b.add(Expr::Apply(array, vec![inner])),
-                    None => array,
-                })
+                Some(self.b.add(Expr::Apply(array, vec![inner])))
             }
             "this_type" | "this" => Some(self.b.add(Expr::ThisType)),
             "type_query" => node.named_child(0).map(|value| self.value(value)),

@@ -48,13 +48,13 @@ impl<'t> Walk<'_, 't> {
             }
             "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression" => {
                 self.comprehension(node);
-                self.builtin("list")
+                self.container("list")
             }
             "subscript" => self.subscript(node),
             "list" | "set" | "tuple" | "expression_list" => self.elements(node),
             "dictionary" => {
                 self.children(node);
-                self.builtin("dict")
+                self.container("dict")
             }
             "string" | "concatenated_string" => {
                 self.strings(node);
@@ -94,6 +94,13 @@ impl<'t> Walk<'_, 't> {
     fn builtin(&mut self, name: &str) -> ExprId {
         let name = self.b.name(name);
         self.b.add(Expr::Instance(name))
+    }
+
+    /// A builtin container of which it is not known what it contains, which may be anything of the repository.
+    fn container(&mut self, name: &str) -> ExprId {
+        let (whole, inner) = (self.b.name(name), self.b.unknown());
+        let whole = self.b.add(Expr::Apply(whole, vec![inner]));
+        self.b.add(Expr::Instance(whole))
     }
 
     fn children(&mut self, node: Node<'t>) {
@@ -166,6 +173,7 @@ impl<'t> Walk<'_, 't> {
         match (name, first) {
             // What these give contains what their argument contains.
             ("list" | "set" | "tuple" | "iter" | "sorted" | "reversed" | "frozenset" | "deque", Some(first)) => first,
+            ("list" | "set" | "dict" | "deque", None) => self.container("list"),
             ("next" | "min" | "max", Some(first)) => self.b.add(Expr::Inside(first)),
             ("type", Some(first)) => self.b.member(first, "__class__"),
             _ => self.b.add(Expr::Call(callee)),
@@ -255,10 +263,10 @@ impl<'t> Walk<'_, 't> {
                 values.push(value);
             }
         }
-        let whole = self.b.name("list");
         if values.is_empty() {
-            return self.b.add(Expr::Instance(whole));
+            return self.container("list");
         }
+        let whole = self.b.name("list");
         let inner = self.b.add(Expr::Either(values));
         let whole = self.b.add(Expr::Apply(whole, vec![inner]));
         self.b.add(Expr::Instance(whole))
