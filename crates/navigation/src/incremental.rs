@@ -99,6 +99,12 @@ pub(crate) fn names_in(text: &str) -> impl Iterator<Item = NameHash> {
         .chain(whole)
 }
 
+/// The hashes under which a name is mentioned.
+#[must_use]
+pub fn name_hashes(name: &str) -> Vec<NameHash> {
+    names_in(name).collect()
+}
+
 /// The names by which imports know a file: its own, and that of its folder if it stands for it.
 fn file_names(path: &str) -> Vec<NameHash> {
     let name = paths::name(path);

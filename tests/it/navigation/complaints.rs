@@ -205,3 +205,102 @@ async fn a_word_that_is_no_symbol_does_not_come_from_outside() {
     assert_eq!(error["code"], "NOT_FOUND", "{error:#}");
     assert!(error["message"].as_str().unwrap().contains("is not known"), "{error:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uses_of_common_names_and_of_fields_are_counted_where_nothing_else_is_known() {
+    let job = "class Job:\n    zorkval = 1\n\n    def run(self):\n        pass\n\n    def stop(self):\n        pass\n";
+    let use_it = "def use(u):\n    u.run()\n    u.zorkval = 2\n    return u.zorkval\n\n\ndef each(out, jobs):\n    out.extend(job.stop() for job in jobs)\n";
+    let page = "export class D {\n  get(n: number) {}\n  text(n: number) {}\n}\nconst calls = [(c) => c.get(1), (c) => c.text(1)]\n";
+    let graph = Graph::new("common", &[("job.py", job), ("use.py", use_it), ("d.ts", page)]).await;
+    for (symbol, expected) in [
+        ("Job.run", &["use.py:2 use"][..]),
+        ("Job.stop", &["use.py:8 each"]),
+        ("Job.zorkval", &["use.py:3 use", "use.py:4 use"]),
+        ("D.get", &["d.ts:5 calls"]),
+        ("D.text", &["d.ts:5 calls"]),
+    ] {
+        let found = graph.navigate(json!({ "symbol": symbol, "certainty": "name" })).await;
+        assert_eq!(found["total"], 0, "{symbol}: {found:#}");
+        assert_eq!(found["unresolved"]["total"], expected.len(), "{symbol}: {found:#}");
+        assert_eq!(places(&found["unresolved"]["files"]), expected, "{symbol}: {found:#}");
+    }
+    // The same from the other end.
+    let reads = json!({ "symbol": "use", "relation": "callees", "kind": "read", "certainty": "name" });
+    let found = graph.navigate(reads).await;
+    assert_eq!(places(&found["unresolved"]["files"]), ["use.py:4 -"], "{found:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn impact_says_where_it_may_be_incomplete() {
+    let text = "class Pump:\n    def start(self):\n        pass\n\n\ndef begin(pump: Pump):\n    pump.start()\n\n\ndef guess(thing, other):\n    thing.start()\n    other.begin()\n";
+    let graph = Graph::new("gaps", &[("a.py", text)]).await;
+    let envelope = graph.ask(json!({ "symbol": "Pump.start", "relation": "impact" })).await;
+    assert_eq!(envelope["result"]["unresolved"], json!({ "total": 1, "candidates": 1 }), "{envelope:#}");
+    let warning = &envelope["_meta"]["warnings"][0];
+    assert_eq!(warning["code"], "impact_incomplete", "{envelope:#}");
+    assert_eq!(warning["details"], json!({ "uses": 1, "definitions": 1 }), "{envelope:#}");
+    assert!(warning["message"].as_str().unwrap().contains("`begin` 1"), "{envelope:#}");
+    // Of a type, uses of the names of its members count.
+    let found = graph.navigate(json!({ "symbol": "Pump", "relation": "impact" })).await;
+    assert_eq!(found["unresolved"], json!({ "total": 1 }), "{found:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_implementations_is_explained_where_a_language_does_not_declare_them() {
+    let text = "package a\n\ntype Router interface {\n\tRoute()\n}\n\ntype Mux struct{}\n\nfunc (m *Mux) Route() {}\n\nfunc Timeout() {}\n";
+    let graph = Graph::new("undeclared", &[("a.go", text)]).await;
+    for (symbol, code, part) in [
+        ("Router", "implementations_not_declared", "without naming them"),
+        ("Router.Route", "implementations_not_declared", "`definition` of `Route`"),
+        ("Timeout", "nothing_derives", "`Timeout` is a function"),
+    ] {
+        let envelope = graph.ask(json!({ "symbol": symbol, "relation": "implementations" })).await;
+        assert_eq!(envelope["result"]["total"], 0, "{envelope:#}");
+        let warning = &envelope["_meta"]["warnings"][0];
+        assert_eq!(warning["code"], code, "{envelope:#}");
+        assert!(warning["message"].as_str().unwrap().contains(part), "{envelope:#}");
+    }
+    let envelope = graph.ask(json!({ "symbol": "Mux", "relation": "implementations" })).await;
+    assert!(envelope["_meta"]["warnings"].as_array().is_none_or(Vec::is_empty), "{envelope:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_is_said_to_be_one() {
+    let context = "package a\n\ntype Context struct {\n\tRoutePath string\n}\n\ntype Other struct {\n\tRoutePath string\n}\n";
+    let mux = "package a\n\nfunc route(c *Context) string {\n\tc.RoutePath = \"\"\n\treturn c.RoutePath\n}\n";
+    let graph = Graph::new("field", &[("context.go", context), ("mux.go", mux)]).await;
+    for certainty in ["resolved", "name"] {
+        let error = graph.error(json!({ "symbol": "Context.RoutePath", "certainty": certainty })).await;
+        assert_eq!(error["code"], "NOT_FOUND", "{error:#}");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("`RoutePath` is a field, declared in `context.go:4` of `Context`."),
+            "{message}"
+        );
+        assert!(message.contains("used at 2 places"), "{message}");
+        assert!(error["hint"].as_str().unwrap().contains("uses:RoutePath"), "{error:#}");
+    }
+    let error = graph.error(json!({ "symbol": "RoutePath" })).await;
+    let lines: Vec<&serde_json::Value> =
+        error["details"]["fields"].as_array().unwrap().iter().map(|field| &field["line"]).collect();
+    assert_eq!(lines, [4, 8], "{error:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_alone_is_told_to_need_a_line_or_a_name() {
+    let graph = Graph::new(
+        "path",
+        &[
+            ("src/router.ts", "export function ts() {}\n"),
+            ("src/use.ts", "import { ts } from './router'\nts()\n"),
+        ],
+    )
+    .await;
+    for symbol in ["src/router.ts", "./src/router.ts", "use.ts"] {
+        let error = graph.error(json!({ "symbol": symbol })).await;
+        assert_eq!(error["code"], "INVALID_REQUEST", "{error:#}");
+        assert!(error["message"].as_str().unwrap().contains("is a file"), "{error:#}");
+        assert!(error["hint"].as_str().unwrap().contains(".ts:LINE`"), "{error:#}");
+    }
+    assert_eq!(graph.places("ts", "callers").await, ["src/use.ts:2 -"]);
+}

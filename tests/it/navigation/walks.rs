@@ -102,3 +102,54 @@ async fn implementations_are_found_in_other_languages_too() {
     let found = graph.navigate(json!({ "symbol": "Shape::area", "relation": "implementations" })).await;
     assert_eq!(steps(&found), ["1 Square::area"], "{found:#}");
 }
+
+const TRAITS: &str = "pub trait Shown {\n    fn show(&self);\n}\npub struct A;\nimpl Shown for A {\n    fn show(&self) {}\n}\n\
+    impl Shown for String {\n    fn show(&self) {}\n}\nimpl Shown for u8 {\n    fn show(&self) {}\n}\n\
+    impl<T> Shown for Vec<T> {\n    fn show(&self) {}\n}\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_type_of_elsewhere_that_implements_a_trait_is_listed() {
+    let inner = "use crate::{A, Shown};\n\npub trait Bold: Shown {}\n\nimpl Bold for A {}\nimpl Bold for u8 {}\n\n\
+        mod inner {\n    impl crate::Shown for i8 { fn show(&self) {} }\n}\n";
+    let lib = format!("{TRAITS}mod bold;\n");
+    let manifest = "[package]\nname = \"shown\"\n";
+    let files = [("Cargo.toml", manifest), ("src/lib.rs", lib.as_str()), ("src/bold.rs", inner)];
+    let graph = Graph::new("elsewhere", &files).await;
+    let found = graph.navigate(json!({ "symbol": "Shown", "relation": "implementations" })).await;
+    let listed = |found: &Value| -> Vec<String> {
+        let files = found["files"].as_array().unwrap().iter();
+        let all =
+            files.flat_map(|file| file["places"].as_array().unwrap().iter().map(move |place| (file, place)));
+        all.map(|(file, place)| {
+            let name = place["name"].as_str().or(place["text"].as_str()).unwrap();
+            format!("{} {}:{} {name}", place["distance"], file["file"].as_str().unwrap(), place["line"])
+        })
+        .collect()
+    };
+    let expected = [
+        "1 src/bold.rs:3 Bold",
+        "1 src/bold.rs:9 impl crate::Shown for i8 { fn show(&self) {} }",
+        "1 src/lib.rs:4 A",
+        "1 src/lib.rs:8 impl Shown for String {",
+        "1 src/lib.rs:11 impl Shown for u8 {",
+        "1 src/lib.rs:14 impl<T> Shown for Vec<T> {",
+        "2 src/bold.rs:5 impl Bold for A {}",
+        "2 src/bold.rs:6 impl Bold for u8 {}",
+    ];
+    assert_eq!(listed(&found), expected, "{found:#}");
+    assert_eq!(found["total"], expected.len(), "{found:#}");
+    let page = json!({ "symbol": "Shown", "relation": "implementations", "limit": 3, "offset": 3 });
+    assert_eq!(listed(&graph.navigate(page).await), expected[3..6]);
+    let methods = graph.navigate(json!({ "symbol": "Shown.show", "relation": "implementations" })).await;
+    assert_eq!(methods["total"], 5, "{methods:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_class_inside_of_a_function_overrides() {
+    let local = "class Base:\n    def run(self):\n        pass\n\n\ndef g():\n    class Local(Base):\n        def run(self):\n            pass\n\n    return Local\n";
+    let graph = Graph::new("local", &[("a.py", local)]).await;
+    let found = graph.navigate(json!({ "symbol": "Base.run", "relation": "implementations" })).await;
+    assert_eq!(steps(&found), ["1 g.Local.run"], "{found:#}");
+    let found = graph.navigate(json!({ "file": "a.py", "line": 8, "relation": "hierarchy" })).await;
+    assert_eq!(steps(&found), ["-1 Base.run"], "{found:#}");
+}

@@ -2,6 +2,7 @@
 
 use contract::Fault;
 use store::symbols::{file_symbol_id, symbol_id, used_name_id};
+use store::use_places::{self, WantedEdges};
 use store::uses::{self, UsedBy};
 use store::{
     Certainty, DefinitionWrite, Fence, FileWrite, Project, Store, SymbolsWrite, UsePlace, UseTarget,
@@ -146,6 +147,16 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     assert_eq!(navigation::definitions_of_file(&mut tx, b, 1).await?[0].name, "bee");
     let lines = navigation::lines_of(&mut tx, &[(b, 2), (b, 3)]).await?;
     assert_eq!(lines, [(b, 2, "fn ant".to_owned())]);
+    let around = navigation::names_around(&mut tx, &[(b, 2), (b, 9)]).await?;
+    assert_eq!(around, [(b, 2, "Outer.ant".to_owned())]);
+    assert_eq!(uses::count_names(&mut tx, &[name], UsedFor::Call.bit()).await?, [(name, 1)]);
+    assert!(uses::count_names(&mut tx, &[name], UsedFor::Read.bit()).await?.is_empty());
+    let halves = symbols::halves(&mut tx, &[a]).await?;
+    assert_eq!((halves.len(), halves[0].path.as_str(), halves[0].body.as_slice()), (1, "src/a.rs", &[3][..]));
+    let edges = WantedEdges { kinds: UsedFor::ANY, certainty: Certainty::Resolved, limit: 10 };
+    let outside = use_places::edges_without_source(&mut tx, &[ant], edges).await?;
+    let seen: Vec<_> = outside.iter().map(|one| (one.source, one.target, one.kinds)).collect();
+    assert_eq!(seen, [(whole, ant, UsedFor::Import.bit())]);
     tx.commit().await?;
 
     let mut tx = writing(store, project).await;

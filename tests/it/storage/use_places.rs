@@ -14,6 +14,7 @@ pub(super) async fn run_statements(tx: &mut ProjectTx) -> Result<(), Fault> {
     }
     use_places::edges_to(tx, &[1], edges).await?;
     use_places::edges_from(tx, &[1], &[1], edges).await?;
+    use_places::edges_without_source(tx, &[1], edges).await?;
     use_places::in_line(tx, 1, 1).await?;
     use_places::popularity(tx, &[1], 10).await?;
     use_places::defined_names(tx, &[1], (1, 9), 10).await?;

@@ -57,7 +57,7 @@ impl Interfaces {
 }
 
 /// Reads an interface. The row may come from an archive: one that makes no sense counts as that of an empty file.
-pub(super) fn read_interface(bytes: &[u8]) -> Interface {
+pub(crate) fn read_interface(bytes: &[u8]) -> Interface {
     let read = postcard::from_bytes::<Interface>(bytes).ok().filter(Interface::is_sound);
     read.unwrap_or_else(|| Interface {
         scopes: vec![Scope {

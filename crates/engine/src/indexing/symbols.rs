@@ -19,7 +19,7 @@ pub(super) fn symbols_write(path: &str, symbols: &FileSymbols, bytes_max: usize)
 }
 
 /// Reads a body; `None` if it does not belong to the interface.
-pub(super) fn read_body(bytes: &[u8], interface: &Interface) -> Option<Body> {
+pub(crate) fn read_body(bytes: &[u8], interface: &Interface) -> Option<Body> {
     postcard::from_bytes::<Body>(bytes).ok().filter(|body| body.is_sound(interface))
 }
 

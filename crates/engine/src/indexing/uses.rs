@@ -160,6 +160,11 @@ pub(super) fn defined_names(repository: &Repository) -> HashSet<String> {
     names
 }
 
+/// Whether a use by name alone is stored as one of its file; the definition around it follows from its line.
+fn is_of_file(one: &PlacedUse) -> bool {
+    matches!(one.place.kind, UsedFor::Read | UsedFor::Write)
+}
+
 /// Most definitions that are looked at, to find the one around a line.
 const AROUND_MAX: usize = 64;
 
@@ -203,15 +208,17 @@ impl Conversion<'_> {
                     .or_else(|| self.around(file.file, one.place.line)),
             };
             let source = source.unwrap_or(whole_file);
-            let mut add =
-                |target, certainty| rows.entry((source, target, certainty)).or_default().push(one.place);
             if one.targets.is_empty() && self.names.contains(&one.name) {
-                let name = used_name_id(self.repository_id, family, &one.name);
-                add(UseTarget::Name(name), Certainty::Name);
+                let name = UseTarget::Name(used_name_id(self.repository_id, family, &one.name));
+                // Names that are only read are many and alike (`result.output`), so a file has one row of each.
+                let source = if is_of_file(one) { whole_file } else { source };
+                rows.entry((source, name, Certainty::Name)).or_default().push(one.place);
             }
             let symbols: HashSet<i64> =
                 one.targets.iter().filter_map(|(file, place)| self.symbol(*file, *place)).collect();
-            symbols.into_iter().for_each(|symbol| add(UseTarget::Symbol(symbol), one.certainty));
+            for symbol in symbols {
+                rows.entry((source, UseTarget::Symbol(symbol), one.certainty)).or_default().push(one.place);
+            }
         }
         let mut rows: Vec<UseWrite> = rows
             .into_iter()

@@ -8,7 +8,8 @@ use super::navigator::{Located, NameUses, Navigation, Navigator};
 use super::places::{certainty_of, kind_name, kinds, texts};
 use super::request::Certainty;
 use contract::Fault;
-use store::navigation;
+use store::navigation::{self, DefinitionAt};
+use store::symbols::file_symbol_id;
 use store::uses::{self, Certainty as StoredCertainty, UseRow, UseTarget, UsedFor, Uses};
 
 /// Most uses of one symbol that are read.
@@ -48,6 +49,8 @@ pub(super) async fn callees(
     let mask = kinds(navigator.request.kind, navigator.request.relation);
     let wanted = Uses { kinds: mask, certainty: StoredCertainty::Name, limit: USES_MAX };
     let mut rows = uses::of_sources(navigator.tx, first.file_id, &sources, wanted).await?;
+    let (inside, is_cut) = names_inside(navigator, target, wanted).await?;
+    rows.extend(inside);
     answer.total_is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) >= USES_MAX;
     for row in &mut rows {
         row.places.retain(|place| place.kind.bit() & mask != 0);
@@ -59,7 +62,29 @@ pub(super) async fn callees(
     let found = called(navigator, target, &known).await?;
     answer.total = found.len();
     answer.places = navigator.page(found);
-    unresolved(navigator, first.file_id, &first.path, named, answer).await
+    unresolved(navigator, first, (named, is_cut), answer).await
+}
+
+/// What the lines of a symbol use of which only the name is known, and which is stored as a use of the file; and whether there may be
+/// more.
+async fn names_inside(
+    navigator: &mut Navigator<'_>,
+    target: &Target,
+    wanted: Uses,
+) -> Result<(Vec<UseRow>, bool), Fault> {
+    let Some(first) = target.first() else { return Ok((Vec::new(), false)) };
+    let whole_file = [file_symbol_id(first.repository_id, &first.path)];
+    let mut rows = uses::of_sources(navigator.tx, first.file_id, &whole_file, wanted).await?;
+    rows.retain(|row| matches!(row.target, UseTarget::Name(_)));
+    let is_cut = rows.iter().any(|row| usize::try_from(row.count).unwrap_or(0) > row.places.len());
+    let is_inside = |line: u32| {
+        let line = i32::try_from(line).unwrap_or(i32::MAX);
+        target.definitions.iter().any(|row| row.start_line <= line && line <= row.end_line)
+    };
+    for row in &mut rows {
+        row.places.retain(|place| is_inside(place.line));
+    }
+    Ok((rows, is_cut))
 }
 
 fn count(known: &[UseRow], answer: &mut Navigation) {
@@ -113,9 +138,8 @@ async fn called(
 /// Fills in the calls of which only the name is known.
 async fn unresolved(
     navigator: &mut Navigator<'_>,
-    file_id: i64,
-    path: &str,
-    named: Vec<UseRow>,
+    first: &DefinitionAt,
+    (named, is_cut): (Vec<UseRow>, bool),
     answer: &mut Navigation,
 ) -> Result<(), Fault> {
     let mut places: Vec<(u32, u32, UsedFor)> = named
@@ -129,7 +153,8 @@ async fn unresolved(
     places.dedup();
     let is_listed = navigator.request.certainty == Certainty::Name;
     let mut uses = NameUses { total: places.len(), is_listed, ..NameUses::default() };
-    uses.is_least = answer.total_is_least;
+    uses.is_least = answer.total_is_least || is_cut;
+    let file_id = first.file_id;
     if is_listed {
         let skipped = navigator.request.offset.saturating_sub(answer.total);
         let left = navigator.request.limit.saturating_sub(answer.places.len());
@@ -137,7 +162,7 @@ async fn unresolved(
         let texts = texts(navigator, shown.iter().map(|(line, ..)| (file_id, *line))).await?;
         let located = |(line, column, kind): &(u32, u32, UsedFor)| Located {
             repo: None,
-            file: path.to_owned(),
+            file: first.path.clone(),
             place: Place {
                 line: *line,
                 column: *column,

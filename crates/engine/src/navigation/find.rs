@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::fields;
 use super::nearest::nearest_names;
 use super::request::Subject;
 use crate::search::{Spelling, SymbolName, is_path};
@@ -74,10 +75,40 @@ impl Finder<'_> {
                 .with_hint("Give only one of them.")),
                 Spelling::Name { path, name } => {
                     let paths: Vec<&str> = path.iter().chain(file).map(String::as_str).collect();
-                    self.named(&name, &paths, *line).await
+                    // A slash is in no name, but a dot is in many.
+                    let is_alone = paths.is_empty();
+                    if is_alone
+                        && symbol.contains('/')
+                        && let Some(fault) = self.whole_file(symbol).await?
+                    {
+                        return Err(fault);
+                    }
+                    let found = self.named(&name, &paths, *line).await;
+                    let is_unknown = match &found {
+                        Ok(Found::Undefined { .. }) => true,
+                        Ok(_) => false,
+                        Err(fault) => fault.code == ErrorCode::NotFound,
+                    };
+                    match is_alone && is_unknown && symbol.contains('.') {
+                        true => self.whole_file(symbol).await?.map_or(found, Err),
+                        false => found,
+                    }
                 }
             },
         }
+    }
+
+    /// The fault for what is the path of a file, and no name.
+    async fn whole_file(&mut self, text: &str) -> Result<Option<Fault>, Fault> {
+        let path = text.trim().trim_start_matches("./");
+        let ids = self.ids();
+        let files = use_places::files_at(self.tx, &ids, path).await?;
+        Ok((!files.is_empty()).then(|| {
+            let path = echo(path);
+            let message = format!("`{path}` is a file; name a symbol in it, or a line.");
+            let hint = format!("Write `{path}:NAME` or `{path}:LINE`. `show_file` shows the file.");
+            Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint)
+        }))
     }
 
     fn ids(&self) -> Vec<i64> {
@@ -118,6 +149,11 @@ impl Finder<'_> {
         same_name: &[DefinitionAt],
     ) -> Result<Found, Fault> {
         let ids = self.ids();
+        if same_name.is_empty()
+            && let Some(fields) = fields::declared(self.tx, self.repositories, name).await?
+        {
+            return Err(fields.fault(name.simple()));
+        }
         if same_name.is_empty() && paths.is_empty() && self.is_used(name.simple()).await? {
             return Ok(Found::Undefined { name: name.simple().to_owned() });
         }

@@ -5,7 +5,9 @@
 
 mod answer;
 mod callees;
+mod fields;
 mod find;
+mod gaps;
 mod navigator;
 mod nearest;
 mod places;

@@ -302,7 +302,7 @@ fn undefined(name: &str) -> Fault {
     Fault::new(
         ErrorCode::NotFound,
         format!(
-            "`{name}` is used in what is indexed, but nothing there defines it: it comes from outside, was renamed, or is a local name or field."
+            "`{name}` is used in what is indexed, but nothing there defines it: it comes from outside, was renamed, or is a local name."
         ),
     )
     .with_details(serde_json::json!({ "usedName": name }))

@@ -9,12 +9,14 @@ use super::request::{Certainty, Relation, UsedAs};
 use crate::search::shorten;
 use ::navigation::incremental::family;
 use contract::Fault;
-use store::navigation;
+use store::navigation::{self, DefinitionAt};
 use store::use_places::{self, FilePlaces, PlacedUse, PlacesOf, WantedPlaces};
 use store::uses::{Certainty as StoredCertainty, UsedFor};
 
 /// Most uses (a source with all its places) of one symbol that are read. Beyond, numbers are lower bounds.
 const USES_MAX: i64 = 20_000;
+/// Most names of one symbol and of what is inside it.
+const NAMES_MAX: usize = 500;
 
 /// The kinds of use that a request wants, as a mask.
 pub(super) fn kinds(kind: Option<UsedAs>, relation: Relation) -> i16 {
@@ -112,6 +114,25 @@ async fn unresolved(
         located.place.candidates = candidates;
     }
     Ok(())
+}
+
+/// Fills in the uses, of which only the name is known, of the names of a symbol and of what is inside it.
+pub(super) async fn uses_by_names(
+    navigator: &mut Navigator<'_>,
+    target: &Target,
+    inner: &[DefinitionAt],
+    answer: &mut Navigation,
+) -> Result<(), Fault> {
+    let names: BTreeSet<&str> =
+        target.definitions.iter().chain(inner).map(|row| row.name.as_str()).take(NAMES_MAX).collect();
+    if names.len() <= 1 {
+        return unresolved(navigator, target, answer).await;
+    }
+    let Some(first) = target.first() else { return Ok(()) };
+    let Some(family) = first.language.as_deref().map(family) else { return Ok(()) };
+    let id = |name: &&str| store::symbols::used_name_id(first.repository_id, family, name);
+    let ids: Vec<i64> = names.iter().map(id).collect();
+    name_uses(navigator, &ids, Some(target), answer).await
 }
 
 /// Fills in the uses of a name that has no definition.
@@ -230,6 +251,16 @@ async fn page(
         .into_iter()
         .filter_map(|row| Some((row.symbol?, shorten(&row.qualified, TEXT_BYTES_MAX))))
         .collect();
+    let lines = found.iter().filter(|used| !within.contains_key(&used.source));
+    let mut lines: Vec<(i64, i32)> =
+        lines.map(|used| (used.file_id, i32::try_from(used.place.line).unwrap_or(i32::MAX))).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let around: HashMap<(i64, u32), String> = navigation::names_around(navigator.tx, &lines)
+        .await?
+        .into_iter()
+        .map(|(file, at, name)| ((file, super::navigator::line(at)), shorten(&name, TEXT_BYTES_MAX)))
+        .collect();
     let located = |used: &PlacedUse| {
         let file = names.get(&used.file_id)?;
         Some(Located {
@@ -239,7 +270,7 @@ async fn page(
                 line: used.place.line,
                 column: used.place.column,
                 kind: kind_name(used.place.kind).to_owned(),
-                within: within.get(&used.source).cloned(),
+                within: within.get(&used.source).or(around.get(&(used.file_id, used.place.line))).cloned(),
                 certainty: Some(certainty_of(used.certainty)),
                 text: texts.get(&(used.file_id, used.place.line)).cloned(),
                 ..Place::default()

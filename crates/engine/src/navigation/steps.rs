@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::answer::{Place, StepCount};
 use super::callees::{LINES_MAX, with_inner};
 use super::find::Target;
+use super::gaps;
 use super::navigator::{Located, Navigation, Navigator, TEXT_BYTES_MAX};
 use super::places::{certainty_of, kind_name, kinds, texts};
 use super::request::Relation;
-use super::walk::{Node, Walk, Way, by_distance, lines, walk};
+use super::walk::{NODES_MAX, Node, Walk, Way, by_distance, lines, walk};
 use crate::search::shorten;
 use contract::Fault;
 use store::navigation::{self, DefinitionAt};
+use store::use_places::{self, Edge, WantedEdges};
 use store::uses::{UsePlace, UsedFor};
 
 /// Steps of `implementations`, which shows all levels.
@@ -19,7 +21,8 @@ const IMPLEMENTATION_STEPS_MAX: u32 = 10;
 /// Most methods that are listed with a type that overrides them.
 const OVERRIDES_MAX: usize = 20;
 /// Kinds of definitions that have members.
-const TYPES: [&str; 8] = ["class", "struct", "interface", "trait", "enum", "type", "object", "module"];
+pub(super) const TYPES: [&str; 8] =
+    ["class", "struct", "interface", "trait", "enum", "type", "object", "module"];
 
 /// Fills in what a walk from the symbol reaches.
 pub(super) async fn walked(
@@ -57,23 +60,66 @@ pub(super) async fn walked(
             let down = walk(navigator, &symbols, file, way(true, derived, request.depth)).await?;
             answer.stopped = down.stopped.or(up.stopped);
             nodes.extend(up.nodes);
-            nodes.extend(down.nodes);
+            nodes.extend(
+                with_places_elsewhere(navigator, &symbols, derived, request.depth, down.nodes).await?,
+            );
         }
         _ => {
             let down = walk(navigator, &symbols, file, way(true, derived, IMPLEMENTATION_STEPS_MAX)).await?;
-            (nodes, answer.stopped) = (down.nodes, down.stopped);
+            answer.stopped = down.stopped;
+            let steps = IMPLEMENTATION_STEPS_MAX;
+            nodes = with_places_elsewhere(navigator, &symbols, derived, steps, down.nodes).await?;
         }
     }
     if is_type && request.relation != Relation::Impact {
         overrides = overriding(navigator, target).await?;
     }
+    let reached: Vec<i64> = nodes.iter().map(|node| node.symbol).collect();
     answer.total = nodes.len();
     answer.total_is_least = answer.stopped.as_ref().is_some_and(|stopped| stopped.total_relation.is_some());
     answer.steps =
         by_distance(&nodes).into_iter().map(|(distance, total)| StepCount { distance, total }).collect();
     count(&nodes, answer);
     answer.places = located(navigator, target, nodes, &overrides).await?;
-    Ok(())
+    match request.relation {
+        Relation::Impact => gaps::of_impact(navigator, target, is_type, &reached, answer).await,
+        _ => {
+            gaps::of_implementations(target, answer);
+            Ok(())
+        }
+    }
+}
+
+/// What derives from symbols, with each place where a type derives that its file does not define, as `impl Trait for String`. To the
+/// walk, all of a file outside of its definitions is one.
+async fn with_places_elsewhere(
+    navigator: &mut Navigator<'_>,
+    start: &[i64],
+    kinds: i16,
+    depth: u32,
+    reached: Vec<Node>,
+) -> Result<Vec<Node>, Fault> {
+    let distances = start.iter().map(|symbol| (*symbol, 0));
+    let distances = distances.chain(reached.iter().map(|node| (node.symbol, node.distance)));
+    let depth = i32::try_from(depth).unwrap_or(i32::MAX);
+    let distances: HashMap<i64, i32> = distances.filter(|(_, distance)| *distance < depth).collect();
+    let mut targets: Vec<i64> = distances.keys().copied().collect();
+    targets.sort_unstable();
+    let limit = i64::try_from(NODES_MAX).unwrap_or(i64::MAX);
+    let wanted = WantedEdges { kinds, certainty: navigator.certainty(), limit };
+    let edges = use_places::edges_without_source(navigator.tx, &targets, wanted).await?;
+    let whole_files: HashSet<i64> = edges.iter().map(|edge| edge.source).collect();
+    let mut nodes = reached;
+    nodes.retain(|node| !whole_files.contains(&node.symbol));
+    let mut seen: HashSet<(i64, UsePlace)> = HashSet::new();
+    for Edge { file_id, source, target, certainty, kinds, places } in edges {
+        // A place may use several parts of one type.
+        if places.first().is_some_and(|place| seen.insert((file_id, *place))) {
+            let distance = distances.get(&target).map_or(1, |distance| distance + 1);
+            nodes.push(Node { symbol: source, file_id, distance, via: target, certainty, kinds, places });
+        }
+    }
+    Ok(nodes)
 }
 
 fn count(nodes: &[Node], answer: &mut Navigation) {

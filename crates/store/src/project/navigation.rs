@@ -131,6 +131,26 @@ pub async fn lines_of(tx: &mut ProjectTx, places: &[(i64, i32)]) -> Result<Vec<(
     rows.iter().map(|row| Ok((row.try_get("file_id")?, row.try_get("line")?, row.try_get("text")?))).collect()
 }
 
+/// The qualified names of the innermost definitions around lines of files, as (file, line, name); lines outside of all are missing.
+pub async fn names_around(
+    tx: &mut ProjectTx,
+    places: &[(i64, i32)],
+) -> Result<Vec<(i64, i32, String)>, Fault> {
+    let text = format!(
+        "SELECT p.file_id, p.line, d.qualified \
+         FROM unnest($1::int8[], $2::int4[]) AS p (file_id, line) \
+         CROSS JOIN LATERAL (SELECT d.qualified FROM {} d WHERE d.file_id = p.file_id AND d.symbol IS NOT NULL \
+           AND d.start_line <= p.line AND d.end_line >= p.line \
+           ORDER BY d.start_line DESC, d.end_line, d.ordinal LIMIT 1) AS d",
+        tx.table("definitions")
+    );
+    let (files, lines): (Vec<i64>, Vec<i32>) = places.iter().copied().unzip();
+    let rows = tx.tx.all(sql(text).bind(files).bind(lines)).await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("file_id")?, row.try_get("line")?, row.try_get("qualified")?)))
+        .collect()
+}
+
 /// How much of a repository is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {

@@ -305,6 +305,37 @@ pub async fn bodies(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64, Ve
     rows.iter().map(|row| Ok((row.try_get("file_id")?, row.try_get("body")?))).collect()
 }
 
+/// Both halves of a file's symbols, serialised.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HalvesRow {
+    /// Path, relative to the root.
+    pub path: String,
+    /// The interface.
+    pub interface: Vec<u8>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Both halves of the symbols of files, in order of their paths.
+pub async fn halves(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<HalvesRow>, Fault> {
+    let text = format!(
+        "SELECT f.path, s.interface, s.body FROM {symbols} s JOIN {files} f ON f.id = s.file_id \
+         WHERE s.file_id = ANY($1) AND s.interface IS NOT NULL AND s.body IS NOT NULL ORDER BY f.path",
+        symbols = tx.table("symbols"),
+        files = tx.table("files"),
+    );
+    let rows = tx.tx.all(sql(text).bind(file_ids)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(HalvesRow {
+                path: row.try_get("path")?,
+                interface: row.try_get("interface")?,
+                body: row.try_get("body")?,
+            })
+        })
+        .collect()
+}
+
 /// The files of a repository that mention one of these names.
 pub async fn mentioning(tx: &mut ProjectTx, repository_id: i64, names: &[i32]) -> Result<Vec<i64>, Fault> {
     let text = format!(

@@ -209,6 +209,27 @@ pub async fn edges_from(
     tx.tx.all(query.bind(wanted.limit)).await?.iter().map(decode).collect()
 }
 
+/// The edges to symbols from outside of all definitions, one for each place, by file and place; at most `limit`.
+pub async fn edges_without_source(
+    tx: &mut ProjectTx,
+    targets: &[i64],
+    wanted: WantedEdges,
+) -> Result<Vec<Edge>, Fault> {
+    let text = format!(
+        "SELECT u.file_id, u.source, u.target, u.certainty, (1::int4 << (p.place & 15)::int4)::int2 AS kinds, \
+           ARRAY[p.place] AS places \
+         FROM {uses} u CROSS JOIN unnest(u.places) AS p (place) \
+         WHERE u.target = ANY($1) AND u.kinds & $2 <> 0 AND u.certainty <= $3 \
+           AND (1::int8 << (p.place & 15)::int4) & $2::int8 <> 0 \
+           AND NOT EXISTS (SELECT 1 FROM {definitions} d WHERE d.symbol = u.source) \
+         ORDER BY u.file_id, p.place, u.target LIMIT $4",
+        uses = tx.table("uses"),
+        definitions = tx.table("definitions"),
+    );
+    let query = sql(text).bind(targets).bind(wanted.kinds).bind(wanted.certainty.number()).bind(wanted.limit);
+    tx.tx.all(query).await?.iter().map(decode).collect()
+}
+
 /// What is used in a line of a file, as (target or name, place), at most 200; targets first in the order of columns.
 pub async fn in_line(
     tx: &mut ProjectTx,

@@ -370,6 +370,18 @@ pub async fn count(
         .collect()
 }
 
+/// Numbers of places at which names are used whose definition is not known; those without any are missing.
+pub async fn count_names(tx: &mut ProjectTx, names: &[i64], kinds: i16) -> Result<Vec<(i64, i64)>, Fault> {
+    let text = format!(
+        "SELECT u.name, count(*) AS places FROM {} u CROSS JOIN unnest(u.places) AS p (place) \
+         WHERE u.name = ANY($1) AND (1::int8 << (p.place & 15)::int4) & $2::int8 <> 0 \
+         GROUP BY u.name ORDER BY places DESC, u.name",
+        tx.table("uses")
+    );
+    let rows = tx.tx.all(sql(text).bind(names).bind(kinds)).await?;
+    rows.iter().map(|row| Ok((row.try_get("name")?, row.try_get("places")?))).collect()
+}
+
 fn target(row: &Row) -> Result<UseTarget, Fault> {
     Ok(match row.try_get::<Option<i64>>("target")? {
         Some(symbol) => UseTarget::Symbol(symbol),

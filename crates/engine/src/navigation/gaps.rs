@@ -1,0 +1,97 @@
+//! What the answer of a walk does not know: uses of which only the name is known, and what languages do not declare.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::callees::with_inner;
+use super::find::Target;
+use super::navigator::{Navigation, Navigator};
+use super::places::{kinds, uses_by_names};
+use super::request::Relation;
+use super::steps::TYPES;
+use ::navigation::incremental::family;
+use contract::{Fault, Warning, echo};
+use store::navigation::{self, DefinitionAt};
+use store::uses;
+
+/// Most names that a message tells.
+const NAMES_SHOWN: usize = 5;
+
+/// Counts the uses of the symbol that are not resolved, and warns of those of the definitions that the walk reached: what is there
+/// is missing.
+pub(super) async fn of_impact(
+    navigator: &mut Navigator<'_>,
+    target: &Target,
+    is_type: bool,
+    reached: &[i64],
+    answer: &mut Navigation,
+) -> Result<(), Fault> {
+    let inner = match is_type {
+        true => {
+            let symbols = with_inner(navigator, target).await?;
+            navigation::definitions_by_symbols(navigator.tx, &symbols).await?
+        }
+        false => Vec::new(),
+    };
+    uses_by_names(navigator, target, &inner, answer).await?;
+    let known: HashSet<&str> = target.definitions.iter().chain(&inner).map(|row| row.name.as_str()).collect();
+    let rows = navigation::definitions_by_symbols(navigator.tx, reached).await?;
+    let id = |row: &DefinitionAt| {
+        let family = family(row.language.as_deref()?);
+        Some(store::symbols::used_name_id(row.repository_id, family, &row.name))
+    };
+    let others = rows.iter().filter(|row| !known.contains(row.name.as_str()));
+    let names: BTreeMap<i64, &str> = others.filter_map(|row| Some((id(row)?, row.name.as_str()))).collect();
+    let ids: Vec<i64> = names.keys().copied().collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let mask = kinds(navigator.request.kind, Relation::Impact);
+    let counts = uses::count_names(navigator.tx, &ids, mask).await?;
+    answer.warnings.extend(incomplete(&counts, &names));
+    Ok(())
+}
+
+/// The warning for names, as (id, places).
+fn incomplete(counts: &[(i64, i64)], names: &BTreeMap<i64, &str>) -> Option<Warning> {
+    if counts.is_empty() {
+        return None;
+    }
+    let total: i64 = counts.iter().map(|(_, places)| places).sum();
+    let shown = counts.iter().take(NAMES_SHOWN);
+    let shown: Vec<String> =
+        shown.filter_map(|(id, places)| Some(format!("`{}` {places}", echo(names.get(id)?)))).collect();
+    let more = if counts.len() > NAMES_SHOWN { ", …" } else { "" };
+    let message = format!(
+        "{total} uses of the names of {} definitions on the way are not resolved ({}{more}); what they reach may be missing.",
+        counts.len(),
+        shown.join(", ")
+    );
+    let details = Some(serde_json::json!({ "uses": total, "definitions": counts.len() }));
+    Some(Warning { details, ..Warning::new("impact_incomplete", message) })
+}
+
+/// Warns where a language or a kind of definition does not say what implements it.
+pub(super) fn of_implementations(target: &Target, answer: &mut Navigation) {
+    let Some(first) = target.first() else { return };
+    let kind = first.kind.as_str();
+    let name = echo(&first.name);
+    let is_type = TYPES.contains(&kind);
+    if first.language.as_deref() == Some("go") && matches!(kind, "interface" | "method") {
+        let what = match kind {
+            "interface" => format!(
+                "nothing tells which types implement `{name}`. `definition` of one of its methods lists the types that have it."
+            ),
+            _ => format!(
+                "nothing tells which methods implement `{name}`. `definition` of `{name}` lists all methods of that name."
+            ),
+        };
+        let message = format!("Types of Go implement interfaces without naming them, so {what}");
+        answer.warnings.push(Warning::new("implementations_not_declared", message));
+    } else if answer.total == 0 && !is_type && kind != "method" {
+        let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let message = format!(
+            "`{name}` is {article} {kind}: types have implementations, and methods may be overridden, but nothing derives from it."
+        );
+        answer.warnings.push(Warning::new("nothing_derives", message));
+    }
+}
