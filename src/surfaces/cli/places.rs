@@ -1,6 +1,6 @@
 //! Formats the answer of a navigation as text: the symbol, then `path:line:column: text` for each place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use contract::{escaped, escaped_line};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct NavigationResult {
+    relation: String,
     symbol: Option<SymbolInfo>,
     candidates: Vec<SymbolInfo>,
     files: Vec<FilePlaces>,
@@ -28,6 +29,7 @@ struct NavigationResult {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct SymbolInfo {
+    name: String,
     qualified: String,
     kind: String,
     signature: Option<String>,
@@ -69,7 +71,7 @@ struct Place {
 struct UnresolvedUses {
     total: u64,
     total_relation: Option<String>,
-    candidates: u64,
+    candidates: Option<u64>,
     files: Vec<FilePlaces>,
 }
 
@@ -118,11 +120,47 @@ fn at_least(relation: Option<&String>) -> &'static str {
 impl NavigationResult {
     fn write_candidates(&self, shown: &mut String) {
         let least = at_least(self.total_relation.as_ref());
-        let _ = writeln!(shown, "The name has {least}{} definitions:", self.total);
+        let first = self.candidates.first();
+        let is_one_name = self.candidates.iter().all(|one| first.is_some_and(|first| one.name == first.name));
+        let heading = match (self.total, is_one_name) {
+            (1, _) => "One definition may be meant:".to_owned(),
+            (total, true) => format!("The name has {least}{total} definitions:"),
+            (total, false) => format!("{least}{total} definitions may be meant:"),
+        };
+        let _ = writeln!(shown, "{heading}");
         for candidate in &self.candidates {
             candidate.write(shown);
         }
-        let _ = writeln!(shown, "{}", styled(DIM, "Name one by its place, FILE:LINE, or as FILE:NAME."));
+        if let Some(advice) = self.advice() {
+            let _ = writeln!(shown, "{}", styled(DIM, &advice));
+        }
+    }
+
+    /// How to name one of the candidates, so that no other one fits.
+    fn advice(&self) -> Option<String> {
+        let first = self.candidates.first()?;
+        let is_alone =
+            |same: &dyn Fn(&SymbolInfo) -> bool| self.candidates.iter().filter(|one| same(one)).count() == 1;
+        let in_line =
+            |one: &SymbolInfo| one.file == first.file && one.line == first.line && one.repo == first.repo;
+        let mut place = format!("{}:{}", escaped_line(&first.file), first.line);
+        if !is_alone(&in_line) {
+            place = format!("{place}:{}", first.column);
+        }
+        let repo = match self.candidates.iter().any(|one| one.repo != first.repo) {
+            true => format!(" with --repo {}", escaped_line(&first.repo)),
+            false => String::new(),
+        };
+        if self.candidates.len() == 1 {
+            return Some(format!("Name it by its place: {place}."));
+        }
+        let files: BTreeSet<(&str, &str)> =
+            self.candidates.iter().map(|one| (one.repo.as_str(), one.file.as_str())).collect();
+        let by_name = match files.len() == self.candidates.len() && self.total == files.len() as u64 {
+            true => format!(", or in its file: {}:{}", escaped_line(&first.file), escaped_line(&first.name)),
+            false => String::new(),
+        };
+        Some(format!("Name one by its place, as {place}{repo}{by_name}."))
     }
 
     fn write_summary(&self, shown: &mut String, shown_places: usize) {
@@ -135,9 +173,18 @@ impl NavigationResult {
         }
         if let Some(unresolved) = self.unresolved.as_ref().filter(|unresolved| unresolved.files.is_empty()) {
             let least = at_least(unresolved.total_relation.as_ref());
+            let whose = match unresolved.candidates {
+                None if self.relation == "callees" => "in it are not resolved".to_owned(),
+                None => "of its name and those of its members are not resolved".to_owned(),
+                Some(1) => "of the name are not resolved (1 definition has it)".to_owned(),
+                Some(candidates) => {
+                    format!("of the name are not resolved ({candidates} definitions have it)")
+                }
+            };
+            let uses = if unresolved.total == 1 { "use" } else { "uses" };
             lines.push(format!(
-                "{least}{} more uses of the name are not resolved ({} definitions have it); --certainty name shows them.",
-                unresolved.total, unresolved.candidates
+                "{least}{} more {uses} {whose}; --certainty name shows them.",
+                unresolved.total
             ));
         }
         if let Some(stopped) = &self.stopped {
@@ -256,11 +303,41 @@ mod tests {
         let shown = plain(&json!({ "total": 2, "candidates": [
             { "qualified": "A.f", "kind": "method", "repo": "r", "file": "a", "line": 1, "column": 1, "uses": 4 }] }));
         assert!(shown.starts_with("The name has 2 definitions:\na:1:1: method A.f  4 uses  r\n"), "{shown}");
+        assert!(shown.ends_with("Name one by its place, as a:1.\n"), "{shown}");
         let shown = plain(&json!({ "total": 1, "files": [{ "file": "a", "places": [
             { "line": 1, "column": 2, "kind": "function", "name": "g", "distance": 2, "via": "f", "at": [3], "text": "def g()" }] }],
             "stopped": { "reason": "depth", "depth": 2, "remaining": 5, "totalRelation": "gte" } }));
         assert!(shown.contains("a:1:2: function g def g()  [2 steps, uses f, line 3]\n"), "{shown}");
         assert!(shown.contains("Stopped after 2 steps (depth); at least 5 definitions follow.\n"), "{shown}");
+    }
+
+    #[test]
+    fn the_advice_on_candidates_names_what_is_one_of_them() {
+        let candidate = |name: &str, file: &str, line: u32, column: u32, repo: &str| {
+            json!({ "name": name, "qualified": name, "kind": "function", "repo": repo, "file": file, "line": line,
+                "column": column })
+        };
+        let last = |candidates: &[Value]| {
+            let shown = plain(&json!({ "total": candidates.len(), "candidates": candidates }));
+            let mut lines = shown.lines();
+            (lines.next().unwrap().to_owned(), lines.next_back().unwrap().to_owned())
+        };
+        let (heading, advice) = last(&[candidate("f", "a.go", 3, 6, "r"), candidate("f", "b.go", 5, 6, "r")]);
+        assert_eq!(heading, "The name has 2 definitions:");
+        assert_eq!(advice, "Name one by its place, as a.go:3, or in its file: a.go:f.");
+        // In one file, a name in the file would again be both.
+        let (_, advice) = last(&[candidate("f", "a.go", 3, 6, "r"), candidate("f", "a.go", 5, 6, "r")]);
+        assert_eq!(advice, "Name one by its place, as a.go:3.");
+        let (heading, advice) = last(&[candidate("f", "a.go", 3, 6, "r"), candidate("g", "a.go", 3, 9, "r")]);
+        assert_eq!(heading, "2 definitions may be meant:");
+        assert_eq!(advice, "Name one by its place, as a.go:3:6.");
+        let (_, advice) = last(&[candidate("f", "a.go", 3, 6, "r"), candidate("f", "a.go", 3, 6, "s")]);
+        assert_eq!(advice, "Name one by its place, as a.go:3 with --repo r, or in its file: a.go:f.");
+        let (heading, advice) = last(&[candidate("f", "a.go", 3, 6, "r")]);
+        assert_eq!(
+            (heading.as_str(), advice.as_str()),
+            ("One definition may be meant:", "Name it by its place: a.go:3.")
+        );
     }
 
     #[test]

@@ -27,12 +27,18 @@ const WRITTEN: [&str; 12] = [
 pub(super) fn write(text: &mut String, result: &Value) -> Result {
     let relation = result["relation"].as_str().unwrap_or_default();
     if let Some(candidates) = result["candidates"].as_array() {
-        writeln!(
-            text,
-            "{}{} definitions have this name; give `file` and `line` of one:",
-            least(result),
-            result["total"]
-        )?;
+        let name = |candidate: &Value| candidate["name"].clone();
+        let is_one_name = candidates.iter().all(|one| Some(name(one)) == candidates.first().map(name));
+        let heading = match (result["total"].as_u64(), is_one_name) {
+            (Some(1), _) => "1 definition may be meant; give its `file` and `line`:",
+            (_, true) => "definitions have this name; give `file` and `line` of one:",
+            (_, false) => "definitions may be meant; give `file` and `line` of one:",
+        };
+        let count = match result["total"].as_u64() {
+            Some(1) => String::new(),
+            _ => format!("{}{} ", least(result), result["total"]),
+        };
+        writeln!(text, "{count}{heading}")?;
         candidates.iter().try_for_each(|candidate| write_symbol(text, candidate))?;
     }
     if result["symbol"].is_object() {
@@ -65,12 +71,20 @@ pub(super) fn write(text: &mut String, result: &Value) -> Result {
     if unresolved.is_object() {
         write!(
             text,
-            "\n{}{} more uses of the name are not resolved",
+            "\n{}{} more {} {} are not resolved",
             least(unresolved),
-            unresolved["total"]
+            unresolved["total"],
+            if unresolved["total"] == 1 { "use" } else { "uses" },
+            match (relation, unresolved["candidates"].is_u64()) {
+                ("callees", false) => "in it",
+                (_, true) => "of the name",
+                (_, false) => "of its name and those of its members",
+            }
         )?;
-        if let Some(candidates) = unresolved["candidates"].as_u64() {
-            write!(text, " ({candidates} definitions have it)")?;
+        match unresolved["candidates"].as_u64() {
+            None => {}
+            Some(1) => write!(text, " (1 definition has it)")?,
+            Some(candidates) => write!(text, " ({candidates} definitions have it)")?,
         }
     }
     if let Some(omitted) = result["omitted"].as_object() {
