@@ -51,6 +51,25 @@ async fn filters_pass_resolved_edges_and_names_where_nothing_is_resolved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_filter_by_edges_says_how_many_chunks_have_only_the_name() {
+    let graph = Graph::new("left-out", FILES).await;
+    let ask = async |query: &str| {
+        let arguments = json!({ "query": query, "project_id": graph.project });
+        crate::harness::call(&graph.app, "search", arguments).await["_meta"]["warnings"].clone()
+    };
+    let warnings = ask("calls:get").await;
+    let warning = &warnings[0];
+    assert_eq!(warning["code"], "names_left_out", "{warnings:#}");
+    assert_eq!(warning["details"], json!({ "field": "calls", "value": "get", "chunks": 1 }), "{warnings:#}");
+    assert!(warning["message"].as_str().unwrap().contains("`uses` finds them"), "{warnings:#}");
+    for query in ["calls:sleep", "calls:Store", "extends:Store", "calledBy:read_shelf"] {
+        let warnings = ask(query).await;
+        let said = |warning: &Value| warning["code"] == "names_left_out";
+        assert!(!warnings.as_array().is_some_and(|all| all.iter().any(said)), "{query}: {warnings:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hits_show_true_callers_with_places() {
     let graph = Graph::new("hits", FILES).await;
     let search = |query: &str, output: &str| {

@@ -6,16 +6,18 @@
 use super::fields::{FilterField, FilterTarget};
 use super::resolve::{Resolver, whole_ids};
 use super::symbol_name::{Spelling, SymbolName, is_path};
-use contract::Fault;
+use contract::{Fault, Warning, echo};
 use languages::facts::DEFINED;
 use languages::terms::squash;
 use store::navigation::{self, DefinitionAt};
-use store::{Filter, Reads, Test, UsedFor, fact_id, use_places};
+use store::{ChunkSelection, Filter, Reads, Test, UsedFor, fact_id, use_places};
 
 /// Most definitions that one value may mean.
 const DEFINITIONS_MAX: i64 = 500;
 /// Most chunks that a value is resolved to.
 const CHUNKS_MAX: i64 = 50_000;
+/// Most chunks that are counted of those that have only the name.
+const LEFT_OUT_MAX: usize = 1000;
 
 /// The edges that a filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,11 +87,45 @@ impl Resolver<'_> {
         let with_edges = Test::Chunks { chunks, facts: Vec::new() }.into();
         repositories.sort_unstable();
         repositories.dedup();
+        self.warn_of_other_names(field, values, &facts, (&with_edges, &repositories)).await?;
         if self.repositories.iter().all(|repository| repositories.contains(&repository.id)) {
             return Ok(with_edges);
         }
         let elsewhere = Filter::Not(Box::new(Test::Repositories(repositories).into()));
         Ok(Filter::Any(vec![with_edges, facts.and(elsewhere)]))
+    }
+
+    /// Warns of chunks with the same name that have no such edge, and says how many.
+    async fn warn_of_other_names(
+        &mut self,
+        field: &'static FilterField,
+        values: &[String],
+        facts: &Filter,
+        (with_edges, repositories): (&Filter, &[i64]),
+    ) -> Result<(), Fault> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let others = facts
+            .clone()
+            .and(Filter::Not(Box::new(with_edges.clone())))
+            .and(Test::Repositories(repositories.to_vec()).into());
+        let (count, least) = match self.reads.select_chunks(&others, (LEFT_OUT_MAX, 0)).await? {
+            ChunkSelection::Listed(chunks) => (chunks.len(), ""),
+            ChunkSelection::All | ChunkSelection::Matching(_) => (LEFT_OUT_MAX, "more than "),
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        let (name, value) = (field.name, values.join(", "));
+        let message = format!(
+            "`{name}:{}` passes what is resolved to a definition of that name. {least}{count} chunks with the name alone, which means something else there or is not resolved, are left out{}.",
+            echo(&value),
+            if name == "calls" { "; `uses` finds them, too" } else { "" }
+        );
+        let details = Some(serde_json::json!({ "field": name, "value": value, "chunks": count }));
+        self.warnings.push(Warning { details, ..Warning::new("names_left_out", message) });
+        Ok(())
     }
 
     async fn resolved(&mut self, edges: EdgeFilter, value: &str) -> Result<Option<Resolved>, Fault> {
