@@ -27,18 +27,7 @@ const WRITTEN: [&str; 12] = [
 pub(super) fn write(text: &mut String, result: &Value) -> Result {
     let relation = result["relation"].as_str().unwrap_or_default();
     if let Some(candidates) = result["candidates"].as_array() {
-        let name = |candidate: &Value| candidate["name"].clone();
-        let is_one_name = candidates.iter().all(|one| Some(name(one)) == candidates.first().map(name));
-        let heading = match (result["total"].as_u64(), is_one_name) {
-            (Some(1), _) => "1 definition may be meant; give its `file` and `line`:",
-            (_, true) => "definitions have this name; give `file` and `line` of one:",
-            (_, false) => "definitions may be meant; give `file` and `line` of one:",
-        };
-        let count = match result["total"].as_u64() {
-            Some(1) => String::new(),
-            _ => format!("{}{} ", least(result), result["total"]),
-        };
-        writeln!(text, "{count}{heading}")?;
+        write_heading(text, result, candidates)?;
         candidates.iter().try_for_each(|candidate| write_symbol(text, candidate))?;
     }
     if result["symbol"].is_object() {
@@ -96,6 +85,22 @@ pub(super) fn write(text: &mut String, result: &Value) -> Result {
         )?;
     }
     write_other_fields(text, result, &WRITTEN)
+}
+
+/// Says what the candidates of a name, or of a line, are.
+fn write_heading(text: &mut String, result: &Value, candidates: &[Value]) -> Result {
+    let name = |candidate: &Value| candidate["name"].clone();
+    let is_one_name = candidates.iter().all(|one| Some(name(one)) == candidates.first().map(name));
+    let heading = match (result["total"].as_u64(), is_one_name) {
+        (Some(1), _) => "1 definition may be meant; give its `file` and `line`:",
+        (_, true) => "definitions have this name; give `file` and `line` of one:",
+        (_, false) => "definitions may be meant; give `file` and `line` of one:",
+    };
+    let count = match result["total"].as_u64() {
+        Some(1) => String::new(),
+        _ => format!("{}{} ", least(result), result["total"]),
+    };
+    writeln!(text, "{count}{heading}")
 }
 
 fn least(value: &Value) -> &'static str {
