@@ -151,7 +151,7 @@ impl NavigationResult {
             true => format!(" with --repo {}", escaped_line(&first.repo)),
             false => String::new(),
         };
-        if self.candidates.len() == 1 {
+        if self.total == 1 {
             return Some(format!("Name it by its place: {place}."));
         }
         let files: BTreeSet<(&str, &str)> =
