@@ -294,7 +294,8 @@ fn violations(server: &Value) -> Vec<String> {
         }
     };
     let text = |field: &str| server[field].as_str().unwrap_or_default();
-    let known = ["$schema", "name", "title", "description", "version", "websiteUrl", "repository", "packages"];
+    let known =
+        ["$schema", "name", "title", "description", "version", "websiteUrl", "repository", "packages"];
     let fields = server.as_object().unwrap().keys();
     rule(fields.clone().all(|field| known.contains(&field.as_str())), "an unknown field");
     let schema = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
@@ -316,9 +317,9 @@ fn violations(server: &Value) -> Vec<String> {
     for package in server["packages"].as_array().into_iter().flatten() {
         let known = ["registryType", "identifier", "version", "runtimeHint", "transport", "packageArguments"];
         let fields = package.as_object().unwrap().keys();
-        let has_valid_arguments = package["packageArguments"]
-            .as_array()
-            .is_some_and(|list| list.iter().all(|one| one["type"] == "positional" && one["value"].is_string()));
+        let has_valid_arguments = package["packageArguments"].as_array().is_some_and(|list| {
+            list.iter().all(|one| one["type"] == "positional" && one["value"].is_string())
+        });
         let is_valid = fields.clone().all(|field| known.contains(&field.as_str()))
             && ["pypi", "npm"].contains(&package["registryType"].as_str().unwrap_or_default())
             && package["transport"] == json!({ "type": "stdio" })
@@ -341,9 +342,15 @@ fn server_json_follows_the_registrys_rules_and_our_version() {
         "server.json must have the version of Cargo.toml"
     );
     let repository = format!("repository = {}", server["repository"]["url"]);
-    assert!(repository_file("Cargo.toml").contains(&repository), "server.json has another repository than Cargo.toml");
+    assert!(
+        repository_file("Cargo.toml").contains(&repository),
+        "server.json has another repository than Cargo.toml"
+    );
     let mark = format!("mcp-name: {}", server["name"].as_str().unwrap());
-    assert!(repository_file("README.md").contains(&mark), "the README, which the Python package shows, lacks {mark}");
+    assert!(
+        repository_file("README.md").contains(&mark),
+        "the README, which the Python package shows, lacks {mark}"
+    );
 }
 
 #[test]
@@ -365,8 +372,10 @@ fn violations_of_the_registrys_rules_are_found() {
         let mut broken = server.clone();
         broken[field] = wrong.clone();
         // Another version is not that of the packages either.
-        let found: Vec<String> =
-            violations(&broken).into_iter().filter(|label| field != "version" || label != "packages").collect();
+        let found: Vec<String> = violations(&broken)
+            .into_iter()
+            .filter(|label| field != "version" || label != "packages")
+            .collect();
         assert_eq!(found, [field], "{wrong}");
     }
     let mut unknown = server.clone();
