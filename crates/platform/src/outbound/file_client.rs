@@ -121,6 +121,13 @@ impl FileClient {
         })
     }
 
+    /// Whether a link from one address to another is followed: to https, or from http to the same host or a trusted one.
+    #[must_use]
+    pub fn may_lead_to(&self, from: &Url, to: &Url) -> bool {
+        let is_trusted = to.scheme() == "http" && self.trusted_hosts.iter().any(|host| host.has(to));
+        may_follow(from, to, from) || is_trusted
+    }
+
     /// Sends a GET request and follows at most `redirects_max` allowed redirects. Returns the response and its URL.
     pub(super) async fn get(
         &self,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES, platform};
+use super::pip_settings::Environment;
 use super::progress::{AssetEvent, AssetReporter};
 use super::receipt::{self, Receipt, ReceiptCheck};
 use super::target::Target;
@@ -104,6 +105,8 @@ pub(super) struct Installer<'a> {
     pub(super) layout: &'a Layout,
     pub(super) settings: &'a Assets,
     pub(super) from: Option<&'a Path>,
+    /// The environment with pip's settings; `None`: that of this process.
+    pub(super) environment: Option<Environment>,
     /// Where models are installed, if not in the home folder.
     pub(super) models: Option<&'a Path>,
     /// Whether missing assets are installed; otherwise they are an error.
@@ -122,6 +125,7 @@ impl<'a> Installer<'a> {
             layout,
             settings,
             from: None,
+            environment: None,
             models: None,
             may_install: false,
             cancelled: &|| false,
@@ -229,6 +233,8 @@ impl<'a> Installer<'a> {
             return Ok(receipt);
         }
         let sources = DownloadSources {
+            package_index: self.settings.package_index.as_deref(),
+            environment: self.environment.clone().unwrap_or_else(Environment::of_process),
             python: &self.settings.python,
             downloads: &self.layout.downloads(),
             from: self.from,
