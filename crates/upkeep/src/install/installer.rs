@@ -92,6 +92,41 @@ pub fn installed_assets(
     ensure_selected(&Installer::read_only(&manifest(settings, selection)?, layout, settings), selection)
 }
 
+/// An asset that is not installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingAsset {
+    /// What it is, for people.
+    pub title: String,
+    /// Size of its download.
+    pub bytes: u64,
+}
+
+/// Returns the selected assets that are not installed; a damaged one is. Takes milliseconds.
+///
+/// # Errors
+/// `CAPABILITY_MISSING` if this platform has no ready-made file, or the configuration names an unknown model.
+pub fn missing_assets(
+    layout: &Layout,
+    settings: &Assets,
+    selection: AssetSelection,
+) -> Result<Vec<MissingAsset>, Fault> {
+    let manifest = manifest(settings, selection)?;
+    let installer = Installer::read_only(&manifest, layout, settings);
+    let selected = [
+        (POSTGRES, selection.postgres),
+        (ONNXRUNTIME, selection.embedding && settings.ort_dylib_path.is_none()),
+        (settings.model.as_str(), selection.embedding && settings.model_dir.is_none()),
+    ];
+    let mut missing = Vec::new();
+    for (id, _) in selected.into_iter().filter(|(_, is_needed)| *is_needed) {
+        let target = installer.target(id)?;
+        if matches!(receipt::check_receipt(&target.dir, &target.origin, false), ReceiptCheck::Absent) {
+            missing.push(MissingAsset { title: target.title.to_owned(), bytes: target.bytes() });
+        }
+    }
+    Ok(missing)
+}
+
 fn ensure_selected(installer: &Installer<'_>, selection: AssetSelection) -> Result<InstalledAssets, Fault> {
     let postgres = if selection.postgres { Some(installer.postgres()?) } else { None };
     let embedding = if selection.embedding { Some(installer.embedding()?) } else { None };

@@ -46,7 +46,9 @@ pub mod extensions;
 mod test_home;
 
 pub use download_folder::{DownloadOptions, OnProgress};
-pub use installer::{AssetSelection, EmbeddingAssets, InstalledAssets, install_assets, installed_assets};
+pub use installer::{
+    AssetSelection, EmbeddingAssets, InstalledAssets, MissingAsset, install_assets, installed_assets, missing_assets,
+};
 pub use models::{
     ModelInstallOptions, ModelReport, ModelState, configured_model, install_model, installed_model,
     list_models,
