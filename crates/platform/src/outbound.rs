@@ -22,7 +22,7 @@ use tls::{TlsSettings, tls};
 
 pub use download::{DownloadOutcome, DownloadRequest, ExpectedFile, download, first_line};
 pub use faults::{display_url, is_transient};
-pub use file_client::{Connection, Credentials, FileClient, Page, PageRequest, TrustedHost};
+pub use file_client::{Connection, Credentials, FileClient, Page, PageRequest, Proxies, TrustedHost};
 pub use reqwest::Url;
 
 /// A client for JSON over HTTP. Cheap to clone.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::header::{self, HeaderMap};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Proxy, Response, StatusCode};
+use reqwest::{Client, NoProxy, Proxy, Response, StatusCode};
 
 use super::faults::{failed_connection, interrupted, not_downloaded, timed_out, too_large, unexpected_status};
 use super::tls::{TlsSettings, tls};
@@ -20,14 +20,32 @@ pub struct Connection {
     pub ca_file: Option<PathBuf>,
     /// A PEM file with the client's certificate and private key.
     pub client_cert_file: Option<PathBuf>,
-    /// The proxy for all requests; without it, the usual environment variables decide (`HTTPS_PROXY`, `NO_PROXY` …).
-    pub proxy: Option<String>,
+    /// The proxies.
+    pub proxies: Proxies,
     /// Hosts whose certificates are not verified.
     pub trusted_hosts: Vec<TrustedHost>,
     /// Credentials, of which the first that fits a request is sent.
     pub credentials: Vec<Credentials>,
     /// Longest time without a byte, and longest time to connect.
     pub idle_timeout: Duration,
+}
+
+/// The proxies of a client; without any, it connects directly.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Proxies {
+    /// For http URLs: a URL, or `host:port` with optional `user:password@`.
+    pub http: Option<String>,
+    /// For https URLs, likewise.
+    pub https: Option<String>,
+    /// Hosts that are reached without a proxy, separated by commas.
+    pub excepted_hosts: Option<String>,
+}
+
+impl fmt::Debug for Proxies {
+    /// Leaves out the addresses, which may contain passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxies").field("excepted_hosts", &self.excepted_hosts).finish_non_exhaustive()
+    }
 }
 
 /// A host that is trusted without a certificate.
@@ -95,7 +113,7 @@ impl FileClient {
     /// # Errors
     /// If TLS cannot be set up.
     pub(super) fn direct(idle_timeout: Duration) -> Result<Self, HttpError> {
-        let verifying = client(TlsSettings::default(), idle_timeout, Some(None))?;
+        let verifying = client(TlsSettings::default(), idle_timeout, &[])?;
         Ok(Self { verifying, trusting: None, trusted_hosts: Vec::new(), credentials: Vec::new(), idle_timeout })
     }
 
@@ -104,13 +122,13 @@ impl FileClient {
     /// # Errors
     /// If a certificate file or the proxy's URL is wrong, or TLS cannot be set up.
     pub fn new(connection: &Connection) -> Result<Self, HttpError> {
-        let proxy = connection.proxy.as_deref().map(proxy).transpose()?;
+        let proxies = proxies(&connection.proxies)?;
         let settings = TlsSettings {
             ca_file: connection.ca_file.as_deref(),
             client_cert_file: connection.client_cert_file.as_deref(),
             accept_any_certificate: false,
         };
-        let build = |settings| client(settings, connection.idle_timeout, proxy.clone().map(Some));
+        let build = |settings| client(settings, connection.idle_timeout, &proxies);
         let trusting = TlsSettings { accept_any_certificate: true, ..settings };
         Ok(Self {
             verifying: build(settings)?,
@@ -238,34 +256,35 @@ pub(super) fn media_type(response: &Response) -> String {
     value.and_then(|value| value.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Builds a client that follows no redirects by itself. `proxy`: `None` takes it from the environment, `Some(None)` uses none.
-fn client(
-    settings: TlsSettings<'_>,
-    idle_timeout: Duration,
-    proxy: Option<Option<Proxy>>,
-) -> Result<Client, HttpError> {
+/// Builds a client that follows no redirects by itself, and takes no proxy from the environment of the process.
+fn client(settings: TlsSettings<'_>, idle_timeout: Duration, proxies: &[Proxy]) -> Result<Client, HttpError> {
     let builder = Client::builder()
         .tls_backend_preconfigured(tls(settings)?)
         .connect_timeout(idle_timeout)
         .read_timeout(idle_timeout)
         .redirect(Policy::none())
         .referer(false)
+        .no_proxy()
         .user_agent(user_agent());
-    let builder = match proxy {
-        None => builder,
-        Some(None) => builder.no_proxy(),
-        Some(Some(proxy)) => builder.no_proxy().proxy(proxy),
-    };
-    Ok(builder.build()?)
+    Ok(proxies.iter().fold(builder, |builder, proxy| builder.proxy(proxy.clone())).build()?)
 }
 
-/// Parses a proxy's address: a URL, or `host:port` with optional `user:password@`.
-fn proxy(text: &str) -> Result<Proxy, HttpError> {
-    let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    // The error would repeat the text, which may contain a password.
+fn proxies(settings: &Proxies) -> Result<Vec<Proxy>, HttpError> {
+    // The errors would repeat the text, which may contain a password.
     let malformed = || HttpError::InvalidUrl("the proxy's address is malformed".to_owned());
-    let url = Url::parse(&with_scheme).map_err(|_| malformed())?;
-    Proxy::all(url).map_err(|_| malformed())
+    let url = |text: &String| {
+        let with_scheme = if text.contains("://") { text.clone() } else { format!("http://{text}") };
+        Url::parse(&with_scheme).map_err(|_| malformed())
+    };
+    let excepted = settings.excepted_hosts.as_deref().and_then(NoProxy::from_string);
+    let mut proxies = Vec::new();
+    if let Some(text) = &settings.http {
+        proxies.push(Proxy::http(url(text)?).map_err(|_| malformed())?.no_proxy(excepted.clone()));
+    }
+    if let Some(text) = &settings.https {
+        proxies.push(Proxy::https(url(text)?).map_err(|_| malformed())?.no_proxy(excepted));
+    }
+    Ok(proxies)
 }
 
 fn is_redirect(status: StatusCode) -> bool {

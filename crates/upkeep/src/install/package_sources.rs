@@ -11,7 +11,7 @@ use super::faults;
 use super::pip_settings::{Environment, PipSettings};
 use contract::Fault;
 use platform::outbound::{
-    Connection, Credentials, TrustedHost, Url, display_url, http_url, https_or_loopback_url,
+    Connection, Credentials, Proxies, TrustedHost, Url, display_url, http_url, https_or_loopback_url,
 };
 
 /// Longest silence of a server unless pip's `timeout` is set. Mirrors that fetch a file on first demand answer late.
@@ -59,7 +59,7 @@ impl PackageSources {
         let connection = Connection {
             ca_file: pip.cert.as_deref().map(|file| environment.expand_home(file)),
             client_cert_file: pip.client_cert.as_deref().map(|file| environment.expand_home(file)),
-            proxy: pip.proxy.clone(),
+            proxies: proxies(pip.proxy.as_deref(), environment),
             trusted_hosts,
             credentials: Vec::new(),
             idle_timeout: pip.timeout.map_or(TIMEOUT, Duration::from_secs_f64),
@@ -155,6 +155,23 @@ impl PackageSources {
     }
 }
 
+/// Returns pip's own proxy for everything, else those of the usual environment variables.
+fn proxies(own: Option<&str>, environment: &Environment) -> Proxies {
+    if let Some(own) = own {
+        return Proxies { http: Some(own.to_owned()), https: Some(own.to_owned()), excepted_hosts: None };
+    }
+    let variable = |name: &str| {
+        let set = environment.get(name).or_else(|| environment.get(&name.to_ascii_uppercase()));
+        set.map(str::to_owned)
+    };
+    let all = || variable("all_proxy");
+    Proxies {
+        http: variable("http_proxy").or_else(all),
+        https: variable("https_proxy").or_else(all),
+        excepted_hosts: variable("no_proxy"),
+    }
+}
+
 /// Parses `host`, `host:port` or `[address]:port`.
 fn trusted_host(text: &str) -> Option<TrustedHost> {
     let url = Url::parse(&format!("http://{text}")).ok()?;
@@ -203,6 +220,18 @@ mod tests {
         let forbidden = sources(None, Some("https://b.example"), &forbidden).unwrap();
         assert!(!forbidden.asks_pip && forbidden.indexes.is_empty());
         assert_eq!(forbidden.folders, [PathBuf::from("/h/w"), PathBuf::from("/x")]);
+    }
+
+    #[test]
+    fn the_proxy_of_pip_counts_more_than_the_environment() {
+        let usual = Environment::of(&[("HTTPS_PROXY", "http://p:1"), ("all_proxy", "q:2"), ("NO_PROXY", "a,b")]);
+        let found = proxies(None, &usual);
+        assert_eq!((found.http.as_deref(), found.https.as_deref()), (Some("q:2"), Some("http://p:1")));
+        assert_eq!(found.excepted_hosts.as_deref(), Some("a,b"));
+        let own = proxies(Some("me:s3cret@r:3"), &usual);
+        assert_eq!((own.http.as_deref(), own.excepted_hosts.as_deref()), (Some("me:s3cret@r:3"), None));
+        assert!(!format!("{own:?}").contains("s3cret"));
+        assert_eq!(proxies(None, &Environment::default()), Proxies::default());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use configparser::ini::Ini;
 
 use super::faults;
 use contract::Fault;
+use contract::config::environment_variables;
 
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -24,12 +25,9 @@ const SECTIONS: [&str; 3] = ["download", "install", "global"];
 pub(super) struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// The variables of this process that are UTF-8.
+    /// The variables of this process.
     pub(super) fn of_process() -> Self {
-        let texts = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        Self(texts.collect())
+        Self(environment_variables())
     }
 
     #[cfg(test)]
