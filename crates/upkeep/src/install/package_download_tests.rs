@@ -23,7 +23,7 @@ const WHEEL: &str = "big_tool-1-py3-none-any.whl";
 /// Path of the project's page on the index.
 const PROJECT: &str = "/simple/big-tool/";
 /// `me:s3cret` in lower-case base64, as the server records it.
-const BASIC: &str = "basic bwu6czncmv0=";
+const BASIC: &str = "basic bwu6cznjcmv0";
 
 /// A home, a wheel that its manifest names, and a server.
 struct Index {
@@ -223,7 +223,7 @@ async fn pages_instead_of_files_and_wrong_sizes_are_refused_with_what_came() {
         let fault = index.assert_refused(&[], ErrorCode::DownloadVerifyFailed, "Please log in").await;
         assert!(!fault.message.chars().any(char::is_control), "{:?}", fault.message);
     }
-    let longer: Vec<u8> = index.wheel.iter().copied().chain([0; 5_000_000]).collect();
+    let longer: Vec<u8> = index.wheel.iter().copied().chain(std::iter::repeat_n(0, 5_000_000)).collect();
     for no_length in [false, true] {
         index.serve_wheel(ServedFile { no_length, ..ServedFile::new(longer.clone()) });
         index.assert_refused(&[], ErrorCode::DownloadVerifyFailed, "is not the expected file").await;
