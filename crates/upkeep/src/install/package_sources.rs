@@ -148,11 +148,6 @@ impl PackageSources {
         url.set_fragment(None);
         Ok(url)
     }
-
-    /// Whether any place is known besides pip.
-    pub(super) fn is_empty(&self) -> bool {
-        self.folders.is_empty() && self.pages.is_empty() && self.indexes.is_empty()
-    }
 }
 
 /// Returns pip's own proxy for everything, else those of the usual environment variables.
@@ -215,7 +210,7 @@ mod tests {
         assert_eq!(index(None, Some("https://b.example/x"), &PipSettings::default()), "https://b.example/x/");
         assert!(!sources(None, None, &named).unwrap().asks_pip);
         let nothing = sources(None, None, &PipSettings::default()).unwrap();
-        assert!(nothing.asks_pip && nothing.is_empty());
+        assert!(nothing.asks_pip && nothing.indexes.is_empty() && nothing.folders.is_empty());
         let forbidden = PipSettings { no_index: true, find_links: vec!["~/w".into(), "file:///x".into()], ..named };
         let forbidden = sources(None, Some("https://b.example"), &forbidden).unwrap();
         assert!(!forbidden.asks_pip && forbidden.indexes.is_empty());
