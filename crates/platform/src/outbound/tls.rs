@@ -65,7 +65,9 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, HttpError> 
 }
 
 fn unreadable(file: &Path, error: &pem::Error) -> HttpError {
-    HttpError::Certificate(format!("{}: {error}", file.display()))
+    // Only its name: where files are on this machine is nobody else's business.
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    HttpError::Certificate(format!("{name} cannot be used: {error}"))
 }
 
 /// Accepts every certificate, but still checks that the server has its private key.

@@ -45,6 +45,9 @@ pub mod extensions;
 
 mod test_home;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+
 pub use download_folder::{DownloadOptions, OnProgress};
 pub use installer::{
     AssetSelection, EmbeddingAssets, InstalledAssets, MissingAsset, install_assets, installed_assets, missing_assets,

@@ -64,7 +64,7 @@ pub(super) fn fetch(
     for folder in &packages.folders {
         let given = folder.join(&wheel.file);
         if !given.is_file() {
-            failures.push(absent(&folder.display().to_string(), wheel));
+            failures.push(absent("A folder of pip's find-links", wheel));
             continue;
         }
         match copy_into_downloads(sources, &given, asset, wheel, report) {
@@ -187,7 +187,7 @@ impl Attempt<'_> {
         };
         let shown = display_url(url);
         let file = find_file(&page, &self.wheel.file).map_err(|reason| match reason {
-            NotListed::Absent => absent(&shown, self.wheel),
+            NotListed::Absent => absent(&format!("`{shown}`"), self.wheel),
             NotListed::NoIndexPage(line) => faults::missing(
                 format!("`{shown}` answered a page that lists no files; it begins with: {line}."),
                 "Check that the address is that of a package index, and whether a proxy wants a login.",
@@ -228,7 +228,7 @@ impl Attempt<'_> {
 
 fn absent(source: &str, wheel: &Wheel) -> Fault {
     faults::missing(
-        format!("`{source}` does not have {}.", wheel.file),
+        format!("{source} does not have {}.", wheel.file),
         "Check that the package index mirrors this package and version.",
     )
 }

@@ -92,6 +92,17 @@ impl Index {
         settings: Assets,
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), Fault> {
+        let layout = Layout::new(self.dir.path().join("home"));
+        self.install_in(layout, variables, settings, cancelled).await
+    }
+
+    async fn install_in(
+        &self,
+        layout: Layout,
+        variables: &[(&str, &str)],
+        settings: Assets,
+        cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), Fault> {
         let manifest: Manifest = toml::from_str(&format!(
             "[[asset]]\nid = 'tool'\ntitle = 'A tool'\nlicence = 'MIT'\npackage = 'Big.Tool'\nversion = '1'\n\
              unpack = ['tool/data']\nrequired = ['tool/data']\nbytes_max = 2000000\n\
@@ -101,7 +112,7 @@ impl Index {
         ))
         .unwrap();
         let settings = Assets { python: "no-such-python".to_owned(), ..settings };
-        let (layout, environment) = (Layout::new(self.dir.path().join("home")), Environment::of(variables));
+        let environment = Environment::of(variables);
         tokio::task::block_in_place(|| {
             let read_only = Installer::read_only(&manifest, &layout, &settings);
             let installer =
@@ -271,6 +282,30 @@ async fn silence_and_trickles_end_and_a_cancelled_download_is_kept() {
         assert_eq!(installed.unwrap_err().code, ErrorCode::Cancelled);
     });
     assert!(index.part_bytes().unwrap() >= 300_000, "the part is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_reported_before_anything_is_asked() {
+    let index = Index::start().await;
+    let url = index.index_url();
+    let variables = [("PIP_CONFIG_FILE", "/dev/null"), ("PIP_INDEX_URL", &*url)];
+    let layout = Layout::new(index.dir.path().join("home")).with_disk_free_bytes_min(1 << 60);
+    let fault = index.install_in(layout, &variables, default_settings(), &|| false).await.unwrap_err();
+    assert_eq!(fault.code, ErrorCode::StorageUnavailable);
+    assert!(fault.message.contains("MiB are needed"), "{}", fault.message);
+    assert!(index.heads().is_empty() && index.part_bytes().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_that_cannot_be_read_are_named_without_their_folder() {
+    let index = Index::start().await;
+    let file = index.dir.path().join("authority.pem");
+    fs::write(&file, "no certificate").unwrap();
+    for variable in ["PIP_CERT", "PIP_CLIENT_CERT"] {
+        let fault = index.install(&[(variable, file.to_str().unwrap())]).await.unwrap_err();
+        assert!(fault.message.contains("authority.pem cannot be used"), "{}", fault.message);
+        assert!(!fault.message.contains(index.dir.path().to_str().unwrap()), "{}", fault.message);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

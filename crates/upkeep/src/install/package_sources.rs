@@ -62,7 +62,7 @@ impl PackageSources {
             proxies: proxies(pip.proxy.as_deref(), environment),
             trusted_hosts,
             credentials: Vec::new(),
-            idle_timeout: pip.timeout.map_or(TIMEOUT, Duration::from_secs_f64),
+            idle_timeout: pip.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(TIMEOUT),
         };
         let mut sources = Self {
             folders: Vec::new(),

@@ -37,14 +37,14 @@ pub(super) struct DownloadSources<'a> {
 }
 
 impl DownloadSources<'_> {
-    /// Runs a download until it ends or is cancelled. Blocks; must not be called on a thread that runs async tasks.
+    /// Runs a download until it ends or is cancelled. Blocks, on a thread of its own, so that it can be called from anywhere.
     ///
     /// # Errors
     /// Those of the download; `CANCELLED`.
-    pub(super) fn until_cancelled<T>(
+    pub(super) fn until_cancelled<T: Send>(
         &self,
         report: AssetReporter<'_>,
-        download: impl Future<Output = Result<T, Fault>>,
+        download: impl Future<Output = Result<T, Fault>> + Send,
     ) -> Result<T, Fault> {
         let cancelled = async {
             loop {
@@ -60,11 +60,10 @@ impl DownloadSources<'_> {
                 fault = cancelled => Err(fault),
             }
         };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            return runtime.block_on(either);
-        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.map_err(|e| Fault::internal("A download could not be started.", e))?.block_on(either)
+        let runtime = runtime.map_err(|e| Fault::internal("A download could not be started.", e))?;
+        let ended = std::thread::scope(|scope| scope.spawn(|| runtime.block_on(either)).join());
+        ended.unwrap_or_else(|_| Err(Fault::internal("A download failed unexpectedly.", "a panic")))
     }
 }
 
