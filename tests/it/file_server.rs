@@ -140,7 +140,10 @@ fn answer<'a>(file: &'a ServedFile, head: &str) -> (String, &'a [u8]) {
         value.is_some() && sent(name) == value.as_ref().map(|value| value.to_lowercase())
     };
     if file.authorization.is_some() && sent("authorization") != file.authorization {
-        return ("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(), &[]);
+        return (
+            "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
+            &[],
+        );
     }
     if let Some(location) = &file.redirect {
         let text = format!(

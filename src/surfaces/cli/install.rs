@@ -83,7 +83,8 @@ fn agrees(session: &Session, missing: &[MissingAsset]) -> bool {
     let mut typed = String::new();
     let read = prompted.and_then(|()| stderr.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
     // The end of the input is no agreement.
-    read.is_ok_and(|bytes| bytes > 0) && ["", "y", "yes"].contains(&typed.trim().to_ascii_lowercase().as_str())
+    read.is_ok_and(|bytes| bytes > 0)
+        && ["", "y", "yes"].contains(&typed.trim().to_ascii_lowercase().as_str())
 }
 
 fn show_asset_event(bar: &CallProgressBar, event: AssetEvent) {

@@ -1,7 +1,7 @@
 //! Loads the settings: defaults < configuration file < environment < flags.
 
-use std::io;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use figment::Figment;
@@ -105,8 +105,8 @@ pub fn is_dumb_terminal() -> bool {
 /// The environment variables of this process that are UTF-8, for the settings of other programs, such as pip's.
 #[must_use]
 pub fn environment_variables() -> BTreeMap<String, String> {
-    let texts =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     texts.collect()
 }
 

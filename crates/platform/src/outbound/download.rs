@@ -15,7 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::Url;
 use super::faults::{
-    display_url, interrupted, io_fault, not_downloaded, timed_out, too_large, unexpected_file, unexpected_status,
+    display_url, interrupted, io_fault, not_downloaded, timed_out, too_large, unexpected_file,
+    unexpected_status,
 };
 use super::file_client::{FileClient, media_type};
 use crate::disk_space::DiskSpace;
@@ -132,7 +133,9 @@ async fn fetch(
     let partial = if download.resume { part.read_partial(download).await? } else { None };
     let resumes = partial.is_some();
     match fetch_rest(client, download, target, partial, on_progress).await {
-        Err(fault) if resumes && fault.code == ErrorCode::DownloadVerifyFailed && download.expected.is_some() => {
+        Err(fault)
+            if resumes && fault.code == ErrorCode::DownloadVerifyFailed && download.expected.is_some() =>
+        {
             fetch_rest(client, download, target, None, on_progress).await
         }
         outcome => outcome,
@@ -212,9 +215,8 @@ async fn send(
 ) -> Result<Response, Fault> {
     let mut headers = HeaderMap::new();
     // Values come from earlier responses, so they are valid; one that is not is left out, which downloads the whole file.
-    let mut insert = |name, value: &str| {
-        HeaderValue::from_str(value).map(|value| headers.insert(name, value)).is_ok()
-    };
+    let mut insert =
+        |name, value: &str| HeaderValue::from_str(value).map(|value| headers.insert(name, value)).is_ok();
     insert(header::ACCEPT_ENCODING, "identity");
     if let Some(etag) = &download.etag {
         insert(header::IF_NONE_MATCH, etag);
@@ -413,7 +415,10 @@ impl PartFile {
             hasher.update(&block[..read]);
         }
         let bytes = hasher.bytes();
-        let bytes_max = download.expected.as_ref().map_or(download.bytes_max, |expected| expected.bytes.saturating_sub(1));
+        let bytes_max = download
+            .expected
+            .as_ref()
+            .map_or(download.bytes_max, |expected| expected.bytes.saturating_sub(1));
         Ok((bytes > 0 && bytes <= bytes_max).then_some(PartialContent { bytes, hasher, validator }))
     }
 

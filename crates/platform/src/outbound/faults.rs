@@ -67,7 +67,9 @@ pub(super) fn unexpected_status(url: &Url, status: StatusCode) -> Fault {
     }
     let fault = not_downloaded(url, &reason);
     match status.as_u16() {
-        401 | 403 => fault.with_hint("The server wants other credentials, or does not let this user have the file."),
+        401 | 403 => {
+            fault.with_hint("The server wants other credentials, or does not let this user have the file.")
+        }
         407 => fault.with_hint("The proxy wants credentials: write them into the proxy's URL."),
         _ => fault,
     }
@@ -100,8 +102,7 @@ pub(super) fn timed_out(url: &Url, timeout_ms: u64) -> Fault {
 /// The fault for a failed write; `bytes_missing` are those still to be written, if known.
 pub(super) fn io_fault(error: io::Error, bytes_missing: Option<u64>) -> Fault {
     if error.kind() == io::ErrorKind::StorageFull {
-        let needed =
-            bytes_missing.map_or(String::new(), |bytes| format!(": {bytes} more bytes are needed"));
+        let needed = bytes_missing.map_or(String::new(), |bytes| format!(": {bytes} more bytes are needed"));
         return Fault::new(ErrorCode::StorageUnavailable, format!("The disk is full{needed}."))
             .with_hint("Free disk space and call again: the download resumes, if the server supports that.")
             .with_source(error);

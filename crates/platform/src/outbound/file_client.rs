@@ -8,7 +8,9 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::redirect::Policy;
 use reqwest::{Client, NoProxy, Proxy, Response, StatusCode};
 
-use super::faults::{failed_connection, interrupted, not_downloaded, timed_out, too_large, unexpected_status};
+use super::faults::{
+    failed_connection, interrupted, not_downloaded, timed_out, too_large, unexpected_status,
+};
 use super::tls::{TlsSettings, tls};
 use super::{HttpError, Url, is_loopback, user_agent};
 use contract::Fault;
@@ -114,7 +116,13 @@ impl FileClient {
     /// If TLS cannot be set up.
     pub(super) fn direct(idle_timeout: Duration) -> Result<Self, HttpError> {
         let verifying = client(TlsSettings::default(), idle_timeout, &[])?;
-        Ok(Self { verifying, trusting: None, trusted_hosts: Vec::new(), credentials: Vec::new(), idle_timeout })
+        Ok(Self {
+            verifying,
+            trusting: None,
+            trusted_hosts: Vec::new(),
+            credentials: Vec::new(),
+            idle_timeout,
+        })
     }
 
     /// A client that connects as the user configured it.
@@ -212,9 +220,7 @@ impl FileClient {
         }
         let media_type = media_type(&response);
         let mut body = Vec::new();
-        while let Some(chunk) =
-            response.chunk().await.map_err(|error| self.failed(url, error, timeout_ms))?
-        {
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(url, error, timeout_ms))? {
             if body.len() + chunk.len() > bytes_max {
                 return Err(too_large(url, bytes_max as u64));
             }

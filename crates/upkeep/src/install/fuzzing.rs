@@ -31,7 +31,10 @@ pub fn page(data: &[u8]) {
     match find_file(&Page { url, media_type, body: body.to_vec() }, "tool.whl") {
         Ok(file) => assert!(file.url.fragment().is_none() || *kind == b'j'),
         Err(NotListed::NoIndexPage(line)) => {
-            assert!(line.chars().count() <= LINE_CHARS_MAX && !line.chars().any(char::is_control), "{line:?}");
+            assert!(
+                line.chars().count() <= LINE_CHARS_MAX && !line.chars().any(char::is_control),
+                "{line:?}"
+            );
         }
         Err(NotListed::Absent) => {}
     }
@@ -57,7 +60,8 @@ pub fn read_package_settings(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (pip, netrc) = text.split_once('\0').unwrap_or((&text, ""));
     let environment = Environment::default();
-    let Ok(settings) = PipSettings::parse(&environment, &[(PathBuf::from("pip.conf"), pip.to_owned())]) else {
+    let Ok(settings) = PipSettings::parse(&environment, &[(PathBuf::from("pip.conf"), pip.to_owned())])
+    else {
         return;
     };
     let Ok(sources) = PackageSources::new(None, None, &settings, Some(netrc), &environment) else { return };

@@ -50,7 +50,8 @@ pub mod fuzzing;
 
 pub use download_folder::{DownloadOptions, OnProgress};
 pub use installer::{
-    AssetSelection, EmbeddingAssets, InstalledAssets, MissingAsset, install_assets, installed_assets, missing_assets,
+    AssetSelection, EmbeddingAssets, InstalledAssets, MissingAsset, install_assets, installed_assets,
+    missing_assets,
 };
 pub use models::{
     ModelInstallOptions, ModelReport, ModelState, configured_model, install_model, installed_model,

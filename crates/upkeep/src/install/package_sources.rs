@@ -62,7 +62,10 @@ impl PackageSources {
             proxies: proxies(pip.proxy.as_deref(), environment),
             trusted_hosts,
             credentials: Vec::new(),
-            idle_timeout: pip.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(TIMEOUT),
+            idle_timeout: pip
+                .timeout
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+                .unwrap_or(TIMEOUT),
         };
         let mut sources = Self {
             folders: Vec::new(),
@@ -106,7 +109,9 @@ impl PackageSources {
             (None, Some(index)) => self.add_index("the index of this build", index, true)?,
             (None, None) => self.asks_pip = true,
         }
-        pip.extra_index_urls.iter().try_for_each(|index| self.add_index("pip's extra-index-url", index, false))
+        pip.extra_index_urls
+            .iter()
+            .try_for_each(|index| self.add_index("pip's extra-index-url", index, false))
     }
 
     fn add_index(&mut self, setting: &str, text: &str, allows_http: bool) -> Result<(), Fault> {
@@ -193,7 +198,11 @@ fn netrc_credentials(text: &str) -> Vec<Credentials> {
 mod tests {
     use super::*;
 
-    fn sources(own: Option<&str>, built_in: Option<&str>, pip: &PipSettings) -> Result<PackageSources, Fault> {
+    fn sources(
+        own: Option<&str>,
+        built_in: Option<&str>,
+        pip: &PipSettings,
+    ) -> Result<PackageSources, Fault> {
         PackageSources::new(own, built_in, pip, None, &Environment::of(&[("HOME", "/h")]))
     }
 
@@ -204,14 +213,19 @@ mod tests {
     #[test]
     fn the_own_setting_counts_more_than_pip_and_pip_more_than_the_build() {
         let named = pip("https://pip.example/simple");
-        let index = |own, built_in, pip: &PipSettings| sources(own, built_in, pip).unwrap().indexes[0].to_string();
-        assert_eq!(index(Some("http://own.example"), Some("https://b.example"), &named), "http://own.example/");
+        let index =
+            |own, built_in, pip: &PipSettings| sources(own, built_in, pip).unwrap().indexes[0].to_string();
+        assert_eq!(
+            index(Some("http://own.example"), Some("https://b.example"), &named),
+            "http://own.example/"
+        );
         assert_eq!(index(None, Some("https://b.example/x"), &named), "https://pip.example/simple/");
         assert_eq!(index(None, Some("https://b.example/x"), &PipSettings::default()), "https://b.example/x/");
         assert!(!sources(None, None, &named).unwrap().asks_pip);
         let nothing = sources(None, None, &PipSettings::default()).unwrap();
         assert!(nothing.asks_pip && nothing.indexes.is_empty() && nothing.folders.is_empty());
-        let forbidden = PipSettings { no_index: true, find_links: vec!["~/w".into(), "file:///x".into()], ..named };
+        let forbidden =
+            PipSettings { no_index: true, find_links: vec!["~/w".into(), "file:///x".into()], ..named };
         let forbidden = sources(None, Some("https://b.example"), &forbidden).unwrap();
         assert!(!forbidden.asks_pip && forbidden.indexes.is_empty());
         assert_eq!(forbidden.folders, [PathBuf::from("/h/w"), PathBuf::from("/x")]);
@@ -219,7 +233,8 @@ mod tests {
 
     #[test]
     fn the_proxy_of_pip_counts_more_than_the_environment() {
-        let usual = Environment::of(&[("HTTPS_PROXY", "http://p:1"), ("all_proxy", "q:2"), ("NO_PROXY", "a,b")]);
+        let usual =
+            Environment::of(&[("HTTPS_PROXY", "http://p:1"), ("all_proxy", "q:2"), ("NO_PROXY", "a,b")]);
         let found = proxies(None, &usual);
         assert_eq!((found.http.as_deref(), found.https.as_deref()), (Some("q:2"), Some("http://p:1")));
         assert_eq!(found.excepted_hosts.as_deref(), Some("a,b"));
@@ -232,7 +247,11 @@ mod tests {
     #[test]
     fn plain_http_needs_a_trusted_host() {
         let fault = sources(None, None, &pip("http://me:s3cret@pip.example/simple")).unwrap_err();
-        assert!(fault.message.contains("trusted-host") && !fault.message.contains("s3cret"), "{}", fault.message);
+        assert!(
+            fault.message.contains("trusted-host") && !fault.message.contains("s3cret"),
+            "{}",
+            fault.message
+        );
         for trusted in ["pip.example", "PIP.example:80"] {
             let pip = PipSettings { trusted_hosts: vec![trusted.into()], ..pip("http://pip.example/simple") };
             assert!(sources(None, None, &pip).is_ok(), "{trusted}");
@@ -252,7 +271,8 @@ mod tests {
         let netrc = "machine other.example login you password pw2\ndefault login any password pw3\n";
         let own = Some("https://me:p%40ss@own.example:8443/simple");
         let sources =
-            PackageSources::new(own, None, &PipSettings::default(), Some(netrc), &Environment::default()).unwrap();
+            PackageSources::new(own, None, &PipSettings::default(), Some(netrc), &Environment::default())
+                .unwrap();
         assert_eq!(sources.indexes[0].as_str(), "https://own.example:8443/simple/");
         let found: Vec<_> = sources.connection.credentials.iter().collect();
         assert_eq!(found.len(), 2, "not the default entry");

@@ -59,9 +59,7 @@ pub(super) fn download(
     report.check_cancelled()?;
     let output = result.map_err(|fault| match fault.code {
         ErrorCode::ToolTimeout => fault,
-        _ => {
-            not_fetched(&format!("`{}` does not start.", sources.python)).with_source(fault)
-        }
+        _ => not_fetched(&format!("`{}` does not start.", sources.python)).with_source(fault),
     })?;
     let file = finished.join(&wheel.file);
     if output.status.success() && file.is_file() {

@@ -58,9 +58,8 @@ impl Environment {
         let (mut expanded, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
             expanded.push_str(before);
-            let is_name = |name: &&str| {
-                name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-            };
+            let is_name =
+                |name: &&str| name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
             let reference = after.split_once('}').filter(|(name, _)| is_name(name));
             match reference.and_then(|(name, after)| Some((self.0.get(name)?, after))) {
                 Some((value, after)) => {
@@ -143,9 +142,15 @@ impl PipSettings {
         let mut configured = BTreeMap::new();
         for (path, text) in files {
             let sections = ini().read(text.clone()).map_err(|_| {
-                let hint = format!("Correct {}; `python3 -m pip config debug` shows what pip reads.", path.display());
-                faults::missing("A configuration file of pip is malformed.", "Correct pip's configuration file.")
-                    .with_local_hint(hint)
+                let hint = format!(
+                    "Correct {}; `python3 -m pip config debug` shows what pip reads.",
+                    path.display()
+                );
+                faults::missing(
+                    "A configuration file of pip is malformed.",
+                    "Correct pip's configuration file.",
+                )
+                .with_local_hint(hint)
             })?;
             for (section, options) in sections {
                 for (name, value) in options {
@@ -220,7 +225,11 @@ mod tests {
         let both = parse(&[], &[machine, user]);
         assert_eq!(both.index_url.unwrap(), "https://user.example/simple#x ; y", "no comments within lines");
         assert_eq!((both.timeout, both.retries, both.no_index), (Some(60.0), Some(0), false));
-        let set = [("PIP_INDEX_URL", "https://env.example/"), ("PIP_NO_INDEX", "1"), ("PIP_DEFAULT_TIMEOUT", "2.5")];
+        let set = [
+            ("PIP_INDEX_URL", "https://env.example/"),
+            ("PIP_NO_INDEX", "1"),
+            ("PIP_DEFAULT_TIMEOUT", "2.5"),
+        ];
         let all = parse(&set, &[machine, user]);
         assert_eq!(all.index_url.unwrap(), "https://env.example/");
         assert!(all.no_index);
@@ -228,7 +237,10 @@ mod tests {
         // An empty value hides, and an empty variable does not.
         let emptied = parse(&[("PIP_INDEX_URL", "")], &[machine, "[global]\nindex-url =\n"]);
         assert_eq!(emptied.index_url, None);
-        assert_eq!(parse(&[("PIP_INDEX_URL", "")], &[machine]).index_url.unwrap(), "https://machine.example/simple");
+        assert_eq!(
+            parse(&[("PIP_INDEX_URL", "")], &[machine]).index_url.unwrap(),
+            "https://machine.example/simple"
+        );
     }
 
     #[test]
@@ -238,7 +250,10 @@ mod tests {
                     [download]\nindex-url = https://download.example/\n[freeze]\nclient-cert = /f.pem\n";
         let settings = parse(&[], &[file]);
         assert_eq!(settings.index_url.unwrap(), "https://download.example/");
-        assert_eq!((settings.cert.unwrap(), settings.proxy.unwrap()), ("/i.pem".to_owned(), "p:1".to_owned()));
+        assert_eq!(
+            (settings.cert.unwrap(), settings.proxy.unwrap()),
+            ("/i.pem".to_owned(), "p:1".to_owned())
+        );
         assert_eq!(settings.client_cert, None);
     }
 

