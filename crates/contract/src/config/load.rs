@@ -1,5 +1,6 @@
 //! Loads the settings: defaults < configuration file < environment < flags.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -99,6 +100,14 @@ pub(super) fn load_text(text: &str) -> Result<Config, ConfigError> {
 #[must_use]
 pub fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// The environment variables of this process that are UTF-8, for the settings of other programs, such as pip's.
+#[must_use]
+pub fn environment_variables() -> BTreeMap<String, String> {
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
