@@ -101,8 +101,10 @@ pub fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
+/// The value of an environment variable that names files or folders; `None` if it is empty.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
-fn path_variable(name: &str) -> Option<PathBuf> {
+#[must_use]
+pub fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
