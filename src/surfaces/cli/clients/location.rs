@@ -50,16 +50,16 @@ impl Location {
         Self { moved_by: Some((variable, path)), ..self }
     }
 
-    /// The path for people, for example `~/.codex/config.toml`.
+    /// The path in Markdown, for example `~/.codex/config.toml`.
     #[must_use]
-    pub fn display(&self) -> String {
+    pub fn display_quoted(&self) -> String {
         match self.base {
-            Base::Home => format!("~/{}", self.path),
-            Base::Config => format!("~/.config/{}", self.path),
+            Base::Home => format!("`~/{}`", self.path),
+            Base::Config => format!("`~/.config/{}`", self.path),
             Base::Application => {
-                format!("~/.config/{0} (macOS: ~/Library/Application Support/{0})", self.path)
+                format!("`~/.config/{0}` (macOS: `~/Library/Application Support/{0}`)", self.path)
             }
-            Base::Project => self.path.to_owned(),
+            Base::Project => format!("`{}`", self.path),
         }
     }
 }

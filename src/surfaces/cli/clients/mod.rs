@@ -195,7 +195,13 @@ mod tests {
     /// The entry called `pairofcleats`, whatever section it stands in.
     fn entry(whole: &Value) -> &Value {
         let mut sections = whole.as_object().unwrap().values();
-        sections.find_map(|section| section.get("pairofcleats")).unwrap()
+        let ours = |server: &&Value| server["name"] == "pairofcleats";
+        sections
+            .find_map(|section| match section {
+                Value::Array(servers) => servers.iter().find(ours),
+                section => section.get("pairofcleats"),
+            })
+            .unwrap()
     }
 
     #[test]
@@ -216,8 +222,13 @@ mod tests {
         ];
         for client in CLIENTS {
             let Some(whole) = parsed(client, &stdio()) else { continue };
-            assert_eq!(entry(&whole)["command"], "/opt/my tools/pairofcleats", "{}", client.id);
-            assert_eq!(entry(&whole)["args"], serde_json::json!(args), "{}", client.id);
+            let entry = entry(&whole);
+            let program = if entry["cmd"].is_null() { &entry["command"] } else { &entry["cmd"] };
+            let words =
+                if program.is_array() { program.as_array().cloned() } else { Some(vec![program.clone()]) };
+            let words = [words.unwrap(), entry["args"].as_array().cloned().unwrap_or_default()].concat();
+            assert_eq!(words[0], "/opt/my tools/pairofcleats", "{}", client.id);
+            assert_eq!(words[1..], args, "{}", client.id);
         }
     }
 
@@ -255,6 +266,7 @@ mod tests {
                 "{env:PAIROFCLEATS_KEY}",
                 "{input:pairofcleats-key}",
                 "\"PAIROFCLEATS_KEY\"",
+                "secrets.PAIROFCLEATS_KEY",
                 "YOUR_KEY",
             ];
             assert!(places.iter().any(|place| with.contains(place)), "{}: {with}", client.id);
