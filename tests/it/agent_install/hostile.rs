@@ -259,14 +259,14 @@ fn a_change_after_the_plan_is_kept() {
     let machine = Machine::new();
     machine.write(CURSOR, "{}\n");
     let install = ["install", "--agent", "cursor"];
-    let (code, shown) = answered(&machine, &install, Some((CURSOR, "{ \"new\": 1 }\n")), "y");
+    let (code, shown) = answered(&machine, &install, Some((CURSOR, "{\n  \"new\": 1\n}\n")), "y");
     assert_eq!(code, 0, "{shown}");
     let text = machine.read(CURSOR);
     assert!(text.contains("\"new\": 1") && text.contains("pairofcleats"), "{text}");
     // The same for removal, and for a change that leaves nothing to edit.
     let changed = text.replace("\"new\": 1", "\"new\": 2");
     let (code, shown) = answered(&machine, &["uninstall"], Some((CURSOR, &changed)), "y");
-    assert_eq!((code, machine.read(CURSOR).as_str()), (0, "{ \"new\": 2 }\n"), "{shown}");
+    assert_eq!((code, machine.read(CURSOR).as_str()), (0, "{\n  \"new\": 2\n}\n"), "{shown}");
     let (code, shown) = answered(&machine, &install, Some((CURSOR, "{ broken")), "y");
     assert_eq!((code, machine.read(CURSOR).as_str()), (1, "{ broken"), "{shown}");
     assert!(shown.contains("not valid JSON") && shown.contains("write this into the file"), "{shown}");

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::machine::{CONFIGURATIONS, Machine};
+use super::round_trip::with_comments;
 
 const CURSOR: &str = ".cursor/mcp.json";
 
@@ -53,8 +54,7 @@ fn a_strangers_entry_is_replaced_only_by_force() {
     assert_eq!(fs::read_to_string(backup).unwrap(), stranger);
     assert!(backup.starts_with(machine.data().to_str().unwrap()), "not where agents look: {backup}");
     machine.result(&["uninstall", "--yes"]);
-    let left: Value = jsonc_parser::parse_to_serde_value(&machine.read(CURSOR), &Default::default()).unwrap();
-    assert_eq!(left, json!({ "mcpServers": {} }));
+    assert_eq!(with_comments(&machine.read(CURSOR)), json!({ "mcpServers": {} }));
 }
 
 /// An entry that somebody pasted is as good as ours, but not ours.
@@ -75,6 +75,13 @@ fn what_people_changed_stays() {
     let machine = Machine::new();
     let agents = ["--agent", "cursor", "--agent", "claude-code"];
     machine.result(&[&["install", "--yes"][..], &agents].concat());
+    // A comment in the entry is a change; another layout of the file is none.
+    let plain = machine.read(CURSOR);
+    machine.write(CURSOR, plain.replace("\"args\"", "// mine\n\"args\""));
+    assert_eq!(cursor(&machine, &["uninstall", "--yes"]).code, 1);
+    machine.write(CURSOR, plain.replace([' ', '\n'], ""));
+    assert_eq!(cursor(&machine, &["uninstall", "--print"]).code, 0);
+    machine.write(CURSOR, &plain);
     let changed = machine.read(CURSOR).replace("search,index", "search");
     machine.write(CURSOR, &changed);
     let section = machine.read(".claude/CLAUDE.md").replace("## Finding code", "## Finding my code");

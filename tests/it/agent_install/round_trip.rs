@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::CstRootNode;
 use serde_json::{Value, json};
 
 use super::machine::{CONFIGURATIONS, INSTRUCTIONS, Machine, agents};
@@ -14,8 +16,13 @@ fn parsed(path: &str, text: &str) -> Value {
     match Path::new(path).extension().unwrap().to_str().unwrap() {
         "toml" => serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap(),
         "yaml" => serde_saphyr::from_str(text).unwrap(),
-        _ => jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).unwrap(),
+        _ => with_comments(text),
     }
+}
+
+/// The value of JSON with comments.
+pub(super) fn with_comments(text: &str) -> Value {
+    CstRootNode::parse(text, &ParseOptions::default()).unwrap().to_serde_value().unwrap()
 }
 
 /// The command line of our entry, as the agent starts it.
@@ -37,10 +44,10 @@ fn command_line(agent: &str, whole: &Value) -> Vec<String> {
     [words(program), args].concat()
 }
 
-/// Whether `new` is `old` with text inserted in it, apart from commas and the ends of lines.
+/// Whether `new` is `old` with text inserted in it, apart from commas and the ends of lines and of empty objects.
 fn keeps_every_line(old: &str, new: &str) -> bool {
-    let mut lines = new.lines().map(|line| line.replace(',', ""));
-    old.lines().map(|line| line.replace(',', "")).all(|line| lines.any(|other| other.contains(&line)))
+    let mut lines = new.lines().map(|line| line.replace([',', '}'], ""));
+    old.lines().map(|line| line.replace([',', '}'], "")).all(|line| lines.any(|other| other.contains(&line)))
 }
 
 #[test]
@@ -119,6 +126,9 @@ fn files_and_folders_that_were_created_are_removed() {
     for (agent, path, _) in CONFIGURATIONS.iter().filter(|(agent, ..)| *agent != "opencode") {
         assert_eq!(command_line(agent, &parsed(path, &machine.read(path)))[0], PROGRAM, "{agent}");
     }
+    // One agent alone takes only its folders with it.
+    machine.result(&["uninstall", "--yes", "--agent", "claude-desktop"]);
+    assert!(!machine.path(".config/Claude").exists() && machine.path(".config/zed").exists());
     let removed = machine.result(&["uninstall", "--yes"]);
     assert!(machine.changes(&removed).values().all(|change| change == "delete"), "{removed:#}");
     assert_eq!(machine.tree().len(), 0, "{:?}", machine.tree().keys());

@@ -78,12 +78,26 @@ fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Option<PathBuf>, Writ
     entry.written.hashes.truncate(1);
     receipt.record(target, spot, installs.then(|| entry.clone())).map_err(failed)?;
     if step.change == Change::Delete {
-        for folder in entry.created_folders.iter().rev() {
-            // Fails if somebody else put something there.
-            let _ = fs::remove_dir(folder);
-        }
+        remove_folders(entry.created_folders, receipt).map_err(failed)?;
     }
     Ok(backup)
+}
+
+/// Removes the folders that were created for a file. One in which we have written another file goes with that.
+fn remove_folders(mut created: Vec<PathBuf>, receipt: &mut Receipt) -> std::io::Result<()> {
+    while let Some(folder) = created.last() {
+        // Fails if there is something in it.
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+        created.pop();
+    }
+    let Some(innermost) = created.last() else { return Ok(()) };
+    let heir = receipt.entries.iter().find(|entry| entry.target.starts_with(innermost)).cloned();
+    let Some(mut heir) = heir else { return Ok(()) };
+    heir.created_folders.splice(0..0, created);
+    let (target, spot) = (heir.target.clone(), heir.spot.clone());
+    receipt.record(&target, &spot, Some(heir))
 }
 
 /// Records who uses a text that stays, and forgets a text that is gone.

@@ -41,7 +41,8 @@ pub(super) enum Wanted {
 /// What we know of text that we wrote, so that exactly this is updated and removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
-    /// Hashes of our text without white space, so that a formatter does not make it foreign. Two while a write is in progress.
+    /// Hashes of our text, or of the value of our entry, so that a formatter does not make it foreign. More than one while a
+    /// write is in progress.
     pub(super) hashes: Vec<String>,
     /// How many of the innermost levels of the section did not exist before.
     #[serde(default)]
@@ -125,7 +126,7 @@ impl Spot {
         if self.holds(text, &found, wanted)? {
             return Ok(Edit::Unchanged);
         }
-        let ours = written.filter(|written| written.hashes.contains(&hash(&found)));
+        let ours = written.filter(|written| written.hashes.contains(&self.fingerprint(text, &found)));
         if ours.is_none() && !force {
             let what = if *self == Self::File { "the file" } else { "its entry `pairofcleats`" };
             return Err(match written {
@@ -157,7 +158,7 @@ impl Spot {
         let form = self.form(old)?;
         let text = form.text.as_str();
         let Some(found) = self.find(text)? else { return Ok(Edit::Unchanged) };
-        if !written.hashes.contains(&hash(&found)) {
+        if !written.hashes.contains(&self.fingerprint(text, &found)) {
             return Err(
                 "it was changed after this program wrote it, so it stays; remove it by hand".to_owned()
             );
@@ -330,7 +331,25 @@ impl Spot {
 
     fn hash_in(&self, text: &str) -> Result<String, String> {
         let found = self.find(text)?.ok_or("the edit cannot be made safely")?;
-        Ok(hash(&found))
+        Ok(self.fingerprint(text, &found))
+    }
+
+    /// What our text is recognised by: for an entry its value, unless it has a comment, which is somebody's text.
+    fn fingerprint(&self, text: &str, found: &str) -> String {
+        let value =
+            self.value(text).ok().and_then(|whole| self.entry_in(&whole)).map(|entry| entry.to_string());
+        let marks: &[&str] = match self {
+            Self::Entry { format: Format::Json | Format::Sh, .. } => &["//", "/*"],
+            _ => &["#"],
+        };
+        match (self, value) {
+            (Self::Entry { .. }, Some(value))
+                if marks.iter().all(|mark| found.matches(mark).count() <= value.matches(mark).count()) =>
+            {
+                hash(&value)
+            }
+            _ => hash(found),
+        }
     }
 
     /// Whether a file holds nothing: no values, and no comment either.

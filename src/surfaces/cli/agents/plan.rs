@@ -181,7 +181,9 @@ pub(super) fn uninstall_tasks(
     let entries = receipt.entries.iter().filter(|entry| {
         project.is_none_or(|project| entry.project.as_deref() == project) && entry.agents.iter().any(wanted)
     });
+    // The last first: what was written first created the folders of what came later.
     entries
+        .rev()
         .map(|entry| {
             let (removed, needed_by) = entry.agents.iter().cloned().partition(wanted);
             Task {
