@@ -243,7 +243,7 @@ fn installed_files() -> String {
     );
     let quoted = |locations: Vec<&Location>, joint: &str| {
         let shown = locations.iter().map(|location| {
-            let moved = location.moved_by.map(|(variable, _)| format!(", or where `{variable}` says"));
+            let moved = location.moved_by.map(|(variable, _)| format!(" (`{variable}`)"));
             format!("{}{}", location.display_quoted(), moved.unwrap_or_default())
         });
         shown.collect::<Vec<_>>().join(joint)

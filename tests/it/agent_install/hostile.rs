@@ -72,9 +72,12 @@ fn broken_files_are_reported_with_the_place_of_the_fault() {
     assert!(machine.read(CODEX).contains("pairofcleats"), "the other file is written");
 }
 
+/// Puts something where a configuration file is expected.
+type MakeFile<'a> = &'a dyn Fn(&Path);
+
 #[test]
 fn things_that_are_no_files_of_the_user_are_not_touched() {
-    let cases: &[(&str, &dyn Fn(&Path))] = &[
+    let cases: &[(&str, MakeFile<'_>)] = &[
         ("is not a regular file", &|path| fs::create_dir(path).unwrap()),
         ("is not a regular file", &|path| {
             rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();

@@ -77,9 +77,9 @@ impl Machine {
 
     /// Whether the agent is used on this machine.
     pub(super) fn uses(&self, install: &Install) -> bool {
-        let is_program = |name: &&str| self.program_folders.iter().any(|folder| folder.join(name).is_file());
-        install.signs.iter().any(|sign| self.path(sign).exists())
-            || install.programs.iter().any(|name| is_program(&name))
+        let is_program =
+            |name: &&'static str| self.program_folders.iter().any(|folder| folder.join(name).is_file());
+        install.signs.iter().any(|sign| self.path(sign).exists()) || install.programs.iter().any(is_program)
     }
 
     /// The agents that are used on this machine.

@@ -97,10 +97,7 @@ pub(super) fn write(before: &Snapshot, text: Option<&str>) -> Result<(), WriteEr
     // A new file gets the mode that the user's mask allows.
     let mode = fs::metadata(target).ok().map(|found| found.permissions().mode() & 0o7777);
     let written = write_new(&temporary, text, mode).map_err(failed).and_then(|()| match &before.text {
-        None => match fs::hard_link(&temporary, target) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(WriteError::Changed),
-            linked => linked.map_err(failed),
-        },
+        None => place_new(&temporary, target),
         Some(old) => exchange(&temporary, target, old),
     });
     let _ = fs::remove_file(&temporary);
@@ -108,6 +105,20 @@ pub(super) fn write(before: &Snapshot, text: Option<&str>) -> Result<(), WriteEr
     // The rename has happened; that it survives a power cut is all that can still fail.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
+}
+
+/// Gives the file `temporary` the name `target`, unless there is such a file by now.
+fn place_new(temporary: &Path, target: &Path) -> Result<(), WriteError> {
+    match rustix::fs::renameat_with(CWD, temporary, CWD, target, RenameFlags::NOREPLACE) {
+        Ok(()) => return Ok(()),
+        Err(Errno::EXIST) => return Err(WriteError::Changed),
+        // A file system without this kind of rename may have links.
+        Err(_) => {}
+    }
+    match fs::hard_link(temporary, target) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(WriteError::Changed),
+        linked => linked.map_err(|error| WriteError::Failed(format!("it cannot be written: {error}"))),
+    }
 }
 
 /// Puts the file `temporary` in the place of `target`, and takes it back if `target` was not `old`.

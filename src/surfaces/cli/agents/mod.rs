@@ -122,14 +122,14 @@ async fn run(
         Ok((receipt, steps))
     })
     .await?;
-    let changes = steps.iter().filter(|step| step.writes()).count();
+    let writes = steps.iter().any(Step::writes);
     let planned = report.with_plan(&machine, &steps);
     if args.print {
         let exit = session.print_result(&planned, &render_plan(&planned));
         return Ok(if planned.is_refused() { Exit::Failed } else { exit });
     }
-    if changes > 0 && !args.yes {
-        confirm(session, &planned, changes)?;
+    if writes && !args.yes {
+        confirm(session, &planned)?;
     } else if !session.output.json {
         session.output.print_text(&render_plan(&planned));
     }
@@ -145,7 +145,7 @@ async fn run(
 }
 
 /// Shows the plan and asks. Without a terminal nobody can answer, so the plan is all that happens.
-fn confirm(session: &Session, planned: &Report, changes: usize) -> Result<(), CommandError> {
+fn confirm(session: &Session, planned: &Report) -> Result<(), CommandError> {
     let stdin = std::io::stdin();
     let is_terminal = stdin.is_terminal() && !session.output.json;
     if !session.output.json {
@@ -163,7 +163,7 @@ fn confirm(session: &Session, planned: &Report, changes: usize) -> Result<(), Co
         return Err(error);
     }
     let mut stderr = anstream::stderr();
-    let prompted = write!(stderr, "Change {changes} files? [y/N] ");
+    let prompted = write!(stderr, "Write these changes? [y/N] ");
     let mut typed = String::new();
     let read = prompted.and_then(|()| stderr.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
     if read.is_ok() && ["y", "yes"].contains(&typed.trim().to_lowercase().as_str()) {

@@ -3,8 +3,10 @@
 //! `mcp-config`, `install`, the greeting of `quickstart` and docs/clients.md are generated from it.
 
 mod block;
+mod editors;
 mod location;
 mod table;
+mod terminal;
 
 use std::path::Path;
 
