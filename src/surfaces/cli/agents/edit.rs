@@ -128,7 +128,11 @@ impl Spot {
         }
         let ours = written.filter(|written| written.hashes.contains(&self.fingerprint(text, &found)));
         if ours.is_none() && !force {
-            let what = if *self == Self::File { "the file" } else { "its entry `pairofcleats`" };
+            let what = match self {
+                Self::Entry { .. } => "its entry `pairofcleats`",
+                Self::Section => "its section of this program",
+                Self::File => "the file",
+            };
             return Err(match written {
                 Some(_) => format!("{what} was changed after this program wrote it; --force replaces it"),
                 None => format!("{what} was not written by this program; --force replaces it"),
