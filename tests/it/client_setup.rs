@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pairofcleats::surfaces::cli::clients::{
-    AGENT_INSTRUCTIONS, CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Format, HttpSupport, Transport,
+    AGENT_INSTRUCTIONS, CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Format, HttpSupport, Instructions,
+    Location, Transport,
 };
 use serde_json::{Value, json};
 
@@ -46,6 +47,7 @@ fn stdout_contains_only_the_block() {
                 Format::Sh => assert_eq!(printed.stdout.lines().count(), 1, "{}", printed.stdout),
                 Format::Json => drop(serde_json::from_str::<Value>(&printed.stdout).unwrap()),
                 Format::Toml => drop(printed.stdout.parse::<toml::Table>().unwrap()),
+                Format::Yaml => drop(serde_saphyr::from_str::<Value>(&printed.stdout).unwrap()),
             }
             for (_, place) in client.places {
                 assert!(printed.stderr.contains(place), "{} does not name {place}", client.id);
@@ -234,6 +236,34 @@ fn overview() -> String {
     table
 }
 
+/// A table with one row per agent that `install` knows: how it is found, and the files that it gets.
+fn installed_files() -> String {
+    let mut table = String::from(
+        "| agent | `--agent` | configuration | instructions | in a repository (`--scope project`) |\n|---|---|---|---|---|\n",
+    );
+    let quoted = |locations: Vec<&Location>, joint: &str| {
+        let shown = locations.iter().map(|location| {
+            let moved = location.moved_by.map(|(variable, _)| format!(" (`{variable}`)"));
+            format!("{}{}", location.display_quoted(), moved.unwrap_or_default())
+        });
+        shown.collect::<Vec<_>>().join(joint)
+    };
+    for client in CLIENTS {
+        let Some(install) = &client.install else { continue };
+        let files = |list: &'static [Instructions]| list.iter().map(|one| &one.file).collect::<Vec<_>>();
+        let project = [install.project_files.iter().collect(), files(install.project_instructions)].concat();
+        table.push_str(&format!(
+            "| {} | `{}` | {} | {} | {} |\n",
+            client.name,
+            client.id,
+            quoted(install.files.iter().collect(), " or "),
+            quoted(files(install.instructions), ", "),
+            quoted(project, ", "),
+        ));
+    }
+    table
+}
+
 /// The blocks of every client, as `mcp-config` prints them with default settings.
 fn blocks() -> String {
     let setup = |transport| ClientSetup {
@@ -274,6 +304,7 @@ fn blocks() -> String {
 #[test]
 fn docs_contain_the_current_blocks() {
     check("docs/clients.md", "overview", &overview());
+    check("docs/clients.md", "installed files", &installed_files());
     check("docs/clients.md", "blocks", &blocks());
     check("docs/clients.md", "agents", &format!("```markdown\n{AGENT_INSTRUCTIONS}```\n"));
 }

@@ -10,6 +10,7 @@ mod kills;
 mod loopback;
 mod tidy;
 
+mod agent_install;
 mod agents;
 mod answers;
 mod artifacts;

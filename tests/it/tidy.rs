@@ -41,6 +41,9 @@ const FENCED: &[(&str, &[&str])] = &[
     ("seccompiler", &["crates/platform/src/process/sandbox.rs"]),
     ("landlock", &["crates/platform/src/process/sandbox.rs"]),
     ("gix", &["crates/history/"]),
+    ("jsonc_parser", &["src/surfaces/cli/agents/edit_json.rs"]),
+    ("toml_edit", &["src/surfaces/cli/agents/edit_toml.rs"]),
+    ("yaml_edit", &["src/surfaces/cli/agents/edit_yaml.rs"]),
     ("imara_diff", &["crates/history/"]),
 ];
 

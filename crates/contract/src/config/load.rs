@@ -110,8 +110,10 @@ pub fn environment_variables() -> BTreeMap<String, String> {
     texts.collect()
 }
 
+/// The value of an environment variable that names files or folders; `None` if it is empty.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
-fn path_variable(name: &str) -> Option<PathBuf> {
+#[must_use]
+pub fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
