@@ -33,6 +33,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- toJson (uniq $hosts) -}}
 {{- end -}}
 
+{{/* The settings of the server, as JSON; those of `environment` replace the chart's. */}}
+{{- define "pairofcleats.environment" -}}
+{{- $settings := dict
+  "PAIROFCLEATS_ACCESS__REQUIRED" "always"
+  "PAIROFCLEATS_INDEXING__ROOTS" "[\"/repositories\"]"
+  "PAIROFCLEATS_SERVER__HOSTS" (include "pairofcleats.hosts" .)
+  "PAIROFCLEATS_SERVER__BEHIND_PROXY" (toString .Values.ingress.enabled)
+  "PAIROFCLEATS_SERVER__TRUSTED_PROXIES" (toJson .Values.trustedProxies)
+  "PAIROFCLEATS_FRESHNESS__WATCH" "indexed"
+  "PAIROFCLEATS_FRESHNESS__EVERY_MS" "3600000"
+  "PAIROFCLEATS_LOG__FORMAT" "json"
+-}}
+{{- toJson (mergeOverwrite $settings .Values.environment) -}}
+{{- end -}}
+
 {{/* The containers of the pod differ only in what they run: same image, settings, privileges and volumes. */}}
 {{- define "pairofcleats.container" -}}
 image: {{ include "pairofcleats.image" . | quote }}
@@ -48,23 +63,7 @@ env:
       secretKeyRef:
         name: {{ required "database.existingSecret names the Secret with the address of the database" .Values.database.existingSecret | quote }}
         key: {{ .Values.database.key | quote }}
-  - name: PAIROFCLEATS_ACCESS__REQUIRED
-    value: always
-  - name: PAIROFCLEATS_INDEXING__ROOTS
-    value: '["/repositories"]'
-  - name: PAIROFCLEATS_SERVER__HOSTS
-    value: {{ include "pairofcleats.hosts" . | quote }}
-  - name: PAIROFCLEATS_SERVER__BEHIND_PROXY
-    value: {{ .Values.ingress.enabled | quote }}
-  - name: PAIROFCLEATS_SERVER__TRUSTED_PROXIES
-    value: {{ toJson .Values.trustedProxies | quote }}
-  - name: PAIROFCLEATS_FRESHNESS__WATCH
-    value: indexed
-  - name: PAIROFCLEATS_FRESHNESS__EVERY_MS
-    value: "3600000"
-  - name: PAIROFCLEATS_LOG__FORMAT
-    value: json
-  {{- range $name, $value := .Values.environment }}
+  {{- range $name, $value := include "pairofcleats.environment" . | fromJson }}
   - name: {{ $name }}
     value: {{ $value | quote }}
   {{- end }}
