@@ -14,6 +14,8 @@ FROM build AS assets
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends python3 python3-pip \
     && rm -rf /var/lib/apt/lists/*
+# A package index of your own.
+ARG PIP_INDEX_URL
 RUN for variant in int8 fp32; do \
         DATABASE_URL=postgres://none target/release/pairofcleats --home /assets --set assets.variant=$variant bootstrap || exit 1; \
     done \
