@@ -122,6 +122,11 @@ fn add_facts(
         None => symbols::extract(grammar.symbols, outline.text, nodes.node(0), stop),
     };
     chunked.symbols = symbols.map_err(|Stopped| "facts_timeout")?;
+    let listed = chunked.chunks.iter().flat_map(|chunk| &chunk.definitions);
+    let listed = listed.map(|one| symbols::Place { line: one.line, column: one.column }).collect();
+    if let Some(symbols) = &mut chunked.symbols {
+        symbols.mark_listed(&listed);
+    }
     Ok(())
 }
 

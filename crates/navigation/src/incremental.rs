@@ -19,7 +19,7 @@ use super::rules::{self, python::clues};
 use packages::Packages;
 
 /// Increase when the same symbols are resolved to other references; all uses are then resolved again.
-pub const RESOLVER_VERSION: i32 = 3;
+pub const RESOLVER_VERSION: i32 = 4;
 
 /// A hash of a name.
 pub type NameHash = u32;
@@ -243,6 +243,7 @@ impl<'i> Offers<'i> {
                 u8::from(symbol.exported),
                 u8::from(symbol.is_static),
                 u8::from(symbol.is_declaration),
+                u8::from(symbol.is_listed),
                 u8::from(symbol.inside.is_some()),
             ];
             let meaning = Meaning::of(3)

@@ -11,6 +11,9 @@ pub struct Reference {
     pub place: Place,
     /// The innermost definition around it, of those that are not local names; `None` at the top level of the file.
     pub source: Option<SymbolId>,
+    /// Whether a type that this file does not define derives from the target by this use, as in `impl Trait for String`. It has no
+    /// source then, and stands for itself.
+    pub derives_elsewhere: bool,
     /// The simple name.
     pub name: String,
     /// What it refers to: overloads and the parts of a type that is defined in several places count as several. Empty if only

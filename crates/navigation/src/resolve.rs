@@ -5,10 +5,12 @@ use languages::symbols::{Body, Expr, Imported, ScopeId, ScopeKind, SymbolId, Sym
 use super::reference::{Reference, ReferenceKind, Target};
 use super::repository::Repository;
 use super::session::Session;
-use super::value::{At, Found, Value, Wanted};
+use super::value::{ANYWHERE, At, Found, Type, Value, Wanted};
 
 /// Most scopes around a use.
 const SCOPES_MAX: usize = 400;
+/// Most bases that one scope implements.
+const BASES_MAX: usize = 16;
 
 /// The references of a file.
 pub(crate) fn references(repository: &Repository, file: u32, body: &Body) -> Vec<Reference> {
@@ -44,6 +46,17 @@ enum Outcome {
     Named,
 }
 
+/// What derives from a base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deriving {
+    /// A type of the file.
+    Own(SymbolId),
+    /// A type that another file defines, or none of the repository.
+    Elsewhere,
+    /// It is not known.
+    Unknown,
+}
+
 impl<'r> Session<'r> {
     fn resolve(&mut self, used: &Use) -> Option<Reference> {
         let at = At { file: self.file, body: true, scope: used.scope, expr: used.expr, place: used.place };
@@ -71,30 +84,35 @@ impl<'r> Session<'r> {
             Outcome::Targets(targets) if used.kind == UseKind::Call => self.called(targets),
             Outcome::Targets(targets) => targets,
             Outcome::Elsewhere => return None,
-            Outcome::Named if of.is_some() && self.rules(self.file).is_builtin_member(name) => return None,
             Outcome::Named => Vec::new(),
         };
-        let source = match used.kind {
+        let deriving = match used.kind {
             UseKind::Inherit => self.deriving(used, name),
-            _ => None,
+            _ => Deriving::Unknown,
         };
-        let source = source.or_else(|| self.source(used.scope));
+        let source = match deriving {
+            Deriving::Own(symbol) => Some(symbol),
+            Deriving::Elsewhere => None,
+            Deriving::Unknown => self.source(used.scope),
+        };
+        let derives_elsewhere = deriving == Deriving::Elsewhere;
         let marked = self.rules(self.file).macros_marked;
         let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
-        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, name, targets })
+        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, derives_elsewhere, name, targets })
     }
 
-    /// The type of the file that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
+    /// The type that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
     /// nth use of a base's name in a scope belongs to the nth type there that has such a base.
-    fn deriving(&mut self, used: &Use, name: &'r str) -> Option<SymbolId> {
+    fn deriving(&mut self, used: &Use, name: &'r str) -> Deriving {
         let at = self.next_base(used.scope, name);
         let derived = self.derived_types();
         if let Some(scope) = derived.get(&(used.scope, name)).and_then(|scopes| scopes.get(at)) {
-            return self.own_type(*scope);
+            return self.own_type(*scope).map_or(Deriving::Elsewhere, Deriving::Own);
         }
         let is_inside = self.scope(self.file, used.scope).is_some_and(|scope| scope.kind == ScopeKind::Type)
             && self.bases_of(used.scope).contains(&name);
-        if is_inside { self.own_type(used.scope) } else { None }
+        let own = if is_inside { self.own_type(used.scope) } else { None };
+        own.map_or(Deriving::Unknown, Deriving::Own)
     }
 
     /// The type whose members a scope holds, if the file defines it.
@@ -215,7 +233,8 @@ impl<'r> Session<'r> {
                 if let Outcome::Targets(targets) = self.outcome(&found, UseKind::Import) {
                     let name = half.arena.text(name).to_owned();
                     let (kind, source) = (ReferenceKind::Use(UseKind::Import), self.source(row.scope));
-                    references.push(Reference { kind, place: row.place, source, name, targets });
+                    let place = row.place;
+                    references.push(Reference { kind, place, source, derives_elsewhere: false, name, targets });
                 }
             }
         }
@@ -230,12 +249,17 @@ impl<'r> Session<'r> {
             let Some(row) = self.scope(self.file, scope) else { continue };
             let names_none = row.symbol.is_none() && row.bases.is_empty();
             let is_left_out = names_none && self.rules(self.file).bases_by_scope;
-            if row.kind != ScopeKind::Type || is_left_out || self.is_in_function(row.parent) {
+            // A class without a name, inside of a function, is no definition: the function would seem to override what it only makes.
+            let is_made = self.is_nameless(self.file, scope) && self.is_in_function(row.parent);
+            if row.kind != ScopeKind::Type || is_left_out || is_made {
                 continue;
             }
             self.begin();
-            let Some(of) = self.type_of_scope(self.file, scope) else { continue };
-            let Some(target) = of.of else { continue };
+            let of = self.type_of_scope(self.file, scope);
+            let Some((of, target)) = of.and_then(|of| Some((of, of.of?))) else {
+                self.find_foreign_overrides(scope, references);
+                continue;
+            };
             let has_bases = !row.bases.is_empty()
                 || self.symbol(target).is_some_and(|(symbol, _)| !symbol.bases.is_empty())
                 || row.symbol.is_none();
@@ -252,8 +276,25 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// Whether a scope is inside of a function, so that what it has is no definition of its own: the function around would seem to
-    /// override what it only makes. The value of a field is no function.
+    /// References from the methods by which a type of elsewhere implements bases: `impl Trait for String`.
+    fn find_foreign_overrides(&mut self, scope: ScopeId, references: &mut Vec<Reference>) {
+        let Some(row) = self.scope(self.file, scope) else { return };
+        let (file, body, place) = (self.file, self.scope_in_body(self.file, scope), ANYWHERE);
+        for base in row.bases.iter().take(BASES_MAX) {
+            let at = At { file, body, scope: row.parent, expr: *base, place };
+            let types = self.evaluate_type(at, None).into_iter();
+            let types: Vec<Value> =
+                types.filter(|base| matches!(base, Value::Type(Type { of: Some(_), .. }))).collect();
+            for base in types {
+                for symbol in self.all_symbols_in(self.file, scope) {
+                    self.begin();
+                    references.extend(self.overridden(base, symbol));
+                }
+            }
+        }
+    }
+
+    /// Whether a scope is inside of a function. The value of a field is no function.
     fn is_in_function(&self, mut scope: ScopeId) -> bool {
         for _ in 0..SCOPES_MAX {
             let Some(row) = self.scope(self.file, scope) else { return false };
@@ -285,6 +326,13 @@ impl<'r> Session<'r> {
         });
         let targets: Vec<Target> = targets.collect();
         let (kind, place, source) = (ReferenceKind::Override, symbol.place, Some(method.symbol));
-        (!targets.is_empty()).then(|| Reference { kind, place, source, name: name.to_owned(), targets })
+        (!targets.is_empty()).then(|| Reference {
+            kind,
+            place,
+            source,
+            derives_elsewhere: false,
+            name: name.to_owned(),
+            targets,
+        })
     }
 }

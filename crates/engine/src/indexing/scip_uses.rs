@@ -256,6 +256,7 @@ fn add_missing(
         uses.uses.push(PlacedUse {
             place: UsePlace { line: place.line, column: place.column, kind },
             around,
+            derives_elsewhere: false,
             name: String::new(),
             targets: targets.clone(),
             certainty: Certainty::Scip,
@@ -291,6 +292,7 @@ fn add_bases(uses: &mut FileUses, own: &OwnSymbols<'_>, place: Place, bases: Vec
     uses.uses.push(PlacedUse {
         place,
         around: Some(uses.around.len() - 1),
+        derives_elsewhere: false,
         name: String::new(),
         targets: bases,
         certainty: Certainty::Scip,

@@ -32,6 +32,8 @@ pub(super) struct PlacedUse {
     pub(super) place: UsePlace,
     /// Index of the places around it; `None` outside of all definitions.
     pub(super) around: Option<usize>,
+    /// Whether a type of elsewhere derives by it, so that nothing around it does.
+    pub(super) derives_elsewhere: bool,
     pub(super) name: String,
     /// File and place of the names of what it refers to.
     pub(super) targets: Vec<(u32, Place)>,
@@ -90,7 +92,7 @@ fn resolve_file(
     let Some(body) = read_body(body, &source.interface) else { return uses };
     let references = repository.resolve(file, &body);
     let mut sources: HashMap<SymbolId, usize> = HashMap::new();
-    for Reference { kind, place, source: symbol, name, targets } in references {
+    for Reference { kind, place, source: symbol, derives_elsewhere, name, targets } in references {
         let around = symbol.map(|symbol| {
             *sources.entry(symbol).or_insert_with(|| {
                 uses.around.push(places_around(&source.interface, &body, symbol));
@@ -102,7 +104,14 @@ fn resolve_file(
             .filter_map(|target| Some((target.file, place_of(repository, (file, &body), target)?)))
             .collect();
         let place = UsePlace { line: place.line, column: place.column, kind: used_for(kind) };
-        uses.uses.push(PlacedUse { place, around, name, targets, certainty: Certainty::Resolved });
+        uses.uses.push(PlacedUse {
+            place,
+            around,
+            derives_elsewhere,
+            name,
+            targets,
+            certainty: Certainty::Resolved,
+        });
     }
     if let Some(document) = given.get(&file).and_then(|bytes| GivenDocument::decode(bytes)) {
         scip_uses::apply(&mut uses, repository, &body, &document, places);
@@ -137,10 +146,11 @@ pub(super) fn defined_names(repository: &Repository) -> HashSet<String> {
     let mut names = HashSet::new();
     for file in repository.files() {
         for symbol in &file.interface.symbols {
-            let is_definition = !matches!(
-                symbol.kind,
-                SymbolKind::Field | SymbolKind::Parameter | SymbolKind::Local | SymbolKind::TypeParameter
-            );
+            let is_definition = match symbol.kind {
+                SymbolKind::Parameter | SymbolKind::Local | SymbolKind::TypeParameter => false,
+                SymbolKind::Field => symbol.is_listed,
+                _ => true,
+            };
             let name = file.interface.arena.text(symbol.name);
             if is_definition && !names.contains(name) {
                 names.insert(name.to_owned());
@@ -185,11 +195,14 @@ impl Conversion<'_> {
             if one.place.kind == UsedFor::Override && self.symbol(file.file, place).is_none() {
                 continue;
             }
-            let source = one
-                .around
-                .and_then(|at| around.get(at).copied().flatten())
-                .or_else(|| self.around(file.file, one.place.line))
-                .unwrap_or(whole_file);
+            let source = match one.derives_elsewhere {
+                true => None,
+                false => one
+                    .around
+                    .and_then(|at| around.get(at).copied().flatten())
+                    .or_else(|| self.around(file.file, one.place.line)),
+            };
+            let source = source.unwrap_or(whole_file);
             let mut add =
                 |target, certainty| rows.entry((source, target, certainty)).or_default().push(one.place);
             if one.targets.is_empty() && self.names.contains(&one.name) {

@@ -290,6 +290,7 @@ impl<'t> Builder<'t> {
             exported,
             is_static,
             is_declaration,
+            is_listed: false,
             declared,
             value,
             bases,

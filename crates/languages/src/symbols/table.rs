@@ -4,6 +4,8 @@
 //! one; the [`Body`] is the rest, needed only to resolve this file. Numbers of scopes and symbols count through both halves,
 //! the interface first. Each half has its own expressions and texts.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::halves::parts;
@@ -164,6 +166,8 @@ pub struct Symbol {
     pub is_static: bool,
     /// Whether it only announces a definition that stands elsewhere: a prototype in a C header, `declare` in TypeScript.
     pub is_declaration: bool,
+    /// Whether it is one of the definitions that chunks list, under which it can be asked for. Languages differ in which fields are.
+    pub is_listed: bool,
     /// The declared type of a value; the declared result of a function; the aliased type or value of an alias; of a type whose
     /// instances can be called, the type of that function.
     pub declared: Option<ExprId>,
@@ -293,6 +297,13 @@ impl Arena {
 }
 
 impl FileSymbols {
+    /// Marks the symbols that chunks list, given the places of their definitions.
+    pub(crate) fn mark_listed(&mut self, listed: &HashSet<Place>) {
+        for symbol in self.interface.symbols.iter_mut().chain(&mut self.body.symbols) {
+            symbol.is_listed = listed.contains(&symbol.place);
+        }
+    }
+
     /// Whether all numbers are in range and all walks through them end. Whoever received symbols from another process asks this
     /// first; what remains are wrong names and places, which cannot do harm.
     #[must_use]

@@ -10,8 +10,8 @@
 //!    reference at all.
 //! 2. [`package`](Rules::package): the package whose names all its files see without import. A folder's path will do (Go).
 //! 3. The flags, whose meaning is written at each.
-//! 4. [`builtin_members`](Rules::builtin_members): names of members of the language's own types (`get`, `push`). A member that is
-//!    named so, of something of which nothing is known, gives no reference.
+//! 4. [`builtin_members`](Rules::builtin_members): names of members of the language's own types (`get`, `push`), which are never
+//!    taken for extensions of something of which nothing is known.
 //!
 //! The look-ups of [`Paths`](super::paths::Paths) (`file`, `folder`, `ending_with`, `nearest`) and
 //! [`Packages`](super::packages::Packages) serve these functions. Add cases to `cases/<language>.cases`.

@@ -152,10 +152,15 @@ impl<'t> Walk<'_, 't> {
         };
         let mut first = None;
         if let Some(arguments) = arguments {
-            let mut cursor = arguments.walk();
-            for argument in arguments.named_children(&mut cursor) {
-                let value = self.value(argument);
-                first.get_or_insert(value);
+            // A generator as the only argument stands in the place of the list of arguments.
+            if arguments.kind() == "generator_expression" {
+                first = Some(self.value(arguments));
+            } else {
+                let mut cursor = arguments.walk();
+                for argument in arguments.named_children(&mut cursor) {
+                    let value = self.value(argument);
+                    first.get_or_insert(value);
+                }
             }
         }
         match (name, first) {
