@@ -98,7 +98,14 @@ impl<'r> Session<'r> {
         let derives_elsewhere = deriving == Deriving::Elsewhere;
         let marked = self.rules(self.file).macros_marked;
         let name = name.strip_suffix('!').filter(|_| marked).unwrap_or(name).to_owned();
-        Some(Reference { kind: ReferenceKind::Use(used.kind), place: used.place, source, derives_elsewhere, name, targets })
+        Some(Reference {
+            kind: ReferenceKind::Use(used.kind),
+            place: used.place,
+            source,
+            derives_elsewhere,
+            name,
+            targets,
+        })
     }
 
     /// The type that derives from a base by this use of its name. Bases are evaluated outside of the type, or inside; the
@@ -234,7 +241,14 @@ impl<'r> Session<'r> {
                     let name = half.arena.text(name).to_owned();
                     let (kind, source) = (ReferenceKind::Use(UseKind::Import), self.source(row.scope));
                     let place = row.place;
-                    references.push(Reference { kind, place, source, derives_elsewhere: false, name, targets });
+                    references.push(Reference {
+                        kind,
+                        place,
+                        source,
+                        derives_elsewhere: false,
+                        name,
+                        targets,
+                    });
                 }
             }
         }
