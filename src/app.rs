@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -89,6 +89,8 @@ pub struct App {
     embedder: OnceCell<Arc<dyn Embedder>>,
     models: models::LoadedModels,
     storage: OnceCell<Storage>,
+    /// Locked for writing while this process installs runtime files; whoever needs them waits.
+    installation: RwLock<()>,
     record_sources: &'static [&'static RecordSource],
 }
 
@@ -132,6 +134,7 @@ impl App {
             embedder: OnceCell::new(),
             models: models::LoadedModels::default(),
             storage: OnceCell::new(),
+            installation: RwLock::new(()),
             record_sources: RECORD_SOURCES,
             config,
             layout,
@@ -328,8 +331,14 @@ impl App {
         Ok(Storage { store: Store::new(database).with_disk_space(disk_space), _server: Some(server) })
     }
 
+    /// Makes calls that need runtime files wait until the returned guard is dropped.
+    pub async fn begin_installation(&self) -> RwLockWriteGuard<'_, ()> {
+        self.installation.write().await
+    }
+
     /// The paths of installed runtime files. Downloads nothing.
     async fn installed(&self, wanted: AssetSelection) -> Result<InstalledAssets, Fault> {
+        let _waited = self.installation.read().await;
         let (layout, settings) = (self.layout.clone(), self.config.assets.clone());
         blocking(move || installed_assets(&layout, &settings, wanted)).await
     }

@@ -25,6 +25,7 @@ use scratch::{in_file, in_folder};
 use store::portable::fuzzing as portable;
 use tenancy::fuzzing as tenancy;
 use upkeep::archive::fuzzing as archive;
+use upkeep::install::fuzzing as install;
 
 /// A fuzz target.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +68,8 @@ pub const TARGETS: &[Target] = &[
     target("risk_rules", languages::rule_files, languages::risk_rules),
     target("scip", scip::scip_seeds, scip::fuzz_scip),
     target("chunks", languages::samples, languages::chunks),
+    target("package_page", install::pages, install::page),
+    target("package_settings", install::package_settings, install::read_package_settings),
 ];
 
 /// Seeds of targets whose input is a list of edits: no edit, and one edit.

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pairofcleats::surfaces::cli::clients::{
-    AGENT_INSTRUCTIONS, CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Format, HttpSupport, Transport,
+    AGENT_INSTRUCTIONS, CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Format, HttpSupport, Instructions,
+    Location, Transport,
 };
 use serde_json::{Value, json};
 
@@ -46,6 +47,7 @@ fn stdout_contains_only_the_block() {
                 Format::Sh => assert_eq!(printed.stdout.lines().count(), 1, "{}", printed.stdout),
                 Format::Json => drop(serde_json::from_str::<Value>(&printed.stdout).unwrap()),
                 Format::Toml => drop(printed.stdout.parse::<toml::Table>().unwrap()),
+                Format::Yaml => drop(serde_saphyr::from_str::<Value>(&printed.stdout).unwrap()),
             }
             for (_, place) in client.places {
                 assert!(printed.stderr.contains(place), "{} does not name {place}", client.id);
@@ -234,6 +236,34 @@ fn overview() -> String {
     table
 }
 
+/// A table with one row per agent that `install` knows: how it is found, and the files that it gets.
+fn installed_files() -> String {
+    let mut table = String::from(
+        "| agent | `--agent` | configuration | instructions | in a repository (`--scope project`) |\n|---|---|---|---|---|\n",
+    );
+    let quoted = |locations: Vec<&Location>, joint: &str| {
+        let shown = locations.iter().map(|location| {
+            let moved = location.moved_by.map(|(variable, _)| format!(" (`{variable}`)"));
+            format!("{}{}", location.display_quoted(), moved.unwrap_or_default())
+        });
+        shown.collect::<Vec<_>>().join(joint)
+    };
+    for client in CLIENTS {
+        let Some(install) = &client.install else { continue };
+        let files = |list: &'static [Instructions]| list.iter().map(|one| &one.file).collect::<Vec<_>>();
+        let project = [install.project_files.iter().collect(), files(install.project_instructions)].concat();
+        table.push_str(&format!(
+            "| {} | `{}` | {} | {} | {} |\n",
+            client.name,
+            client.id,
+            quoted(install.files.iter().collect(), " or "),
+            quoted(files(install.instructions), ", "),
+            quoted(project, ", "),
+        ));
+    }
+    table
+}
+
 /// The blocks of every client, as `mcp-config` prints them with default settings.
 fn blocks() -> String {
     let setup = |transport| ClientSetup {
@@ -274,6 +304,7 @@ fn blocks() -> String {
 #[test]
 fn docs_contain_the_current_blocks() {
     check("docs/clients.md", "overview", &overview());
+    check("docs/clients.md", "installed files", &installed_files());
     check("docs/clients.md", "blocks", &blocks());
     check("docs/clients.md", "agents", &format!("```markdown\n{AGENT_INSTRUCTIONS}```\n"));
 }
@@ -294,7 +325,8 @@ fn violations(server: &Value) -> Vec<String> {
         }
     };
     let text = |field: &str| server[field].as_str().unwrap_or_default();
-    let known = ["$schema", "name", "title", "description", "version", "websiteUrl", "repository"];
+    let known =
+        ["$schema", "name", "title", "description", "version", "websiteUrl", "repository", "packages"];
     let fields = server.as_object().unwrap().keys();
     rule(fields.clone().all(|field| known.contains(&field.as_str())), "an unknown field");
     let schema = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
@@ -311,13 +343,26 @@ fn violations(server: &Value) -> Vec<String> {
     let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
     let (release, _) = text("version").split_once('-').unwrap_or((text("version"), ""));
     rule(release.split('.').count() == 3 && release.split('.').all(is_number), "version");
+    let address = server["repository"]["url"].as_str().unwrap_or_default();
+    rule(address.starts_with("https://") && server["repository"]["source"] == "github", "repository");
+    for package in server["packages"].as_array().into_iter().flatten() {
+        let known = ["registryType", "identifier", "version", "runtimeHint", "transport", "packageArguments"];
+        let fields = package.as_object().unwrap().keys();
+        let has_valid_arguments = package["packageArguments"].as_array().is_some_and(|list| {
+            list.iter().all(|one| one["type"] == "positional" && one["value"].is_string())
+        });
+        let is_valid = fields.clone().all(|field| known.contains(&field.as_str()))
+            && ["pypi", "npm"].contains(&package["registryType"].as_str().unwrap_or_default())
+            && package["transport"] == json!({ "type": "stdio" })
+            && package["version"] == server["version"]
+            && has_valid_arguments;
+        rule(is_valid, "packages");
+    }
     found
 }
 
-/// `server.json` names no package and no remote, which are optional: the crate is not published, there is no image, and each
-/// team runs its own server, so any entry would point at nothing. Once one exists, a `cargo` entry also needs the visible line
-/// `mcp-name: …` in the README, and these rules need the entry's fields. `name` is in the namespace of a GitHub account;
-/// the registry accepts it only from whoever signs in to that account.
+/// `server.json` names the packages that `packaging/package` makes. `name` is in the namespace of a GitHub account; the registry accepts
+/// it only from whoever signs in to that account. The README and the npm package prove that they belong to it by that name.
 #[test]
 fn server_json_follows_the_registrys_rules_and_our_version() {
     let server: Value = serde_json::from_str(&repository_file("server.json")).unwrap();
@@ -327,9 +372,15 @@ fn server_json_follows_the_registrys_rules_and_our_version() {
         env!("CARGO_PKG_VERSION"),
         "server.json must have the version of Cargo.toml"
     );
+    let repository = format!("repository = {}", server["repository"]["url"]);
     assert!(
-        repository_file("Cargo.toml").contains("publish = false"),
-        "the crate can be published now: name it in server.json"
+        repository_file("Cargo.toml").contains(&repository),
+        "server.json has another repository than Cargo.toml"
+    );
+    let mark = format!("mcp-name: {}", server["name"].as_str().unwrap());
+    assert!(
+        repository_file("README.md").contains(&mark),
+        "the README, which the Python package shows, lacks {mark}"
     );
 }
 
@@ -346,10 +397,17 @@ fn violations_of_the_registrys_rules_are_found() {
         ("version", json!("latest")),
         ("version", json!("^0.1.0")),
         ("version", json!("0.1.x")),
+        ("repository", json!({ "url": "http://example.org", "source": "github" })),
+        ("packages", json!([{ "registryType": "pypi", "identifier": "pairofcleats", "version": "9.9.9" }])),
     ] {
         let mut broken = server.clone();
         broken[field] = wrong.clone();
-        assert_eq!(violations(&broken), [field], "{wrong}");
+        // Another version is not that of the packages either.
+        let found: Vec<String> = violations(&broken)
+            .into_iter()
+            .filter(|label| field != "version" || label != "packages")
+            .collect();
+        assert_eq!(found, [field], "{wrong}");
     }
     let mut unknown = server.clone();
     unknown["status"] = json!("active");

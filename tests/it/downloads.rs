@@ -14,6 +14,7 @@ fn request(url: &str) -> DownloadRequest {
     DownloadRequest {
         url: http_url(url).unwrap(),
         bytes_max: 4 << 20,
+        expected: None,
         timeout_ms: 20_000,
         redirects_max: 3,
         resume: true,

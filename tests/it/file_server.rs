@@ -23,6 +23,14 @@ pub(crate) struct ServedFile {
     pub(crate) redirect: Option<String>,
     /// Sends no `Content-Length`, so that only the end of the connection ends the body.
     pub(crate) no_length: bool,
+    /// Its `Content-Type`.
+    pub(crate) content_type: Option<&'static str>,
+    /// Answers requests for a part with the whole file.
+    pub(crate) ignores_ranges: bool,
+    /// Sends a few bytes at a time, 20 ms apart.
+    pub(crate) drips: bool,
+    /// Answers 401 to requests without this `Authorization`, in lower case.
+    pub(crate) authorization: Option<String>,
 }
 
 impl ServedFile {
@@ -109,6 +117,13 @@ async fn serve(
     };
     let (text, body) = answer(&file, &head);
     stream.write_all(text.as_bytes()).await?;
+    if file.drips {
+        for bytes in body.chunks(10) {
+            stream.write_all(bytes).await?;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        return stream.shutdown().await;
+    }
     let end = file.cut_at.map_or(body.len(), |cut| cut.min(body.len()));
     if let Some(hang_at) = file.hang_at {
         stream.write_all(&body[..hang_at.min(end)]).await?;
@@ -124,6 +139,12 @@ fn answer<'a>(file: &'a ServedFile, head: &str) -> (String, &'a [u8]) {
     let matches = |name: &str, value: &Option<String>| {
         value.is_some() && sent(name) == value.as_ref().map(|value| value.to_lowercase())
     };
+    if file.authorization.is_some() && sent("authorization") != file.authorization {
+        return (
+            "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
+            &[],
+        );
+    }
     if let Some(location) = &file.redirect {
         let text = format!(
             "HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -139,8 +160,14 @@ fn answer<'a>(file: &'a ServedFile, head: &str) -> (String, &'a [u8]) {
             headers.push_str(&format!("{name}: {value}\r\n"));
         }
     }
-    let range = sent("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
-    let unchanged = matches("if-range", &file.etag) || matches("if-range", &file.last_modified);
+    if let Some(content_type) = file.content_type {
+        headers.push_str(&format!("content-type: {content_type}\r\n"));
+    }
+    let range = sent("range").filter(|_| !file.ignores_ranges);
+    let range = range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+    let unchanged = sent("if-range").is_none()
+        || matches("if-range", &file.etag)
+        || matches("if-range", &file.last_modified);
     let (status, body): (u16, &[u8]) = match range {
         Some(from) if unchanged && from >= file.body.len() => (416, &[]),
         Some(from) if unchanged => {

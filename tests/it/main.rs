@@ -10,6 +10,7 @@ mod kills;
 mod loopback;
 mod tidy;
 
+mod agent_install;
 mod agents;
 mod answers;
 mod artifacts;
@@ -27,6 +28,7 @@ mod embedding;
 mod exact;
 mod faults;
 mod filters;
+mod first_use;
 mod freshness;
 mod histories;
 mod indexing;

@@ -27,7 +27,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("tower_http", &["src/surfaces/"]),
     ("hyper", &["src/surfaces/"]),
     ("clap", &["src/surfaces/"]),
-    ("tokio_rustls", &["src/surfaces/http/", "crates/platform/src/outbound.rs"]),
+    ("tokio_rustls", &["src/surfaces/http/", "crates/platform/src/outbound/"]),
     ("prometheus_client", &["crates/platform/src/telemetry/metrics.rs"]),
     ("sqlx", &["crates/store/"]),
     ("rusqlite", &["crates/store/src/portable/"]),
@@ -41,6 +41,9 @@ const FENCED: &[(&str, &[&str])] = &[
     ("seccompiler", &["crates/platform/src/process/sandbox.rs"]),
     ("landlock", &["crates/platform/src/process/sandbox.rs"]),
     ("gix", &["crates/history/"]),
+    ("jsonc_parser", &["src/surfaces/cli/agents/edit_json.rs"]),
+    ("toml_edit", &["src/surfaces/cli/agents/edit_toml.rs"]),
+    ("yaml_edit", &["src/surfaces/cli/agents/edit_yaml.rs"]),
     ("imara_diff", &["crates/history/"]),
 ];
 

@@ -1,25 +1,28 @@
 //! Outbound HTTP, only to addresses that the operator configured.
 //!
 //! All requests have the same limits: total time, response size, no redirects, no proxy from the environment. [`download()`]
-//! fetches files and follows redirects only to trusted addresses.
+//! fetches files and follows redirects only to trusted addresses. A [`FileClient`] does so with the proxy, certificates and
+//! credentials that the user of a package index configured.
 
 mod download;
+mod faults;
+mod file_client;
+mod tls;
 
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use rustls_platform_verifier::BuilderVerifierExt;
 use serde_json::Value;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use contract::TOOLING_VERSION;
+use tls::{TlsSettings, tls};
 
-pub use download::{DownloadOutcome, DownloadRequest, download};
+pub use download::{DownloadOutcome, DownloadRequest, ExpectedFile, download, first_line};
+pub use faults::{display_url, is_transient};
+pub use file_client::{Connection, Credentials, FileClient, Page, PageRequest, Proxies, TrustedHost};
 pub use reqwest::Url;
 
 /// A client for JSON over HTTP. Cheap to clone.
@@ -33,6 +36,8 @@ pub struct HttpClient {
 pub enum HttpError {
     /// The URL is malformed or its scheme is not allowed.
     InvalidUrl(String),
+    /// A file of certificates or keys cannot be used.
+    Certificate(String),
     /// No program listens at the address.
     Refused,
     /// The connection failed in another way or timed out.
@@ -49,6 +54,7 @@ impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidUrl(reason) => write!(f, "the URL is invalid: {reason}"),
+            Self::Certificate(reason) => write!(f, "the certificate file {reason}"),
             Self::Refused => f.write_str("no answer: the connection was refused"),
             Self::Unreachable(reason) => write!(f, "no answer: {reason}"),
             Self::Status(status) => write!(f, "the response has status {status}"),
@@ -98,13 +104,13 @@ impl HttpClient {
 
     fn with_idle_connections(timeout: Duration, idle_max: usize) -> Result<Self, HttpError> {
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls().map_err(|error| HttpError::Unreachable(error.to_string()))?)
+            .tls_backend_preconfigured(tls(TlsSettings::default())?)
             .timeout(timeout)
             .connect_timeout(timeout)
             .redirect(Policy::none())
             .no_proxy()
             .pool_max_idle_per_host(idle_max)
-            .user_agent(format!("pairofcleats/{TOOLING_VERSION}"))
+            .user_agent(user_agent())
             .build()?;
         Ok(Self { client })
     }
@@ -171,18 +177,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// TLS by rustls with the platform's certificate authorities, configured per client instead of process-wide.
-fn tls() -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?;
-    match builder.clone().with_platform_verifier() {
-        Ok(builder) => Ok(builder.with_no_client_auth()),
-        // A minimal container may have no certificate authorities; HTTP still works.
-        Err(error) => {
-            tracing::warn!("no certificate authorities, so https requests will fail: {error}");
-            Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
-        }
-    }
+fn user_agent() -> String {
+    format!("pairofcleats/{TOOLING_VERSION}")
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::flags::GlobalFlags;
 use super::{
-    bench, bootstrap, call, completions, doctor, grep, health, hook, index, keys, mcp, mcp_config, models,
-    navigate, projects, quickstart, scip, search, serve, tools, triage, trust, watch,
+    agents, bench, bootstrap, call, completions, doctor, grep, health, hook, index, keys, mcp, mcp_config,
+    models, navigate, projects, quickstart, scip, search, serve, tools, triage, trust, watch,
 };
 use contract::config::Overrides;
 
@@ -61,6 +61,10 @@ pub(super) enum Command {
     Serve(serve::ServeArgs),
     /// Serve MCP over stdin and stdout; MCP clients start this command
     Mcp(mcp::McpArgs),
+    /// Write the MCP server and its instructions into the coding agents of this machine
+    Install(agents::InstallArgs),
+    /// Remove what `install` wrote
+    Uninstall(agents::UninstallArgs),
     /// Print the configuration that connects an MCP client
     McpConfig(mcp_config::McpConfigArgs),
     /// Call any tool and print its envelope

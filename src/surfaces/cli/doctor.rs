@@ -1,6 +1,8 @@
 //! `doctor`: checks the installation and says how to repair it.
 
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -164,20 +166,32 @@ fn asset_check(report: AssetReport) -> DoctorCheck {
     }
 }
 
+/// Checks that the data directory is writable. With an external database, the server writes only to its folder `projects`, and
+/// containers have the rest read-only.
 fn check_data_directory(app: &App) -> DoctorCheck {
     let home = app.layout.home();
-    let written = std::fs::create_dir_all(home).and_then(|()| {
-        let probe = home.join(format!(".doctor-{}", app.worker));
+    let write_probe = |folder: &Path| {
+        let probe = folder.join(format!(".doctor-{}", app.worker));
         std::fs::write(&probe, b"probe").and_then(|()| std::fs::remove_file(&probe))
-    });
+    };
+    let projects = home.join("projects");
+    let (ok, message) = match std::fs::create_dir_all(home).and_then(|()| write_probe(home)) {
+        Ok(()) => (true, format!("{} is writable", home.display())),
+        Err(error)
+            if error.kind() == ErrorKind::ReadOnlyFilesystem
+                && app.config.database.url.is_some()
+                && write_probe(&projects).is_ok() =>
+        {
+            let (projects, home) = (projects.display(), home.display());
+            (true, format!("{projects} is writable; the rest of {home} is read-only"))
+        }
+        Err(error) => (false, format!("{}: {error}", home.display())),
+    };
     DoctorCheck {
         name: "data directory".to_owned(),
-        ok: written.is_ok(),
-        message: match &written {
-            Ok(()) => format!("{} is writable", home.display()),
-            Err(error) => format!("{}: {error}", home.display()),
-        },
-        remedy: written.is_err().then(|| {
+        ok,
+        message,
+        remedy: (!ok).then(|| {
             "Free disk space and make it writable for this user, or choose another directory with --home."
                 .to_owned()
         }),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::filter_args::FilterArgs;
-use super::flags::{absolute, repository, whole_number};
+use super::flags::{absolute, repository, whole_number, whole_number_in};
 use super::output::{BAD, DIM, GOOD, PATH, styled};
 use super::search::note_scope;
 use super::session::{CommandResult, Exit, Session, ToolAnswer};
@@ -62,7 +62,7 @@ pub(super) struct GrepArgs {
     #[serde(skip)]
     count: bool,
     /// Print at most N matching lines [default: all that are counted, see search.exact_matches_max]
-    #[arg(long, short = 'n', value_name = "N", value_parser = whole_number::<usize>)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = |text: &str| whole_number_in(text, &(1..=usize::MAX)))]
     #[serde(skip)]
     top: Option<usize>,
     /// What to search: code, prose, records, both or all
@@ -107,12 +107,12 @@ pub(super) async fn run_grep(session: &Session, args: &GrepArgs) -> CommandResul
 
 /// Calls the tool page by page; the answer has the lines of all pages.
 async fn all_pages(session: &Session, args: &GrepArgs) -> ToolAnswer {
-    let mut left = args.top.unwrap_or(usize::MAX).max(1);
+    let mut left = args.top.unwrap_or(usize::MAX);
     let mut arguments = arguments(args, left.min(PAGE_LINES));
     let mut answer = call(session, args, &arguments).await;
     loop {
         let Some(result) = &answer.envelope.result else { return answer };
-        left = args.top.unwrap_or(usize::MAX).max(1).saturating_sub(line_count(result));
+        left = args.top.unwrap_or(usize::MAX).saturating_sub(line_count(result));
         let Some(next) = result["nextOffset"].as_u64().filter(|_| left > 0) else { return answer };
         (arguments["offset"], arguments["top"]) = (Value::from(next), Value::from(left.min(PAGE_LINES)));
         let page = call(session, args, &arguments).await;

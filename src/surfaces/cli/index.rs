@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::flags::absolute;
+use super::install::offer_assets;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::progress_bar::CallProgressBar;
 use super::session::{CommandResult, Session, ToolAnswer};
@@ -45,7 +46,7 @@ pub(super) struct IndexArgs {
     /// Embedding model of the project: ID, ID:int8 or ID:fp32 [default: the project's model; for a new project the configured one]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Confirm replacing the project's model, which embeds everything again
+    /// Install missing runtime files, and replace the project's model (which embeds everything again), without asking
     #[arg(long)]
     yes: bool,
     /// Use hashed word vectors instead of a model, for trying things out
@@ -86,6 +87,7 @@ pub(super) struct BuildIndex<'a> {
 
 /// Entry point of `index`.
 pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandResult {
+    offer_assets(session, !args.stub_embeddings, args.yes).await?;
     let arguments = BuildIndex {
         repo_path: &args.path,
         project_id: args.project.as_deref(),

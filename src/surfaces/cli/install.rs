@@ -1,5 +1,6 @@
 //! Installs the runtime files and shows progress, for every command that needs them.
 
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use super::output::{DIM, GOOD, styled};
@@ -7,7 +8,7 @@ use super::progress_bar::CallProgressBar;
 use super::session::Session;
 use crate::app::blocking;
 use contract::Fault;
-use upkeep::install::{self, AssetEvent, AssetSelection, repair_assets};
+use upkeep::install::{self, AssetEvent, AssetSelection, MissingAsset, missing_assets, repair_assets};
 
 /// Installs missing runtime files, from the network or from the folder `from`. Skips the embedded Postgres if an external
 /// database is configured.
@@ -20,7 +21,7 @@ pub(super) async fn install_assets(
 ) -> Result<(), Fault> {
     let app = &session.app;
     let (layout, settings) = (app.layout.clone(), app.config.assets.clone());
-    let selection = AssetSelection { postgres: app.config.database.url.is_none(), embedding: true };
+    let selection = needed(session, true);
     let bar = CallProgressBar::new(session.output);
     let shown = bar.clone();
     let installed = blocking(move || {
@@ -40,6 +41,50 @@ pub(super) async fn install_assets(
     .await;
     bar.finish();
     installed
+}
+
+/// Installs the runtime files on the first use of a machine, if `yes` or the person at the terminal agrees. Otherwise the command
+/// goes on and fails with the data directory and the command that installs them.
+pub(super) async fn offer_assets(session: &Session, with_model: bool, yes: bool) -> Result<(), Fault> {
+    let missing = missing(session, with_model).await?;
+    if missing.is_empty() || !(yes || agrees(session, &missing)) {
+        return Ok(());
+    }
+    install_assets(session, None, false).await
+}
+
+/// Returns the runtime files that are not installed.
+pub(super) async fn missing(session: &Session, with_model: bool) -> Result<Vec<MissingAsset>, Fault> {
+    let (layout, settings) = (session.app.layout.clone(), session.app.config.assets.clone());
+    let selection = needed(session, with_model);
+    blocking(move || missing_assets(&layout, &settings, selection)).await
+}
+
+fn needed(session: &Session, with_model: bool) -> AssetSelection {
+    AssetSelection { postgres: session.app.config.database.url.is_none(), embedding: with_model }
+}
+
+/// Asks the person at the terminal. Scripts are not asked.
+fn agrees(session: &Session, missing: &[MissingAsset]) -> bool {
+    let (output, stdin) = (session.output, std::io::stdin());
+    if output.json || output.quiet || !stdin.is_terminal() || !std::io::stderr().is_terminal() {
+        return false;
+    }
+    let titles: Vec<&str> = missing.iter().map(|asset| asset.title.as_str()).collect();
+    let bytes: u64 = missing.iter().map(|asset| asset.bytes).sum();
+    let mut stderr = anstream::stderr();
+    let prompted = write!(
+        stderr,
+        "Not yet installed in {}: {}.\nDownload {} MB and install them now? [Y/n] ",
+        session.app.layout.home().display(),
+        titles.join("; "),
+        bytes.div_ceil(1_000_000)
+    );
+    let mut typed = String::new();
+    let read = prompted.and_then(|()| stderr.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
+    // The end of the input is no agreement.
+    read.is_ok_and(|bytes| bytes > 0)
+        && ["", "y", "yes"].contains(&typed.trim().to_ascii_lowercase().as_str())
 }
 
 fn show_asset_event(bar: &CallProgressBar, event: AssetEvent) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::install::{install_assets, missing, offer_assets};
 use super::serve::ToolFlags;
 use super::session::{CommandResult, Exit, Session, StopSignal};
 use crate::surfaces::mcp::serve_stdio;
@@ -16,6 +17,9 @@ pub(super) struct McpArgs {
     /// Text of results: envelope (the whole answer as JSON) or short (plain text, fewer tokens) [default: mcp.text, envelope]
     #[arg(long, value_name = "FORM", value_parser = ["envelope", "short"])]
     text: Option<String>,
+    /// Install missing runtime files without asking; calls wait for them
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     tool_flags: ToolFlags,
 }
@@ -31,6 +35,24 @@ impl McpArgs {
 /// Entry point of `mcp`. Serves until the client closes stdin or a signal arrives.
 pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult {
     let app = &session.app;
+    if !args.yes {
+        offer_assets(session, true, false).await?;
+    }
+    // Taken before the first call arrives. Clients wait only seconds for a server to start, so it starts without the files.
+    let installing = match missing(session, true).await? {
+        files if files.is_empty() || !args.yes => None,
+        _ => Some(app.begin_installation().await),
+    };
+    let installed = async {
+        if let Some(installing) = installing {
+            if let Err(fault) = install_assets(session, None, false).await {
+                tracing::error!("the runtime files could not be installed: {}", fault.message);
+            }
+            drop(installing);
+        }
+        // The command ends with the server, not with the installation.
+        std::future::pending::<()>().await;
+    };
     let mut stop = StopSignal::install();
     app.start_background();
     let caller = Caller { project: args.project, ..session.caller(Surface::Stdio)? };
@@ -38,6 +60,7 @@ pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = &mut serving => ended,
+        () = installed => Ok(()),
         () = stop.received() => {
             app.shutdown.cancel();
             serving.await

@@ -103,7 +103,7 @@ fn print_agent_instructions(session: &Session, args: &McpConfigArgs) -> CommandR
 fn print_instructions(output: Output, client: &Client, setup: &ClientSetup<'_>) {
     let verb = match client.format {
         Format::Sh => "Run in",
-        Format::Json => "Merge into",
+        Format::Json | Format::Yaml => "Merge into",
         Format::Toml => "Append to",
     };
     output.print_note(&styled(BOLD, &format!("{}. {verb}", client.name)));

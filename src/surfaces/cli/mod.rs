@@ -17,6 +17,7 @@ mod output;
 mod places;
 mod progress_bar;
 
+mod agents;
 mod bench;
 mod bootstrap;
 mod call;
@@ -125,6 +126,8 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Impact(args) => navigate::run_navigate(&session, &args, "impact").await,
         Command::Serve(_) => serve::run_serve(&session).await,
         Command::Mcp(args) => mcp::serve_mcp(&session, args).await,
+        Command::Install(args) => agents::install_into_agents(&session, args).await,
+        Command::Uninstall(args) => agents::uninstall_from_agents(&session, args).await,
         Command::McpConfig(args) => mcp_config::print_mcp_config(&session, &args),
         Command::Call(args) => call::call_tool(&session, &args).await,
         Command::Tools(_) => tools::list_tools(&session),

@@ -164,7 +164,7 @@ fn greeting(transport: Transport<'_>, project: Option<&str>, reachable: &serve::
         text.push_str(&format!("{title}\n{}\n\n", client.block(&setup)));
     }
     text.push_str(&format!(
-        "`pairofcleats mcp-config --help` lists the other clients; add --http {} to connect one to this server.\n\n",
+        "`pairofcleats install` writes this for every agent on this machine; `pairofcleats mcp-config --help` lists the clients. Add --http {} to connect one to this server.\n\n",
         reachable.mcp
     ));
     text.push_str(&format!(

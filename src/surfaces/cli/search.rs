@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::filter_args::FilterArgs;
 use super::flags::{absolute, repository, whole_number};
 use super::hits;
+use super::install::offer_assets;
 use super::output::{DIM, styled};
 use super::session::{CommandResult, Session, ToolAnswer};
 use crate::tools::Progress;
@@ -101,6 +102,10 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     case_tokens: bool,
+    /// Install missing runtime files without asking
+    #[arg(long)]
+    #[serde(skip)]
+    yes: bool,
 }
 
 impl SearchArgs {
@@ -122,6 +127,9 @@ impl SearchArgs {
 
 /// Entry point of `search`.
 pub(super) async fn run_search(session: &Session, args: &SearchArgs) -> CommandResult {
+    if args.sqlite.is_none() {
+        offer_assets(session, true, args.yes).await?;
+    }
     let answer = call_search(session, args).await;
     note_scope(session, &answer);
     Ok(session.output.answer(&answer, hits::render))

@@ -217,18 +217,24 @@ fn present_lines(
         requested[from..from + count].iter().map(|line| line.len() + 1).sum::<usize>()
     };
     let most = largest_fitting(requested.len(), |count| bytes(count) <= bytes_max);
-    let Some(limit) = budget.tokens() else { return window.lines(most) };
     // Each attempt counts at most `limit` tokens.
-    let fits =
-        largest_fitting(most, |count| tokens::within(&as_shown(&window.lines(count)), limit).is_some());
+    let fits = budget.tokens().map_or(most, |limit| {
+        largest_fitting(most, |count| tokens::within(&as_shown(&window.lines(count)), limit).is_some())
+    });
     if fits > 0 || requested.is_empty() {
         return window.lines(fits);
     }
     // Not even one line fits: show its beginning.
     let mut output = window.lines(1);
-    let hint = "The line is cut as well; use a larger maxTokens.".to_owned();
-    output.omitted = Some(OmittedLines { lines: requested.len() - 1, hint });
-    (output.text, output.truncated) = (shorten(&output.text, LINE_BYTES_SHORT), true);
+    let line_bytes = output.text.len();
+    let (shown_bytes, remedy) = match budget.tokens() {
+        Some(_) => (LINE_BYTES_SHORT, " Use a larger maxTokens."),
+        None => (bytes_max, ""),
+    };
+    let further = window.hint(window.from(1), 1);
+    let hint = format!("Only the beginning of this line of {line_bytes} bytes is shown.{remedy} {further}");
+    output.omitted = Some(OmittedLines { lines: requested.len() - 1, hint: hint.trim_end().to_owned() });
+    (output.text, output.truncated) = (shorten(&output.text, shown_bytes), true);
     output.chunks.clear();
     output
 }

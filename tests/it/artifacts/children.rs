@@ -46,6 +46,9 @@ impl FakePython {
             .args(["--set", &format!("assets.python={:?}", self.python())])
             .args(arguments)
             .env("PAIROFCLEATS_HOME", self.folder.path().join("home"))
+            // pip is the last resort, so no setting of this machine may name an index.
+            .env("PIP_CONFIG_FILE", "/dev/null")
+            .env_remove("PIP_INDEX_URL")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
             .stderr(Stdio::null());

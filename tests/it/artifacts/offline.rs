@@ -15,6 +15,10 @@ use crate::harness::{PROGRAM, app, error, result};
 fn app_in(home: &Path, python: &str) -> Arc<App> {
     let mut config = app().config.clone();
     config.assets.python = python.to_owned();
+    if !Path::new(python).is_relative() {
+        // Nothing listens there, so that no index that this machine's pip knows is asked.
+        config.assets.package_index = Some("http://127.0.0.1:1/".to_owned());
+    }
     // There is no database, so nothing is reported as outdated.
     config.database.url = Some("postgres://nobody@127.0.0.1:1/none".to_owned());
     Arc::new(App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM)))

@@ -10,7 +10,7 @@ mod inspector;
 mod schemathesis;
 mod sdks;
 
-pub(crate) use setup::{compose_schema, cyclonedx_schemas};
+pub(crate) use setup::{agent_packages, compose_schema, cyclonedx_schemas};
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

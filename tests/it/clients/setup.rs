@@ -120,11 +120,40 @@ pub(super) fn node_program(path: &str) -> Command {
 }
 
 fn node_modules() -> PathBuf {
+    npm_packages("node")
+}
+
+/// The coding agents, as npm packages.
+pub(crate) struct AgentPackages(PathBuf);
+
+/// Installs the coding agents.
+pub(crate) fn agent_packages() -> AgentPackages {
+    AgentPackages(npm_packages("agents"))
+}
+
+impl AgentPackages {
+    /// A command that runs a script of a package.
+    pub(crate) fn script(&self, path: &str) -> Command {
+        let mut command = node();
+        command.arg(self.0.join(path));
+        command
+    }
+
+    /// The path of a program in the package for this system; `{os}` and `{cpu}` are npm's names of it.
+    pub(crate) fn platform(&self, path: &str) -> PathBuf {
+        let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+        let cpu = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        self.0.join(path.replace("{os}", os).replace("{cpu}", cpu))
+    }
+}
+
+/// Installs the packages of a list in `tests/clients/`.
+fn npm_packages(name: &str) -> PathBuf {
     require_version(node(), NODE_MIN, "Node.js 20 or newer with npm");
-    let list = client_sources().join("node/package-lock.json");
-    let package_folder = package_set("node", &list, |folder| {
+    let sources = client_sources().join(name);
+    let package_folder = package_set(name, &sources.join("package-lock.json"), |folder| {
         for file in ["package.json", "package-lock.json"] {
-            fs::copy(client_sources().join("node").join(file), folder.join(file)).unwrap();
+            fs::copy(sources.join(file), folder.join(file)).unwrap();
         }
         let mut npm = Command::new("npm");
         npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"])

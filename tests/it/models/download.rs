@@ -15,6 +15,8 @@ use crate::harness::{app_in, app_with_model_and, error, project, result};
 /// An installation without assets.
 fn app_without_assets(home: &Path) -> Arc<App> {
     app_in(home, |config| {
+        // Nothing listens there, so that no index that this machine's pip knows is asked.
+        config.assets.package_index = Some("http://127.0.0.1:1/".to_owned());
         config.assets.python = "no-such-python".to_owned();
         config.assets.variant = Variant::Int8;
     })

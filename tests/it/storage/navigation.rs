@@ -1,6 +1,7 @@
 //! Symbols are replaced and removed with their file, in the same transaction; uses are found from both ends.
 
 use contract::Fault;
+use store::navigation::NamedDefinitions;
 use store::symbols::{file_symbol_id, symbol_id, used_name_id};
 use store::use_places::{self, WantedEdges};
 use store::uses::{self, UsedBy};
@@ -137,11 +138,24 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     assert_eq!((covered[0].files, covered[0].unresolved, covered[0].too_large), (2, 0, 0));
     assert_eq!((covered[0].scip_uses, covered[0].resolved_uses, covered[0].name_uses), (1, 1, 1));
 
-    let found = navigation::find_definitions(&mut tx, &[repo], &[ANT], 10).await?;
+    let of_name = NamedDefinitions { name_id: ANT, repositories: &[repo], ..NamedDefinitions::default() };
+    let found = navigation::find_definitions(&mut tx, of_name, 10).await?;
     let seen: Vec<_> = found.iter().map(|one| (one.path.as_str(), one.line, one.symbol)).collect();
     let other = symbol_id(repo, "src/b.rs", "Outer.ant", 0);
     assert_eq!(seen, [("src/a.rs", 1, Some(ant)), ("src/b.rs", 2, Some(other))]);
-    assert_eq!(navigation::find_definitions(&mut tx, &[repo + 1], &[ANT], 10).await?, []);
+    let elsewhere = NamedDefinitions { repositories: &[repo + 1], ..of_name };
+    assert_eq!(navigation::find_definitions(&mut tx, elsewhere, 10).await?, []);
+    // Each condition comes before the limit.
+    let outer = ["outer".to_owned()];
+    for narrowed in [
+        NamedDefinitions { paths: &["b.rs"], ..of_name },
+        NamedDefinitions { around: &outer, ..of_name },
+        NamedDefinitions { line: Some(2), ..of_name },
+    ] {
+        assert_eq!(navigation::find_definitions(&mut tx, narrowed, 1).await?, [found[1].clone()]);
+    }
+    let misspelled = NamedDefinitions { spelling: Some("Ant"), ..of_name };
+    assert_eq!(navigation::find_definitions(&mut tx, misspelled, 10).await?, []);
     assert_eq!(navigation::definitions_at(&mut tx, b, 2).await?, [found[1].clone()]);
     assert_eq!(navigation::definitions_by_symbols(&mut tx, &[ant, whole]).await?, [found[0].clone()]);
     assert_eq!(navigation::definitions_of_file(&mut tx, b, 1).await?[0].name, "bee");

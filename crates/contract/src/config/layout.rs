@@ -82,6 +82,12 @@ impl Layout {
         self.home.join("trusted")
     }
 
+    /// What `install` wrote into the configuration of agents, and copies of what was there before.
+    #[must_use]
+    pub fn agents(&self) -> PathBuf {
+        self.home.join("agents")
+    }
+
     /// Installed SQLite extensions.
     #[must_use]
     pub fn extensions(&self) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Loads the settings: defaults < configuration file < environment < flags.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -101,8 +102,18 @@ pub fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
+/// The environment variables of this process that are UTF-8, for the settings of other programs, such as pip's.
+#[must_use]
+pub fn environment_variables() -> BTreeMap<String, String> {
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.collect()
+}
+
+/// The value of an environment variable that names files or folders; `None` if it is empty.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
-fn path_variable(name: &str) -> Option<PathBuf> {
+#[must_use]
+pub fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

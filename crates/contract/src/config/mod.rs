@@ -10,5 +10,8 @@ mod load;
 mod sections;
 
 pub use layout::{Layout, default_home};
-pub use load::{ConfigError, Overrides, failpoint, is_dumb_terminal, is_env_set, load, wrong_lookup};
+pub use load::{
+    ConfigError, Overrides, environment_variables, failpoint, is_dumb_terminal, is_env_set, load,
+    path_variable, wrong_lookup,
+};
 pub use sections::*;

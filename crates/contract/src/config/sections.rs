@@ -43,7 +43,7 @@ sections! {
     }
     /// Sources of runtime files: Postgres, ONNX Runtime, models.
     Assets {
-        python: String, model: String, ort_dylib_path: Option<PathBuf>, model_dir: Option<PathBuf>, manifest: Option<PathBuf>,
+        package_index: Option<String>, python: String, model: String, ort_dylib_path: Option<PathBuf>, model_dir: Option<PathBuf>, manifest: Option<PathBuf>,
         variant: Variant, download_ms: u64,
     }
     /// Computing vectors.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::fields;
 use super::nearest::nearest_names;
 use super::request::Subject;
-use crate::search::{Spelling, SymbolName, is_path};
+use crate::search::{Spelling, SymbolName};
 use ::navigation::is_in_identifier;
 use contract::{ErrorCode, Fault, Warning, echo};
 use languages::facts::{DEFINED, Field};
 use languages::terms::squash;
-use store::navigation::{self, DefinitionAt};
+use store::navigation::{self, DefinitionAt, NamedDefinitions};
 use store::{ProjectTx, RepositoryRow, fact_id, names, use_places};
 
 /// Most definitions of one name that are read.
@@ -22,8 +22,6 @@ pub(super) const CANDIDATES_MAX: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) definitions: Vec<DefinitionAt>,
-    /// Number of all definitions in its repository that have the name, if that is known.
-    pub(super) homonyms: Option<usize>,
 }
 
 impl Target {
@@ -116,39 +114,34 @@ impl Finder<'_> {
     }
 
     async fn named(&mut self, name: &SymbolName, paths: &[&str], line: Option<u32>) -> Result<Found, Fault> {
-        let ids = self.ids();
-        let rows =
-            navigation::find_definitions(self.tx, &ids, &[name_id(name.simple())], DEFINITIONS_MAX + 1)
-                .await?;
+        let (ids, around) = (self.ids(), name.around());
+        let wanted = NamedDefinitions {
+            repositories: &ids,
+            name_id: name_id(name.simple()),
+            spelling: Some(name.simple()),
+            paths,
+            around: &around,
+            line: line.map(|line| i32::try_from(line).unwrap_or(i32::MAX)),
+        };
+        let rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX + 1).await?;
         let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
-        let homonyms = rows.len();
-        let at_line = |row: &DefinitionAt| line.is_none_or(|line| u32::try_from(row.line) == Ok(line));
-        let fitting: Vec<&DefinitionAt> = rows
-            .iter()
-            .filter(|row| paths.iter().all(|path| is_path(&row.path, path)))
-            // Names that differ only in case or in `_` have one id, but are those of others.
-            .filter(|row| name.is_name_of(row) && at_line(row))
-            .collect();
+        let fitting: Vec<&DefinitionAt> = rows.iter().filter(|row| name.is_name_of(row)).collect();
         let best = fitting.iter().map(|row| name.fit(row)).max();
         let chosen = fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned();
         let mut targets = grouped(chosen.collect());
-        let known = (!is_least).then_some(homonyms);
-        targets.iter_mut().for_each(|target| target.homonyms = known);
         match targets.len() {
-            0 => self.unknown(name, paths, &rows).await,
+            0 => self.unknown(name, paths).await,
             1 => Ok(Found::One(targets.remove(0))),
             _ => Ok(Found::Several { targets, is_least }),
         }
     }
 
     /// The fault for a name without a definition that fits, unless the name is used.
-    async fn unknown(
-        &mut self,
-        name: &SymbolName,
-        paths: &[&str],
-        same_name: &[DefinitionAt],
-    ) -> Result<Found, Fault> {
+    async fn unknown(&mut self, name: &SymbolName, paths: &[&str]) -> Result<Found, Fault> {
         let ids = self.ids();
+        // In another spelling, elsewhere, or within something else.
+        let same_name =
+            navigation::find_definitions(self.tx, all_of(&ids, name.simple()), DEFINITIONS_MAX).await?;
         if same_name.is_empty()
             && let Some(fields) = fields::declared(self.tx, self.repositories, name).await?
         {
@@ -209,7 +202,7 @@ impl Finder<'_> {
             return Ok(found);
         }
         match around.into_iter().find(|row| row.symbol.is_some()) {
-            Some(outer) => Ok(Found::One(Target { definitions: vec![outer], homonyms: None })),
+            Some(outer) => Ok(Found::One(Target { definitions: vec![outer] })),
             None => Err(Fault::new(
                 ErrorCode::NotFound,
                 format!("No symbol is known in line {line} of `{}`.", echo(&path)),
@@ -258,8 +251,9 @@ impl Finder<'_> {
     /// The symbol with what only declares it elsewhere, or what it declares.
     async fn with_counterparts(&mut self, target: Target) -> Result<Target, Fault> {
         let Some(first) = target.first().filter(|row| has_declarations(row)) else { return Ok(target) };
-        let (ids, name) = ([first.repository_id], [name_id(&first.name)]);
-        let rows = navigation::find_definitions(self.tx, &ids, &name, DEFINITIONS_MAX).await?;
+        let repository = [first.repository_id];
+        let wanted = all_of(&repository, &first.name);
+        let rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX).await?;
         let symbols = target.symbols();
         let found =
             grouped(rows).into_iter().find(|group| group.symbols().iter().any(|one| symbols.contains(one)));
@@ -272,10 +266,9 @@ impl Finder<'_> {
     /// `NOT_FOUND` if there is none.
     async fn guessed(&mut self, name: &str, line: u32) -> Result<Found, Fault> {
         let ids = self.ids();
-        let mut rows =
-            navigation::find_definitions(self.tx, &ids, &[name_id(name)], DEFINITIONS_MAX + 1).await?;
+        let wanted = NamedDefinitions { spelling: Some(name), ..all_of(&ids, name) };
+        let rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX + 1).await?;
         let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
-        rows.retain(|row| row.name == name);
         if rows.is_empty() {
             if self.is_used(name).await? {
                 return Ok(Found::Undefined { name: name.to_owned() });
@@ -344,8 +337,13 @@ const NEAREST_MAX: usize = 5;
 const USE_FIELDS: [Field; 7] =
     [Field::Call, Field::Use, Field::Read, Field::Type, Field::Member, Field::Extends, Field::Implements];
 
+/// All definitions of a name, however it is spelled.
+pub(super) fn all_of<'a>(repositories: &'a [i64], name: &str) -> NamedDefinitions<'a> {
+    NamedDefinitions { repositories, name_id: name_id(name), ..NamedDefinitions::default() }
+}
+
 /// The id under which definitions of a name are found.
-pub(super) fn name_id(name: &str) -> i64 {
+fn name_id(name: &str) -> i64 {
     fact_id(DEFINED, &squash(name))
 }
 
@@ -359,7 +357,7 @@ pub(super) fn grouped(definitions: Vec<DefinitionAt>) -> Vec<Target> {
         let at = *places.entry(key).or_insert(targets.len());
         match targets.get_mut(at) {
             Some(target) => target.definitions.push(definition),
-            None => targets.push(Target { definitions: vec![definition], homonyms: None }),
+            None => targets.push(Target { definitions: vec![definition] }),
         }
     }
     with_declarations(targets)

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::answer::Place;
-use super::find::{DEFINITIONS_MAX, Target, name_id};
+use super::find::{DEFINITIONS_MAX, Target, all_of, grouped};
 use super::navigator::{Located, NameUses, Navigation, Navigator, TEXT_BYTES_MAX};
 use super::request::{Certainty, Relation, UsedAs};
 use crate::search::shorten;
 use ::navigation::incremental::family;
 use contract::Fault;
-use store::navigation::{self, DefinitionAt};
+use store::navigation::{self, DefinitionAt, NamedDefinitions};
 use store::use_places::{self, FilePlaces, PlacedUse, PlacesOf, WantedPlaces};
 use store::uses::{Certainty as StoredCertainty, UsedFor};
 
@@ -96,19 +96,14 @@ async fn unresolved(
 ) -> Result<(), Fault> {
     let Some(first) = target.first() else { return Ok(()) };
     let Some(family) = first.language.as_deref().map(family) else { return Ok(()) };
+    let ids = [first.repository_id];
     let name = store::symbols::used_name_id(first.repository_id, family, &first.name);
     name_uses(navigator, &[name], Some(target), answer).await?;
     let Some(uses) = &mut answer.unresolved else { return Ok(()) };
-    uses.candidates = match target.homonyms {
-        Some(homonyms) if navigator.repositories.len() == 1 => Some(homonyms),
-        _ => {
-            let ids = [first.repository_id];
-            let rows =
-                navigation::find_definitions(navigator.tx, &ids, &[name_id(&first.name)], DEFINITIONS_MAX)
-                    .await?;
-            Some(rows.len())
-        }
-    };
+    let wanted = NamedDefinitions { spelling: Some(&first.name), ..all_of(&ids, &first.name) };
+    let rows = navigation::find_definitions(navigator.tx, wanted, DEFINITIONS_MAX).await?;
+    let is_candidate = |row: &&DefinitionAt| row.language.as_deref().map(self::family) == Some(family);
+    uses.candidates = Some(grouped(rows.iter().filter(is_candidate).cloned().collect()).len());
     let candidates = uses.candidates;
     for located in &mut uses.places {
         located.place.candidates = candidates;

@@ -48,11 +48,17 @@ pub(super) async fn walked(
                 walk(navigator, &start, file, way(true, mask, request.depth)).await?;
             (nodes, answer.stopped) = (reached, stopped);
             if !is_type && mask & UsedFor::Override.bit() != 0 {
-                // Who calls what it overrides may mean it.
-                let up = walk(navigator, &symbols, file, way(false, UsedFor::Override.bit(), 1)).await?;
-                let known: HashSet<i64> = nodes.iter().map(|node| node.symbol).collect();
-                let bases = up.nodes.into_iter().filter(|node| !known.contains(&node.symbol));
-                nodes.extend(bases.map(|node| Node { distance: 1, ..node }));
+                // Who calls what it overrides may mean it, however far up that is declared; its other overrides do not.
+                let way_up = way(false, UsedFor::Override.bit(), IMPLEMENTATION_STEPS_MAX);
+                let up = walk(navigator, &symbols, file, way_up).await?;
+                let bases: Vec<i64> = up.nodes.iter().map(|node| node.symbol).collect();
+                let users = way(true, mask & !UsedFor::Override.bit(), request.depth);
+                let of_bases = walk(navigator, &bases, file, users).await?;
+                let up_nodes =
+                    up.nodes.into_iter().map(|node| Node { distance: node.distance.abs(), ..node });
+                let mut known: HashSet<i64> = nodes.iter().map(|node| node.symbol).chain(symbols).collect();
+                nodes.extend(up_nodes.chain(of_bases.nodes).filter(|node| known.insert(node.symbol)));
+                answer.stopped = answer.stopped.take().or(up.stopped).or(of_bases.stopped);
             }
         }
         Relation::Hierarchy => {

@@ -9,7 +9,7 @@ use super::symbol_name::{Spelling, SymbolName, is_path};
 use contract::{Fault, Warning, echo};
 use languages::facts::DEFINED;
 use languages::terms::squash;
-use store::navigation::{self, DefinitionAt};
+use store::navigation::{self, DefinitionAt, NamedDefinitions};
 use store::{ChunkSelection, Filter, Reads, Test, UsedFor, fact_id, use_places};
 
 /// Most definitions that one value may mean.
@@ -133,7 +133,17 @@ impl Resolver<'_> {
         let ids: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
         let Reads::Postgres(tx) = &mut *self.reads else { return Ok(None) };
         let name_id = fact_id(DEFINED, &squash(name.simple()));
-        let definitions = navigation::find_definitions(tx, &ids, &[name_id], DEFINITIONS_MAX).await?;
+        let (paths, around): (Vec<&str>, Vec<String>) =
+            (path.as_deref().into_iter().collect(), name.around());
+        let wanted = NamedDefinitions {
+            repositories: &ids,
+            name_id,
+            spelling: Some(name.simple()),
+            paths: &paths,
+            around: &around,
+            line: None,
+        };
+        let definitions = navigation::find_definitions(tx, wanted, DEFINITIONS_MAX).await?;
         let named: Vec<&DefinitionAt> =
             definitions.iter().filter(|row| is_named(row, &name, path.as_deref())).collect();
         let symbols: Vec<i64> = named.iter().filter_map(|row| row.symbol).collect();

@@ -81,5 +81,4 @@ pub use request_filter::{FilterValue, RequestFilter, parse_filters};
 pub use snippet::shorten;
 pub use stage::SearchStage;
 pub(crate) use suggestions::similarity;
-pub(crate) use symbol_name::is_path;
 pub use symbol_name::{Spelling, SymbolName};

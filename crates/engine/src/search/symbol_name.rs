@@ -123,6 +123,12 @@ impl SymbolName {
         &self.name
     }
 
+    /// The folded names of the containers.
+    #[must_use]
+    pub fn around(&self) -> Vec<String> {
+        self.container.iter().map(|name| squash(name)).collect()
+    }
+
     /// Whether a definition has this name, in the same spelling, and these containers, ignoring case. Containers are the
     /// definitions, the file and the folders around it.
     #[must_use]

@@ -52,20 +52,19 @@ impl Reader {
         let text = "SELECT s.id, f.repository_id, f.path, s.start_line, \
                (SELECT h.repository_id FROM files h WHERE h.id = o.file_id) \
              FROM chunks o JOIN chunks s ON s.content_hash = o.content_hash AND s.id <> o.id \
-             JOIN files f ON f.id = s.file_id WHERE o.id = ?1 LIMIT ?2";
+             JOIN files f ON f.id = s.file_id WHERE o.id = ?1 \
+             AND f.repository_id IN (SELECT value FROM json_each(?3)) LIMIT ?2";
+        let repositories = json(&searched.repositories)?;
         let mut all = Vec::new();
         for chunk_id in ids {
             let mut same: Vec<(i64, OtherPlace, i64)> =
-                self.rows(text, params![chunk_id, SAME_TEXT_MAX], |row| {
+                self.rows(text, params![chunk_id, SAME_TEXT_MAX, repositories], |row| {
                     let place =
                         OtherPlace { repository_id: row.get(1)?, path: row.get(2)?, start_line: row.get(3)? };
                     Ok((row.get(0)?, place, row.get(4)?))
                 })?;
             let total_is_least = same.len() >= usize::try_from(SAME_TEXT_MAX).unwrap_or(usize::MAX);
-            same.retain(|(id, place, _)| {
-                searched.repositories.contains(&place.repository_id)
-                    && selected.as_ref().is_none_or(|selected| selected.contains(id))
-            });
+            same.retain(|(id, ..)| selected.as_ref().is_none_or(|selected| selected.contains(id)));
             same.sort_by(|(id, a, home), (other_id, b, _)| {
                 let by_repository = |place: &OtherPlace| (place.repository_id != *home, place.repository_id);
                 by_repository(a)

@@ -6,9 +6,9 @@ use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most chunks with one text that are looked at to count its other places. A text of more chunks, in a project of a thousand
-/// clones, has at least as many places as are found among these.
-pub const SAME_TEXT_MAX: u32 = 1_000;
+/// Most chunks with one text, in the searched repositories, that are looked at to count its other places. A text of more chunks has
+/// at least as many places as are found among these.
+pub const SAME_TEXT_MAX: u32 = 10_000;
 /// Most places of one text that are named; the others are counted.
 pub const NAMED_PLACES_MAX: u32 = 3;
 
@@ -127,7 +127,7 @@ pub async fn other_places(
         _ => &Filter::EVERYTHING,
     };
     let condition = Condition::new(filter, tx, 4);
-    // The inner LIMIT comes before the conditions, so that a text of very many repositories costs no more than one of a few.
+    // The inner LIMIT comes before the conditions, which cost more than the lookup of equal texts.
     let statement = format!(
         "SELECT * FROM (SELECT w.id, c.repository_id, f.path, c.start_line, count(*) OVER (PARTITION BY w.id) AS total, \
              c.looked_at >= {SAME_TEXT_MAX} AS is_least, row_number() OVER (PARTITION BY w.id \
@@ -136,9 +136,9 @@ pub async fn other_places(
            JOIN {chunks} o ON o.id = w.id \
            CROSS JOIN LATERAL (SELECT s.*, count(*) OVER () AS looked_at FROM (SELECT s.id, s.file_id, s.repository_id, \
                s.start_line FROM {chunks} s WHERE s.content_hash = o.content_hash AND s.id <> o.id \
-               LIMIT {SAME_TEXT_MAX}) s) c \
+               AND s.repository_id = ANY($2) LIMIT {SAME_TEXT_MAX}) s) c \
            JOIN {files} f ON f.id = c.file_id {facts} \
-           WHERE c.repository_id = ANY($2) AND ($3::int8[] IS NULL OR c.id = ANY($3)) AND {condition}) p \
+           WHERE ($3::int8[] IS NULL OR c.id = ANY($3)) AND {condition}) p \
          WHERE p.place <= {NAMED_PLACES_MAX} ORDER BY p.id, p.place",
         chunks = tx.table("chunks"),
         files = tx.table("files"),

@@ -45,29 +45,61 @@ pub struct DefinitionAt {
 const ROW: &str = "d.symbol, d.file_id, f.repository_id, f.path, f.language, d.chunk_id, d.name, d.qualified, \
       d.kind, d.signature, d.line, d.name_column, d.start_line, d.end_line, d.exported";
 
-/// Most definitions of one name that are read; in generated code millions may have the same.
+/// Most definitions of one name that are looked at; in generated code millions may have the same.
 const SAME_NAME_MAX: u32 = 20_000;
+/// The same, if they are looked for in a file or in something else that has a name.
+const SAME_NAME_WITHIN_MAX: u32 = 200_000;
 
-/// Definitions whose simple name has one of these ids, sorted by path and line. The id of a name is the fact of its folded form
-/// ([`super::write::DefinitionWrite::name_id`]), so that case and separators do not matter; the caller compares `name` and
-/// `qualified` where they do. Empty `repositories` means all.
+/// Which definitions of a name are wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NamedDefinitions<'a> {
+    /// In these repositories; empty means all.
+    pub repositories: &'a [i64],
+    /// The fact of the folded name ([`super::write::DefinitionWrite::name_id`]), so that case and separators do not matter.
+    pub name_id: i64,
+    /// The name in the only spelling that is wanted.
+    pub spelling: Option<&'a str>,
+    /// Paths, or the ends of paths: each is that of the file.
+    pub paths: &'a [&'a str],
+    /// Folded names of what is around it: each is part of the folded path or qualified name. The caller compares exactly.
+    pub around: &'a [String],
+    /// Line of the name.
+    pub line: Option<i32>,
+}
+
+/// Definitions of a name, sorted by path and line.
 pub async fn find_definitions(
     tx: &mut ProjectTx,
-    repositories: &[i64],
-    name_ids: &[i64],
+    wanted: NamedDefinitions<'_>,
     limit: i64,
 ) -> Result<Vec<DefinitionAt>, Fault> {
+    let is_within = !wanted.paths.is_empty() || !wanted.around.is_empty();
+    // Conditions on the rows alone come before the limit, and before the join.
     let text = format!(
         "SELECT {ROW} \
          FROM (SELECT symbol, file_id, chunk_id, ordinal, name, qualified, kind, signature, line, name_column, \
-           start_line, end_line, exported FROM {definitions} WHERE name_id = ANY($1) LIMIT {SAME_NAME_MAX}) d \
+           start_line, end_line, exported FROM {definitions} \
+           WHERE name_id = $1 AND ($3::text IS NULL OR name = $3) AND ($4::int4 IS NULL OR line = $4) LIMIT {looked_at}) d \
          JOIN {files} f ON f.id = d.file_id \
          WHERE (cardinality($2::int8[]) = 0 OR f.repository_id = ANY($2)) \
-         ORDER BY f.repository_id, f.path, d.line, d.name_column, d.ordinal LIMIT $3",
+           AND NOT EXISTS (SELECT FROM unnest($5::text[]) w WHERE f.path <> w AND right(f.path, length(w) + 1) <> '/' || w) \
+           AND NOT EXISTS (SELECT FROM unnest($6::text[]) w \
+             WHERE strpos(regexp_replace(lower(f.path || '.' || d.qualified), '[^a-z0-9]', '', 'g'), w) = 0) \
+         ORDER BY f.repository_id, f.path, d.line, d.name_column, d.ordinal LIMIT $7",
         definitions = tx.table("definitions"),
         files = tx.table("files"),
+        looked_at = if is_within { SAME_NAME_WITHIN_MAX } else { SAME_NAME_MAX },
     );
-    let rows = tx.tx.all(sql(text).bind(name_ids).bind(repositories).bind(limit)).await?;
+    let query =
+        sql(text).bind(wanted.name_id).bind(wanted.repositories).bind(wanted.spelling).bind(wanted.line);
+    // Other letters are folded by rules of their own.
+    let around: Vec<&str> = wanted
+        .around
+        .iter()
+        .map(String::as_str)
+        .filter(|word| word.bytes().all(|b| b.is_ascii_alphanumeric()))
+        .collect();
+    let rows = tx.tx.all(query.bind(wanted.paths).bind(around).bind(limit)).await?;
     rows.iter().map(decode).collect()
 }
 

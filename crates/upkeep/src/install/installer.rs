@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES, platform};
+use super::pip_settings::Environment;
 use super::progress::{AssetEvent, AssetReporter};
 use super::receipt::{self, Receipt, ReceiptCheck};
 use super::target::Target;
@@ -91,6 +92,41 @@ pub fn installed_assets(
     ensure_selected(&Installer::read_only(&manifest(settings, selection)?, layout, settings), selection)
 }
 
+/// An asset that is not installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingAsset {
+    /// What it is, for people.
+    pub title: String,
+    /// Size of its download.
+    pub bytes: u64,
+}
+
+/// Returns the selected assets that are not installed; a damaged one is. Takes milliseconds.
+///
+/// # Errors
+/// `CAPABILITY_MISSING` if this platform has no ready-made file, or the configuration names an unknown model.
+pub fn missing_assets(
+    layout: &Layout,
+    settings: &Assets,
+    selection: AssetSelection,
+) -> Result<Vec<MissingAsset>, Fault> {
+    let manifest = manifest(settings, selection)?;
+    let installer = Installer::read_only(&manifest, layout, settings);
+    let selected = [
+        (POSTGRES, selection.postgres),
+        (ONNXRUNTIME, selection.embedding && settings.ort_dylib_path.is_none()),
+        (settings.model.as_str(), selection.embedding && settings.model_dir.is_none()),
+    ];
+    let mut missing = Vec::new();
+    for (id, _) in selected.into_iter().filter(|(_, is_needed)| *is_needed) {
+        let target = installer.target(id)?;
+        if matches!(receipt::check_receipt(&target.dir, &target.origin, false), ReceiptCheck::Absent) {
+            missing.push(MissingAsset { title: target.title.to_owned(), bytes: target.bytes() });
+        }
+    }
+    Ok(missing)
+}
+
 fn ensure_selected(installer: &Installer<'_>, selection: AssetSelection) -> Result<InstalledAssets, Fault> {
     let postgres = if selection.postgres { Some(installer.postgres()?) } else { None };
     let embedding = if selection.embedding { Some(installer.embedding()?) } else { None };
@@ -104,6 +140,8 @@ pub(super) struct Installer<'a> {
     pub(super) layout: &'a Layout,
     pub(super) settings: &'a Assets,
     pub(super) from: Option<&'a Path>,
+    /// The environment with pip's settings; `None`: that of this process.
+    pub(super) environment: Option<Environment>,
     /// Where models are installed, if not in the home folder.
     pub(super) models: Option<&'a Path>,
     /// Whether missing assets are installed; otherwise they are an error.
@@ -122,6 +160,7 @@ impl<'a> Installer<'a> {
             layout,
             settings,
             from: None,
+            environment: None,
             models: None,
             may_install: false,
             cancelled: &|| false,
@@ -229,6 +268,8 @@ impl<'a> Installer<'a> {
             return Ok(receipt);
         }
         let sources = DownloadSources {
+            package_index: self.settings.package_index.as_deref(),
+            environment: self.environment.clone().unwrap_or_else(Environment::of_process),
             python: &self.settings.python,
             downloads: &self.layout.downloads(),
             from: self.from,

@@ -69,6 +69,8 @@ impl TestInstallation {
             layout: &self.layout,
             settings: &self.settings,
             from: from_folder.then_some(folder.as_path()),
+            // Without the pip settings of this machine.
+            environment: Some(Environment::of(&[("PIP_CONFIG_FILE", "/dev/null")])),
             models: None,
             may_install: true,
             cancelled: &|| false,

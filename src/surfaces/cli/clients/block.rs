@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::ClientSetup;
+use super::{ClientSetup, Format};
 
 /// The server's name in clients; short, because clients put it before the name of each tool.
-const SERVER_NAME: &str = "pairofcleats";
+pub(in crate::surfaces::cli) const SERVER_NAME: &str = "pairofcleats";
 
 /// The text format that the blocks request: short, because a model pays for each token of it.
 const TEXT_FORMAT: &str = "short";
@@ -118,11 +119,6 @@ pub(super) struct ServerEntry {
 }
 
 impl ServerEntry {
-    /// A server that the client starts on stdio.
-    pub(super) fn stdio(start: &StdioServer) -> Self {
-        Self { command: Some(start.command.clone()), args: start.args.clone(), ..Self::default() }
-    }
-
     /// A running server; `key` is the client's placeholder for the key.
     pub(super) fn http(server: &HttpServer, key: &str) -> Self {
         Self { url: Some(server.url.clone()), headers: server.headers(key), ..Self::default() }
@@ -157,6 +153,40 @@ impl<'a> ConfigFile<'a> {
     fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
+}
+
+/// A document with the server's entry alone, at its place below `section`.
+pub(in crate::surfaces::cli) fn entry_text(
+    format: Format,
+    section: &[impl AsRef<str>],
+    list: bool,
+    entry: &Value,
+) -> String {
+    match format {
+        Format::Toml => toml_text(section, entry),
+        Format::Yaml => yaml_text(section, list, entry),
+        // Cannot fail: the keys are strings.
+        Format::Json | Format::Sh => {
+            serde_json::to_string_pretty(&nested(section, list, entry)).unwrap_or_default()
+        }
+    }
+}
+
+/// TOML tables with the server's entry.
+pub(in crate::surfaces::cli) fn toml_text(section: &[impl AsRef<str>], entry: &Value) -> String {
+    let text = toml::to_string(&nested(section, false, entry)).unwrap_or_default();
+    text.trim_end().to_owned()
+}
+
+/// YAML with the server's entry; without a section, its fields.
+pub(in crate::surfaces::cli) fn yaml_text(section: &[impl AsRef<str>], list: bool, entry: &Value) -> String {
+    let value = if section.is_empty() { entry.clone() } else { nested(section, list, entry) };
+    serde_saphyr::to_string(&value).unwrap_or_default().trim_end().to_owned()
+}
+
+fn nested(section: &[impl AsRef<str>], list: bool, entry: &Value) -> Value {
+    let servers = if list { json!([entry]) } else { json!({ SERVER_NAME: entry }) };
+    section.iter().rev().fold(servers, |inner, key| json!({ key.as_ref(): inner }))
 }
 
 /// A JSON document with `entry` under `section`.

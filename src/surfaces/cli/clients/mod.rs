@@ -1,15 +1,22 @@
 //! The table of MCP clients.
 //!
-//! `mcp-config`, the greeting of `quickstart` and docs/clients.md are generated from it. The formats follow the clients' own
-//! documentation as of November 2026.
+//! `mcp-config`, `install`, the greeting of `quickstart` and docs/clients.md are generated from it.
 
 mod block;
+mod editors;
+mod location;
+mod table;
+mod terminal;
 
 use std::path::Path;
 
-use block::{
-    HttpServer, ServerEntry, StdioServer, json_block, json_block_with_prompt, shell_command, toml_block,
-};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use block::{HttpServer, StdioServer};
+pub(super) use block::{SERVER_NAME, entry_text, toml_text, yaml_text};
+pub use location::{Base, Form, Install, Instructions, Location};
+pub use table::CLIENTS;
 
 /// Instructions for agents on when to use the tools, for AGENTS.md or CLAUDE.md.
 pub const AGENT_INSTRUCTIONS: &str = include_str!("agents.md");
@@ -30,14 +37,23 @@ pub struct Client {
     pub key_note: &'static str,
     /// Limit on the tools of all its servers together, if it has one.
     pub tools_max: Option<usize>,
-    /// Formats the block that starts the server on stdio.
-    stdio: fn(&StdioServer) -> String,
+    /// How `install` finds it and what it writes; none for a client that is not one program.
+    pub install: Option<Install>,
+    /// The keys of its configuration file that lead to the servers.
+    pub section: &'static [&'static str],
+    /// Whether the servers are a list, with their name as a field.
+    pub list: bool,
+    /// The server's entry in its configuration file.
+    entry: fn(&StdioServer) -> Value,
+    /// A command that adds the entry, if the block is a command.
+    command: Option<fn(&StdioServer) -> String>,
     /// Formats the block that connects to a running server.
     http: fn(&HttpServer) -> String,
 }
 
 /// The format of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Format {
     /// A command line.
     Sh,
@@ -45,6 +61,8 @@ pub enum Format {
     Json,
     /// TOML tables, to append to what the file holds.
     Toml,
+    /// A YAML document, to merge into what the file holds.
+    Yaml,
 }
 
 /// How a client connects to a server over HTTP.
@@ -106,10 +124,26 @@ impl Client {
     pub fn block(&self, setup: &ClientSetup<'_>) -> String {
         match setup.transport {
             Transport::Stdio { program, home, config } => {
-                (self.stdio)(&StdioServer::new(program, home, config, setup))
+                let start = StdioServer::new(program, home, config, setup);
+                match self.command {
+                    Some(command) => command(&start),
+                    None => entry_text(self.format, self.section, self.list, &(self.entry)(&start)),
+                }
             }
             Transport::Http { url, key } => (self.http)(&HttpServer::new(url, key, setup)),
         }
+    }
+
+    /// The entry for its configuration file; none for a server over HTTP.
+    pub(super) fn entry(&self, setup: &ClientSetup<'_>) -> Option<Value> {
+        let Transport::Stdio { program, home, config } = setup.transport else { return None };
+        Some((self.entry)(&StdioServer::new(program, home, config, setup)))
+    }
+
+    /// The format of its configuration file.
+    #[must_use]
+    pub fn file_format(&self) -> Format {
+        if self.format == Format::Sh { Format::Json } else { self.format }
     }
 
     /// All places in one line.
@@ -120,159 +154,6 @@ impl Client {
         places.join("; ")
     }
 }
-
-/// All clients, in display order.
-pub static CLIENTS: &[Client] = &[
-    Client {
-        id: "claude-code",
-        name: "Claude Code",
-        places: &[
-            ("one repository, for you", "a shell in the repository"),
-            ("one repository, for the team", "the same, with --scope project after add; writes .mcp.json"),
-            ("every repository, for you", "a shell anywhere, with --scope user after add"),
-        ],
-        format: Format::Sh,
-        http_support: HttpSupport::Native,
-        key_note: "Claude Code expands `PAIROFCLEATS_KEY` from its environment at each start. The single quotes prevent your shell from \
-            expanding it now, which would write the key to the configuration.",
-        tools_max: None,
-        stdio: |start| {
-            let words = ["claude", "mcp", "add", "pairofcleats", "--", &start.command];
-            shell_command(words.into_iter().chain(start.args.iter().map(String::as_str)))
-        },
-        http: |server| {
-            // `--header` consumes all words after it, so the name and the URL come first.
-            let words = ["claude", "mcp", "add", "--transport", "http", "pairofcleats", &server.url];
-            let headers = server.headers("${PAIROFCLEATS_KEY}");
-            let lines: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-            shell_command(words.into_iter().chain(lines.iter().flat_map(|line| ["--header", line])))
-        },
-    },
-    Client {
-        id: "claude-desktop",
-        name: "Claude Desktop",
-        places: &[
-            ("macOS", "~/Library/Application Support/Claude/claude_desktop_config.json"),
-            ("Windows", r"%APPDATA%\Claude\claude_desktop_config.json"),
-            ("Linux", "~/.config/Claude/claude_desktop_config.json"),
-        ],
-        format: Format::Json,
-        http_support: HttpSupport::Bridge(
-            "Claude Desktop starts only local programs from this file; `npx mcp-remote` (Node.js) connects it to an HTTP server. \
-            Settings > Connectors cannot reach a private server: Anthropic's cloud makes those connections, which need a public \
-            HTTPS address and OAuth.",
-        ),
-        key_note: "Replace YOUR_KEY. The file then contains the key: keep it private.",
-        tools_max: None,
-        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
-        http: |server| {
-            let (args, env) = server.mcp_remote("YOUR_KEY");
-            json_block(
-                "mcpServers",
-                &ServerEntry { command: Some("npx".to_owned()), args, env, ..ServerEntry::default() },
-            )
-        },
-    },
-    Client {
-        id: "vscode",
-        name: "VS Code",
-        places: &[
-            ("one workspace", ".vscode/mcp.json"),
-            ("every workspace", "the file that the command \"MCP: Open User Configuration\" opens"),
-        ],
-        format: Format::Json,
-        http_support: HttpSupport::Native,
-        key_note: "VS Code asks for the key when it first starts the server and stores it in its own secret storage.",
-        tools_max: Some(128),
-        stdio: |start| {
-            json_block("servers", &ServerEntry { kind: Some("stdio"), ..ServerEntry::stdio(start) })
-        },
-        http: |server| {
-            let entry =
-                ServerEntry { kind: Some("http"), ..ServerEntry::http(server, "${input:pairofcleats-key}") };
-            if server.key {
-                json_block_with_prompt("pairofcleats-key", "servers", &entry)
-            } else {
-                json_block("servers", &entry)
-            }
-        },
-    },
-    Client {
-        id: "cursor",
-        name: "Cursor",
-        places: &[("every project", "~/.cursor/mcp.json"), ("one project", ".cursor/mcp.json")],
-        format: Format::Json,
-        http_support: HttpSupport::Native,
-        key_note: "Cursor expands `PAIROFCLEATS_KEY` from the environment that it was started in.",
-        tools_max: Some(40),
-        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
-        http: |server| json_block("mcpServers", &ServerEntry::http(server, "${env:PAIROFCLEATS_KEY}")),
-    },
-    Client {
-        id: "codex",
-        name: "Codex",
-        places: &[("every project", "~/.codex/config.toml"), ("one trusted project", ".codex/config.toml")],
-        format: Format::Toml,
-        http_support: HttpSupport::Native,
-        key_note: "Codex reads the key from the environment variable `PAIROFCLEATS_KEY` and rejects a key in the file.",
-        tools_max: None,
-        stdio: |start| toml_block("mcp_servers", &ServerEntry::stdio(start)),
-        http: |server| {
-            let (url, http_headers) = (Some(server.url.clone()), server.headers.clone());
-            let bearer_token_env_var = server.key.then_some("PAIROFCLEATS_KEY");
-            toml_block(
-                "mcp_servers",
-                &ServerEntry { url, bearer_token_env_var, http_headers, ..ServerEntry::default() },
-            )
-        },
-    },
-    Client {
-        id: "gemini",
-        name: "Gemini CLI",
-        places: &[("every project", "~/.gemini/settings.json"), ("one project", ".gemini/settings.json")],
-        format: Format::Json,
-        http_support: HttpSupport::Native,
-        key_note: "Gemini CLI expands `PAIROFCLEATS_KEY` from its environment.",
-        tools_max: None,
-        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
-        http: |server| {
-            // Older releases read `url` as the SSE transport; `httpUrl` means Streamable HTTP in every release.
-            let ServerEntry { url, headers, .. } = ServerEntry::http(server, "${PAIROFCLEATS_KEY}");
-            json_block("mcpServers", &ServerEntry { http_url: url, headers, ..ServerEntry::default() })
-        },
-    },
-    Client {
-        id: "zed",
-        name: "Zed",
-        places: &[
-            ("macOS and Linux", "~/.config/zed/settings.json"),
-            ("anywhere", "the file that the command \"zed: open settings file\" opens"),
-        ],
-        format: Format::Json,
-        http_support: HttpSupport::Native,
-        key_note: "Replace YOUR_KEY: Zed sends headers literally and expands no variables. The file then contains the key: keep it \
-            private.",
-        tools_max: None,
-        stdio: |start| json_block("context_servers", &ServerEntry::stdio(start)),
-        http: |server| json_block("context_servers", &ServerEntry::http(server, "YOUR_KEY")),
-    },
-    Client {
-        id: "generic",
-        name: "Most other clients",
-        places: &[("see the client's documentation", "a JSON configuration with `mcpServers`")],
-        format: Format::Json,
-        http_support: HttpSupport::Native,
-        key_note: "Replace YOUR_KEY, preferably with the mechanism for secrets in the client's documentation.",
-        tools_max: None,
-        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
-        http: |server| {
-            json_block(
-                "mcpServers",
-                &ServerEntry { kind: Some("http"), ..ServerEntry::http(server, "YOUR_KEY") },
-            )
-        },
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -309,13 +190,20 @@ mod tests {
             Format::Sh => None,
             Format::Json => Some(serde_json::from_str(&block).unwrap()),
             Format::Toml => Some(serde_json::to_value(block.parse::<toml::Table>().unwrap()).unwrap()),
+            Format::Yaml => Some(serde_saphyr::from_str(&block).unwrap()),
         }
     }
 
     /// The entry called `pairofcleats`, whatever section it stands in.
     fn entry(whole: &Value) -> &Value {
         let mut sections = whole.as_object().unwrap().values();
-        sections.find_map(|section| section.get("pairofcleats")).unwrap()
+        let ours = |server: &&Value| server["name"] == "pairofcleats";
+        sections
+            .find_map(|section| match section {
+                Value::Array(servers) => servers.iter().find(ours),
+                section => section.get("pairofcleats"),
+            })
+            .unwrap()
     }
 
     #[test]
@@ -336,8 +224,13 @@ mod tests {
         ];
         for client in CLIENTS {
             let Some(whole) = parsed(client, &stdio()) else { continue };
-            assert_eq!(entry(&whole)["command"], "/opt/my tools/pairofcleats", "{}", client.id);
-            assert_eq!(entry(&whole)["args"], serde_json::json!(args), "{}", client.id);
+            let entry = entry(&whole);
+            let program = if entry["cmd"].is_null() { &entry["command"] } else { &entry["cmd"] };
+            let words =
+                if program.is_array() { program.as_array().cloned() } else { Some(vec![program.clone()]) };
+            let words = [words.unwrap(), entry["args"].as_array().cloned().unwrap_or_default()].concat();
+            assert_eq!(words[0], "/opt/my tools/pairofcleats", "{}", client.id);
+            assert_eq!(words[1..], args, "{}", client.id);
         }
     }
 
@@ -375,6 +268,7 @@ mod tests {
                 "{env:PAIROFCLEATS_KEY}",
                 "{input:pairofcleats-key}",
                 "\"PAIROFCLEATS_KEY\"",
+                "secrets.PAIROFCLEATS_KEY",
                 "YOUR_KEY",
             ];
             assert!(places.iter().any(|place| with.contains(place)), "{}: {with}", client.id);

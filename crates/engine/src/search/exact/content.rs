@@ -49,7 +49,8 @@ pub(in crate::search) async fn matching_chunks(
                 chunks.extend(page.iter().filter_map(|chunk| Some((chunk.id, chunk.lines.first()?.line))));
                 true
             })
-            .await?;
+            .await?
+        && matcher.too_long() == 0;
     if is_whole {
         return Ok(chunks);
     }

@@ -106,7 +106,7 @@ pub(in crate::search) async fn execute_exact(
     let is_over = !is_whole && !found.is_full();
     took.timings.rank_ms = took.lap();
     (deps.on_stage)(SearchStage::Ranked { candidates: found.total });
-    warnings.extend(pattern_warnings(&pattern, is_over));
+    warnings.extend(pattern_warnings(&pattern, is_over, matcher.too_long()));
     let files = found.page(&mut reads, &scope, &ordered.files, request.context_lines).await?;
     let repositories: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
     let skipped = reads.skipped_files(&repositories).await?;
@@ -116,7 +116,7 @@ pub(in crate::search) async fn execute_exact(
         backend,
         hits: Vec::new(),
         total: found.total,
-        total_is_least: !is_whole || found.is_cut,
+        total_is_least: !is_whole || found.is_cut || matcher.too_long() > 0,
         offset: request.offset,
         offset_max: deps.settings.exact_matches_max.saturating_sub(1),
         several_repositories: scope.has_several(),
@@ -148,8 +148,14 @@ async fn compile(query: &str, exact: &ExactQuery, exact_case: bool) -> Result<Ar
     compiled.map(Arc::new)
 }
 
-fn pattern_warnings(pattern: &Pattern, is_over: bool) -> Vec<Warning> {
+fn pattern_warnings(pattern: &Pattern, is_over: bool, too_long: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    if too_long > 0 {
+        let message = format!(
+            "{too_long} lines are too long for a pattern with so many repetitions and were not searched: the answer is incomplete. Repeat less, or leave out the files with `path`."
+        );
+        warnings.push(Warning::new("exact_incomplete", message));
+    }
     if is_over {
         let reason = if pattern.grams().is_everything() {
             "No part of the pattern is in the index (that takes three characters in a row that every match contains), so texts were read one by one"

@@ -1,8 +1,8 @@
 //! Finds the lines of a text that match a pattern.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Scan};
 
 /// Most characters of a line that are shown; a longer one is cut around its match.
 const SHOWN_CHARS_MAX: usize = 300;
@@ -26,24 +26,20 @@ pub struct MatchedLine {
     pub text_column: Option<u32>,
 }
 
-/// Returns the matching lines of a text that begins at line `start_line`, in order; each line once. Stops early if `stop` is set.
-pub(super) fn matched_lines(
-    pattern: &Pattern,
-    text: &str,
-    start_line: u32,
-    stop: &AtomicBool,
-) -> Vec<MatchedLine> {
+/// Returns the matching lines of a text that begins at line `start_line`, in order; each line once. Stops early if `scan` says so.
+pub(super) fn matched_lines(pattern: &Pattern, text: &str, start_line: u32, scan: &Scan) -> Vec<MatchedLine> {
     let mut lines = Vec::new();
     // The position up to which line ends were counted, and their number.
     let (mut counted_to, mut number) = (0, start_line);
     let mut at = 0;
-    while at <= text.len() && !stop.load(Ordering::Relaxed) {
-        let Some((start, end)) = pattern.find_at(text, at, stop) else { break };
+    while at <= text.len() && !scan.stop.load(Ordering::Relaxed) {
+        let Some((start, end)) = pattern.find_at(text, at, scan) else { break };
         let line_start = text[..start].rfind('\n').map_or(0, |found| found + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |found| start + found);
         number += line_ends(&text[counted_to..line_start]);
         counted_to = line_start;
-        let more_lines = line_ends(&text[start..end]);
+        // The line end that a match ends with belongs to its last line.
+        let more_lines = line_ends(text[start..end].strip_suffix('\n').unwrap_or(&text[start..end]));
         let line = text[line_start..line_end].trim_end_matches('\r');
         let column = count(text[line_start..start].chars().count());
         let (shown, text_column) = cut(line, column);
@@ -56,9 +52,10 @@ pub(super) fn matched_lines(
             text_column,
         });
         // The next match begins on a later line, also if this one spans several.
-        at = text[end.max(line_end).min(text.len())..]
-            .find('\n')
-            .map_or(text.len() + 1, |found| end.max(line_end) + found + 1);
+        at = match text[start..end].ends_with('\n') {
+            true => end,
+            false => text[end..].find('\n').map_or(text.len() + 1, |found| end + found + 1),
+        };
     }
     lines
 }

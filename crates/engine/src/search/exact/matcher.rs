@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::lines::{MatchedLine, matched_lines};
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Scan};
 use contract::Fault;
 use contract::clock::Clock;
 use store::{ChunkSelection, ChunkText, FilePlace, Reads};
@@ -31,14 +31,14 @@ pub(super) struct Matcher<'a> {
     clock: &'a dyn Clock,
     deadline: Instant,
     /// Stops the blocking thread when the time is over, or the search was dropped because its call was cancelled.
-    stop: StopOnDrop,
+    scan: StopOnDrop,
 }
 
-struct StopOnDrop(Arc<AtomicBool>);
+struct StopOnDrop(Arc<Scan>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -59,12 +59,17 @@ pub(super) struct OrderedCandidates {
 impl<'a> Matcher<'a> {
     pub(super) fn new(pattern: Arc<Pattern>, clock: &'a dyn Clock, time: Duration) -> Self {
         let deadline = clock.instant() + time;
-        Self { pattern, clock, deadline, stop: StopOnDrop(Arc::default()) }
+        Self { pattern, clock, deadline, scan: StopOnDrop(Arc::default()) }
     }
 
     /// Whether the time is over.
     pub(super) fn is_over(&self) -> bool {
         self.clock.instant() >= self.deadline
+    }
+
+    /// Number of lines that were passed over, because they are too long for the pattern.
+    pub(super) fn too_long(&self) -> usize {
+        self.scan.0.too_long.load(Ordering::Relaxed)
     }
 
     /// Looks up the candidates in a selection. More than `chunks_max` are not listed.
@@ -146,12 +151,12 @@ impl<'a> Matcher<'a> {
 
     /// Matches texts on a blocking thread. Returns the chunks with matches, and whether the time sufficed for all texts.
     async fn matched(&self, texts: Vec<ChunkText>) -> Result<(Vec<MatchedChunk>, bool), Fault> {
-        let (pattern, stop) = (Arc::clone(&self.pattern), Arc::clone(&self.stop.0));
+        let (pattern, scan) = (Arc::clone(&self.pattern), Arc::clone(&self.scan.0));
         let mut matching = tokio::task::spawn_blocking(move || {
             let mut matched = Vec::new();
             for text in texts {
                 let start_line = u32::try_from(text.start_line).unwrap_or(1);
-                let lines = matched_lines(&pattern, &text.content, start_line, &stop);
+                let lines = matched_lines(&pattern, &text.content, start_line, &scan);
                 if !lines.is_empty() {
                     matched.push(MatchedChunk { id: text.id, file_id: text.file_id, lines });
                 }
@@ -163,7 +168,7 @@ impl<'a> Matcher<'a> {
         match tokio::time::timeout(left, &mut matching).await {
             Ok(matched) => Ok((matched.map_err(failed)?, true)),
             Err(_) => {
-                self.stop.0.store(true, Ordering::Relaxed);
+                self.scan.0.stop.store(true, Ordering::Relaxed);
                 Ok((matching.await.map_err(failed)?, false))
             }
         }

@@ -4,11 +4,12 @@
 //! and a carriage return before a line feed belongs to the line end. A pattern that needs line ends (a literal `\n`, a class
 //! of all characters as `(?s).` is) may match across the lines of one chunk instead.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
 use regex_syntax::ParserBuilder;
+use regex_syntax::ast::{self, Ast, ClassSetItem};
 use regex_syntax::hir::{
     Capture, Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
     Repetition,
@@ -22,14 +23,14 @@ use store::GramQuery;
 const NEST_MAX: u32 = 50;
 /// Size limit of the compiled pattern in bytes. The time for a text grows with it, if the lazy automaton gives up.
 const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;
-/// A larger one is matched line by line, so that a search can stop between two lines.
-const COMPILED_BYTES_FAST: usize = 2 * 1024 * 1024;
+/// Work that is done without a look at the clock, as positions of the pattern times bytes of the text: less than a second, unless the
+/// machine is very busy.
+const UNINTERRUPTED_WORK_MAX: u64 = 200_000_000;
 /// Bytes of the lazy automaton's cache.
 const CACHE_BYTES: usize = 2 * 1024 * 1024;
-/// Most characters of a class with a line feed that is taken for a line end: `[\r\n]`.
-const LINE_END_CLASS_MAX: usize = 2;
-/// A line that no pattern of interest matches by chance.
-const UNLIKELY_LINE: &str = "\u{e000}";
+/// A pattern that matches all of these lines matches every line: they have little in common. One is longer than a pattern counts.
+const UNLIKE_LINES: [&str; 4] = ["", "\u{e000}", "# \"'`/\\<>", "word Word_9 = (x + 1) * [2]; {"];
+const LONG_LINE_CHARS: usize = 2_000;
 
 /// What exact search looks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +51,17 @@ pub(in crate::search) struct Pattern {
     spans_lines: bool,
     /// Whether blank lines match.
     matches_blank: bool,
-    /// Whether it is large and matches within lines.
-    is_slow: bool,
+    /// How many positions it has: repetitions count as often as they repeat. The time for a text grows with them.
+    positions: u64,
+}
+
+/// A search in texts: whether it is to stop, and what it passed over.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Set from outside, to end it between two steps.
+    pub(super) stop: AtomicBool,
+    /// Number of lines, or of texts if the pattern spans lines, that are too long for the pattern.
+    pub(super) too_long: AtomicUsize,
 }
 
 impl Pattern {
@@ -62,17 +72,10 @@ impl Pattern {
     pub(in crate::search) fn regex(text: &str, exact_case: bool) -> Result<Self, Fault> {
         let mut parser = ParserBuilder::new();
         parser.multi_line(true).crlf(true).case_insensitive(!exact_case).nest_limit(NEST_MAX);
-        let hir = parser.build().parse(text).map_err(|error| {
-            // The last line of the parser's report is the reason; the lines before show the position.
-            let report = error.to_string();
-            let reason = report.lines().next_back().unwrap_or("malformed").trim_start_matches("error: ");
-            refused(
-                text,
-                &format!("it is not a regular expression that can be searched: {reason}"),
-                hint(&report),
-            )
-        })?;
-        Self::compiled(text, hir)
+        let hir = parser.build().parse(text).map_err(|error| malformed(text, &error))?;
+        let ast = ast::parse::ParserBuilder::new().nest_limit(NEST_MAX).build().parse(text);
+        let spans_lines = has_all_characters(&hir) || ast.is_ok_and(|ast| writes_line_feed(&ast));
+        Self::compiled(text, hir, spans_lines)
     }
 
     /// Compiles a literal text. A line end in it matches those of Windows as well.
@@ -88,8 +91,7 @@ impl Pattern {
         Self::regex(&lines.join("\\r?\\n"), exact_case)
     }
 
-    fn compiled(text: &str, hir: Hir) -> Result<Self, Fault> {
-        let spans_lines = needs_line_ends(&hir);
+    fn compiled(text: &str, hir: Hir, spans_lines: bool) -> Result<Self, Fault> {
         let hir = within_lines(hir, spans_lines);
         let grams = trigrams(&hir);
         let config = Config::new()
@@ -104,11 +106,11 @@ impl Pattern {
                 .with_source(error)
         })?;
         let matches_blank = regex.is_match("");
-        if matches_blank && regex.is_match(UNLIKELY_LINE) {
+        let long_line = "x".repeat(LONG_LINE_CHARS);
+        if UNLIKE_LINES.iter().chain([&long_line.as_str()]).all(|line| regex.is_match(line)) {
             return Err(refused(text, "it matches every line", "Write what a line has to contain."));
         }
-        let is_slow = !spans_lines && regex.memory_usage() > COMPILED_BYTES_FAST;
-        Ok(Self { regex, grams, spans_lines, matches_blank, is_slow })
+        Ok(Self { regex, grams, spans_lines, matches_blank, positions: positions(&hir) })
     }
 
     /// What the trigrams of a text with a match fulfil.
@@ -126,21 +128,27 @@ impl Pattern {
         self.matches_blank
     }
 
-    /// The first match that begins at byte `from` or later, as its start and end. Stops between two lines if `stop` is set and
-    /// the pattern is large.
-    pub(super) fn find_at(&self, text: &str, from: usize, stop: &AtomicBool) -> Option<(usize, usize)> {
+    /// The first match that begins at byte `from` or later, as its start and end. A text that takes long is matched line by line, so
+    /// that `scan` can stop it between two; a line that takes long by itself is passed over.
+    pub(super) fn find_at(&self, text: &str, from: usize, scan: &Scan) -> Option<(usize, usize)> {
         let text = without_last_return(text);
         let find = |from: usize, to: usize| {
             let found = self.regex.find(Input::new(text).range(from..to))?;
             Some((found.start(), found.end()))
         };
         let mut from = from.min(text.len());
-        if !self.is_slow {
+        if self.is_quick(text.len() - from) {
             return find(from, text.len());
         }
-        while !stop.load(Ordering::Relaxed) {
+        if self.spans_lines {
+            scan.too_long.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        while !scan.stop.load(Ordering::Relaxed) {
             let end = text[from..].find('\n').map_or(text.len(), |at| from + at);
-            if let Some(found) = find(from, end) {
+            if !self.is_quick(end - from) {
+                scan.too_long.fetch_add(1, Ordering::Relaxed);
+            } else if let Some(found) = find(from, end) {
                 return Some(found);
             }
             if end == text.len() {
@@ -150,11 +158,22 @@ impl Pattern {
         }
         None
     }
+
+    fn is_quick(&self, bytes: usize) -> bool {
+        self.positions.saturating_mul(bytes as u64) <= UNINTERRUPTED_WORK_MAX
+    }
 }
 
 /// The text of a chunk ends before its last line feed, so a carriage return at its end is the start of a line end.
 fn without_last_return(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
+}
+
+fn malformed(text: &str, error: &regex_syntax::Error) -> Fault {
+    // The last line of the parser's report is the reason; the lines before show the position.
+    let report = error.to_string();
+    let reason = report.lines().next_back().unwrap_or("malformed").trim_start_matches("error: ");
+    refused(text, &format!("it is not a regular expression that can be searched: {reason}"), hint(&report))
 }
 
 fn refused(text: &str, why: &str, hint: &str) -> Fault {
@@ -176,29 +195,83 @@ fn hint(report: &str) -> &'static str {
     }
 }
 
-/// Whether the pattern matches line ends on purpose.
-fn needs_line_ends(hir: &Hir) -> bool {
+/// Whether a class of the pattern has all characters, line ends included: `(?s).`, `[\s\S]`.
+fn has_all_characters(hir: &Hir) -> bool {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => false,
-        HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+        HirKind::Empty | HirKind::Look(_) | HirKind::Literal(_) | HirKind::Class(Class::Bytes(_)) => false,
         HirKind::Class(Class::Unicode(class)) => {
-            let length: usize = class
-                .ranges()
-                .iter()
-                .map(|range| range.len())
-                .fold(0, |sum, length| sum.saturating_add(length));
-            let has_line_feed =
-                class.ranges().iter().any(|range| range.start() <= '\n' && '\n' <= range.end());
-            let has_all = class.ranges().len() == 1
-                && class.ranges().iter().all(|range| range.start() == '\0' && range.end() == char::MAX);
-            has_line_feed && (has_all || length <= LINE_END_CLASS_MAX)
+            class.ranges() == [ClassUnicodeRange::new('\0', char::MAX)].as_slice()
         }
-        HirKind::Class(Class::Bytes(class)) => {
-            class.ranges().iter().any(|range| range.start() == range.end() && range.start() == b'\n')
+        HirKind::Repetition(repetition) => has_all_characters(&repetition.sub),
+        HirKind::Capture(capture) => has_all_characters(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(has_all_characters),
+    }
+}
+
+/// Whether a line feed is written in the pattern, by itself or in a class that is not negated. In the parsed pattern a class such as
+/// `\s` has one as well, which nobody meant.
+fn writes_line_feed(ast: &Ast) -> bool {
+    struct LineFeeds {
+        negated: usize,
+        found: bool,
+    }
+    impl ast::Visitor for LineFeeds {
+        type Output = bool;
+        type Err = std::convert::Infallible;
+
+        fn finish(self) -> Result<bool, Self::Err> {
+            Ok(self.found)
         }
-        HirKind::Repetition(repetition) => needs_line_ends(&repetition.sub),
-        HirKind::Capture(capture) => needs_line_ends(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(needs_line_ends),
+
+        fn visit_pre(&mut self, ast: &Ast) -> Result<(), Self::Err> {
+            match ast {
+                Ast::Literal(literal) => self.found |= literal.c == '\n',
+                Ast::ClassBracketed(class) => self.negated += usize::from(class.negated),
+                _ => {}
+            }
+            Ok(())
+        }
+
+        fn visit_post(&mut self, ast: &Ast) -> Result<(), Self::Err> {
+            if let Ast::ClassBracketed(class) = ast {
+                self.negated -= usize::from(class.negated);
+            }
+            Ok(())
+        }
+
+        fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Self::Err> {
+            match item {
+                ClassSetItem::Literal(literal) => self.found |= literal.c == '\n' && self.negated == 0,
+                ClassSetItem::Bracketed(class) => self.negated += usize::from(class.negated),
+                _ => {}
+            }
+            Ok(())
+        }
+
+        fn visit_class_set_item_post(&mut self, item: &ClassSetItem) -> Result<(), Self::Err> {
+            if let ClassSetItem::Bracketed(class) = item {
+                self.negated -= usize::from(class.negated);
+            }
+            Ok(())
+        }
+    }
+    ast::visit(ast, LineFeeds { negated: 0, found: false }).unwrap_or(false)
+}
+
+/// How many positions a pattern has: characters and classes, as often as they are repeated.
+fn positions(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => literal.0.len() as u64,
+        HirKind::Class(_) => 1,
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min.saturating_add(1));
+            positions(&repetition.sub).saturating_mul(u64::from(times))
+        }
+        HirKind::Capture(capture) => positions(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(positions).fold(0, u64::saturating_add)
+        }
     }
 }
 

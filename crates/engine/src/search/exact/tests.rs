@@ -1,7 +1,5 @@
 //! Tests of exact search: its trigrams never exclude a match, and its lines are those of a search line by line.
 
-use std::sync::atomic::AtomicBool;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -9,11 +7,11 @@ use regex::RegexBuilder;
 use store::{GramQuery, gram, grams_of};
 
 use super::lines::{MatchedLine, matched_lines};
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Scan};
 use contract::ErrorCode;
 
 fn lines(pattern: &Pattern, text: &str) -> Vec<MatchedLine> {
-    matched_lines(pattern, text, 1, &AtomicBool::new(false))
+    matched_lines(pattern, text, 1, &Scan::default())
 }
 
 fn numbers(pattern: &str, text: &str) -> Vec<u32> {
@@ -187,6 +185,60 @@ fn texts() -> impl Strategy<Value = String> {
         0..40,
     )
     .prop_map(|parts| parts.concat())
+}
+
+#[test]
+fn a_match_that_ends_with_a_line_end_leaves_the_next_line() {
+    let text = "short\nshort\nother\nshort\r\nshort";
+    assert_eq!(numbers("short\\n", text), [1, 2]);
+    assert_eq!(numbers("short\\r?\\n", text), [1, 2, 4]);
+    let found = lines(&Pattern::regex("short\\n", true).unwrap(), text);
+    assert_eq!(
+        found.iter().map(|line| line.end_line).collect::<Vec<_>>(),
+        [None, None],
+        "both are of one line"
+    );
+    let two = lines(&Pattern::regex("other\\nshort\\r?\\n", true).unwrap(), text);
+    assert_eq!((two[0].line, two[0].end_line), (3, Some(4)));
+}
+
+#[test]
+fn a_written_line_feed_matches_across_lines_in_any_form() {
+    for pattern in
+        ["3(;|,|\\n)", "3[;,\\n]", "3[\\n\\t]", "3\\x0a", "3(?:;|,|\\r?\\n)", "3[\\s\\S]", "(?s)3."]
+    {
+        let compiled = Pattern::regex(pattern, true).unwrap();
+        assert!(compiled.spans_lines(), "{pattern}");
+        assert_eq!(numbers(pattern, "z = 3\nend"), [1], "{pattern}");
+    }
+    for pattern in ["3\\s", "3[^a]", "3[^\\n]", "3\\W", "3[\\x00-\\x7f]"] {
+        assert!(!Pattern::regex(pattern, true).unwrap().spans_lines(), "{pattern}");
+        assert_eq!(numbers(pattern, "z = 3\nend"), [0; 0], "{pattern}");
+    }
+}
+
+#[test]
+fn only_a_pattern_that_matches_every_line_is_refused() {
+    for useful in ["^\\W*$", "^[^#]*$", "^.?$", "^(.{0,3})$", "^[^\"]*$", "^.{0,200}$", "^$", "^[a-z]*$"] {
+        assert!(Pattern::regex(useful, true).is_ok(), "{useful}");
+    }
+    for useless in ["", "a*", ".*", "^", "$", "(x|)", "^.*$", "\\w?"] {
+        let refused = Pattern::regex(useless, true).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidRequest, "{useless}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_for_a_pattern_is_passed_over() {
+    let (long, scan) = ("ab".repeat(100_000), Scan::default());
+    let pattern = Pattern::regex("a[a-z]{3000}c", true).unwrap();
+    let text = format!("{long}\na{}c\n{long}", "b".repeat(3000));
+    let found = matched_lines(&pattern, &text, 1, &scan);
+    assert_eq!(found.iter().map(|line| line.line).collect::<Vec<_>>(), [2]);
+    assert_eq!(scan.too_long.into_inner(), 2);
+    let whole = Scan::default();
+    assert_eq!(matched_lines(&Pattern::regex("a[a-z]{300}", true).unwrap(), &text, 1, &whole).len(), 3);
+    assert_eq!(whole.too_long.into_inner(), 0);
 }
 
 proptest! {

@@ -1,0 +1,187 @@
+//! `install` and `uninstall`: write the MCP server and its instructions into the coding agents of this machine, and remove them.
+//!
+//! `detect` finds the agents, `plan` computes what would change in which file, `apply` writes. The rows of the client table say
+//! where an agent's files are; `edit` and the files below it compute new text, and `files` alone touches the disk.
+
+mod apply;
+mod detect;
+mod edit;
+mod edit_json;
+mod edit_toml;
+mod edit_yaml;
+mod files;
+mod plan;
+mod receipt;
+mod report;
+mod sections;
+
+use std::io::{BufRead, IsTerminal, Write as _};
+use std::path::Path;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use super::clients::{CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Transport};
+use super::mcp_config::Installation;
+use super::session::{CommandError, CommandResult, Exit, Session};
+use crate::app::blocking;
+use apply::{Applied, apply};
+use contract::{ErrorCode, Fault};
+use detect::Machine;
+use plan::{Change, Scope, Step, install_tasks, plan, uninstall_tasks};
+use receipt::Receipt;
+use report::{Report, render_plan, render_result};
+
+/// Arguments of `install`.
+#[derive(Debug, clap::Args)]
+pub(super) struct InstallArgs {
+    #[command(flatten)]
+    shared: SharedArgs,
+    /// Whose files to write
+    #[arg(long, value_enum, default_value = "user")]
+    scope: Scope,
+    /// Replace an entry `pairofcleats` that this program did not write, or that was changed since; a backup is kept
+    #[arg(long)]
+    force: bool,
+}
+
+/// Arguments of `uninstall`.
+#[derive(Debug, clap::Args)]
+pub(super) struct UninstallArgs {
+    #[command(flatten)]
+    shared: SharedArgs,
+    /// Whose files to clean [default: all that were written]
+    #[arg(long, value_enum)]
+    scope: Option<Scope>,
+}
+
+/// Arguments of both.
+#[derive(Debug, Clone, clap::Args)]
+struct SharedArgs {
+    /// Agent; may be repeated [default: all that are found]
+    #[arg(long = "agent", value_name = "NAME", value_parser = agent_names())]
+    agents: Vec<String>,
+    /// Print what would change, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    print: bool,
+    /// Do not ask before writing
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Entry point of `install`.
+pub(super) async fn install_into_agents(session: &Session, args: InstallArgs) -> CommandResult {
+    let machine = Machine::here()?;
+    let agents = match args.shared.agents.is_empty() {
+        true => machine.agents(),
+        false => named_agents(&args.shared.agents),
+    };
+    if agents.is_empty() {
+        let fault =
+            Fault::new(ErrorCode::NotFound, "No agent was found on this machine.").with_hint(format!(
+                "Name one with --agent to write its files anyway: {}.",
+                agent_ids().collect::<Vec<_>>().join(", ")
+            ));
+        return Err(CommandError::not_run(fault));
+    }
+    let installation = Installation::new(session);
+    let shared_program = Transport::Stdio { program: Path::new("pairofcleats"), home: None, config: None };
+    // Paths of this machine are of no use to others who work on the repository.
+    let transport = if args.scope == Scope::Project { shared_program } else { installation.transport() };
+    let setup = ClientSetup { transport, project: None, toolsets: Some(DEFAULT_TOOLSETS), read_only: false };
+    let tasks = install_tasks(&machine, &agents, args.scope, args.force, &|client| client.entry(&setup));
+    run(session, machine, Report::new("install", &agents), tasks, &args.shared).await
+}
+
+/// Entry point of `uninstall`.
+pub(super) async fn uninstall_from_agents(session: &Session, args: UninstallArgs) -> CommandResult {
+    let machine = Machine::here()?;
+    let receipt = Receipt::read(&session.app.layout.agents())?;
+    let agents = named_agents(&args.shared.agents);
+    let project = args.scope.map(|scope| match scope {
+        Scope::User => None,
+        Scope::Project => Some(machine.project()),
+    });
+    let tasks = uninstall_tasks(&receipt, &agents, project);
+    drop(receipt);
+    run(session, machine, Report::new("uninstall", &agents), tasks, &args.shared).await
+}
+
+/// Plans the tasks, shows the plan, and carries it out once it is confirmed.
+async fn run(
+    session: &Session,
+    machine: Machine,
+    report: Report,
+    tasks: Vec<plan::Task>,
+    args: &SharedArgs,
+) -> CommandResult {
+    let folder = session.app.layout.agents();
+    let print_only = args.print;
+    let (receipt, steps) = blocking(move || {
+        let receipt = if print_only { Receipt::read(&folder)? } else { Receipt::open(&folder)? };
+        let steps: Vec<Step> = tasks.into_iter().map(|task| plan(task, &receipt)).collect();
+        Ok((receipt, steps))
+    })
+    .await?;
+    let writes = steps.iter().any(Step::writes);
+    let planned = report.with_plan(&machine, &steps);
+    if args.print {
+        let exit = session.print_result(&planned, &render_plan(&planned));
+        return Ok(if planned.is_refused() { Exit::Failed } else { exit });
+    }
+    if writes && !args.yes {
+        confirm(session, &planned)?;
+    } else if !session.output.json {
+        session.output.print_text(&render_plan(&planned));
+    }
+    let applied: Vec<Applied> = blocking(move || {
+        let mut receipt = receipt;
+        Ok(steps.into_iter().map(|step| apply(step, &mut receipt)).collect())
+    })
+    .await?;
+    let done = report.with_result(&machine, &applied);
+    let exit = session.print_result(&done, &render_result(&done, &planned));
+    let is_refused = applied.iter().any(|applied| applied.step.change == Change::Refused);
+    Ok(if is_refused { Exit::Failed } else { exit })
+}
+
+/// Shows the plan and asks. Without a terminal nobody can answer, so the plan is all that happens.
+fn confirm(session: &Session, planned: &Report) -> Result<(), CommandError> {
+    let stdin = std::io::stdin();
+    let is_terminal = stdin.is_terminal() && !session.output.json;
+    if !session.output.json {
+        session.output.print_text(&render_plan(planned));
+    }
+    let not_confirmed = |message: &str| {
+        let fault = Fault::new(ErrorCode::InvalidInput, message)
+            .with_details(serde_json::to_value(planned).unwrap_or_default());
+        CommandError::not_run(fault)
+    };
+    if !is_terminal {
+        let mut error =
+            not_confirmed("Nothing was changed: stdin is not a terminal, so nobody could be asked.");
+        error.fault = error.fault.with_hint("Add --yes to write these changes, or --print to see them only.");
+        return Err(error);
+    }
+    let mut stderr = anstream::stderr();
+    let prompted = write!(stderr, "Write these changes? [y/N] ");
+    let mut typed = String::new();
+    let read = prompted.and_then(|()| stderr.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
+    if read.is_ok() && ["y", "yes"].contains(&typed.trim().to_lowercase().as_str()) {
+        return Ok(());
+    }
+    Err(not_confirmed("Nothing was changed."))
+}
+
+/// The agents of these names, which the argument parser has checked, in the order of the table.
+fn named_agents(names: &[String]) -> Vec<&'static Client> {
+    CLIENTS.iter().filter(|client| names.iter().any(|name| name == client.id)).collect()
+}
+
+fn agent_ids() -> impl Iterator<Item = &'static str> {
+    CLIENTS.iter().filter(|client| client.install.is_some()).map(|client| client.id)
+}
+
+fn agent_names() -> PossibleValuesParser {
+    let agents = CLIENTS.iter().filter(|client| client.install.is_some());
+    PossibleValuesParser::new(agents.map(|client| PossibleValue::new(client.id).help(client.name)))
+}

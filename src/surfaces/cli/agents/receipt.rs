@@ -1,0 +1,143 @@
+//! The record of what this program wrote into files of agents. Uninstalling removes exactly that.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::edit::{Spot, Written};
+use super::files;
+use contract::{ErrorCode, Fault};
+
+/// The version of the format. A file of another version is not read.
+const VERSION: u32 = 1;
+
+/// One text that this program wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// The agents that read the file.
+    pub(super) agents: Vec<String>,
+    /// What it is for.
+    pub(super) purpose: Purpose,
+    /// The file as the agent names it.
+    pub(super) file: PathBuf,
+    /// The file without links.
+    pub(super) target: PathBuf,
+    /// Where in the file.
+    pub(super) spot: Spot,
+    /// The repository, for a file of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) project: Option<PathBuf>,
+    /// The folders that were created for the file, the outermost first.
+    #[serde(default)]
+    pub(super) created_folders: Vec<PathBuf>,
+    /// The text.
+    pub(super) written: Written,
+}
+
+/// What a text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Purpose {
+    /// It connects the server.
+    Server,
+    /// It tells the agent when to use it.
+    Instructions,
+}
+
+/// The record, and the lock that keeps other processes from changing it.
+#[derive(Debug)]
+pub(super) struct Receipt {
+    folder: PathBuf,
+    pub(super) entries: Vec<Entry>,
+    /// Held as long as this value lives; absent for a reader.
+    _lock: Option<File>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    written: Vec<Entry>,
+}
+
+impl Receipt {
+    /// Reads the record in order to change it.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` while another process changes it, or if the file is damaged; `INTERNAL` if it cannot be read or locked.
+    pub(super) fn open(folder: &Path) -> Result<Self, Fault> {
+        let failed = |error: io::Error| {
+            Fault::internal(format!("The folder {} cannot be used.", folder.display()), error)
+        };
+        files::create_private(folder).map_err(failed)?;
+        let lock = File::create(folder.join("lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Fault::new(
+                    ErrorCode::IllegalState,
+                    "Another `install` or `uninstall` is running.",
+                )
+                .with_hint("Wait until it has ended."));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        Ok(Self { _lock: Some(lock), ..Self::read(folder)? })
+    }
+
+    /// Reads the record only.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` if the file is damaged.
+    pub(super) fn read(folder: &Path) -> Result<Self, Fault> {
+        let path = folder.join(FILE_NAME);
+        let damaged = |why: String| {
+            Fault::new(
+                ErrorCode::IllegalState,
+                format!("The record of what was installed, {}, cannot be used: {why}.", path.display()),
+            )
+            .with_hint("Move it away: then what was installed counts as written by somebody else, and stays.")
+        };
+        let entries = if path.symlink_metadata().is_ok() {
+            let text = files::read_text(&path).map_err(&damaged)?;
+            let stored: Stored = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+            if stored.version != VERSION {
+                return Err(damaged(format!("its version is {}", stored.version)));
+            }
+            stored.written
+        } else {
+            Vec::new()
+        };
+        Ok(Self { folder: folder.to_owned(), entries, _lock: None })
+    }
+
+    /// The folder with the record and the backups.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What was written at a spot of a file.
+    pub(super) fn find(&self, target: &Path, spot: &Spot) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.target == target && entry.spot == *spot)
+    }
+
+    /// Records a text in the place of what was recorded for its spot; `None` forgets that.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(super) fn record(&mut self, target: &Path, spot: &Spot, entry: Option<Entry>) -> io::Result<()> {
+        let place = self.entries.iter().position(|entry| entry.target == target && entry.spot == *spot);
+        match (place, entry) {
+            (Some(place), Some(entry)) => self.entries[place] = entry,
+            (Some(place), None) => drop(self.entries.remove(place)),
+            (None, Some(entry)) => self.entries.push(entry),
+            (None, None) => return Ok(()),
+        }
+        let stored = Stored { version: VERSION, written: self.entries.clone() };
+        let text = serde_json::to_string_pretty(&stored).map_err(io::Error::other)?;
+        files::replace_own(&self.folder.join(FILE_NAME), &format!("{text}\n"))
+    }
+}
+
+const FILE_NAME: &str = "installed.json";
