@@ -146,10 +146,10 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     let elsewhere = NamedDefinitions { repositories: &[repo + 1], ..of_name };
     assert_eq!(navigation::find_definitions(&mut tx, elsewhere, 10).await?, []);
     // Each condition comes before the limit.
-    let outer = ["outer".to_owned()];
+    let file = ["b".to_owned()];
     for narrowed in [
         NamedDefinitions { paths: &["b.rs"], ..of_name },
-        NamedDefinitions { around: &outer, ..of_name },
+        NamedDefinitions { around: &file, ..of_name },
         NamedDefinitions { line: Some(2), ..of_name },
     ] {
         assert_eq!(navigation::find_definitions(&mut tx, narrowed, 1).await?, [found[1].clone()]);
