@@ -89,7 +89,7 @@ pub struct App {
     embedder: OnceCell<Arc<dyn Embedder>>,
     models: models::LoadedModels,
     storage: OnceCell<Storage>,
-    /// Locked for writing while this process installs runtime files; whoever needs them waits.
+    /// Locked for writing while this process installs runtime files.
     installation: RwLock<()>,
     record_sources: &'static [&'static RecordSource],
 }
@@ -98,6 +98,9 @@ pub struct App {
 const DRAIN_POLL: Duration = Duration::from_millis(50);
 /// Interval of checks that the embedded Postgres is running.
 const REVIVE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long a call waits for runtime files that this process installs: less than the time limit of a search.
+const INSTALLATION_WAIT: Duration = Duration::from_secs(5);
 
 struct Storage {
     store: Store,
@@ -331,14 +334,20 @@ impl App {
         Ok(Storage { store: Store::new(database).with_disk_space(disk_space), _server: Some(server) })
     }
 
-    /// Makes calls that need runtime files wait until the returned guard is dropped.
+    /// Makes calls that need runtime files wait until the returned guard is dropped, or say that they are being installed.
     pub async fn begin_installation(&self) -> RwLockWriteGuard<'_, ()> {
         self.installation.write().await
     }
 
     /// The paths of installed runtime files. Downloads nothing.
     async fn installed(&self, wanted: AssetSelection) -> Result<InstalledAssets, Fault> {
-        let _waited = self.installation.read().await;
+        let Ok(_installed) = tokio::time::timeout(INSTALLATION_WAIT, self.installation.read()).await else {
+            let mut fault =
+                Fault::new(ErrorCode::CapabilityMissing, "The runtime files are being installed.")
+                    .with_hint("Call again in a minute; nothing else is needed.");
+            fault.retryable = true;
+            return Err(fault);
+        };
         let (layout, settings) = (self.layout.clone(), self.config.assets.clone());
         blocking(move || installed_assets(&layout, &settings, wanted)).await
     }

@@ -17,7 +17,7 @@ pub(super) struct McpArgs {
     /// Text of results: envelope (the whole answer as JSON) or short (plain text, fewer tokens) [default: mcp.text, envelope]
     #[arg(long, value_name = "FORM", value_parser = ["envelope", "short"])]
     text: Option<String>,
-    /// Install missing runtime files without asking; calls wait for them
+    /// Install missing runtime files without asking, while the server already answers
     #[arg(long)]
     yes: bool,
     #[command(flatten)]

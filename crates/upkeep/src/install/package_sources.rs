@@ -21,8 +21,11 @@ const RETRIES: u32 = 3;
 /// The most attempts, whatever is set.
 const RETRIES_MAX: u32 = 10;
 
-/// The index that the build names, for downloads without any setting.
-pub(super) const BUILT_IN_INDEX: Option<&str> = option_env!("PAIROFCLEATS_PACKAGE_INDEX");
+/// The index that the build names, for downloads without any setting. A build may set the variable to nothing.
+pub(super) const BUILT_IN_INDEX: Option<&str> = match option_env!("PAIROFCLEATS_PACKAGE_INDEX") {
+    Some(index) if !index.is_empty() => Some(index),
+    _ => None,
+};
 
 /// Where wheels are looked for, in this order, and how to connect.
 #[derive(Debug, Clone)]
@@ -76,7 +79,7 @@ impl PackageSources {
             connection,
             retries: pip.retries.unwrap_or(RETRIES).min(RETRIES_MAX),
         };
-        match own {
+        match own.filter(|own| !own.trim().is_empty()) {
             Some(own) => sources.add_index("assets.package_index", own, true)?,
             None => sources.add_those_of_pip(pip, built_in, environment)?,
         }
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(index(None, Some("https://b.example/x"), &named), "https://pip.example/simple/");
         assert_eq!(index(None, Some("https://b.example/x"), &PipSettings::default()), "https://b.example/x/");
         assert!(!sources(None, None, &named).unwrap().asks_pip);
-        let nothing = sources(None, None, &PipSettings::default()).unwrap();
+        let nothing = sources(Some(""), None, &PipSettings::default()).unwrap();
         assert!(nothing.asks_pip && nothing.indexes.is_empty() && nothing.folders.is_empty());
         let forbidden =
             PipSettings { no_index: true, find_links: vec!["~/w".into(), "file:///x".into()], ..named };
