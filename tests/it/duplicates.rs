@@ -143,22 +143,29 @@ async fn a_text_of_very_many_places_is_counted_up_to_a_limit() {
     let close = function("close_overflow", "Close the overflow of a valve");
     let repository = Repository::new(&[("drain.py", &drain), ("close.py", &close)]);
     index(&app, &project, &repository.root()).await;
+    let few = Repository::new(&[("x.py", &drain), ("y.py", &drain), ("z.py", &drain)]);
+    index(&app, &project, &few.root()).await;
     let chunks = format!("{}.chunks", ProjectId::parse(&project).unwrap().schema_name());
     let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
     run(
         &mut raw,
         &format!(
             "INSERT INTO {chunks} SELECT (jsonb_populate_record(NULL::{chunks}, to_jsonb(c) || \
-               jsonb_build_object('id', c.id + n.number * 1000000))).* \
-             FROM {chunks} c, generate_series(1, 1100) AS n (number) WHERE c.content LIKE 'def drain%'"
+               jsonb_build_object('id', c.id + n.number * 100000))).* \
+             FROM {chunks} c, generate_series(1, 11000) AS n (number) \
+             WHERE c.content LIKE 'def drain%' AND c.repository_id = (SELECT min(repository_id) FROM {chunks})"
         ),
     )
     .await;
     let answer = search(&app, &project, "drain the overflow of a valve", json!({})).await;
     assert_eq!((with_text(&answer, &drain).len(), with_text(&answer, &close).len()), (1, 1), "{answer:#}");
     let other = &with_text(&answer, &drain)[0]["otherPlaces"];
-    assert_eq!((&other["total"], &other["totalRelation"]), (&json!(1000), &json!("gte")), "{other:#}");
+    assert_eq!((&other["total"], &other["totalRelation"]), (&json!(10_000), &json!("gte")), "{other:#}");
     assert_eq!(other["first"].as_array().unwrap().len(), 3);
+    // However many there are elsewhere, those of the repository that is asked are all counted.
+    let answer = search(&app, &project, "drain the overflow", json!({ "repoPath": few.root() })).await;
+    assert_eq!(with_text(&answer, &drain).len(), 1, "{answer:#}");
+    assert_eq!(with_text(&answer, &drain)[0]["otherPlaces"]["total"], 2, "{answer:#}");
 }
 
 fn git(folder: &Path, arguments: &[&str]) {
