@@ -69,5 +69,5 @@ pub fn read_package_settings(data: &[u8]) {
         assert!(index.username().is_empty() && index.password().is_none(), "{index}");
         assert!(index.path().ends_with('/'), "{index}");
     }
-    assert!(!(settings.no_index && !sources.indexes.is_empty()));
+    assert!(!settings.no_index || sources.indexes.is_empty());
 }

@@ -80,7 +80,7 @@ pub(super) fn fetch(
         let deadline = Instant::now() + Duration::from_millis(sources.download_ms);
         let attempt =
             Attempt { sources, client, asset, wheel, kept, report, deadline, retries: packages.retries };
-        if sources.until_cancelled(report, attempt.from_any(&packages, &mut failures))? {
+        if sources.until_cancelled(report, attempt.fetch_from_any(&packages, &mut failures))? {
             return Ok(Fetched::Kept);
         }
     }
@@ -125,10 +125,14 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Tries the pages, then the indexes. Returns false if none has the file, with the reasons added to `failures`.
-    async fn from_any(&self, packages: &PackageSources, failures: &mut Vec<Fault>) -> Result<bool, Fault> {
+    async fn fetch_from_any(
+        &self,
+        packages: &PackageSources,
+        failures: &mut Vec<Fault>,
+    ) -> Result<bool, Fault> {
         let projects = packages.indexes.iter().filter_map(|index| project_url(index, &self.asset.package));
         for page in packages.pages.iter().cloned().chain(projects) {
-            match self.from_page(&page).await {
+            match self.fetch_from_page(&page).await {
                 Ok(()) => return Ok(true),
                 Err(fault) => failures.push(unless_final(fault)?),
             }
@@ -136,7 +140,7 @@ impl Attempt<'_> {
         Ok(false)
     }
 
-    async fn from_page(&self, page: &Url) -> Result<(), Fault> {
+    async fn fetch_from_page(&self, page: &Url) -> Result<(), Fault> {
         self.report.step("asking the package index");
         let file = self.listed_file(page).await?;
         self.report.step("downloading");
