@@ -9,7 +9,7 @@ use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
 use serde_json::{Value, json};
 
-use crate::harness::{Repository, app, app_with_embedder, app_with_model, call, project, result};
+use crate::harness::{Repository, app, app_with, app_with_embedder, app_with_model, call, project, result};
 
 async fn indexed(app: &Arc<App>, name: &str, files: &[(&str, &str)]) -> (Repository, String) {
     let (repository, project) = (Repository::new(files), project(name));
@@ -188,4 +188,22 @@ async fn invisible_characters_are_escaped_and_warned_of() {
     let clean = file("b.py").await;
     assert!(clean["result"]["text"].as_str().unwrap().contains('ü'));
     assert!(clean["_meta"].get("warnings").is_none(), "{clean:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_is_too_long_to_show_is_cut_and_the_next_one_is_named() {
+    let app = app_with(|config| config.search.result_bytes_max = 200);
+    let long = format!("LONG = '{}'", "x".repeat(1_000));
+    let (_repository, project) = indexed(&app, "long", &[("a.py", &format!("A = 1\n{long}\nB = 2\n"))]).await;
+    let show = async |from: u64| {
+        result(&app, "show_file", json!({ "file": "a.py", "startLine": from, "project_id": project })).await
+    };
+    let cut = show(2).await;
+    assert_eq!((&cut["startLine"], &cut["endLine"], &cut["truncated"]), (&json!(2), &json!(2), &json!(true)));
+    let text = cut["text"].as_str().unwrap();
+    assert!(text.starts_with("LONG = 'xxx") && text.len() <= 200, "{text}");
+    let hint = cut["omitted"]["hint"].as_str().unwrap();
+    assert!(hint.contains(&format!("{} bytes", long.len())), "{hint}");
+    assert!(hint.ends_with("Continue with startLine 3."), "{hint}");
+    assert_eq!(show(3).await["text"], "B = 2");
 }

@@ -1,10 +1,11 @@
 //! Installs the runtime files and shows progress, for every command that needs them.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use super::output::{DIM, GOOD, styled};
 use super::progress_bar::CallProgressBar;
+use super::prompt;
 use super::session::Session;
 use crate::app::blocking;
 use contract::Fault;
@@ -47,7 +48,7 @@ pub(super) async fn install_assets(
 /// goes on and fails with the data directory and the command that installs them.
 pub(super) async fn offer_assets(session: &Session, with_model: bool, yes: bool) -> Result<(), Fault> {
     let missing = missing(session, with_model).await?;
-    if missing.is_empty() || !(yes || agrees(session, &missing)) {
+    if missing.is_empty() || !(yes || wants_them(session, &missing)) {
         return Ok(());
     }
     install_assets(session, None, false).await
@@ -65,26 +66,20 @@ fn needed(session: &Session, with_model: bool) -> AssetSelection {
 }
 
 /// Asks the person at the terminal. Scripts are not asked.
-fn agrees(session: &Session, missing: &[MissingAsset]) -> bool {
-    let (output, stdin) = (session.output, std::io::stdin());
-    if output.json || output.quiet || !stdin.is_terminal() || !std::io::stderr().is_terminal() {
+fn wants_them(session: &Session, missing: &[MissingAsset]) -> bool {
+    let output = session.output;
+    if output.json || output.quiet || !prompt::can_ask() || !std::io::stderr().is_terminal() {
         return false;
     }
     let titles: Vec<&str> = missing.iter().map(|asset| asset.title.as_str()).collect();
     let bytes: u64 = missing.iter().map(|asset| asset.bytes).sum();
-    let mut stderr = anstream::stderr();
-    let prompted = write!(
-        stderr,
-        "Not yet installed in {}: {}.\nDownload {} MB and install them now? [Y/n] ",
+    let question = format!(
+        "Not yet installed in {}: {}.\nDownload {} MB and install them now?",
         session.app.layout.home().display(),
         titles.join("; "),
         bytes.div_ceil(1_000_000)
     );
-    let mut typed = String::new();
-    let read = prompted.and_then(|()| stderr.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
-    // The end of the input is no agreement.
-    read.is_ok_and(|bytes| bytes > 0)
-        && ["", "y", "yes"].contains(&typed.trim().to_ascii_lowercase().as_str())
+    prompt::agrees(&question, true)
 }
 
 fn show_asset_event(bar: &CallProgressBar, event: AssetEvent) {

@@ -16,6 +16,7 @@ mod install;
 mod output;
 mod places;
 mod progress_bar;
+mod prompt;
 
 mod agents;
 mod bench;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -13,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::progress_bar::CallProgressBar;
 use super::project_model;
+use super::prompt;
 use super::rebuild;
 use super::session::{CommandError, CommandResult, Session, StopSignal};
 use crate::tools::Progress;
@@ -98,20 +98,16 @@ async fn delete_project(session: &Session, id: &ProjectId, yes: bool, force: boo
 
 /// Asks the user to type the project's name, to prevent accidental deletion.
 fn confirm_deletion(id: &ProjectId) -> Result<(), Fault> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
+    if !prompt::can_ask() {
         return Err(Fault::new(
             ErrorCode::InvalidInput,
             format!("`{id}` was not deleted: deleting asks for confirmation, and stdin is not a terminal."),
         )
         .with_hint("Add --yes to delete without confirmation."));
     }
-    let mut stderr = anstream::stderr();
-    let prompted =
-        write!(stderr, "This deletes the project `{id}` and everything in it. Type its name to continue: ");
-    let mut typed = String::new();
-    let read = prompted.and_then(|()| stderr.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
-    if read.is_ok() && typed.trim() == id.as_str() {
+    let question =
+        format!("This deletes the project `{id}` and everything in it. Type its name to continue: ");
+    if prompt::ask(&question).is_ok_and(|typed| typed == id.as_str()) {
         return Ok(());
     }
     Err(Fault::new(ErrorCode::InvalidInput, "Nothing was deleted: the name does not match."))

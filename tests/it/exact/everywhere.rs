@@ -72,6 +72,8 @@ async fn the_command_prints_what_the_tool_answers() {
     let (status, json, _) = run_grep(&shop, &["order", "--json", "-n", "2"]);
     let envelope: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((status, lines(&envelope["result"]).len()), (0, 2));
+    let (status, stdout, stderr) = run_grep(&shop, &["order", "-n", "0"]);
+    assert!(status == 2 && stdout.is_empty() && stderr.contains("from 1"), "{stderr}");
     let (status, stdout, stderr) = run_grep(&shop, &["order("]);
     assert!(status == 2 && stdout.is_empty() && stderr.contains("unclosed group"), "{stderr}");
     let (status, stdout, _) = run_grep(&shop, &["no such text"]);

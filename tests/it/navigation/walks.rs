@@ -77,6 +77,30 @@ async fn types_and_methods_have_bases_and_what_derives_from_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_calls_what_is_overridden_further_up_is_reached_too() {
+    let text = "class Base:\n    def run(self):\n        return 0\n\n\nclass Middle(Base):\n    def run(self):\n        return 1\n\n\n\
+        class Last(Middle):\n    def run(self):\n        return 2\n\n\nclass Other(Base):\n    def run(self):\n        return 3\n\n\n\
+        def use(base: Base):\n    return base.run()\n\n\ndef twice(base: Base):\n    return use(base)\n";
+    let graph = Graph::new("further-up", &[("a.py", text)]).await;
+    let found = graph.navigate(json!({ "symbol": "Last.run", "relation": "impact" })).await;
+    // Another method that overrides the same one does not depend on this one.
+    assert_eq!(steps(&found), ["1 Middle.run", "1 use", "2 Base.run", "2 twice"], "{found:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_symbol_is_found_among_more_definitions_of_its_name_than_are_read() {
+    let many: String =
+        (0..2_100).map(|at| format!("class A{at}:\n    def run(self):\n        pass\n\n\n")).collect();
+    let last = "class Last:\n    def run(self):\n        pass\n\n\ndef start():\n    Last().run()\n";
+    let graph = Graph::new("many", &[("gen/a.py", many.as_str()), ("z/last.py", last)]).await;
+    for symbol in ["Last.run", "z/last.py:Last.run", "last.py:run"] {
+        let found = graph.navigate(json!({ "symbol": symbol, "relation": "callers" })).await;
+        assert_eq!(found["symbol"]["qualified"], "Last.run", "{symbol}: {found:#}");
+        assert_eq!(found["total"], 1, "{symbol}: {found:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn callees_are_definitions_with_the_lines_of_their_calls() {
     let text = "import json\n\n\ndef one():\n    return 1\n\n\ndef two(thing):\n    one()\n    thing.fly()\n    json.dumps(1)\n    return one()\n\n\nclass Bird:\n    def fly(self):\n        return 1\n";
     let graph = Graph::new("callees", &[("a.py", text)]).await;

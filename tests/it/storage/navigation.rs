@@ -149,10 +149,15 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     let file = ["b".to_owned()];
     for narrowed in [
         NamedDefinitions { paths: &["b.rs"], ..of_name },
+        NamedDefinitions { paths: &["src/b.rs", "b.rs"], ..of_name },
         NamedDefinitions { around: &file, ..of_name },
         NamedDefinitions { line: Some(2), ..of_name },
     ] {
         assert_eq!(navigation::find_definitions(&mut tx, narrowed, 1).await?, [found[1].clone()]);
+    }
+    for other in [["ab.rs"], ["rc/b.rs"], ["src/src/b.rs"]] {
+        let elsewhere = NamedDefinitions { paths: &other, ..of_name };
+        assert_eq!(navigation::find_definitions(&mut tx, elsewhere, 10).await?, [], "{other:?}");
     }
     let misspelled = NamedDefinitions { spelling: Some("Ant"), ..of_name };
     assert_eq!(navigation::find_definitions(&mut tx, misspelled, 10).await?, []);

@@ -53,7 +53,10 @@ pub(super) async fn walked(
                 let up = walk(navigator, &symbols, file, way_up).await?;
                 let bases: Vec<i64> = up.nodes.iter().map(|node| node.symbol).collect();
                 let users = way(true, mask & !UsedFor::Override.bit(), request.depth);
-                let of_bases = walk(navigator, &bases, file, users).await?;
+                let of_bases = match bases.as_slice() {
+                    [] => Walk::default(),
+                    bases => walk(navigator, bases, file, users).await?,
+                };
                 let up_nodes =
                     up.nodes.into_iter().map(|node| Node { distance: node.distance.abs(), ..node });
                 let mut known: HashSet<i64> = nodes.iter().map(|node| node.symbol).chain(symbols).collect();

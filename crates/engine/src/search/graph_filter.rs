@@ -5,7 +5,7 @@
 
 use super::fields::{FilterField, FilterTarget};
 use super::resolve::{Resolver, whole_ids};
-use super::symbol_name::{Spelling, SymbolName, is_path};
+use super::symbol_name::Spelling;
 use contract::{Fault, Warning, echo};
 use languages::facts::DEFINED;
 use languages::terms::squash;
@@ -112,15 +112,17 @@ impl Resolver<'_> {
             .and(Test::Repositories(repositories.to_vec()).into());
         let (count, least) = match self.reads.select_chunks(&others, (LEFT_OUT_MAX, 0)).await? {
             ChunkSelection::Listed(chunks) => (chunks.len(), ""),
-            ChunkSelection::All | ChunkSelection::Matching(_) => (LEFT_OUT_MAX, "more than "),
+            ChunkSelection::All | ChunkSelection::Matching(_) => (LEFT_OUT_MAX, "More than "),
         };
         if count == 0 {
             return Ok(());
         }
         let (name, value) = (field.name, values.join(", "));
+        let chunks = if count == 1 { "chunk" } else { "chunks" };
         let message = format!(
-            "`{name}:{}` passes what is resolved to a definition of that name. {least}{count} chunks with the name alone, which means something else there or is not resolved, are left out{}.",
+            "`{name}:{}` passes what is resolved to a definition of that name. {least}{count} {chunks} with the name alone, which means something else there or is not resolved, {} left out{}.",
             echo(&value),
+            if count == 1 { "is" } else { "are" },
             if name == "calls" { "; `uses` finds them, too" } else { "" }
         );
         let details = Some(serde_json::json!({ "field": name, "value": value, "chunks": count }));
@@ -144,8 +146,7 @@ impl Resolver<'_> {
             line: None,
         };
         let definitions = navigation::find_definitions(tx, wanted, DEFINITIONS_MAX).await?;
-        let named: Vec<&DefinitionAt> =
-            definitions.iter().filter(|row| is_named(row, &name, path.as_deref())).collect();
+        let named: Vec<&DefinitionAt> = definitions.iter().filter(|row| name.is_name_of(row)).collect();
         let symbols: Vec<i64> = named.iter().filter_map(|row| row.symbol).collect();
         if symbols.is_empty() {
             return Ok(None);
@@ -160,8 +161,4 @@ impl Resolver<'_> {
         let repositories = named.iter().map(|row| row.repository_id).collect();
         Ok((!chunks.is_empty()).then_some(Resolved { chunks, repositories }))
     }
-}
-
-fn is_named(row: &DefinitionAt, name: &SymbolName, path: Option<&str>) -> bool {
-    name.is_name_of(row) && path.is_none_or(|path| is_path(&row.path, path))
 }

@@ -178,11 +178,6 @@ fn around(definition: &DefinitionAt) -> Vec<String> {
     folders.chain([words.stem.to_owned()]).chain(containers(definition)).collect()
 }
 
-/// Whether a path is the one that a caller wrote: the same, or one that ends with it.
-pub(crate) fn is_path(path: &str, written: &str) -> bool {
-    path == written || path.strip_suffix(written).is_some_and(|rest| rest.ends_with('/'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,11 +250,5 @@ mod tests {
         let (exact, folded) = (row("Context.json", "method"), row("context.json", "method"));
         assert!(name("Context.json").fit(&exact) > name("Context.json").fit(&folded));
         assert!(name("class Foo").fit(&row("Foo", "class")) > name("class Foo").fit(&row("Foo", "function")));
-    }
-
-    #[test]
-    fn a_path_may_be_the_end_of_one() {
-        assert!(is_path("src/a.py", "a.py") && is_path("a.py", "a.py"));
-        assert!(!is_path("src/ba.py", "a.py") && !is_path("a.py", "src/a.py"));
     }
 }

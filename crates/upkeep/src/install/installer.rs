@@ -101,7 +101,7 @@ pub struct MissingAsset {
     pub bytes: u64,
 }
 
-/// Returns the selected assets that are not installed; a damaged one is. Takes milliseconds.
+/// Returns the selected assets that are not installed; a damaged one counts as installed. Takes milliseconds.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` if this platform has no ready-made file, or the configuration names an unknown model.

@@ -15,13 +15,13 @@ mod receipt;
 mod report;
 mod sections;
 
-use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::clients::{CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Transport};
 use super::mcp_config::Installation;
+use super::prompt;
 use super::session::{CommandError, CommandResult, Exit, Session};
 use crate::app::blocking;
 use apply::{Applied, apply};
@@ -146,8 +146,7 @@ async fn run(
 
 /// Shows the plan and asks. Without a terminal nobody can answer, so the plan is all that happens.
 fn confirm(session: &Session, planned: &Report) -> Result<(), CommandError> {
-    let stdin = std::io::stdin();
-    let is_terminal = stdin.is_terminal() && !session.output.json;
+    let is_terminal = prompt::can_ask() && !session.output.json;
     if !session.output.json {
         session.output.print_text(&render_plan(planned));
     }
@@ -162,11 +161,7 @@ fn confirm(session: &Session, planned: &Report) -> Result<(), CommandError> {
         error.fault = error.fault.with_hint("Add --yes to write these changes, or --print to see them only.");
         return Err(error);
     }
-    let mut stderr = anstream::stderr();
-    let prompted = write!(stderr, "Write these changes? [y/N] ");
-    let mut typed = String::new();
-    let read = prompted.and_then(|()| stderr.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
-    if read.is_ok() && ["y", "yes"].contains(&typed.trim().to_lowercase().as_str()) {
+    if prompt::agrees("Write these changes?", false) {
         return Ok(());
     }
     Err(not_confirmed("Nothing was changed."))

@@ -151,8 +151,9 @@ async fn compile(query: &str, exact: &ExactQuery, exact_case: bool) -> Result<Ar
 fn pattern_warnings(pattern: &Pattern, is_over: bool, too_long: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if too_long > 0 {
+        let lines = if too_long == 1 { "One line is".to_owned() } else { format!("{too_long} lines are") };
         let message = format!(
-            "{too_long} lines are too long for a pattern with so many repetitions and were not searched: the answer is incomplete. Repeat less, or leave out the files with `path`."
+            "{lines} too long for a pattern with so many repetitions, so the answer is incomplete. Repeat less, or leave out such files with `path`."
         );
         warnings.push(Warning::new("exact_incomplete", message));
     }
