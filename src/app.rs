@@ -9,11 +9,14 @@ pub mod background_run;
 mod dictionaries;
 pub mod freshness;
 pub mod index_job;
+pub mod instruction_folders;
 mod limits;
+mod method_times;
 mod models;
 mod pinning;
 mod record_sources;
 pub mod upkeep_job;
+mod usage_writer;
 pub mod worker;
 
 use std::path::PathBuf;
@@ -25,6 +28,7 @@ use tokio::sync::{OnceCell, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::catalog::UsageCounter;
 use contract::clock::Clock;
 use contract::config::{Config, Layout};
 use contract::{ErrorCode, Fault};
@@ -45,6 +49,7 @@ pub use audit::Audit;
 pub use dictionaries::Dictionaries;
 pub use freshness::Freshness;
 pub use limits::Limits;
+pub use method_times::{CallTimes, MethodTimes};
 pub use platform::task::blocking;
 pub use record_sources::RECORD_SOURCES;
 
@@ -68,6 +73,10 @@ pub struct App {
     pub freshness: Freshness,
     /// Word lists that split unsegmented identifiers.
     pub dictionaries: Dictionaries,
+    /// Uses of instructions that are not written yet.
+    pub usage: UsageCounter,
+    /// Durations of the instruction catalog's methods.
+    pub method_times: MethodTimes,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
     /// Number of open connections.
@@ -121,6 +130,8 @@ impl App {
             workflow: Workflow::from_settings(&config.workflow, Arc::clone(&clock)),
             freshness: Freshness::default(),
             dictionaries: Dictionaries::new(&layout, &config.dictionaries),
+            usage: UsageCounter::default(),
+            method_times: MethodTimes::default(),
             metrics: Metrics::new(),
             connections: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
@@ -233,11 +244,18 @@ impl App {
         self.background.spawn(worker::run_worker_loops(Arc::clone(self), worker::JOB_KINDS));
         tokio::spawn(Arc::clone(self).revive_database());
         self.background.spawn(audit::write_entries(Arc::clone(self)));
+        self.background.spawn(usage_writer::write_uses(Arc::clone(self)));
+    }
+
+    /// Writes uses of instructions that are not written yet, at the end of a command.
+    pub async fn write_pending_uses(&self) {
+        usage_writer::write(self).await;
     }
 
     /// Starts the automatic refreshes that `[freshness]` configures.
     pub fn start_refreshes(self: &Arc<Self>) {
         self.background.spawn(freshness::run_refreshes(Arc::clone(self)));
+        self.background.spawn(instruction_folders::watch_folders(Arc::clone(self)));
     }
 
     /// A token that fires after shutdown once no call is running, or after `server.drain_ms`. Streams that carry answers end then.

@@ -10,6 +10,7 @@
 //! | [`mod@bench`] | measurements of quality (questions with known answers) and speed |
 //! | [`tools`] | what clients can do: one list, with one entry and one file per operation |
 //! | [`app`] | the state that all surfaces share; start and stop of the server |
+//! | [`catalog`] | the instruction catalog in the database |
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -21,3 +22,5 @@ pub mod bench;
 pub mod tools;
 
 pub mod app;
+
+pub mod catalog;

@@ -6,7 +6,7 @@ use super::index_job::{execute_in_slot, writable_job};
 use super::{App, CallSlot};
 use contract::{ErrorCode, Fault};
 use engine::indexing::Options;
-use engine::jobs::{self, Enqueued, FinishedJob, LeaseSettings, OnCancel, Progress, RunControl};
+use engine::jobs::{self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Progress, RunControl};
 use store::Project;
 use tenancy::RepositoryRoot;
 
@@ -22,9 +22,26 @@ pub async fn start(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
+    start_job(app, slot, &writable_job(project, root.as_str(), &options)?).await
+}
+
+/// As [`start`], for the records with this root.
+///
+/// # Errors
+/// Storage faults.
+pub async fn start_records(
+    app: &Arc<App>,
+    slot: CallSlot,
+    project: &Project,
+    root: &str,
+) -> Result<Enqueued, Fault> {
+    start_job(app, slot, &writable_job(project, root, &Options::default())?).await
+}
+
+async fn start_job(app: &Arc<App>, slot: CallSlot, job: &NewJob) -> Result<Enqueued, Fault> {
     let store = app.store().await?;
     store.require_disk_space().await?;
-    let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
+    let enqueued = jobs::enqueue(store, job).await?;
     let (task_app, job) = (Arc::clone(app), enqueued.clone());
     app.background.spawn(async move {
         // Runs this job, not the oldest in the queue: there may be no other process that would run it.

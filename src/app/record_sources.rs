@@ -1,10 +1,11 @@
 //! The table of record sources: modules whose texts are indexed although they are not files.
 
+use crate::catalog;
 use engine::indexing::RecordSource;
 use engine::triage;
 
 /// Every source.
-pub static RECORD_SOURCES: &[&RecordSource] = &[&triage::RECORDS];
+pub static RECORD_SOURCES: &[&RecordSource] = &[&triage::RECORDS, &catalog::RECORDS];
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{Call, Caller, Progress, ProgressUpdate};
+use super::event_sink::EventSink;
 use super::list::Toolbox;
 use super::long_texts::LongTexts;
 use super::next::AnsweredCall;
@@ -38,6 +39,8 @@ pub struct Request {
     pub cancel: CancellationToken,
     /// Receives progress updates.
     pub progress: Progress,
+    /// Receives the events of an operation that answers as a stream.
+    pub events: EventSink,
 }
 
 impl Request {
@@ -50,6 +53,7 @@ impl Request {
             caller,
             cancel: CancellationToken::new(),
             progress: Progress::default(),
+            events: EventSink::default(),
         }
     }
 }
@@ -69,9 +73,8 @@ impl Toolbox {
     /// As [`call`].
     pub async fn call(&self, app: &Arc<App>, request: Request) -> Result<Envelope, Refusal> {
         let started = app.clock.instant();
-        let Request { tool, arguments, caller, cancel, progress } = request;
-        let query = arguments.get("query").and_then(Value::as_str).filter(|_| app.config.audit.queries);
-        let query = query.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
+        let Request { tool, arguments, caller, cancel, progress, events } = request;
+        let query = audited_query(app, &arguments);
         let mut record = CallRecord { tool, query, caller: caller.clone(), started };
         let accepted = || {
             app.limits.admit(&caller.principal, started)?;
@@ -88,11 +91,9 @@ impl Toolbox {
         // A child token: cancelling the client's token cancels the tool, but a timeout does not cancel the client's token.
         let cancel = cancel.child_token();
         let progress = progress.until_cancelled(cancel.clone());
-        let call = Call::new(Arc::clone(app), caller, cancel, progress, !spec.effects.read_only);
-        if let Some(alias) = alias {
-            let message = format!("`{alias}` is a deprecated name: use `{}` instead.", spec.name);
-            call.warn(Warning::new("deprecated_alias", message));
-        }
+        let mut call = Call::new(Arc::clone(app), caller, cancel, progress, !spec.effects.read_only);
+        call.events = events;
+        warn_of_alias(&call, alias, spec);
         // If the client disconnects, this future is dropped. The task runs on until the tool has stopped and the call is
         // logged; only then is its slot free.
         let _cancel_if_dropped = call.cancel.clone().drop_guard();
@@ -114,7 +115,9 @@ impl Toolbox {
                     return Err(refusal);
                 }
             };
-            if outcome.as_mut().is_ok_and(escape_invisible) {
+            let had_invisible =
+                outcome.as_mut().is_ok_and(escape_invisible) || task_call.events.had_invisible();
+            if had_invisible {
                 let message = "The text contains invisible characters; they are shown as \\u{…}.";
                 task_call.warn(Warning::new("invisible_characters", message));
             }
@@ -156,8 +159,9 @@ impl Toolbox {
         let violations = match self.schema(spec) {
             Ok(schema) => {
                 let mut violations = schema.violations(&arguments);
-                // Triage tools accept NUL: reports of scanners are cleaned when they are ingested.
-                if violations.is_empty() && spec.toolset != Toolset::Triage {
+                let accepts_nul =
+                    spec.toolset == Toolset::Triage || TOOLS_THAT_CLEAN_TEXTS.contains(&spec.name);
+                if violations.is_empty() && !accepts_nul {
                     violations.extend(violation::nul_violation(&arguments));
                 }
                 violations
@@ -173,6 +177,21 @@ impl Toolbox {
         };
         if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
     }
+}
+
+/// Tools beside those for triage that accept NUL, because they take it out of texts that people wrote.
+const TOOLS_THAT_CLEAN_TEXTS: [&str; 2] = ["instructions_import", "prompt_review"];
+
+/// The text of a query, if the audit log keeps it.
+fn audited_query(app: &App, arguments: &Value) -> Option<String> {
+    let query = arguments.get("query").and_then(Value::as_str).filter(|_| app.config.audit.queries);
+    query.map(|query| query.chars().take(QUERY_CHARS_MAX).collect())
+}
+
+fn warn_of_alias(call: &Call, alias: Option<String>, spec: &ToolSpec) {
+    let Some(alias) = alias else { return };
+    let message = format!("`{alias}` is a deprecated name: use `{}` instead.", spec.name);
+    call.warn(Warning::new("deprecated_alias", message));
 }
 
 /// Converts a float without a fraction to an integer, because serde does not read `27.0` into an integer field.
@@ -355,7 +374,19 @@ impl CallRecord {
             Bulkhead::Index => app.metrics.record_run(RunKind::Index, outcome, took),
             Bulkhead::None => {}
         }
+        self.record_method(app, spec, outcome, meta, took);
         self.audit(app, outcome, meta.project_id.as_ref());
+    }
+
+    /// Records a method of the instruction catalog: its time, and one line in the log if it writes.
+    fn record_method(&self, app: &App, spec: &ToolSpec, outcome: &str, meta: &Meta, took: Duration) {
+        let (Toolset::Instructions, Some(method)) = (spec.toolset, spec.method) else { return };
+        let project = meta.project_id.as_ref().map_or("default", |id| id.as_str().unwrap_or("default"));
+        let ms = took.as_secs_f64() * 1e3;
+        app.method_times.record(project, method, ms);
+        if app.config.instructions.log_mutations && !spec.effects.read_only {
+            tracing::info!(project, outcome, ms, "{method} of the instruction catalog");
+        }
     }
 
     fn audit(&self, app: &App, outcome: &'static str, project: Option<&Value>) {

@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, CallSlot, blocking};
+use crate::tools::event_sink::EventSink;
 use crate::tools::next::Suggestion;
 use crate::tools::visibility::ToolVisibility;
 use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
@@ -32,6 +33,8 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Receives progress updates.
     pub progress: Progress,
+    /// Receives the events of a streamed answer.
+    pub(super) events: EventSink,
     /// The slot in the queue that the call occupies.
     pub slot: CallSlot,
     /// Whether the tool writes: then a session configuration that the user has not confirmed must not choose its project.
@@ -191,6 +194,7 @@ impl Call {
             caller,
             cancel,
             progress,
+            events: EventSink::default(),
             slot: CallSlot::default(),
             writes,
             notes: Arc::default(),

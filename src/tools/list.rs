@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::context::Caller;
 use super::schema::{InputSchema, nearest_name};
 use super::spec::{OPT_IN_TOOLSETS, OptInToolset, ToolSpec, Toolset};
-use super::{admin, artifacts, index, search, status, triage};
+use super::{admin, artifacts, index, instructions, search, status, triage};
 use contract::Refusal;
 use contract::config::Config;
 
@@ -36,6 +36,25 @@ pub static LIST: &[&ToolSpec] = &[
     &artifacts::download_extensions::TOOL,
     &artifacts::verify_extensions::TOOL,
     &index::build_index::INDEX_BUILD,
+    &instructions::list::TOOL,
+    &instructions::get::TOOL,
+    &instructions::search::TOOL,
+    &instructions::export::TOOL,
+    &instructions::diff::TOOL,
+    &instructions::checksums::TOOL,
+    &instructions::import::TOOL,
+    &instructions::remove::TOOL,
+    &instructions::repair::TOOL,
+    &instructions::reload::TOOL,
+    &instructions::review::TOOL,
+    &instructions::verify::TOOL,
+    &instructions::gates::TOOL,
+    &instructions::track::TOOL,
+    &instructions::track_batch::TOOL,
+    &instructions::hotset::TOOL,
+    &instructions::flush::TOOL,
+    &instructions::metrics::TOOL,
+    &instructions::meta_tools::TOOL,
 ];
 
 /// Deprecated names with an entry of their own instead of a place in [`ToolSpec::aliases`]: the contract counts `index_build`
@@ -117,6 +136,16 @@ impl Toolbox {
         let wanted_prefix = prefix(method);
         wanted_prefix.is_some()
             && self.tools.iter().filter_map(|tool| tool.method).any(|known| prefix(known) == wanted_prefix)
+    }
+
+    /// The methods that are spelled most like an unknown one, at most three.
+    #[must_use]
+    pub fn methods_near(&self, method: &str) -> Vec<&'static str> {
+        const NEAR_MAX: usize = 3;
+        let mut known: Vec<&str> = self.tools.iter().filter_map(|tool| tool.method).collect();
+        known.sort_by_key(|known| strsim::levenshtein(known, method));
+        known.truncate(NEAR_MAX);
+        known
     }
 
     /// The tool with this name or alias, if `caller` may call it.

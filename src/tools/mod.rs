@@ -13,6 +13,7 @@ mod spec;
 
 mod call;
 mod context;
+mod event_sink;
 mod long_texts;
 mod next;
 pub mod published;
@@ -27,12 +28,14 @@ mod admin;
 mod artifacts;
 pub mod browse;
 mod index;
+mod instructions;
 mod search;
 mod status;
 mod triage;
 
 pub use call::{Request, call};
 pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};
+pub use event_sink::EventSink;
 pub use list::{LIST, Toolbox, find_tool};
 pub use spec::{Effects, OPT_IN_TOOLSETS, OptInToolset, TimeoutClass, ToolSpec, Toolset};
 pub use visibility::{DEFAULT_TOOLSETS, EVERY_TOOLSET, ToolVisibility};

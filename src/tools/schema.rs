@@ -151,6 +151,11 @@ pub(super) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema 
     schemars::json_schema!({ "type": "object" })
 }
 
+/// As [`any_object`], for a list of objects.
+pub(super) fn any_objects(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "array", "items": { "type": "object" } })
+}
+
 /// The output schema of a tool whose result has the schema `result`: the envelope. It also accepts the envelope of a failure,
 /// because some clients validate error results as well.
 #[must_use]

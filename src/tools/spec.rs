@@ -67,11 +67,14 @@ pub enum Toolset {
     Triage,
     /// Setting up, inspecting and cleaning an installation.
     Admin,
+    /// The instruction catalog.
+    Instructions,
 }
 
 impl Toolset {
     /// All toolsets.
-    pub const ALL: [Self; 5] = [Self::Search, Self::Index, Self::Artifacts, Self::Triage, Self::Admin];
+    pub const ALL: [Self; 6] =
+        [Self::Search, Self::Index, Self::Artifacts, Self::Triage, Self::Admin, Self::Instructions];
 
     /// Its name in settings, headers and URLs.
     #[must_use]
@@ -82,6 +85,7 @@ impl Toolset {
             Self::Artifacts => "artifacts",
             Self::Triage => "triage",
             Self::Admin => "admin",
+            Self::Instructions => "instructions",
         }
     }
 
@@ -102,8 +106,9 @@ pub struct OptInToolset {
     pub is_enabled: fn(&Config) -> bool,
 }
 
-/// All opt-in toolsets; there is none yet.
-pub static OPT_IN_TOOLSETS: &[OptInToolset] = &[];
+/// All opt-in toolsets.
+pub static OPT_IN_TOOLSETS: &[OptInToolset] =
+    &[OptInToolset { toolset: Toolset::Instructions, is_enabled: |config| config.instructions.enabled }];
 
 /// The four annotation hints of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -144,19 +149,23 @@ pub enum TimeoutClass {
     Artifacts,
     /// `timeouts.triage_ms`.
     Triage,
+    /// `timeouts.instructions_ms`.
+    Instructions,
 }
 
 impl TimeoutClass {
     /// The time limit in milliseconds; `None` if the setting is 0, which means no limit.
     #[must_use]
     pub fn millis(self, config: &Config) -> Option<u64> {
-        let Timeouts { default_ms, index_ms, search_ms, artifacts_ms, triage_ms } = config.timeouts;
+        let Timeouts { default_ms, index_ms, search_ms, artifacts_ms, triage_ms, instructions_ms } =
+            config.timeouts;
         let limit = match self {
             Self::Default => default_ms,
             Self::Search => search_ms,
             Self::Index => index_ms,
             Self::Artifacts => artifacts_ms,
             Self::Triage => triage_ms,
+            Self::Instructions => instructions_ms,
         };
         (limit > 0).then_some(limit)
     }

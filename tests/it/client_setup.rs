@@ -172,6 +172,7 @@ fn a_shell_passes_the_printed_arguments_unchanged() {
     };
     let transport = Transport::Stdio {
         program: Path::new("/opt/my tools/pairofcleats"),
+        arguments: &[],
         home: Some(Path::new("/data/it's \"$HOME\" `id`")),
         config: None,
     };
@@ -272,7 +273,12 @@ fn blocks() -> String {
         toolsets: Some(DEFAULT_TOOLSETS),
         read_only: false,
     };
-    let stdio = setup(Transport::Stdio { program: Path::new("pairofcleats"), home: None, config: None });
+    let stdio = setup(Transport::Stdio {
+        program: Path::new("pairofcleats"),
+        arguments: &[],
+        home: None,
+        config: None,
+    });
     let http = setup(Transport::Http { url: "http://127.0.0.1:7171/mcp", key: true });
     let mut text = String::new();
     for client in CLIENTS {

@@ -107,6 +107,20 @@ fn every_tool_has_a_complete_description() {
 #[test]
 fn the_readme_lists_the_tools() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let table: String = LIST.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.title)).collect();
+    let (listed, others): (Vec<&&pairofcleats::tools::ToolSpec>, Vec<_>) =
+        LIST.iter().partition(|tool| tool.toolset.listed_by_default());
+    let table: String = listed.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.title)).collect();
     assert!(readme.contains(&table), "README.md must contain this table:\n{table}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/instructions.md");
+    let page = fs::read_to_string(page).unwrap();
+    for tool in others {
+        let method = tool.method.unwrap();
+        // The table names methods of one family after one another, with the family before the first.
+        let (family, name) = method.split_once('/').unwrap();
+        let is_named = page.contains(&format!("`{method}`")) || page.contains(&format!("`{name}`"));
+        assert!(
+            is_named && page.contains(&format!("`{family}/")),
+            "docs/instructions.md must name `{method}`"
+        );
+    }
 }

@@ -140,7 +140,12 @@ async fn rules_that_a_tool_list_omits_are_still_enforced() {
 fn every_client_setup_requests_the_default_toolsets_and_short_texts() {
     for client in CLIENTS {
         for transport in [
-            Transport::Stdio { program: std::path::Path::new("pairofcleats"), home: None, config: None },
+            Transport::Stdio {
+                program: std::path::Path::new("pairofcleats"),
+                arguments: &[],
+                home: None,
+                config: None,
+            },
             Transport::Http { url: "http://127.0.0.1:7171/mcp", key: true },
         ] {
             let home = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ impl Dice {
 }
 
 /// Enough connections for many tests on one cluster, and short leases, so that dead processes are noticed soon.
-const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n";
+const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n[instructions]\nmutation = true\n";
 
 /// The shared cluster, for tests that access the database directly.
 pub(crate) fn server() -> &'static EmbeddedServer {

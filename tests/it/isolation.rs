@@ -33,6 +33,10 @@ async fn no_tool_returns_another_projects_data() {
     let decision =
         json!({ "finding": finding, "status": "fix", "justification": "yellow", "project_id": theirs });
     result(&app, "triage_decision", decision).await;
+    for (project, colour) in [(&ours, "blue"), (&theirs, "yellow")] {
+        let entry = crate::instructions::entry("canary", &format!("The canary is {colour}."));
+        crate::instructions::import(&app, project, &[entry], json!({})).await;
+    }
     let root = our_repository.root();
     let subject =
         ToolSubject { project: &ours, root: &root, file: "canary.py", word: "canary", finding: &finding };

@@ -32,6 +32,8 @@ mod first_use;
 mod freshness;
 mod histories;
 mod indexing;
+mod install_script;
+mod instructions;
 mod isolation;
 mod models;
 mod navigation;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Module rows of packages that have several, from top to bottom. Modules of one row do not use one another. Between packages,
 /// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
-    ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"]]),
+    ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"], &["catalog"]]),
     ("crates/engine/src", &[&["triage", "navigation"], &["indexing", "search"], &["jobs"]]),
     (
         "crates/platform/src",

@@ -36,6 +36,26 @@ impl ToolSubject<'_> {
             "triage_context_pack" => json!({ "recordId": finding }),
             "download_dictionaries" => json!({ "lang": "", "dir": download_folder() }),
             "download_extensions" | "verify_extensions" => json!({ "provider": "pgvector" }),
+            "instructions_get" => json!({ "id": "canary" }),
+            // A use of an entry would be counted.
+            "usage_track" => json!({ "id": "absent" }),
+            "instructions_search" => json!({ "q": word }),
+            "instructions_import" => json!({ "entries": [crate::instructions::entry("canary", word)] }),
+            "instructions_remove" => json!({ "ids": ["absent"] }),
+            "instructions_diff" => json!({ "known": [] }),
+            "prompt_review" => json!({ "prompt": word }),
+            "usage_track_batch" => json!({ "items": [{ "id": "absent" }] }),
+            "instructions_list"
+            | "instructions_export"
+            | "instructions_checksums"
+            | "instructions_repair"
+            | "instructions_reload"
+            | "integrity_verify"
+            | "gates_evaluate"
+            | "usage_hotset"
+            | "usage_flush"
+            | "metrics_snapshot"
+            | "meta_tools" => json!({}),
             "download_models"
             | "index_status"
             | "check_status"

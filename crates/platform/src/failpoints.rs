@@ -36,6 +36,8 @@ pub const ALL: &[&str] = &[
     "model.emptied",
     "model.committed",
     "triage.stored",
+    "catalog.batch_written",
+    "catalog.before_commit",
     "records.texts_written",
     "clean.rows_removed",
     "clean.vectors_removed",

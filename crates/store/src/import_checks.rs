@@ -49,6 +49,14 @@ const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("index_state", &["generation", "chunks", "files"], 0, NUMBER_MAX),
     ("index_state", &["statistics_chunks", "changed_since_statistics"], 0, NUMBER_MAX),
     ("triage_records", &["created_ms", "updated_ms", "expires_ms"], 0, MILLIS_MAX),
+    ("instructions", &["revision"], 0, NUMBER_MAX),
+    ("instructions", &["priority"], 1, 100),
+    ("instructions", &["created_ms", "updated_ms"], 0, MILLIS_MAX),
+    ("instruction_state", &["id"], 1, 1),
+    ("instruction_state", &["revision", "entries"], 0, SMALL_NUMBER_MAX),
+    ("instruction_usage", &["usage_count"], 0, NUMBER_MAX),
+    ("instruction_usage", &["first_used_ms", "last_used_ms"], 0, MILLIS_MAX),
+    ("instruction_changes", &["revision"], 1, SMALL_NUMBER_MAX),
 ];
 
 /// Invalid rows: their table, a description for the error message, and the SQL condition over the row `t` that detects them.
@@ -172,6 +180,39 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "triage_records",
         "a record with a malformed id",
         "t.id !~ '^[0-9a-f]{40}$' OR t.finding_id !~ '^[0-9a-f]{40}$'",
+    ),
+    // Ids are names of files.
+    (
+        "instructions",
+        "an instruction with a malformed id",
+        "t.id !~ '^[a-z0-9][a-z0-9_-]{0,119}$' OR t.deprecated_by !~ '^[a-z0-9][a-z0-9_-]{0,119}$'",
+    ),
+    (
+        "instructions",
+        "an instruction with a text that is too long",
+        "octet_length(t.title) > 800 OR octet_length(t.body) > {symbols} OR octet_length(t.folded) > {symbols} \
+           OR octet_length(t.rationale) > 4096 OR cardinality(t.categories) > 32 OR t.schema_version <> '1'",
+    ),
+    (
+        "instructions",
+        "an instruction with a hash of the wrong length",
+        "octet_length(t.source_hash) <> 32 OR octet_length(t.meta_hash) <> 32",
+    ),
+    (
+        "instruction_state",
+        "a catalog with a hash of the wrong length",
+        "octet_length(t.hash) <> 32 OR octet_length(t.meta_hash) <> 32",
+    ),
+    ("instruction_usage", "uses of a malformed id", "t.id !~ '^[a-z0-9][a-z0-9_-]{0,119}$'"),
+    (
+        "instruction_documents",
+        "a document of the catalog that is too long",
+        "octet_length(t.content) > 1048576 OR octet_length(t.hash) <> 32",
+    ),
+    (
+        "instruction_changes",
+        "a change of the catalog that is too large",
+        "cardinality(t.added) + cardinality(t.updated) + cardinality(t.removed) > {places} OR octet_length(t.hash) <> 32",
     ),
 ];
 

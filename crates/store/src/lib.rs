@@ -44,6 +44,7 @@ pub use project::graph::{self, GraphDefinition, GraphFile, GraphUse};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::hit_edges::{self, HitEdge};
 pub use project::index_state::{self, Fence, IndexState};
+pub use project::instructions;
 pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
 pub use project::navigation::{self, Coverage, DefinitionAt};

@@ -20,11 +20,16 @@ pub enum Scope {
     Triage,
     /// Keys, maintenance, metrics.
     Admin,
+    /// Reading the instruction catalog, reviewing prompts, counting uses.
+    Instructions,
+    /// Writing the instruction catalog.
+    Curate,
 }
 
 impl Scope {
     /// All scopes, for parsing and enumerating. Never grants anything: each grant lists its scopes by name.
-    pub const ALL: [Self; 4] = [Self::Search, Self::Index, Self::Triage, Self::Admin];
+    pub const ALL: [Self; 6] =
+        [Self::Search, Self::Index, Self::Triage, Self::Admin, Self::Instructions, Self::Curate];
 
     /// Its name in keys, tokens and answers.
     #[must_use]
@@ -34,6 +39,8 @@ impl Scope {
             Self::Index => "index",
             Self::Triage => "triage",
             Self::Admin => "admin",
+            Self::Instructions => "instructions",
+            Self::Curate => "curate",
         }
     }
 
@@ -52,7 +59,8 @@ impl fmt::Display for Scope {
 
 /// The scopes of the operator on this machine. A new scope is added here by hand if the operator shall have it without
 /// a key.
-const OPERATOR_SCOPES: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
+const OPERATOR_SCOPES: [Scope; 6] =
+    [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin, Scope::Instructions, Scope::Curate];
 
 /// The scopes of every caller of a server without keys. No new scope is added: it needs a key.
 const ANONYMOUS_SCOPES: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];

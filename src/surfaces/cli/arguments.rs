@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::flags::GlobalFlags;
 use super::{
-    agents, bench, bootstrap, call, completions, doctor, grep, health, hook, index, keys, mcp, mcp_config,
-    models, navigate, projects, quickstart, scip, search, serve, tools, triage, trust, watch,
+    agents, bench, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys, mcp,
+    mcp_config, models, navigate, projects, quickstart, scip, search, serve, tools, triage, trust, watch,
 };
 use contract::config::Overrides;
 
@@ -79,6 +79,8 @@ pub(super) enum Command {
     Scip(scip::ScipArgs),
     /// Security findings: ingest reports, record decisions, gather context
     Triage(triage::TriageArgs),
+    /// The team's instructions for agents: export, import, check and search them
+    Instructions(instructions::InstructionsArgs),
     /// Let a repository's .pairofcleats.json select the project for calls that write
     Trust(trust::TrustArgs),
     /// Create, list and revoke API keys for the server

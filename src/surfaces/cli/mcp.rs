@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::dashboard::{DashboardFlags, serve_dashboard};
 use super::install::{install_assets, missing, offer_assets};
 use super::serve::ToolFlags;
 use super::session::{CommandResult, Exit, Session, StopSignal};
@@ -21,6 +22,8 @@ pub(super) struct McpArgs {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
+    dashboard: DashboardFlags,
+    #[command(flatten)]
     tool_flags: ToolFlags,
 }
 
@@ -35,6 +38,13 @@ impl McpArgs {
 /// Entry point of `mcp`. Serves until the client closes stdin or a signal arrives.
 pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult {
     let app = &session.app;
+    // A host beyond loopback must not go unnoticed; but clients of the server do not need the dashboard, so it is left out if its
+    // ports are in use.
+    args.dashboard.check_host()?;
+    let dashboard = args.dashboard.bind().await.unwrap_or_else(|error| {
+        tracing::error!("there is no dashboard: {}", error.fault.message);
+        None
+    });
     if !args.yes {
         offer_assets(session, true, false).await?;
     }
@@ -56,17 +66,21 @@ pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult
     let mut stop = StopSignal::install();
     app.start_background();
     let caller = Caller { project: args.project, ..session.caller(Surface::Stdio)? };
-    let serving = serve_stdio(Arc::clone(app), Toolbox::standard(), caller);
-    tokio::pin!(serving);
-    let ended = tokio::select! {
-        ended = &mut serving => ended,
-        () = installed => Ok(()),
-        () = stop.received() => {
-            app.shutdown.cancel();
-            serving.await
-        }
+    let serving = async {
+        let serving = serve_stdio(Arc::clone(app), Toolbox::standard(), caller);
+        tokio::pin!(serving);
+        let ended = tokio::select! {
+            ended = &mut serving => ended,
+            () = installed => Ok(()),
+            () = stop.received() => {
+                app.shutdown.cancel();
+                serving.await
+            }
+        };
+        app.shutdown.cancel();
+        ended
     };
-    app.shutdown.cancel();
+    let (ended, ()) = tokio::join!(serving, serve_dashboard(session, dashboard));
     app.wait_stopped().await;
     // stdout carries only the protocol, so a failure is logged instead of printed.
     Ok(ended.map_or_else(

@@ -1,6 +1,6 @@
 //! `mcp-config`: prints the configuration block that connects an MCP client.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde::Serialize;
@@ -10,9 +10,10 @@ use super::clients::{
 };
 use super::output::{BOLD, Output, styled};
 use super::session::{CommandError, CommandResult, Session};
+use super::start_command::{StartCommand, start_command};
 
 use crate::tools::{EVERY_TOOLSET, ToolVisibility};
-use contract::config::{Server, default_home};
+use contract::config::{Server, default_home, environment_variables, path_variable};
 use contract::{ErrorCode, Fault, ProjectId};
 
 /// The argument that prints the agent instructions instead of a client's block.
@@ -20,6 +21,8 @@ const AGENTS_ARGUMENT: &str = "agents";
 /// The note for every server that the client starts itself.
 const ENVIRONMENT_NOTE: &str = "Clients pass on little of your environment: put what DATABASE_URL or PAIROFCLEATS_… variables set into \
     config.toml in the data directory.";
+/// Settings in the environment whose names do not start with the program's.
+const OTHER_SETTINGS: [&str; 2] = ["DATABASE_URL", "ORT_DYLIB_PATH"];
 
 /// Arguments of `mcp-config`.
 #[derive(Debug, clap::Args)]
@@ -80,6 +83,9 @@ pub(super) fn print_mcp_config(session: &Session, args: &McpConfigArgs) -> Comma
     let block = ConfigBlock { client: client.id, transport, file: client.file(), text: client.block(&setup) };
     if !session.output.json {
         print_instructions(session.output, client, &setup);
+        if let Some(reason) = installation.reason().filter(|_| url.is_none()) {
+            session.output.print_note(&format!("Note: {reason}."));
+        }
     }
     Ok(session.print_result(&block, &format!("{}\n", block.text)))
 }
@@ -129,7 +135,7 @@ fn print_instructions(output: Output, client: &Client, setup: &ClientSetup<'_>) 
 
 /// How a client has to start this installation: the program and the paths that differ from the defaults.
 pub(super) struct Installation {
-    program: PathBuf,
+    start: StartCommand,
     home: Option<PathBuf>,
     config: Option<PathBuf>,
 }
@@ -138,7 +144,10 @@ impl Installation {
     pub(super) fn new(session: &Session) -> Self {
         let home = session.app.layout.home();
         Self {
-            program: std::env::current_exe().unwrap_or_else(|_| "pairofcleats".into()),
+            start: start_command(
+                &std::env::current_exe().unwrap_or_else(|_| "pairofcleats".into()),
+                uv_cache().as_deref(),
+            ),
             home: (home != default_home()).then(|| home.to_owned()),
             config: session.config_file.clone(),
         }
@@ -146,11 +155,48 @@ impl Installation {
 
     pub(super) fn transport(&self) -> Transport<'_> {
         Transport::Stdio {
-            program: &self.program,
+            program: &self.start.command,
+            arguments: self.start.arguments,
             home: self.home.as_deref(),
             config: self.config.as_deref(),
         }
     }
+
+    /// Why clients start another command than the path of the running program.
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        self.start.reason
+    }
+
+    /// A command of this program for the same data directory, as a person types it.
+    pub(super) fn command_line(&self, command: &str) -> String {
+        let mut words = vec!["pairofcleats".to_owned()];
+        if !self.start.arguments.is_empty() {
+            words = vec![self.start.command.display().to_string()];
+            words.extend(self.start.arguments.iter().map(|&word| word.to_owned()));
+        }
+        words.push(command.to_owned());
+        if let Some(home) = &self.home {
+            words.push(format!("--home {}", home.display()));
+        }
+        words.join(" ")
+    }
+}
+
+/// The cache of uv, if it was moved. Links are followed, because the path of the running program has none.
+fn uv_cache() -> Option<PathBuf> {
+    let cache = path_variable("UV_CACHE_DIR")?;
+    cache.canonicalize().ok().filter(|cache| cache != Path::new("/"))
+}
+
+/// The names of the variables of this environment that set something which a client does not pass on. The data directory is
+/// passed on as an argument, if `passes_home`.
+pub(super) fn settings_not_passed_on(passes_home: bool) -> Vec<String> {
+    let is_setting = |name: &String| match name.strip_prefix("PAIROFCLEATS_") {
+        Some("HOME") => !passes_home,
+        Some(setting) => setting.contains("__") || setting == "MCP_TRANSPORT",
+        None => OTHER_SETTINGS.contains(&name.as_str()),
+    };
+    environment_variables().into_keys().filter(is_setting).collect()
 }
 
 /// The URL of `/mcp` on this machine's server.

@@ -6,6 +6,7 @@
 mod arguments;
 mod flags;
 mod session;
+mod start_command;
 
 pub mod clients;
 
@@ -23,11 +24,13 @@ mod bench;
 mod bootstrap;
 mod call;
 mod completions;
+mod dashboard;
 mod doctor;
 mod grep;
 mod health;
 mod hook;
 mod index;
+mod instructions;
 mod keys;
 mod mcp;
 mod mcp_config;
@@ -125,7 +128,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Implementations(args) => navigate::run_navigate(&session, &args, "implementations").await,
         Command::Hierarchy(args) => navigate::run_navigate(&session, &args, "hierarchy").await,
         Command::Impact(args) => navigate::run_navigate(&session, &args, "impact").await,
-        Command::Serve(_) => serve::run_serve(&session).await,
+        Command::Serve(args) => serve::run_serve(&session, &args).await,
         Command::Mcp(args) => mcp::serve_mcp(&session, args).await,
         Command::Install(args) => agents::install_into_agents(&session, args).await,
         Command::Uninstall(args) => agents::uninstall_from_agents(&session, args).await,
@@ -134,6 +137,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Tools(_) => tools::list_tools(&session),
         Command::Scip(args) => scip::run_scip(&session, args).await,
         Command::Triage(args) => triage::run_triage(&session, &args).await,
+        Command::Instructions(args) => instructions::run_instructions(&session, args).await,
         Command::Trust(args) => trust::trust_session_file(&session, args).await,
         Command::Keys(args) => keys::manage_keys(&session, args).await,
         Command::Projects(args) => projects::manage_projects(&session, args).await,
@@ -142,5 +146,6 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Doctor(args) => doctor::run_doctor(&session, &args).await,
         Command::Completions(args) => Ok(completions::print_completions(&args, Cli::command())),
     };
+    session.app.write_pending_uses().await;
     result.unwrap_or_else(|error| session.output.fault(&error.fault, error.exit))
 }

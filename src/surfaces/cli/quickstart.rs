@@ -59,6 +59,10 @@ pub(super) async fn run_quickstart(session: &Session, args: QuickstartArgs) -> C
         None => http::check_address(&session.app)?,
         Some(_) => None,
     };
+    let dashboard = match (&args.once, &already_serving) {
+        (None, None) => args.serve.dashboard.bind().await?,
+        _ => None,
+    };
     install_assets(session, None, false).await?;
     let arguments = BuildIndex {
         repo_path: &args.path,
@@ -99,7 +103,7 @@ pub(super) async fn run_quickstart(session: &Session, args: QuickstartArgs) -> C
         );
         return Ok(session.print_result(&reachable, &text));
     }
-    let serving = serve::serve_until_signal(session, |reachable| {
+    let serving = serve::serve_until_signal(session, dashboard, |reachable| {
         greeting(Installation::new(session).transport(), args.project.as_deref(), reachable)
     });
     let reporting = async {
@@ -292,8 +296,12 @@ mod tests {
     fn the_greeting_names_both_urls() {
         let reachable =
             serve::ServerUrls { url: "http://127.0.0.1:1".into(), mcp: "http://127.0.0.1:1/mcp".into() };
-        let transport =
-            Transport::Stdio { program: Path::new("/bin/pairofcleats"), home: None, config: None };
+        let transport = Transport::Stdio {
+            program: Path::new("/bin/pairofcleats"),
+            arguments: &[],
+            home: None,
+            config: None,
+        };
         let text = greeting(transport, Some("shop"), &reachable);
         for part in [
             "claude mcp add pairofcleats -- /bin/pairofcleats mcp --project shop --toolsets search,index --text short",

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::dashboard::{DashboardFlags, serve_dashboard};
 use super::flags::whole_number_in;
 use super::output::{BOLD, PATH, styled};
 use super::session::{CommandResult, Exit, Session, StopSignal};
 use crate::surfaces::http;
-use crate::surfaces::http::Listening;
+use crate::surfaces::http::{Dashboard, Listening};
 use crate::tools::Surface;
 
 /// Arguments of `serve`.
@@ -22,6 +23,8 @@ pub(super) struct ServeArgs {
     /// Accept every client without a key, even beyond loopback
     #[arg(long)]
     insecure: bool,
+    #[command(flatten)]
+    pub(super) dashboard: DashboardFlags,
     #[command(flatten)]
     tool_flags: ToolFlags,
 }
@@ -45,7 +48,7 @@ fn parse_port(text: &str) -> Result<u16, String> {
 #[derive(Debug, Default, clap::Args)]
 #[group(skip)]
 pub(super) struct ToolFlags {
-    /// Offer only these toolsets: search, index, artifacts, triage, admin [default: tools.toolsets, all]
+    /// Offer only these toolsets: search, index, artifacts, triage, admin, instructions [default: tools.toolsets, all]
     #[arg(long, value_name = "TOOLSET,…")]
     toolsets: Option<String>,
     /// Offer only tools that do not write [default: tools.read_only]
@@ -88,8 +91,9 @@ impl ServerUrls {
 }
 
 /// Entry point of `serve`.
-pub(super) async fn run_serve(session: &Session) -> CommandResult {
-    serve_until_signal(session, |reachable| {
+pub(super) async fn run_serve(session: &Session, args: &ServeArgs) -> CommandResult {
+    let dashboard = args.dashboard.bind().await?;
+    serve_until_signal(session, dashboard, |reachable| {
         format!(
             "{} on {}  {}\n",
             styled(BOLD, "PairOfCleats"),
@@ -104,6 +108,7 @@ pub(super) async fn run_serve(session: &Session) -> CommandResult {
 /// port is bound.
 pub(super) async fn serve_until_signal(
     session: &Session,
+    dashboard: Option<Dashboard>,
     greeting: impl FnOnce(&ServerUrls) -> String,
 ) -> CommandResult {
     let app = &session.app;
@@ -116,10 +121,10 @@ pub(super) async fn serve_until_signal(
     app.start_background();
     app.start_refreshes();
     session.print_result(&reachable, &greeting(&reachable));
-    let serving = listening.serve(app);
+    let serving = async { tokio::join!(listening.serve(app), serve_dashboard(session, dashboard)) };
     tokio::pin!(serving);
     tokio::select! {
-        () = &mut serving => {}
+        _ = &mut serving => {}
         () = stop.received() => app.shutdown.cancel(),
     }
     let stopped = async {

@@ -1,4 +1,4 @@
-//! `ETag` for documents that change only with the program or the caller's tools.
+//! `ETag` for answers that clients ask for again and again.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -7,7 +7,22 @@ use axum::response::{IntoResponse, Response};
 /// The response with a weak tag over `content`, or 304 if the client has that version. The tag is weak because the envelope around
 /// the content contains the current time.
 pub(super) fn tagged(headers: &HeaderMap, content: &[u8], respond: impl FnOnce() -> Response) -> Response {
-    let tag = format!("W/\"{}\"", &blake3::hash(content).to_hex()[..32]);
+    with_version(headers, &hash(content), respond)
+}
+
+/// A short hash of `content`, for tags.
+pub(super) fn hash(content: &[u8]) -> String {
+    blake3::hash(content).to_hex()[..32].to_owned()
+}
+
+/// The response with a weak tag that says its version, or 304 if the client has that version. A version consists of hexadecimal
+/// digits and punctuation without quotes.
+pub(super) fn with_version(
+    headers: &HeaderMap,
+    version: &str,
+    respond: impl FnOnce() -> Response,
+) -> Response {
+    let tag = format!("W/\"{version}\"");
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bare = tag.trim_start_matches("W/");
     let fresh =
@@ -17,7 +32,7 @@ pub(super) fn tagged(headers: &HeaderMap, content: &[u8], respond: impl FnOnce()
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
-    // Clients must revalidate: the tool list depends on the key.
+    // Clients must revalidate: the answer depends on the key.
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     response
 }

@@ -1,4 +1,5 @@
-//! Tool calls answered as server-sent events: `start`, `progress`, `result` or `error`, and finally `done`.
+//! Calls answered as server-sent events: `start`, `progress`, `result` or `error`, and finally `done`; an operation may send events
+//! of its own instead.
 //!
 //! The stream polls the call itself. A client that disconnects drops both, which cancels the call.
 
@@ -16,7 +17,8 @@ use tokio::sync::mpsc;
 use crate::app::App;
 use crate::surfaces::answer;
 use crate::surfaces::progress::{ProgressTiming, relay_progress};
-use crate::tools::{self, Caller, ProgressUpdate, Request};
+use crate::tools::browse::browse;
+use crate::tools::{self, Caller, EventSink, ProgressUpdate, Request, ToolSpec};
 use contract::Envelope;
 
 /// Most events queued for a slow client; of further progress only the latest update is kept.
@@ -55,7 +57,25 @@ pub(super) fn event_stream(
     streamed: StreamedCall,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
-    let call = run_call(Arc::clone(&app), caller, streamed, sender);
+    events_during(run_call(app, caller, streamed, sender), receiver)
+}
+
+/// Starts an operation that sends its own events, and returns these and its end: `done` with its result, or `error` and `done`.
+pub(super) fn operation_events(
+    app: Arc<App>,
+    caller: Caller,
+    operation: &'static ToolSpec,
+    arguments: Value,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
+    events_during(run_operation(app, caller, operation, arguments, sender), receiver)
+}
+
+/// The events that a call sends, until it ends.
+fn events_during(
+    call: impl Future<Output = ()> + Send + 'static,
+    receiver: mpsc::Receiver<Event>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     // Polled by the stream rather than spawned, so that the call ends with the stream.
     let events = unfold((Box::pin(call), receiver, false), |(mut call, mut receiver, mut done)| async move {
         loop {
@@ -73,8 +93,7 @@ async fn run_call(app: Arc<App>, caller: Caller, streamed: StreamedCall, events:
     let StreamedCall { tool, arguments, start, shape, progress } = streamed;
     let id = caller.request_id.clone();
     let send = |name: &'static str, envelope: &Envelope| {
-        let event = Event::default().event(name).data(answer::json(envelope).to_string());
-        let events = events.clone();
+        let (event, events) = (event(name, envelope), events.clone());
         // A failed send means that the client disconnected, which drops this future as well.
         async move { drop(events.send(event).await) }
     };
@@ -106,6 +125,35 @@ async fn run_call(app: Arc<App>, caller: Caller, streamed: StreamedCall, events:
     };
     send(if envelope.ok { "result" } else { "error" }, &envelope).await;
     send("done", &answer::succeeded(&app, Value::Object(serde_json::Map::new()), id)).await;
+}
+
+async fn run_operation(
+    app: Arc<App>,
+    caller: Caller,
+    operation: &'static ToolSpec,
+    arguments: Value,
+    events: mpsc::Sender<Event>,
+) {
+    let id = caller.request_id.clone();
+    let (sink_app, sink_id, sink_events) = (Arc::clone(&app), id.clone(), events.clone());
+    let sink = EventSink::to(move |name, content| {
+        let event = event(name, &answer::succeeded(&sink_app, content, sink_id.clone()));
+        let events = sink_events.clone();
+        Box::pin(async move { events.send(event).await.is_ok() })
+    });
+    let request = Request { events: sink, ..Request::new(operation.name, arguments, caller) };
+    let outcome = browse(&app, request).await;
+    let mut done = outcome.unwrap_or_else(|refusal| answer::refused(&app, &refusal, id.clone()));
+    // A failed send means that the client disconnected, which drops this future as well.
+    if !done.ok {
+        drop(events.send(event("error", &done)).await);
+        done = answer::succeeded(&app, Value::Object(serde_json::Map::new()), id);
+    }
+    drop(events.send(event("done", &done)).await);
+}
+
+fn event(name: &str, envelope: &Envelope) -> Event {
+    Event::default().event(name).data(answer::json(envelope).to_string())
 }
 
 fn progress_event(update: ProgressUpdate) -> Value {

@@ -46,6 +46,11 @@ impl TrustedProxies {
         Ok(Self { networks: networks.collect::<Result<_, _>>()?, header: server.forwarded_header })
     }
 
+    /// No proxies.
+    pub(super) fn none() -> Self {
+        Self { networks: Vec::new(), header: ForwardedHeader::XForwardedFor }
+    }
+
     /// Whether the address belongs to a trusted proxy.
     pub(super) fn contains(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(address.to_canonical()))

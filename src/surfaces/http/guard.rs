@@ -52,17 +52,22 @@ static TEXT_HEADERS: [HeaderName; 9] = [
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
 /// Assigns the request id, rejects ambiguous and foreign requests, and sets the id on the response.
-pub(super) async fn guard_request(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let id = accepted_id(request.headers()).unwrap_or_else(|| fresh_request_id(&app));
+pub(super) async fn guard_request(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    guard(&app, &app.config.server, request, next).await
+}
+
+/// As [`guard_request`], for a listener with names of its own, which are those in `server`.
+pub(super) async fn guard(app: &App, server: &Server, mut request: Request, next: Next) -> Response {
+    let id = accepted_id(request.headers()).unwrap_or_else(|| fresh_request_id(app));
     let local = request.extensions().get::<ConnectionAddresses>().map(|addresses| addresses.local.ip());
     let framing_fault = request.extensions().get::<BodyFraming>().and_then(|framing| framing.fault());
     let refused = match framing_fault {
         Some(fault) => Some((StatusCode::BAD_REQUEST, fault)),
-        None => rejection(&app.config.server, local, request.uri(), request.headers()),
+        None => rejection(server, local, request.uri(), request.headers()),
     };
     let mut response = match refused {
         Some((status, fault)) => {
-            let mut response = answer::refused(&app, status, &fault, &id);
+            let mut response = answer::refused(app, status, &fault, &id);
             if status == StatusCode::BAD_REQUEST {
                 // A proxy may have read another request, so whatever follows is not trusted either.
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

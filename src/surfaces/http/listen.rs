@@ -81,6 +81,11 @@ pub async fn listen(app: &App) -> Result<Listening, Fault> {
 }
 
 impl Listening {
+    /// A listener beside the server's, for clients on this machine: without TLS and without proxies.
+    pub(super) fn on_loopback(listener: TcpListener, address: SocketAddr) -> Self {
+        Self { listener, address, tls: None, proxies: TrustedProxies::none(), address_lock: None }
+    }
+
     /// The bound address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {

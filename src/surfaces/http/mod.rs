@@ -31,6 +31,7 @@ mod answer;
 mod body;
 mod etag;
 mod event_stream;
+mod instructions;
 mod mcp_routes;
 mod openapi;
 mod probes;
@@ -39,6 +40,9 @@ mod route;
 mod routes;
 mod tool_routes;
 
+mod dashboard;
+
 pub use address_lock::{check_address, running_server_url};
+pub use dashboard::{Dashboard, DashboardAddress};
 pub use listen::{Listening, listen};
 pub use routes::{document as openapi, router, router_with};

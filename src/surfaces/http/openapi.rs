@@ -31,13 +31,14 @@ pub(super) fn document(routes: &[Route]) -> Value {
             }
             Operation::Tool { id, summary, tag, tool, result, events } => {
                 let Some(tool) = crate::tools::find_tool(tool) else { continue };
-                let (kind, answer) = match events {
-                    true => (EVENTS, json!({ "type": "string" })),
-                    false => (JSON, Value::Object(schema::envelope_schema(wrapped_result(result, tool)))),
+                let (kind, answer) = match (events, result) {
+                    (true, _) => (EVENTS, json!({ "type": "string" })),
+                    (false, Some(name)) => (JSON, enveloped(wrapped_result(name, tool))),
+                    (false, None) => (JSON, enveloped((tool.output)())),
                 };
                 let mut operation = operation(id, summary, tag, kind, answer);
                 match is_get {
-                    true => operation["parameters"] = query_parameters(tool),
+                    true => operation["parameters"] = parameters(tool, route.path),
                     false => operation["requestBody"] = request_body(tool),
                 }
                 insert(route.path, operation);
@@ -98,7 +99,7 @@ fn operation(id: &str, summary: &str, tag: &str, kind: &str, schema: Value) -> V
 }
 
 fn tool_operation(tool: &ToolSpec) -> Value {
-    let answer = Value::Object(schema::envelope_schema((tool.output)()));
+    let answer = enveloped((tool.output)());
     let mut operation = operation(tool.name, tool.title, tool.toolset.as_str(), JSON, answer);
     operation["description"] = tool.description.into();
     operation["requestBody"] = request_body(tool);
@@ -112,13 +113,16 @@ fn request_body(tool: &ToolSpec) -> Value {
     json!({ "required": required, "content": { (JSON): { "schema": input } } })
 }
 
-/// The tool's arguments as query parameters.
-fn query_parameters(tool: &ToolSpec) -> Value {
+/// The tool's arguments as parameters: in the path if that names them, else in the query.
+fn parameters(tool: &ToolSpec, path: &str) -> Value {
     let input = (tool.input)();
     let fields = input.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     fields
         .into_iter()
-        .map(|(name, schema)| json!({ "name": name, "in": "query", "schema": schema }))
+        .map(|(name, schema)| match path.contains(&format!("{{{name}}}")) {
+            true => json!({ "name": name, "in": "path", "required": true, "schema": schema }),
+            false => json!({ "name": name, "in": "query", "schema": schema }),
+        })
         .collect()
 }
 
@@ -143,7 +147,12 @@ fn enveloped_answer(result: Value) -> (&'static str, Value) {
         Value::Object(result) => result,
         _ => Map::new(),
     };
-    (JSON, Value::Object(schema::envelope_schema(result)))
+    (JSON, enveloped(result))
+}
+
+/// The schema of an envelope with this result.
+fn enveloped(result: Map<String, Value>) -> Value {
+    Value::Object(schema::envelope_schema(result))
 }
 
 pub(super) fn any_object_answer() -> (&'static str, Value) {

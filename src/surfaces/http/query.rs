@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
+use serde_json::{Map, Value};
 
 use contract::{ErrorCode, Fault, echo};
 
@@ -25,10 +26,26 @@ pub(super) fn unique_parameters(sent: SentQuery) -> Result<BTreeMap<String, Stri
     Ok(parameters)
 }
 
+/// The parameters as arguments of a tool. Where its input schema demands a number or a boolean, a text that is one becomes one;
+/// any other text stays, and the gate says what is wrong with it.
+pub(super) fn typed_arguments(parameters: BTreeMap<String, String>, input: &Map<String, Value>) -> Value {
+    let typed = |(name, text): (String, String)| {
+        let kind = input.get("properties").and_then(|fields| fields[&name]["type"].as_str());
+        let value = match kind {
+            Some("integer") => text.parse::<i64>().ok().map(Value::from),
+            Some("boolean") => text.parse::<bool>().ok().map(Value::from),
+            _ => None,
+        };
+        (name, value.unwrap_or(Value::String(text)))
+    };
+    Value::Object(parameters.into_iter().map(typed).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use axum::http::Uri;
+    use serde_json::json;
 
     fn read(query: &str) -> Result<BTreeMap<String, String>, Fault> {
         let uri: Uri = format!("/status?{query}").parse().unwrap();
@@ -45,5 +62,20 @@ mod tests {
             assert_eq!(fault.code, ErrorCode::InvalidRequest, "{query}");
             assert!(fault.message.contains("more than once"), "{query}: {}", fault.message);
         }
+    }
+
+    #[test]
+    fn texts_become_what_the_schema_demands() {
+        let input = json!({ "properties": {
+            "limit": { "type": "integer" }, "deep": { "type": "boolean" }, "category": { "type": "string" } } });
+        let typed = |query: &str| typed_arguments(read(query).unwrap(), input.as_object().unwrap());
+        assert_eq!(
+            typed("limit=10&deep=true&category=7&odd=1"),
+            json!({ "category": "7", "deep": true, "limit": 10, "odd": "1" })
+        );
+        assert_eq!(
+            typed("limit=1.5&deep=yes&category="),
+            json!({ "category": "", "deep": "yes", "limit": "1.5" })
+        );
     }
 }

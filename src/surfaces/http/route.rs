@@ -24,14 +24,14 @@ pub(super) enum Operation {
     Undocumented,
     /// A route without a tool; `answer` returns the media type and the schema of status 200.
     Server { id: &'static str, summary: &'static str, answer: fn() -> (&'static str, Value) },
-    /// A route that calls one tool and wraps its result under the name `result`. A GET route takes the arguments from the query, a
-    /// POST route from the body. `events` routes answer as server-sent events.
+    /// A route that calls one tool, and wraps its result under the name `result` if there is one. A GET route takes the arguments
+    /// from its path and from the query, a POST route from the body. `events` routes answer as server-sent events.
     Tool {
         id: &'static str,
         summary: &'static str,
         tag: &'static str,
         tool: &'static str,
-        result: &'static str,
+        result: Option<&'static str>,
         events: bool,
     },
     /// One operation for each tool of the list.

@@ -21,7 +21,7 @@ use super::access::{Access, identify};
 use super::guard::guard_request;
 use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
 use super::route::{Operation, Route};
-use super::{answer, etag, mcp_routes, oauth, openapi, probes, timed_body, tool_routes};
+use super::{answer, etag, instructions, mcp_routes, oauth, openapi, probes, timed_body, tool_routes};
 use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
@@ -112,7 +112,7 @@ static ROUTES: &[Route] = &[
             summary: "How the server is",
             tag: "server",
             tool: "check_status",
-            result: "status",
+            result: Some("status"),
             events: false,
         },
     },
@@ -126,7 +126,7 @@ static ROUTES: &[Route] = &[
             summary: "How the server is, as server-sent events: start, result or error, done",
             tag: "server",
             tool: "check_status",
-            result: "status",
+            result: Some("status"),
             events: true,
         },
     },
@@ -140,7 +140,7 @@ static ROUTES: &[Route] = &[
             summary: "Search",
             tag: "search",
             tool: "search",
-            result: "search",
+            result: Some("search"),
             events: false,
         },
     },
@@ -154,7 +154,50 @@ static ROUTES: &[Route] = &[
             summary: "Search, with progress as server-sent events: start, progress, result or error, done",
             tag: "search",
             tool: "search",
-            result: "search",
+            result: Some("search"),
+            events: true,
+        },
+    },
+    Route {
+        path: "/instructions",
+        method: GET,
+        handler: |method| on(method, instructions::list),
+        public: false,
+        operation: Operation::Tool {
+            id: "instructions",
+            summary: "The team's instructions, with an ETag",
+            tag: "instructions",
+            tool: instructions::LIST,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/instructions/{id}",
+        method: GET,
+        handler: |method| on(method, instructions::get),
+        public: false,
+        operation: Operation::Tool {
+            id: "instruction",
+            summary: "One instruction, with an ETag; 404 if there is none with this id",
+            tag: "instructions",
+            tool: instructions::GET,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/instructions/diff/stream",
+        method: POST,
+        handler: |method| on(method, instructions::diff_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "instructionsDiffStream",
+            summary: "What changed in the instructions, as server-sent events: start, then added, updated and removed, or changed, \
+                with one entry each; error; done",
+            tag: "instructions",
+            tool: "instructions_diff",
+            result: None,
             events: true,
         },
     },

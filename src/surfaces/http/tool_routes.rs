@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::event_stream::{StreamedCall, event_stream};
-use super::query::{SentQuery, unique_parameters};
+use super::query::{SentQuery, typed_arguments, unique_parameters};
 use super::request_parts::RequestId;
 use super::{answer, body, etag};
 use crate::app::App;
 use crate::surfaces::{answer as shared, listing};
-use crate::tools::{self, Caller, Request};
+use crate::tools::{self, Caller, Request, find_tool};
 use contract::Envelope;
 
 /// The result of `GET /status`.
@@ -62,11 +62,17 @@ pub(super) async fn list_tools(
     etag::tagged(&headers, &content, || answer::answered(&app, &tools, id))
 }
 
-/// Reads the arguments of `check_status` from the query string.
-fn status_arguments(app: &App, id: &RequestId, query: SentQuery) -> Result<Value, Response> {
+/// Reads the arguments of a tool from the query string.
+pub(super) fn query_arguments(
+    app: &App,
+    id: &RequestId,
+    tool: &str,
+    query: SentQuery,
+) -> Result<Value, Response> {
     let parameters = unique_parameters(query)
         .map_err(|fault| answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))?;
-    Ok(Value::Object(parameters.into_iter().map(|(name, value)| (name, Value::String(value))).collect()))
+    let input = find_tool(tool).map(|spec| (spec.input)()).unwrap_or_default();
+    Ok(typed_arguments(parameters, &input))
 }
 
 /// `GET /status`.
@@ -76,7 +82,7 @@ pub(super) async fn status(
     Extension(caller): Extension<Caller>,
     query: SentQuery,
 ) -> Result<Response, Response> {
-    let arguments = status_arguments(&app, &id, query)?;
+    let arguments = query_arguments(&app, &id, "check_status", query)?;
     Ok(answer::envelope(&status_in_repo(call_tool(&app, "check_status", arguments, caller).await)))
 }
 
@@ -87,7 +93,7 @@ pub(super) async fn status_stream(
     Extension(caller): Extension<Caller>,
     query: SentQuery,
 ) -> Result<Response, Response> {
-    let arguments = status_arguments(&app, &id, query)?;
+    let arguments = query_arguments(&app, &id, "check_status", query)?;
     let start = serde_json::to_value(StreamStart { repo: Some(Value::Null) }).unwrap_or_default();
     let shape = status_in_repo;
     let streamed = StreamedCall { tool: "check_status", arguments, start, shape, progress: false };
@@ -132,14 +138,19 @@ pub(super) async fn search_stream(
     Ok(event_stream(app, caller, streamed).into_response())
 }
 
-async fn read_arguments(app: &App, id: &RequestId, request: HttpRequest) -> Result<Value, Response> {
+/// Reads the arguments of a tool from the body.
+pub(super) async fn read_arguments(
+    app: &App,
+    id: &RequestId,
+    request: HttpRequest,
+) -> Result<Value, Response> {
     body::arguments(request, app.config.server.body_bytes_max)
         .await
         .map_err(|(status, fault)| answer::refused(app, status, &fault, &id.0))
 }
 
 /// Calls a tool. If the client disconnects, axum drops this future, which cancels the call.
-async fn call_tool(app: &Arc<App>, tool: &str, arguments: Value, caller: Caller) -> Envelope {
+pub(super) async fn call_tool(app: &Arc<App>, tool: &str, arguments: Value, caller: Caller) -> Envelope {
     let id = caller.request_id.clone();
     match tools::call(app, Request::new(tool, arguments, caller)).await {
         Ok(envelope) => envelope,

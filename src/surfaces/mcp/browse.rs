@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::wire;
 use crate::app::App;
 use crate::tools::browse::browse;
-use crate::tools::{Caller, Progress, Request, ToolSpec};
+use crate::tools::{Caller, Request, ToolSpec};
 use contract::{Fault, Refusal, Violation};
 
 /// A request for prompts, resources or completion.
@@ -32,13 +32,7 @@ impl BrowseRequest<'_> {
     ) -> Result<T, ErrorData> {
         let arguments = serde_json::to_value(arguments).unwrap_or_default();
         let Self { app, caller, cancel } = self;
-        let request = Request {
-            tool: operation.name.to_owned(),
-            arguments,
-            caller,
-            cancel,
-            progress: Progress::default(),
-        };
+        let request = Request { cancel, ..Request::new(operation.name, arguments, caller) };
         let envelope = browse(app, request).await.map_err(|refusal| wire::refusal_error(&refusal))?;
         if let Some(error) = envelope.error {
             return Err(wire::failed_call_error(error));

@@ -102,7 +102,7 @@ pub(super) fn parse_message(
         Err(_) if answers => Ok(None),
         // The members are those of a valid request, so the parameters are wrong.
         Err(_) if id.is_some() && !method.is_empty() => {
-            Err(RefusedMessage { id, error: methods::no_handler_error(tools, &method) })
+            Err(RefusedMessage { id, error: methods::no_handler_error(tools, &method, false) })
         }
         Err(error) => Err(invalid(
             id,
@@ -218,10 +218,12 @@ pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool, tools: &Toolbox)
             _ => MessageDisposition::Passes,
         },
         // Clients of the older framing send it, but only in an open session.
-        ClientRequest::CustomRequest(_) if method == "shutdown" => before_initialize(id, method),
+        ClientRequest::CustomRequest(_) if matches!(method, "shutdown" | "exit") => {
+            before_initialize(id, method)
+        }
         _ if !methods::is_served(tools, method) => MessageDisposition::Refused(RefusedMessage {
             id,
-            error: methods::no_handler_error(tools, method),
+            error: methods::no_handler_error(tools, method, false),
         }),
         _ if open => MessageDisposition::Passes,
         _ => before_initialize(id, method),

@@ -28,7 +28,35 @@ pub(super) const PROTOCOL: &[&str] = &[
 
 /// Whether requests of this method are served in an open session.
 pub(super) fn is_served(tools: &Toolbox, method: &str) -> bool {
-    PROTOCOL.contains(&method) || tools.find_method(method).is_some()
+    PROTOCOL.contains(&method) || method == DISPATCH || tools.find_method(method).is_some()
+}
+
+/// The method of the older form of the catalog's methods: `instructions/dispatch {action, …}` means `instructions/<action>` with
+/// the other parameters.
+const DISPATCH: &str = "instructions/dispatch";
+
+/// The method and the parameters that a request means.
+///
+/// # Errors
+/// `-32601` for an action that is not a method.
+pub(super) fn dispatched(
+    tools: &Toolbox,
+    method: String,
+    params: Option<Value>,
+) -> Result<(String, Option<Value>), ErrorData> {
+    if method != DISPATCH {
+        return Ok((method, params));
+    }
+    let mut params = params.unwrap_or_default();
+    let action = params.as_object_mut().and_then(|fields| fields.shift_remove("action"));
+    let action = action.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let named = format!("instructions/{action}");
+    if tools.find_method(&named).is_some() {
+        return Ok((named, Some(params)));
+    }
+    let fault = Fault::new(ErrorCode::UnknownTool, format!("`{DISPATCH}` has no action `{}`.", echo(action)))
+        .with_hint("Call the method itself, such as `instructions/list`; `meta/tools` lists all methods.");
+    Err(with_method(DISPATCH, wire::rpc_error(RpcCode::METHOD_NOT_FOUND, &fault)))
 }
 
 /// Unwraps an envelope: the bare result, or the failure as a JSON-RPC error.
@@ -47,8 +75,9 @@ pub(super) fn refusal_error(method: &str, refusal: &Refusal) -> ErrorData {
     with_method(method, wire::refusal_error(refusal))
 }
 
-/// The error for a request without a handler: its method does not exist, or its parameters are invalid.
-pub(super) fn no_handler_error(tools: &Toolbox, method: &str) -> ErrorData {
+/// The error for a request without a handler: its method does not exist, or its parameters are invalid. If the log is verbose, it
+/// names methods that are spelled alike.
+pub(super) fn no_handler_error(tools: &Toolbox, method: &str, is_verbose: bool) -> ErrorData {
     if PROTOCOL.contains(&method) {
         return wire::invalid_params(method);
     }
@@ -66,7 +95,11 @@ pub(super) fn no_handler_error(tools: &Toolbox, method: &str) -> ErrorData {
     if tools.has_methods_beside(method) {
         let fault = Fault::new(ErrorCode::UnknownTool, format!("Unknown method `{}`.", echo(method)))
             .with_hint("Methods are called as their tools are: `tools/list` shows them, with `_` for `/`.");
-        return with_method(&echo(method), wire::rpc_error(RpcCode::METHOD_NOT_FOUND, &fault));
+        let mut error = with_method(&echo(method), wire::rpc_error(RpcCode::METHOD_NOT_FOUND, &fault));
+        if let Some(data) = error.data.as_mut().filter(|_| is_verbose) {
+            data["nearby"] = tools.methods_near(method).into();
+        }
+        return error;
     }
     wire::unknown_method(method)
 }

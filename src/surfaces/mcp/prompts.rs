@@ -80,11 +80,13 @@ fn describe(prompt: &ToolSpec) -> Prompt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::Surface;
+    use crate::tools::{EVERY_TOOLSET, Surface, ToolVisibility};
 
     #[test]
     fn every_prompt_is_described_and_so_are_its_arguments() {
-        let listed = list(contract::config::fuzzing::defaults(), &Caller::local(Surface::Stdio)).prompts;
+        let visibility = ToolVisibility::parse(EVERY_TOOLSET, false).unwrap();
+        let caller = Caller { visibility, ..Caller::local(Surface::Stdio) };
+        let listed = list(contract::config::fuzzing::defaults(), &caller).prompts;
         assert_eq!(listed.len(), PROMPTS.len());
         for prompt in listed {
             assert!(prompt.title.is_some() && prompt.description.is_some(), "{prompt:?}");

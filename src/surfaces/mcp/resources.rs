@@ -10,13 +10,18 @@ use serde_json::{Value, json};
 
 use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
 use super::text::result_text;
-use super::uri::{ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT, parse_symbol};
+use super::uri::{
+    INSTRUCTION_TEMPLATE, ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT, parse_instruction,
+    parse_symbol,
+};
+use super::wire;
 use crate::tools::Caller;
 use crate::tools::browse::{
-    FileText, LIST_FILES, ListedResource, READ_FILE, READ_SYMBOL, ResourcePage, is_open_to,
+    FileText, InstructionText, LIST_FILES, ListedResource, READ_FILE, READ_INSTRUCTION, READ_SYMBOL,
+    ResourcePage, is_open_to,
 };
-use contract::ECHO_CHARS_MAX;
 use contract::config::Config;
+use contract::{ECHO_CHARS_MAX, ErrorCode, Fault, echo};
 
 /// One page of files; empty if the caller may not search.
 pub(super) async fn list(
@@ -43,9 +48,20 @@ pub(super) async fn list(
 
 /// The URI templates, which also cover files that the list omits.
 pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplatesResult {
-    if !is_open_to(READ_FILE, config, caller) {
-        return ListResourceTemplatesResult::default();
+    let mut templates = Vec::new();
+    if is_open_to(READ_FILE, config, caller) {
+        templates.extend(file_templates());
     }
+    if is_open_to(READ_INSTRUCTION, config, caller) {
+        let instruction = ResourceTemplate::new(INSTRUCTION_TEMPLATE, "instruction")
+            .with_title("Instruction")
+            .with_description("One of the team's instructions for agents, by id, as Markdown.");
+        templates.push(instruction);
+    }
+    ListResourceTemplatesResult::with_all_items(templates)
+}
+
+fn file_templates() -> Vec<ResourceTemplate> {
     let file = ResourceTemplate::new(TEMPLATE, "file").with_title("Indexed file").with_description(
         "The current content of a file in an indexed repository, with secrets redacted: `repository` as `workspace_status` names \
          it, `path` as in the field `file` of search hits.",
@@ -56,7 +72,7 @@ pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplat
     let symbol = ResourceTemplate::new(SYMBOL_TEMPLATE, "symbol").with_title("Symbol").with_description(
         "Where a symbol is defined and used, as text: `symbol` is a name like `Context.json` or `src/context.ts:Context.json`.",
     );
-    ListResourceTemplatesResult::with_all_items(vec![file, in_project, symbol])
+    vec![file, in_project, symbol]
 }
 
 /// Where a symbol is defined and used.
@@ -68,6 +84,27 @@ async fn read_symbol(
     let arguments = json!({ "symbol": symbol, "repoPath": repository });
     let found: Value = request.run(READ_SYMBOL, arguments).await.map_err(|error| with_uri(error, &uri))?;
     let contents = ResourceContents::text(result_text(&found), uri).with_mime_type("text/plain");
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+/// One instruction of the catalog.
+async fn read_instruction(
+    request: BrowseRequest<'_>,
+    uri: String,
+    (id, project): (String, Option<String>),
+) -> Result<ReadResourceResult, ErrorData> {
+    let arguments = json!({ "id": id, "project_id": project });
+    let found: InstructionText =
+        request.run(READ_INSTRUCTION, arguments).await.map_err(|error| with_uri(error, &uri))?;
+    let Some(source_hash) = found.source_hash else {
+        let fault =
+            Fault::new(ErrorCode::NotFound, format!("The catalog has no instruction `{}`.", echo(&id)))
+                .with_hint("`instructions_list` lists the ids.");
+        return Err(with_uri(wire::fault_error(&fault), &uri));
+    };
+    let meta = json!({ "sourceHash": source_hash, "revision": found.revision });
+    let contents =
+        ResourceContents::text(found.text, uri).with_mime_type("text/markdown").with_meta(to_meta(&meta));
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
@@ -84,6 +121,10 @@ pub(super) async fn read(
     if let Some(parsed) = parse_symbol(&params.uri) {
         let named = parsed.map_err(|reason| malformed(reason, SYMBOL_TEMPLATE))?;
         return read_symbol(request, params.uri, named).await;
+    }
+    if let Some(parsed) = parse_instruction(&params.uri) {
+        let named = parsed.map_err(|reason| malformed(reason, INSTRUCTION_TEMPLATE))?;
+        return read_instruction(request, params.uri, named).await;
     }
     let ResourceUri { repository, path, project } =
         ResourceUri::parse(&params.uri).map_err(|reason| malformed(reason, TEMPLATE_WITH_PROJECT))?;

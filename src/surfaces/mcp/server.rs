@@ -27,6 +27,9 @@ use crate::tools::{Caller, Progress, Request, Surface, Toolbox};
 use contract::config::{TextForm, Transport, ValidationErrors};
 use contract::{Envelope, Refusal};
 
+/// Time in which the answer to `exit` is written before the process ends.
+const EXIT_DELAY: Duration = Duration::from_millis(100);
+
 /// Header with the text form of results: `short` or `envelope`.
 pub const TEXT: &str = "x-mcp-text";
 
@@ -111,6 +114,28 @@ impl McpServer {
         }
     }
 
+    /// Answers `shutdown` and `exit`, which end this process, to a client on stdin; `None` for other requests.
+    fn end_of_process(&self, method: &str) -> Option<CustomResult> {
+        self.local.as_ref()?;
+        match method {
+            // Clients of the older framing send `shutdown` before they exit.
+            "shutdown" if self.app.config.mcp.transport == Transport::Legacy => {
+                Some(CustomResult::new(Value::Null))
+            }
+            "shutdown" => Some(CustomResult::new(serde_json::json!({ "shuttingDown": true }))),
+            "exit" => {
+                let app = Arc::clone(&self.app);
+                tokio::spawn(async move {
+                    // After the answer is written.
+                    tokio::time::sleep(EXIT_DELAY).await;
+                    app.shutdown.cancel();
+                });
+                Some(CustomResult::new(serde_json::json!({ "exiting": true })))
+            }
+            _ => None,
+        }
+    }
+
     /// Calls a tool for this request, which can be cancelled, and reports its progress.
     async fn run(
         &self,
@@ -125,7 +150,8 @@ impl McpServer {
         }
         let named = tool.clone();
         let run = |progress: Progress| {
-            let request = Request { tool, arguments, caller, cancel: running.token(), progress };
+            let request =
+                Request { cancel: running.token(), progress, ..Request::new(tool, arguments, caller) };
             self.tools.call(&self.app, request)
         };
         Ok(match context.meta.get_progress_token() {
@@ -272,18 +298,17 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method.as_str();
-        // Clients of the older framing send `shutdown` before they exit.
-        if method == "shutdown" && self.app.config.mcp.transport == Transport::Legacy && self.local.is_some()
-        {
-            return Ok(CustomResult::new(Value::Null));
+        if let Some(result) = self.end_of_process(&request.method) {
+            return Ok(result);
         }
-        let Some(tool) = self.tools.find_method(method) else {
-            return Err(methods::no_handler_error(self.tools, method));
+        let (method, params) = methods::dispatched(self.tools, request.method, request.params)?;
+        let Some(tool) = self.tools.find_method(&method) else {
+            let is_verbose = self.app.config.log.filter.contains("debug");
+            return Err(methods::no_handler_error(self.tools, &method, is_verbose));
         };
-        match self.run(tool.name.to_owned(), request.params.unwrap_or_default(), context).await? {
-            Ok(envelope) => methods::result_or_error(method, envelope),
-            Err(refusal) => Err(methods::refusal_error(method, &refusal)),
+        match self.run(tool.name.to_owned(), params.unwrap_or_default(), context).await? {
+            Ok(envelope) => methods::result_or_error(&method, envelope),
+            Err(refusal) => Err(methods::refusal_error(&method, &refusal)),
         }
     }
 }

@@ -12,6 +12,10 @@ pub(super) const TEMPLATE_WITH_PROJECT: &str = "repo://{repository}/{+path}{?pro
 /// The template for symbols in the session's project, or else in the default workspace.
 pub(super) const SYMBOL_TEMPLATE: &str = "symbol://{repository}/{+symbol}";
 
+/// The template for instructions of the session's project, or else of the default workspace.
+pub(super) const INSTRUCTION_TEMPLATE: &str = "instruction://{id}{?project}";
+
+const INSTRUCTION_SCHEME: &str = "instruction://";
 const SCHEME: &str = "repo://";
 const SYMBOL_SCHEME: &str = "symbol://";
 const PROJECT: &str = "?project=";
@@ -70,6 +74,27 @@ pub(super) fn parse_symbol(uri: &str) -> Option<Result<(String, String), &'stati
         return Some(Err("The URI has no repository or no symbol."));
     }
     Some(decoded(repository).and_then(|repository| Ok((repository, decoded(symbol)?))))
+}
+
+/// The id and the project that an `instruction://` URI names; `None` for other URIs.
+///
+/// # Errors
+/// The reason, as a sentence.
+pub(super) fn parse_instruction(uri: &str) -> Option<Result<(String, Option<String>), &'static str>> {
+    let (scheme, rest) = uri.split_at_checked(INSTRUCTION_SCHEME.len())?;
+    if !scheme.eq_ignore_ascii_case(INSTRUCTION_SCHEME) {
+        return None;
+    }
+    let (id, project) = match rest.rsplit_once(PROJECT) {
+        Some((id, project)) => (id, Some(project)),
+        None => (rest, None),
+    };
+    // Some clients normalise the URI, which adds a slash.
+    let id = id.trim_end_matches('/');
+    if id.is_empty() {
+        return Some(Err("The URI has no id."));
+    }
+    Some(decoded(id).and_then(|id| Ok((id, project.map(decoded).transpose()?))))
 }
 
 impl fmt::Display for ResourceUri {
@@ -132,6 +157,17 @@ mod tests {
         assert_eq!(parse_symbol("repo://shop/a"), None);
         for text in ["symbol://", "symbol://shop", "symbol://shop/", "symbol:///x", "symbol://shop/%zz"] {
             assert!(parse_symbol(text).is_some_and(|parsed| parsed.is_err()), "{text}");
+        }
+    }
+
+    #[test]
+    fn instructions_are_read_with_and_without_a_project() {
+        let pair = |id: &str, project: Option<&str>| Some(Ok((id.to_owned(), project.map(str::to_owned))));
+        assert_eq!(parse_instruction("instruction://no-secrets"), pair("no-secrets", None));
+        assert_eq!(parse_instruction("INSTRUCTION://a/?project=client-a"), pair("a", Some("client-a")));
+        assert_eq!(parse_instruction("repo://shop/a"), None);
+        for text in ["instruction://", "instruction://?project=a", "instruction://%zz"] {
+            assert!(parse_instruction(text).is_some_and(|parsed| parsed.is_err()), "{text}");
         }
     }
 

@@ -93,7 +93,7 @@ async fn project_ids(call: &Call) -> Result<Vec<String>, Fault> {
     Ok(usable.map(|project| project.id.as_str().to_owned()).collect())
 }
 
-fn matching_values(known: Vec<String>, value: &str) -> Completions {
+pub(super) fn matching_values(known: Vec<String>, value: &str) -> Completions {
     let part = value.to_lowercase();
     let folded = known.into_iter().map(|name| (name.to_lowercase(), name));
     let mut fit: Vec<(String, String)> = folded.filter(|(folded, _)| folded.contains(&part)).collect();

@@ -1,10 +1,11 @@
-//! Operations that are not tools: those behind MCP prompts, resources and completion, and the search of a portable file by the
-//! command line.
+//! Operations that are not tools: those behind MCP prompts, resources and completion, the search of a portable file by the command
+//! line, and the stream of HTTP.
 //!
 //! They have a [`ToolSpec`] like the tools of [`LIST`](super::LIST) and pass the same gate, but are in a toolbox of their own:
 //! no list shows them, and clients cannot call them by name.
 
 mod complete;
+mod instructions;
 mod list;
 mod media;
 mod prompts;
@@ -21,6 +22,7 @@ use contract::config::Config;
 use contract::{Envelope, Refusal};
 
 pub use complete::{Completions, VALUES_MAX};
+pub use instructions::InstructionText;
 pub use list::{ListedResource, ResourcePage};
 pub use prompts::RenderedPrompt;
 pub use read::FileText;
@@ -36,8 +38,15 @@ pub const READ_SYMBOL: &ToolSpec =
 pub const COMPLETE: &ToolSpec = &complete::TOOL;
 /// Searches one portable file; answers like the tool `search`.
 pub const SEARCH_FILE: &ToolSpec = &super::search::search_file::TOOL;
+/// One instruction of the catalog; answers [`InstructionText`].
+pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
+/// Ids of instructions that match what was typed; answers [`Completions`].
+pub const COMPLETE_INSTRUCTION: &ToolSpec = &instructions::COMPLETE_ID;
+/// What changed in the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
+pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL;
 /// The prompts, in the order in which they are listed; each answers [`RenderedPrompt`].
-pub static PROMPTS: &[&ToolSpec] = &[&prompts::FIND_CODE, &prompts::EXPLAIN_CODE, &prompts::ONBOARD];
+pub static PROMPTS: &[&ToolSpec] =
+    &[&prompts::FIND_CODE, &prompts::EXPLAIN_CODE, &prompts::ONBOARD, &instructions::APPLY];
 
 /// Runs one of the operations of this module through the gate, as [`call`](super::call()) runs a tool.
 ///
@@ -57,10 +66,19 @@ fn toolbox() -> &'static Toolbox {
     static BROWSE: OnceLock<Toolbox> = OnceLock::new();
     BROWSE.get_or_init(|| {
         Toolbox::new(
-            [LIST_FILES, READ_FILE, READ_SYMBOL, COMPLETE, SEARCH_FILE]
-                .into_iter()
-                .chain(PROMPTS.iter().copied())
-                .collect(),
+            [
+                LIST_FILES,
+                READ_FILE,
+                READ_SYMBOL,
+                COMPLETE,
+                SEARCH_FILE,
+                READ_INSTRUCTION,
+                COMPLETE_INSTRUCTION,
+            ]
+            .into_iter()
+            .chain([STREAM_DIFFERENCE])
+            .chain(PROMPTS.iter().copied())
+            .collect(),
         )
     })
 }

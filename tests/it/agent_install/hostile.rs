@@ -41,7 +41,7 @@ fn broken_files_are_reported_with_the_place_of_the_fault() {
         ("cursor", CURSOR, "{\n  \"a\": 1\n  \"b\": 2\n}\n", "line 2"),
         ("cursor", CURSOR, "<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> other\n", "not valid JSON"),
         ("cursor", CURSOR, "[]", "its outermost value is not an object"),
-        ("cursor", CURSOR, "{ \"mcpServers\": [] }", "`mcpServers` is not an object"),
+        ("cursor", CURSOR, "{ \"mcpServers\": [1] }", "`mcpServers` is not an object"),
         ("cursor", CURSOR, "{ \"mcpServers\": {}, \"mcpServers\": {} }", "it has `mcpServers` twice"),
         ("cursor", CURSOR, &deep, "not valid JSON"),
         ("codex", CODEX, "[mcp_servers\nx = 1\n", "it is not valid TOML: "),
@@ -50,7 +50,8 @@ fn broken_files_are_reported_with_the_place_of_the_fault() {
         ("goose", GOOSE, "extensions: [a\n", "it is not valid YAML: "),
         ("goose", GOOSE, "extensions: 5\n", "`extensions` does not hold servers"),
         ("goose", GOOSE, "a: 1\n---\nb: 2\n", "YAML"),
-        ("goose", GOOSE, "extensions: {}\n", "written as an empty {}"),
+        ("goose", GOOSE, "extensions: [a]\n", "`extensions` does not hold servers"),
+        ("codex", CODEX, "mcp_servers = [1]\n", "`mcp_servers` is not a table"),
         ("goose", GOOSE, "a: &a [1,1,1,1]\nb: &b [*a,*a,*a]\nextensions: {x: [*b,*b], y: {}}\n", ""),
     ];
     for (agent, path, text, why) in files {
@@ -239,6 +240,21 @@ print(json.dumps([os.waitstatus_to_exitcode(status), shown.decode()]))
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_no_defect() {
+    let machine = Machine::new();
+    machine.write(CURSOR, "{}");
+    fs::create_dir(machine.data()).unwrap();
+    fs::write(machine.data().join("agents"), "in the way").unwrap();
+    let printed = machine.run(&["install", "--yes", "--agent", "cursor"]);
+    assert_eq!(printed.code, 1, "{printed:?}");
+    for part in ["/agents cannot be used", "Nothing was changed", "--home"] {
+        assert!(printed.stderr.contains(part), "{part}: {printed:?}");
+    }
+    assert!(!printed.stderr.contains("INTERNAL"), "{printed:?}");
+    assert_eq!(machine.read(CURSOR), "{}");
 }
 
 #[test]

@@ -54,7 +54,208 @@ fn a_strangers_entry_is_replaced_only_by_force() {
     assert_eq!(fs::read_to_string(backup).unwrap(), stranger);
     assert!(backup.starts_with(machine.data().to_str().unwrap()), "not where agents look: {backup}");
     machine.result(&["uninstall", "--yes"]);
-    assert_eq!(with_comments(&machine.read(CURSOR)), json!({ "mcpServers": {} }));
+    assert_eq!(machine.read(CURSOR), stranger);
+}
+
+/// Entries of others: agent, file, text. Each holds a word that is not ours.
+const STRANGERS: &[(&str, &str, &str)] = &[
+    (
+        "cursor",
+        CURSOR,
+        "{\n  \"mcpServers\": { \"pairofcleats\": { \"command\": \"mine\", \"env\": { \"A\": \"b\" }, } } // c\n}\n",
+    ),
+    (
+        "cursor",
+        CURSOR,
+        "{\r\n\t\"mcpServers\": {\r\n\t\t\"pairofcleats\": { \"url\": \"mine\" }\r\n\t}\r\n}\r\n",
+    ),
+    (
+        "codex",
+        ".codex/config.toml",
+        "# a\n[mcp_servers.pairofcleats] # b\ncommand = \"mine\"   # c\n\n[tui]\nx = 1\n",
+    ),
+    ("codex", ".codex/config.toml", "mcp_servers = { pairofcleats = { command = \"mine\" } }\n"),
+    (
+        "goose",
+        ".config/goose/config.yaml",
+        "extensions:\n  pairofcleats:\n    cmd: mine   # a\n    type: stdio\nb: 1\n",
+    ),
+    (
+        "continue",
+        ".continue/config.yaml",
+        "name: x\nmcpServers:\n- name: pairofcleats\n  command: mine # a\n",
+    ),
+    ("claude-code", ".claude/skills/pairofcleats/SKILL.md", "---\nname: pairofcleats\n---\r\nmine\n\n"),
+    (
+        "gemini",
+        ".gemini/GEMINI.md",
+        "# A\n<!-- pairofcleats:begin -->\nmine\n<!-- pairofcleats:end -->  \n\nB\n",
+    ),
+];
+
+#[test]
+fn what_force_replaced_comes_back() {
+    for (agent, path, stranger) in STRANGERS {
+        let machine = Machine::new();
+        machine.write(path, stranger);
+        let forced = machine.run(&["install", "--yes", "--force", "--agent", agent]);
+        assert_eq!(forced.code, 0, "{forced:?}");
+        assert!(!machine.read(path).contains("mine"), "{}", machine.read(path));
+        // An update in between loses nothing.
+        let config = machine.folder().join("own.toml");
+        fs::write(&config, "").unwrap();
+        machine.result(&["install", "--yes", "--agent", agent, "--config", config.to_str().unwrap()]);
+        let updated = machine.read(path);
+        machine.result(&["uninstall", "--yes"]);
+        assert_eq!(machine.read(path), *stranger, "{agent}: after {updated}");
+
+        machine.result(&["install", "--yes", "--force", "--agent", agent]);
+        if path.ends_with("SKILL.md") {
+            continue;
+        }
+        let text = machine.read(path);
+        // Another place of the file changed: the values come back.
+        let later = match path.ends_with("json") {
+            true => text.replacen('{', "{\"later\": 1,", 1),
+            false if path.ends_with("toml") => format!("later = 1\n{text}"),
+            false => format!("{text}\nlater: 1\n"),
+        };
+        machine.write(path, later);
+        machine.result(&["uninstall", "--yes"]);
+        let restored = machine.read(path);
+        for part in ["mine", "later"] {
+            assert!(restored.contains(part), "{agent}: {restored}");
+        }
+        assert!(!restored.contains("search,index"), "{agent}: {restored}");
+    }
+}
+
+/// Programs that read plain JSON refuse a comma without a value after it.
+#[test]
+fn no_comma_is_left_over() {
+    for (text, section) in [
+        ("{\"mcpServers\":{}}", "\"mcpServers\":{"),
+        ("{\n  \"mcpServers\": {\n  }\n}\n", "\"mcpServers\": {"),
+        ("{}", "\"mcpServers\": {"),
+    ] {
+        let machine = Machine::new();
+        machine.write(CURSOR, text);
+        machine.result(&["install", "--yes", "--agent", "cursor"]);
+        // Before all that was inserted, so that taking out exactly that is possible, and wrong.
+        let edited = machine.read(CURSOR).replace(section, &format!("{section}\"m\":{{}},"));
+        machine.write(CURSOR, edited);
+        machine.result(&["uninstall", "--yes"]);
+        let left: serde_json::Value = serde_json::from_str(&machine.read(CURSOR))
+            .unwrap_or_else(|error| panic!("{error}: {}", machine.read(CURSOR)));
+        assert_eq!(left, json!({ "mcpServers": { "m": {} } }));
+    }
+}
+
+/// The values of others' servers may be tokens, and what is printed is pasted into reports.
+#[test]
+fn values_of_other_servers_are_not_printed() {
+    let files = [
+        ("cursor", CURSOR, "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"env\":{\"TOKEN\":\"s3cret\"}}}}"),
+        (
+            "cursor",
+            CURSOR,
+            "{\n  \"mcpServers\": {\n    \"a\": { \"env\": { \"TOKEN\": \"s3cret\" } }\n  }\n}\n",
+        ),
+        ("codex", ".codex/config.toml", "[mcp_servers.a.env]\nTOKEN = \"s3cret\""),
+        ("goose", ".config/goose/config.yaml", "extensions:\n  a:\n    envs:\n      TOKEN: s3cret\n"),
+        ("continue", ".continue/config.yaml", "name: x\nmcpServers:\n- name: a\n  apiKey: s3cret\n"),
+        ("gemini", ".gemini/GEMINI.md", "My token is s3cret."),
+    ];
+    for (agent, path, text) in files {
+        let machine = Machine::new();
+        machine.write(path, text);
+        let agent = ["--agent", agent];
+        for command in [
+            &["install", "--print"][..],
+            &["install", "--yes"],
+            &["uninstall", "--print"],
+            &["uninstall", "--yes"],
+        ] {
+            for format in [&[][..], &["--json"]] {
+                let printed = machine.run(&[command, &agent, format].concat());
+                assert_eq!(printed.code, 0, "{printed:?}");
+                let shown = format!("{}{}", printed.stdout, printed.stderr);
+                assert!(!shown.contains("s3cret"), "{command:?}: {shown}");
+                if command[1] == "--print" {
+                    assert!(shown.contains("pairofcleats"), "our text is shown: {shown}");
+                }
+            }
+        }
+        assert_eq!(machine.read(path), text);
+    }
+}
+
+#[test]
+fn what_the_agents_still_lack_is_said_at_the_end() {
+    let machine = Machine::new();
+    let install = ["install", "--yes", "--agent", "cursor"];
+    let printed = machine.run(&install);
+    let bootstrap = format!("pairofcleats bootstrap --home {}", machine.data().display());
+    let last = printed.stdout.lines().last().unwrap();
+    assert!(last.contains("Not installed yet") && last.contains(&bootstrap), "{printed:?}");
+    let with_settings = |arguments: &[&str]| {
+        let mut command = machine.command(arguments);
+        command
+            .env("DATABASE_URL", "postgres://u:s3cret@localhost/x")
+            .env("PAIROFCLEATS_SEARCH__TOP_DEFAULT", "5");
+        super::machine::printed(&mut command)
+    };
+    let printed = with_settings(&install);
+    let last = printed.stdout.lines().last().unwrap();
+    for part in ["DATABASE_URL, PAIROFCLEATS_SEARCH__TOP_DEFAULT", "config.toml"] {
+        assert!(last.contains(part), "{part}: {printed:?}");
+    }
+    assert!(!printed.stdout.contains("s3cret") && !last.contains("PAIROFCLEATS_HOME"), "{printed:?}");
+    let shared = with_settings(&["install", "--print", "--scope", "project", "--agent", "cursor"]);
+    assert!(
+        shared.stdout.contains("PAIROFCLEATS_HOME"),
+        "entries of a repository name no data directory: {shared:?}"
+    );
+}
+
+#[test]
+fn a_text_that_several_agents_get_is_shown_once() {
+    let machine = Machine::with_agents();
+    let printed = machine.run(&["install", "--print"]);
+    assert_eq!(printed.stdout.matches("+## Finding code").count(), 1, "{}", printed.stdout);
+    assert!(
+        printed.stdout.contains("… the same lines as above for ~/.claude/CLAUDE.md"),
+        "{}",
+        printed.stdout
+    );
+    let planned = machine.result(&["install", "--print"]).to_string();
+    assert!(planned.matches("+## Finding code").count() > 2, "JSON has each file's own");
+}
+
+/// A program that `uvx` started lies in a cache that may be pruned.
+#[test]
+fn a_program_in_a_cache_is_started_by_what_put_it_there() {
+    let machine = Machine::new();
+    let cached = machine.folder().join("cache/uv/archive-v0/x/bin/pairofcleats");
+    fs::create_dir_all(cached.parent().unwrap()).unwrap();
+    fs::copy(crate::harness::PROGRAM, &cached).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(&cached);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", machine.home())
+            .env("PAIROFCLEATS_HOME", machine.data());
+        super::machine::printed(command.current_dir(machine.home()))
+    };
+    let printed = run(&["install", "--yes", "--agent", "cursor"]);
+    assert!(printed.stdout.contains("`uvx pairofcleats`"), "{printed:?}");
+    let entry = &with_comments(&machine.read(CURSOR))["mcpServers"]["pairofcleats"];
+    assert_eq!((&entry["command"], &entry["args"][0]), (&json!("uvx"), &json!("pairofcleats")));
+    assert!(printed.stdout.contains("uvx pairofcleats bootstrap"), "{printed:?}");
+    let block = run(&["mcp-config", "cursor"]);
+    assert_eq!(with_comments(&block.stdout)["mcpServers"]["pairofcleats"], *entry);
+    assert!(block.stderr.contains("`uvx pairofcleats`"), "{block:?}");
 }
 
 /// An entry that somebody pasted is as good as ours, but not ours.

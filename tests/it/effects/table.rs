@@ -12,6 +12,8 @@ pub(super) enum Prepared {
     Indexed,
     /// As `Indexed`, with the records `$FINDING` and `$FINDING2` in `$OURS`.
     Findings,
+    /// As `Indexed`, with an instruction catalog and its documents in `$OURS`, and another one in `$THEIRS`.
+    Catalog,
     /// As `Indexed`, with a portable file.
     Portable,
     /// As `Indexed`, with an old file in the project's folder.
@@ -82,6 +84,30 @@ pub(super) const TESTED_ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     ("show_file", "line", "cost.rs", "show_file_accepts_a_hit_unchanged"),
     ("triage_ingest", "project_id", "triage/limits.rs", "records_of_one_project_are_not_found_in_another"),
     ("triage_ingest", "meta", "triage/ingest.rs", "metadata_of_the_caller_can_be_filtered_by"),
+    (
+        "instructions_search",
+        "semantic",
+        "instructions/semantic.rs",
+        "entries_are_found_by_meaning_and_only_where_they_belong",
+    ),
+    (
+        "instructions_diff",
+        "clientHash",
+        "instructions/synchronise.rs",
+        "a_difference_is_what_the_client_lacks",
+    ),
+    (
+        "instructions_diff",
+        "clientMetaHash",
+        "instructions/synchronise.rs",
+        "a_difference_is_what_the_client_lacks",
+    ),
+    (
+        "instructions_repair",
+        "clientMetaHash",
+        "instructions/synchronise.rs",
+        "tampering_is_found_and_repaired",
+    ),
 ];
 
 /// Rows for several arguments of one tool that share the other arguments.
@@ -107,6 +133,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows.extend(status_rows());
     rows.extend(indexing_rows());
     rows.extend(triage_rows());
+    rows.extend(catalog_rows());
     rows.extend(portable_rows());
     rows.extend(upkeep_rows());
     rows.extend(model_rows());
@@ -306,6 +333,135 @@ fn triage_rows() -> Vec<Row> {
                 ("project_id", json!("$THEIRS")),
             ],
         ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// An entry of the catalogs of the worlds.
+pub(super) fn catalog_entry(id: &str, body: &str, category: &str) -> Value {
+    let mut entry = crate::instructions::entry(id, body);
+    entry["categories"] = json!([category]);
+    entry
+}
+
+#[expect(clippy::too_many_lines, reason = "one table")]
+fn catalog_rows() -> Vec<Row> {
+    use Prepared::Catalog;
+    let ours = || json!({ "project_id": "$OURS" });
+    let theirs = || ("project_id", json!("$THEIRS"));
+    let missing = || ("project_id", json!("$FRESH"));
+    let known = json!([{ "id": "a", "sourceHash": "00" }]);
+    let with = |extra: Value| {
+        let mut arguments = ours();
+        for (name, value) in extra.as_object().unwrap() {
+            arguments[name] = value.clone();
+        }
+        arguments
+    };
+    let rules = |value: Value| json!({ "categories": [{ "id": "team", "rules": [value] }] });
+    let rule =
+        json!({ "id": "team/x", "pattern": "x", "severity": "low", "description": "x", "remediation": "y" });
+    let imported = |entry: Value| with(json!({ "entries": [entry] }));
+    let changed = catalog_entry("a", "Changed.", "style");
+    [
+        group(
+            "instructions_list",
+            Catalog,
+            ours(),
+            &[
+                ("category", json!("style")),
+                ("limit", json!(1)),
+                ("cursor", json!("a")),
+                ("fields", json!("summary")),
+                theirs(),
+            ],
+        ),
+        group("instructions_get", Catalog, with(json!({ "id": "a" })), &[("id", json!("b")), theirs()]),
+        group(
+            "instructions_search",
+            Catalog,
+            with(json!({ "q": "count" })),
+            &[("q", json!("nothing like it")), ("limit", json!(1)), theirs()],
+        ),
+        group(
+            "instructions_export",
+            Catalog,
+            ours(),
+            &[
+                ("ids", json!(["a"])),
+                ("metaOnly", json!(true)),
+                ("gates", json!(true)),
+                ("criteria", json!(true)),
+                ("cursor", json!("a")),
+                theirs(),
+            ],
+        ),
+        group(
+            "instructions_diff",
+            Catalog,
+            with(json!({ "known": known })),
+            &[("known", json!([])), ("buckets", json!(["00"])), ("cursor", json!("a")), theirs()],
+        ),
+        group("instructions_diff", Catalog, ours(), &[("sinceRevision", json!(1))]),
+        group("instructions_checksums", Catalog, ours(), &[("prefixBits", json!(4)), theirs()]),
+        group(
+            "instructions_import",
+            Catalog,
+            imported(changed.clone()),
+            &[
+                ("entries", json!([catalog_entry("new", "New.", "style")])),
+                ("mode", json!("overwrite")),
+                ("ifHash", json!("00")),
+                ("gates", json!({ "gates": [] })),
+                ("criteria", rules(rule)),
+                theirs(),
+            ],
+        ),
+        group(
+            "instructions_import",
+            Catalog,
+            with(json!({ "entries": [changed], "mode": "overwrite" })),
+            &[("prune", json!(true))],
+        ),
+        group(
+            "instructions_remove",
+            Catalog,
+            with(json!({ "ids": ["a"] })),
+            &[("ids", json!(["a", "b"])), ("ifHash", json!("00")), theirs()],
+        ),
+        group(
+            "instructions_repair",
+            Catalog,
+            ours(),
+            &[("clientHash", json!("00")), ("known", known), missing()],
+        ),
+        group("instructions_reload", Catalog, ours(), &[theirs()]),
+        group(
+            "prompt_review",
+            Catalog,
+            with(json!({ "prompt": "Do stuff." })),
+            &[("prompt", json!("Do it.")), missing()],
+        ),
+        group(
+            "integrity_verify",
+            Catalog,
+            ours(),
+            &[("stale", json!(true)), ("duplicates", json!(true)), theirs()],
+        ),
+        group("gates_evaluate", Catalog, ours(), &[theirs()]),
+        group("usage_track", Catalog, with(json!({ "id": "a" })), &[("id", json!("none")), theirs()]),
+        group(
+            "usage_track_batch",
+            Catalog,
+            with(json!({ "items": [{ "id": "a" }] })),
+            &[("items", json!([{ "id": "a", "count": 7 }])), theirs()],
+        ),
+        group("usage_hotset", Catalog, ours(), &[("limit", json!(1)), theirs()]),
+        group("usage_flush", Catalog, ours(), &[missing()]),
+        group("metrics_snapshot", Catalog, ours(), &[missing()]),
+        group("meta_tools", Catalog, json!({}), &[missing()]),
     ]
     .into_iter()
     .flatten()

@@ -8,7 +8,7 @@ use pairofcleats::app::App;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::table::Prepared;
+use super::table::{Prepared, catalog_entry};
 use crate::harness::{app_with, project, result, try_call};
 
 /// Fields of an answer that differ between equal calls.
@@ -28,6 +28,9 @@ const VOLATILE_FIELDS: &[&str] = &[
     "finishedAt",
     "indexedAt",
     "updatedAt",
+    "lastUsedAt",
+    "avgMs",
+    "maxMs",
     "createdAt",
     "generatedAt",
     "last_indexed",
@@ -113,7 +116,7 @@ impl World {
     }
 
     async fn prepare(&mut self, prepared: Prepared) {
-        use Prepared::{Dictionary, Extension, Findings, Indexed, Leftovers, Nothing, Portable};
+        use Prepared::{Catalog, Dictionary, Extension, Findings, Indexed, Leftovers, Nothing, Portable};
         if !matches!(prepared, Nothing | Extension | Dictionary) {
             for (repository, project) in [("$ROOT", "$OURS"), ("$ROOT2", "$OURS"), ("$ROOT3", "$THEIRS")] {
                 self.call("build_index", json!({ "repoPath": repository, "project_id": project })).await;
@@ -129,6 +132,21 @@ impl World {
                 self.names.insert(0, ("$FINDING2", id(1)));
                 self.names.insert(1, ("$FINDING", id(0)));
             }
+            Catalog => {
+                let entries = [("a", "Count twice.", "counting"), ("b", "Count the coins.", "style")];
+                let entries = entries.map(|(id, body, category)| catalog_entry(id, body, category));
+                let gates = json!({ "gates": [{ "id": "some", "severity": "error", "type": "count", "op": ">", "value": 0 }] });
+                let rule = json!({ "id": "team/stuff", "pattern": "stuff", "severity": "low", "description": "d", "remediation": "r" });
+                let criteria = json!({ "categories": [{ "id": "team", "rules": [rule] }] });
+                let import = json!({ "entries": entries, "gates": gates, "criteria": criteria, "project_id": "$OURS" });
+                self.call("instructions_import", import).await;
+                let import =
+                    json!({ "entries": [catalog_entry("c", "Grind.", "mill")], "project_id": "$THEIRS" });
+                self.call("instructions_import", import).await;
+                for project in ["$OURS", "$THEIRS"] {
+                    crate::instructions::wait_until_indexed(&self.app, &self.names_of(project)).await;
+                }
+            }
             Portable => {
                 self.call("build_sqlite_index", json!({ "project_id": "$OURS" })).await;
             }
@@ -141,6 +159,11 @@ impl World {
                 self.call("download_extensions", json!({ "dir": "$DIR/ext" })).await;
             }
         }
+    }
+
+    /// The value of a placeholder.
+    fn names_of(&self, placeholder: &str) -> String {
+        self.fill_in(&json!(placeholder)).as_str().unwrap().to_owned()
     }
 
     /// `value` with the placeholders replaced.

@@ -125,6 +125,8 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
     let (_, indexer) = issue_key(app, &[&ours], &[Scope::Index]).await;
     let (_, admin) = issue_key(app, &[&ours], &[Scope::Admin]).await;
     let (_, analyst) = issue_key(app, &[&ours], &[Scope::Triage]).await;
+    let (_, curator) = issue_key(app, &[&ours], &[Scope::Instructions, Scope::Curate]).await;
+    let (_, agent) = issue_key(app, &[&ours], &[Scope::Instructions]).await;
     let (_, nothing) = issue_key(app, &[&ours], &[]).await;
     let everywhere = issue_key(app, &[], &[Scope::Search]).await.1;
 
@@ -152,6 +154,24 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
     ];
     let write_tools =
         ["index_repository", "build_index", "index_build", "build_sqlite_index", "compact_sqlite_index"];
+    let catalog_tools = [
+        "instructions_list",
+        "instructions_get",
+        "instructions_search",
+        "instructions_export",
+        "instructions_diff",
+        "instructions_checksums",
+        "instructions_repair",
+        "prompt_review",
+        "integrity_verify",
+        "gates_evaluate",
+        "usage_track",
+        "usage_track_batch",
+        "usage_hotset",
+        "metrics_snapshot",
+        "meta_tools",
+    ];
+    let curate_tools = ["instructions_import", "instructions_remove", "instructions_reload", "usage_flush"];
     // Shared assets need a key with the scope `admin` and all projects. Each of these tools has its own tests for that.
     let operator_tools = ["download_dictionaries", "download_extensions", "verify_extensions"];
     let mut covered = BTreeSet::new();
@@ -164,7 +184,9 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
         let (keep, triage) = (admin_tools.contains(&tool), tool.starts_with("triage_"));
         let write = write_tools.contains(&tool);
         let operator = operator_tools.contains(&tool);
-        assert!(read || operator || keep || triage || write, "{tool} is not in the matrix");
+        let curate = curate_tools.contains(&tool);
+        let catalog = curate || catalog_tools.contains(&tool);
+        assert!(read || operator || keep || triage || write || catalog, "{tool} is not in the matrix");
         if operator {
             for key in [&reader, &writer, &indexer, &nothing, &everywhere] {
                 let (_, body) = server.call(Some(key), tool, json!({})).await;
@@ -177,6 +199,8 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
         }
         // `check_status` also reports on the server. It leaves the project out if the caller has none of this id.
         let hidden_outcome = if tool == "check_status" { "ok" } else { "NO_INDEX" };
+        // Writers learn that a project is not theirs; whether it exists, nobody learns.
+        let writes = curate || tool.starts_with("usage_track");
         let if_allowed = |may: bool, outcome| if may { outcome } else { "FORBIDDEN" };
         let table = [
             ("analyst", &analyst, if_allowed(triage, "ok"), "FORBIDDEN"),
@@ -184,6 +208,13 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
             ("writer", &writer, if_allowed(read || write, "ok"), if_allowed(read, hidden_outcome)),
             ("indexer", &indexer, if_allowed(write, "ok"), "FORBIDDEN"),
             ("admin", &admin, if_allowed(keep, "ok"), if_allowed(keep && tool != "bootstrap", "NO_INDEX")),
+            ("curator", &curator, if_allowed(catalog, "ok"), if_allowed(catalog && !writes, "NO_INDEX")),
+            (
+                "agent",
+                &agent,
+                if_allowed(catalog && !curate, "ok"),
+                if_allowed(catalog && !curate && !writes, "NO_INDEX"),
+            ),
             ("nothing", &nothing, "FORBIDDEN", "FORBIDDEN"),
         ];
         for (principal, key, own, other) in table {

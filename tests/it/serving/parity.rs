@@ -43,6 +43,10 @@ const VARYING_VALUES: &[&str] = &[
     "/result/recordId",
     "/result/path",
     "/result/pack/generatedAt",
+    "/result/generatedAt",
+    "/result/dynamic/generatedAt",
+    // Calls of the process.
+    "/result/methods",
     // Sizes on disk: the call before takes a page of the database, or its clean-up gives one back.
     "/result/totalBytes",
     "/result/tables",
@@ -261,6 +265,9 @@ async fn the_same_call_returns_the_same_envelope_on_every_surface() {
     let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours });
     let (_, ingested) = send_json(server.post("/tools/triage_ingest", &report, false)).await;
     let finding = ingested["result"]["recordIds"][0].as_str().unwrap();
+    // The same entry again is skipped, whoever gives it.
+    let entry = json!({ "entries": [crate::instructions::entry("canary", "drawer")], "project_id": ours });
+    send_json(server.post("/tools/instructions_import", &entry, false)).await;
     let mut cases = table(&root, &ours, &absent, finding);
     let subject = ToolSubject { project: &ours, root: &root, file: "cash.py", word: "drawer", finding };
     cases.extend(calls_of_unlisted_tools(&cases, &subject));

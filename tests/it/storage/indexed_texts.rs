@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use sqlx::Row;
-use store::postgres::TRIAGE;
+use store::postgres::{INSTRUCTIONS, TRIAGE};
 use store::triage::{RecordWrite, Related};
 use store::{FileWrite, ProjectTx};
 
@@ -18,6 +18,10 @@ const BOUNDED: &[(&str, &str)] = &[
     ("chunks.defines", "names of at most 120 characters; checked in archives"),
     ("files.facts_missing", "a word of this program; checked in archives"),
     ("files.path", "2,000 bytes: the walk skips longer ones; checked in archives"),
+    ("instruction_documents.name", "a word of this program"),
+    ("instruction_usage.id", "120 bytes, as an id of an entry; checked in archives"),
+    ("instructions.id", "120 bytes: longer ones are refused; checked in archives"),
+    ("instructions.requirement", "a word of this program"),
     ("jobs.id", "made by this program"),
     ("jobs.kind", "a word of this program"),
     ("jobs.project_id", "50 bytes, as an id of a project"),
@@ -52,7 +56,9 @@ async fn every_text_in_an_index_has_a_bound() {
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
     let (fence, _) = repository(&fresh.store, &project).await;
-    store::provision_module(&fresh.store, &project, &TRIAGE).await.unwrap();
+    for module in [TRIAGE, INSTRUCTIONS] {
+        store::provision_module(&fresh.store, &project, &module).await.unwrap();
+    }
     assert!(store::lexical::ensure_terms_index(&fresh.store, &project, fence, 64).await.unwrap());
     let indexed = sqlx::query(
         "SELECT c.relname || '.' || a.attname \

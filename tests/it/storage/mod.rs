@@ -4,6 +4,7 @@ pub(crate) mod database;
 
 mod connections;
 mod indexed_texts;
+mod instructions;
 mod navigation;
 mod queue;
 mod queue_model;

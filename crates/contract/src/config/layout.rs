@@ -9,6 +9,10 @@ pub struct Layout {
     disk_free_bytes_min: u64,
 }
 
+/// Where clusters are that the server's user cannot reach below the data directory.
+pub const RELOCATED_CLUSTERS: [&str; 2] =
+    ["/var/lib/pairofcleats/clusters", "/var/lib/pairofcleats-clusters"];
+
 impl Layout {
     /// The layout of the data directory `home`, which should be absolute.
     #[must_use]

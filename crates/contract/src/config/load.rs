@@ -52,8 +52,9 @@ pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
         None => layout.config_file(),
     };
     require_readable(&file)?;
-    let config: Config =
+    let mut config: Config =
         merge_layers(&file, overrides).extract().map_err(|e| ConfigError(explain(e, &file)))?;
+    config.indexing.data_directory = Some(layout.home().to_owned());
     Ok((config, layout))
 }
 
@@ -71,14 +72,39 @@ fn require_readable(file: &Path) -> Result<(), ConfigError> {
     }
 }
 
+/// A value that a switch gives to a setting.
+#[derive(Clone, Copy, serde::Serialize)]
+#[serde(untagged)]
+enum SwitchValue {
+    Yes(bool),
+    Text(&'static str),
+}
+
+/// Environment variables of the instruction catalog's specification, which set something if their value is `1` or `true`.
+const SWITCHES: &[(&str, &str, SwitchValue)] = &[
+    ("MCP_ENABLE_MUTATION", "instructions.mutation", SwitchValue::Yes(true)),
+    ("MCP_LOG_MUTATION", "instructions.log_mutations", SwitchValue::Yes(true)),
+    ("MCP_LOG_VERBOSE", "instructions.log_mutations", SwitchValue::Yes(true)),
+    ("MCP_LOG_VERBOSE", "log.filter", SwitchValue::Text("debug")),
+];
+
+#[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
+fn is_switched_on(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|value| matches!(value.as_str(), "1" | "true"))
+}
+
 fn merge_layers(file: &Path, overrides: &Overrides) -> Figment {
     let mut figment = Figment::new()
         .merge(Toml::string(DEFAULTS))
         .merge(Toml::file(file))
         .merge(Env::raw().only(&["DATABASE_URL"]).map(|_| "database.url".into()))
         .merge(Env::raw().only(&["ORT_DYLIB_PATH"]).map(|_| "assets.ort_dylib_path".into()))
-        .merge(Env::raw().only(&["PAIROFCLEATS_MCP_TRANSPORT"]).map(|_| "mcp.transport".into()))
-        .merge(Env::prefixed("PAIROFCLEATS_").filter(|key| key.as_str().contains("__")).split("__"));
+        .merge(Env::raw().only(&["PAIROFCLEATS_MCP_TRANSPORT"]).map(|_| "mcp.transport".into()));
+    for (_, setting, value) in SWITCHES.iter().filter(|(variable, ..)| is_switched_on(variable)) {
+        figment = figment.merge((*setting, *value));
+    }
+    figment =
+        figment.merge(Env::prefixed("PAIROFCLEATS_").filter(|key| key.as_str().contains("__")).split("__"));
     for (name, value) in &overrides.settings {
         figment = figment.merge(Serialized::default(name, value));
     }

@@ -9,7 +9,7 @@ mod layout;
 mod load;
 mod sections;
 
-pub use layout::{Layout, default_home};
+pub use layout::{Layout, RELOCATED_CLUSTERS, default_home};
 pub use load::{
     ConfigError, Overrides, environment_variables, failpoint, is_dumb_terminal, is_env_set, load,
     path_variable, wrong_lookup,

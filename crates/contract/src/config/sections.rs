@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 macro_rules! sections {
-    ($($(#[$meta:meta])* $name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty),* $(,)? })*) => {
         $(
             $(#[$meta])*
             #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
             #[serde(deny_unknown_fields)]
-            pub struct $name { $(pub $field: $kind),* }
+            pub struct $name { $($(#[$of_field])* pub $field: $kind),* }
         )*
     };
 }
@@ -27,6 +27,7 @@ sections! {
         downloads: Downloads,
         dictionaries: Dictionaries,
         triage: Triage,
+        instructions: Instructions,
         upkeep: Upkeep,
         log: Log,
     }
@@ -58,6 +59,8 @@ sections! {
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
         lease_ms: u64, heartbeat_ms: u64, progress_ms_max: u64, database_away_ms_max: u64, hnsw_rows_min: u64, facts: bool, risk: bool, risk_rules: Option<PathBuf>,
         history: bool, churn_commits: u32, history_commits_max: usize, history_ms_max: u64,
+        /// Not a setting: the data directory of this program, which no run indexes.
+        #[serde(skip)] data_directory: Option<PathBuf>,
     }
     /// Searches.
     Search {
@@ -77,7 +80,7 @@ sections! {
         index_waiting_max: usize, index_wait_ms: u64,
     }
     /// Time limits of calls; 0: no limit.
-    Timeouts { default_ms: u64, index_ms: u64, search_ms: u64, artifacts_ms: u64, triage_ms: u64 }
+    Timeouts { default_ms: u64, index_ms: u64, search_ms: u64, artifacts_ms: u64, triage_ms: u64, instructions_ms: u64 }
     /// The offered tools.
     Tools { toolsets: Vec<String>, read_only: bool }
     /// The HTTP server.
@@ -118,6 +121,13 @@ sections! {
         input_bytes_max: usize, item_bytes_max: usize, items_max: usize, text_bytes_max: usize, list_max: usize,
         record_bytes_max: usize, listed_max: usize, store_raw_payload: bool, history_max: usize, evidence_hits_max: usize,
     }
+    /// The instruction catalog.
+    Instructions {
+        enabled: bool, mutation: bool, semantic: bool, log_mutations: bool, entries_max: usize, body_bytes_max: usize,
+        changes_keep: u32, usage_flush_ms: u64, watch: bool, folders: Vec<InstructionFolder>,
+    }
+    /// A folder of instruction files that belongs to a project.
+    InstructionFolder { path: PathBuf, project: Option<String>, prune: Option<bool> }
     /// Downloads of dictionaries and extensions that the product's manifest does not list.
     Downloads {
         allow: Vec<AllowedDownload>, require_hash: bool, bytes_max: u64, timeout_ms: u64, redirects_max: usize,

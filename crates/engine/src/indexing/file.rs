@@ -56,6 +56,7 @@ skip_reasons! {
     NameNotUtf8 "name_not_utf8" "Its name is not valid UTF-8.";
     PathTooLong "path_too_long" "Its path is too long to be indexed.";
     TooDeep "too_deep" "It is nested too deeply.";
+    OwnData "own_data" "It is the data directory of this program.";
 }
 
 impl SkipReason {

@@ -8,6 +8,7 @@ mod skipped_directories;
 mod walk;
 
 mod file;
+mod file_list;
 mod secrets;
 
 pub mod parser;
@@ -49,6 +50,7 @@ mod watch;
 pub use context::RunContext;
 pub use documents::{Document, Documents, RecordSource, run_documents};
 pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
+pub use file_list::{FileList, list_files};
 pub use folder::read_folder;
 pub use front_matter::metadata_pairs;
 pub use interfaces::Interfaces;

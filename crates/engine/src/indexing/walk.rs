@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::file::{SkipReason, root_fault};
@@ -21,7 +21,7 @@ const SKIPPED_NAMED_MAX: usize = 10_000;
 const INCOMPLETE_REASONS_MAX: usize = 20;
 
 /// Limits of a walk (`[indexing]` in the configuration).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WalkLimits {
     /// Maximum number of files; beyond it the walk stops and is incomplete.
     pub(super) files_max: usize,
@@ -29,6 +29,8 @@ pub(super) struct WalkLimits {
     pub(super) depth_max: usize,
     /// Time limit; beyond it the walk stops and is incomplete.
     pub(super) time_max: Duration,
+    /// Directories of this program, without links: they hold its database, copies of configuration files and keys.
+    pub(super) own_directories: Vec<PathBuf>,
 }
 
 impl From<&config::Indexing> for WalkLimits {
@@ -37,8 +39,16 @@ impl From<&config::Indexing> for WalkLimits {
             files_max: settings.files_max,
             depth_max: settings.walk_depth_max,
             time_max: Duration::from_millis(settings.walk_ms_max),
+            own_directories: own_directories(settings),
         }
     }
+}
+
+/// The data directory and the places of clusters outside of it, as far as they exist.
+fn own_directories(settings: &config::Indexing) -> Vec<PathBuf> {
+    let clusters = config::RELOCATED_CLUSTERS.iter().map(Path::new);
+    let directories = settings.data_directory.as_deref().into_iter().chain(clusters);
+    directories.filter_map(|directory| directory.canonicalize().ok()).collect()
 }
 
 /// A regular file to index.
@@ -123,6 +133,7 @@ pub(super) fn walk_with_directories(
     }
     let mut walker = Walker {
         root,
+        canonical_root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
         limits,
         deadline: Instant::now() + limits.time_max,
         cancelled,
@@ -142,6 +153,7 @@ pub(super) fn walk_with_directories(
 /// The state of a walk. `ControlFlow::Break` stops it; the reason is in `incomplete`.
 struct Walker<'a> {
     root: &'a Path,
+    canonical_root: PathBuf,
     limits: &'a WalkLimits,
     deadline: Instant,
     cancelled: &'a dyn Fn() -> bool,
@@ -245,7 +257,10 @@ impl Walker<'_> {
                 return ControlFlow::Continue(());
             }
         };
-        let reason = skip_reason(&folder, name, depth)
+        let is_own = self.is_own(&path);
+        let reason = is_own.then_some(SkipReason::OwnData);
+        let reason = reason
+            .or_else(|| skip_reason(&folder, name, depth))
             .or_else(|| (depth >= self.limits.depth_max).then_some(SkipReason::TooDeep));
         if let Some(reason) = reason {
             self.walk.skip(format!("{path}/"), reason);
@@ -253,6 +268,13 @@ impl Walker<'_> {
         }
         // Only a fault of the root fails the walk.
         self.walk_directory(&folder, &path, depth).unwrap_or(ControlFlow::Continue(()))
+    }
+
+    /// Whether the directory `path` below the root is one of this program.
+    fn is_own(&self, path: &str) -> bool {
+        let mut below_root =
+            self.limits.own_directories.iter().filter_map(|own| own.strip_prefix(&self.canonical_root).ok());
+        below_root.any(|own| own == Path::new(path))
     }
 
     fn visit_file(&mut self, parent: &Folder, path: String, entry: &DirectoryEntry) -> ControlFlow<()> {
@@ -303,8 +325,12 @@ mod tests {
     use super::super::ignored::IGNORE_FILE;
     use super::*;
 
-    const LIMITS: WalkLimits =
-        WalkLimits { files_max: 1000, depth_max: 16, time_max: Duration::from_secs(600) };
+    const LIMITS: WalkLimits = WalkLimits {
+        files_max: 1000,
+        depth_max: 16,
+        time_max: Duration::from_secs(600),
+        own_directories: Vec::new(),
+    };
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
@@ -526,6 +552,30 @@ mod tests {
         )
         .unwrap();
         assert!(late.incomplete[0].contains("walk_ms_max"), "{late:?}");
+    }
+
+    #[test]
+    fn the_data_directory_of_this_program_is_never_walked() {
+        let root = tree(&[
+            ("a.rs", ""),
+            ("tools/home/config.toml", "# secret\n"),
+            ("tools/home/postgres/data/PG_VERSION", "18"),
+            ("tools/homes/b.rs", ""),
+            // No ignore file of the repository brings it back.
+            (IGNORE_FILE, "!tools/home\n"),
+        ]);
+        // Also if it is named through a link.
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(root.path(), elsewhere.path().join("link")).unwrap();
+        let homes = [root.path().join("tools/../tools/home"), elsewhere.path().join("link/tools/home")];
+        for home in homes {
+            let overrides = config::Overrides { home: Some(home), ..config::Overrides::default() };
+            let settings = config::load(&overrides).unwrap().0.indexing;
+            let walk = walk(root.path(), &AllowedRoots::any(), &(&settings).into(), &|| false).unwrap();
+            assert_eq!(paths(&walk), [IGNORE_FILE, "a.rs", "tools/homes/b.rs"]);
+            assert_eq!(skipped(&walk), [("tools/home/", SkipReason::OwnData)]);
+        }
+        assert_eq!(walked(root.path()).entries.len(), 5, "that is all that keeps it out");
     }
 
     #[test]

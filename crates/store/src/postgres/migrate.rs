@@ -66,8 +66,17 @@ pub const TRIAGE: Module = Module {
     }],
 };
 
+/// The instruction catalog.
+pub const INSTRUCTIONS: Module = Module {
+    name: "instructions",
+    migrations: &[Migration {
+        version: 1,
+        text: include_str!("../../migrations/project/instructions/0001_init.sql"),
+    }],
+};
+
 /// All optional modules; search is not among them, because every project has it.
-pub const MODULES: &[Module] = &[TRIAGE];
+pub const MODULES: &[Module] = &[TRIAGE, INSTRUCTIONS];
 
 /// The version of the last migration; 0 without migrations.
 #[must_use]

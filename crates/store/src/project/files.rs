@@ -122,6 +122,21 @@ pub async fn page(
     rows.iter().map(listed).collect()
 }
 
+/// A page of at most `limit` paths after a repository and path, sorted by these, of all files, searchable or not.
+pub async fn paths_page(
+    tx: &mut ProjectTx,
+    (repository_id, path): (i64, &str),
+    limit: i64,
+) -> Result<Vec<(i64, String)>, Fault> {
+    let text = format!(
+        "SELECT repository_id, path FROM {} WHERE (repository_id, path) > ($1, $2) \
+         ORDER BY repository_id, path LIMIT $3",
+        tx.table("files")
+    );
+    let rows = tx.tx.all(sql(text).bind(repository_id).bind(path).bind(limit)).await?;
+    rows.iter().map(|row| Ok((row.try_get("repository_id")?, row.try_get("path")?))).collect()
+}
+
 /// At most `limit` paths of searchable files that contain `part`, ignoring case, and their total number. Paths that begin with
 /// it come first, then those in which a component does.
 pub async fn paths_containing(

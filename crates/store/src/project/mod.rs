@@ -29,6 +29,7 @@ pub mod use_places;
 pub mod uses;
 pub(super) mod write;
 
+pub mod instructions;
 pub mod triage;
 
 pub mod lexical;

@@ -136,6 +136,26 @@ pub async fn note_complete(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault
     if embedded_to < last { index_state::set_embedded_to(tx, fence, last).await } else { Ok(()) }
 }
 
+/// The vectors of a repository's chunks, each with the path of its file, in the order of paths; at most `limit`.
+pub async fn of_root(tx: &mut ProjectTx, root: &str, limit: i64) -> Result<Vec<(String, Vec<f32>)>, Fault> {
+    let text = format!(
+        "SELECT f.path, v.embedding FROM {repositories} r JOIN {files} f ON f.repository_id = r.id \
+           JOIN {chunks} c ON c.file_id = f.id JOIN {vectors} v ON v.hash = c.content_hash \
+         WHERE r.root = $1 ORDER BY f.path, c.ordinal LIMIT $2",
+        repositories = tx.table("repositories"),
+        files = tx.table("files"),
+        chunks = tx.table("chunks"),
+        vectors = tx.table("vectors"),
+    );
+    let rows = tx.tx.all(sql(text).bind(root).bind(limit)).await?;
+    rows.iter()
+        .map(|row| {
+            let vector: HalfVector = row.try_get("embedding")?;
+            Ok((row.try_get("path")?, vector.to_vec().into_iter().map(half::f16::to_f32).collect()))
+        })
+        .collect()
+}
+
 /// The number of different texts, each of which needs a vector.
 pub async fn texts_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let text = format!("SELECT count(DISTINCT content_hash) FROM {}", tx.table("chunks"));

@@ -1,11 +1,12 @@
 //! The faults of an installation, each with its remedy.
 
 use std::io;
+use std::path::Path;
 
 use serde_json::json;
 
 use super::manifest::{Asset, Wheel};
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, echo};
 
 /// The fault for a failed file operation; `doing` completes `Could not …`.
 pub(super) fn io(doing: &str, error: io::Error) -> Fault {
@@ -14,8 +15,39 @@ pub(super) fn io(doing: &str, error: io::Error) -> Fault {
             .with_hint("Free disk space below PAIROFCLEATS_HOME and try again.")
             .with_source(error);
     }
-    Fault::internal(format!("Could not {doing}: {}.", error.kind()), error)
-        .with_hint("Check that the disk has room and that this user may write below PAIROFCLEATS_HOME.")
+    let hint = "Check that the disk has room and that this user may write below PAIROFCLEATS_HOME.";
+    let message = format!("Could not {doing}: {}.", error.kind());
+    // No defect of the program.
+    if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
+        let fault = Fault::new(ErrorCode::StorageUnavailable, message).with_hint(hint).with_source(error);
+        return Fault { retryable: false, ..fault };
+    }
+    Fault::internal(message, error).with_hint(hint)
+}
+
+/// The fault for a folder that could not be created.
+pub(super) fn folder_not_created(folder: &Path, error: io::Error) -> Fault {
+    let remedy = match error.kind() {
+        io::ErrorKind::StorageFull => "Free disk space there and try again.",
+        _ => {
+            "Run the command as the user who may write there, or choose a data directory with --home or PAIROFCLEATS_HOME."
+        }
+    };
+    let hint = format!("The folder is {}. {remedy}", folder.display());
+    io("create a folder", error).with_local_hint(hint)
+}
+
+/// Refuses a folder of `--from` that is none.
+pub(super) fn require_folder(folder: &Path) -> Result<(), Fault> {
+    let why = match folder.metadata() {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => "is not a folder".to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "does not exist".to_owned(),
+        Err(error) => format!("cannot be read: {}", error.kind()),
+    };
+    let shown = echo(&folder.display().to_string());
+    let message = format!("The folder {shown}, from which to install, {why}.");
+    Err(missing(message, "Name the folder with the downloaded files, or leave it out to download them."))
 }
 
 /// `CAPABILITY_MISSING`: a required file is not installed and could not be installed.

@@ -58,8 +58,9 @@ pub struct EmbeddingAssets {
 /// downloaded once.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if a file is not available, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs from the manifest's,
-/// `CANCELLED`, `TOOL_TIMEOUT` of one download, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, and `INTERNAL` for a failed file operation.
+/// `CAPABILITY_MISSING` if a file is not available or `from` is no folder, `DOWNLOAD_VERIFY_FAILED` if its sha256 differs from the
+/// manifest's, `CANCELLED`, `TOOL_TIMEOUT` of one download, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, `STORAGE_UNAVAILABLE` if the disk
+/// is full or may not be written, and `INTERNAL` for another failed file operation.
 pub fn install_assets(
     layout: &Layout,
     settings: &Assets,
@@ -68,6 +69,7 @@ pub fn install_assets(
     cancelled: &(dyn Fn() -> bool + Sync),
     on_event: &(dyn Fn(AssetEvent) + Sync),
 ) -> Result<InstalledAssets, Fault> {
+    from.map_or(Ok(()), faults::require_folder)?;
     let manifest = manifest(settings, selection)?;
     let read_only = Installer::read_only(&manifest, layout, settings);
     ensure_selected(&Installer { from, may_install: true, cancelled, on_event, ..read_only }, selection)
@@ -338,7 +340,7 @@ pub(super) fn create_open_folders(folder: &Path) -> Result<(), Fault> {
         create_open_folders(parent)?;
     }
     match unpack::create_open_folder(folder) {
-        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(faults::io("create a folder", e)),
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(faults::folder_not_created(folder, e)),
         _ => Ok(()),
     }
 }

@@ -262,3 +262,27 @@ fn both_graphs_are_converted_from_a_folder_and_damage_is_repaired() {
         assert_eq!(sha256(&intact.onnx), graphs[&intact.variant].sha256);
     }
 }
+
+#[test]
+fn a_folder_to_install_from_must_exist() {
+    let installation = TestInstallation::new();
+    for (folder, why) in
+        [(installation.dir.path().join("nope"), "does not exist"), (installation.wheel(), "is not a folder")]
+    {
+        let selection = AssetSelection { postgres: true, embedding: false };
+        let (layout, settings) = (&installation.layout, &installation.settings);
+        let fault =
+            install_assets(layout, settings, selection, Some(&folder), &|| false, &|_| ()).unwrap_err();
+        assert!(fault.message.contains(why), "{fault}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_created_is_named_to_callers_on_this_machine() {
+    let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+    let fault = faults::folder_not_created(Path::new("/closed/home"), error);
+    assert_eq!((fault.code, fault.retryable), (ErrorCode::StorageUnavailable, false));
+    assert!(!fault.message.contains("/closed") && fault.message.contains("permission denied"), "{fault}");
+    let hint = fault.local_hint.unwrap();
+    assert!(hint.contains("/closed/home") && hint.contains("--home"), "{hint}");
+}

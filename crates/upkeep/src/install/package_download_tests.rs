@@ -391,7 +391,10 @@ async fn pip_conf_find_links_and_extra_indexes_count() {
     index.assert_refused(&forbidden, ErrorCode::DownloadVerifyFailed, "sha256 differs").await;
     index.install(&[("PIP_FIND_LINKS", place)]).await.unwrap();
     index.assert_installed();
-    index.assert_refused(&[("PIP_NO_INDEX", "1")], ErrorCode::CapabilityMissing, "`no-index` forbids").await;
+    let fault = index
+        .assert_refused(&[("PIP_NO_INDEX", "1")], ErrorCode::CapabilityMissing, "`no-index` forbids")
+        .await;
+    assert!(fault.hint.as_ref().unwrap().starts_with("Unset PIP_NO_INDEX"), "{fault:?}");
 
     let own = Assets { package_index: Some(index.index_url()), ..default_settings() };
     let others = [("PIP_CONFIG_FILE", "/dev/null"), ("PIP_INDEX_URL", "http://127.0.0.1:1/")];

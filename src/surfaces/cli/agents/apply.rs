@@ -25,9 +25,12 @@ pub(super) fn apply(step: Step, receipt: &mut Receipt) -> Applied {
     applied(again, outcome)
 }
 
-fn applied(mut step: Step, outcome: Result<Option<PathBuf>, WriteError>) -> Applied {
+fn applied(mut step: Step, outcome: Result<Done, WriteError>) -> Applied {
     let refused = match outcome {
-        Ok(backup) => return Applied { step, backup },
+        Ok(Done { backup, note }) => {
+            step.note = note.or(step.note);
+            return Applied { step, backup };
+        }
         Err(WriteError::Changed) => {
             "another program keeps changing it; close the agent and run the command again".to_owned()
         }
@@ -37,12 +40,20 @@ fn applied(mut step: Step, outcome: Result<Option<PathBuf>, WriteError>) -> Appl
     Applied { step, backup: None }
 }
 
-fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Option<PathBuf>, WriteError> {
+/// What came of a step whose file is as it should be.
+#[derive(Default)]
+struct Done {
+    backup: Option<PathBuf>,
+    /// What could not be done afterwards.
+    note: Option<String>,
+}
+
+fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Done, WriteError> {
     if !step.writes() {
-        return keep_record(step, receipt).map(|()| None);
+        return keep_record(step, receipt).map(|()| Done::default());
     }
     let failed = |error: std::io::Error| WriteError::Failed(format!("the record cannot be written: {error}"));
-    let (Some(before), Some(written)) = (&step.before, &step.written) else { return Ok(None) };
+    let (Some(before), Some(written)) = (&step.before, &step.written) else { return Ok(Done::default()) };
     let (target, spot) = (&before.target, &step.task.spot);
     let earlier = receipt.find(target, spot).cloned();
     let created_folders = match &earlier {
@@ -71,16 +82,20 @@ fn try_apply(step: &Step, receipt: &mut Receipt) -> Result<Option<PathBuf>, Writ
     }
     if let Err(error) = files::write(before, step.after.as_deref()) {
         if installs {
-            receipt.record(target, spot, earlier).map_err(failed)?;
+            // If this fails, the record has a text that is nowhere; `uninstall` forgets it.
+            let _ = receipt.record(target, spot, earlier);
         }
         return Err(error);
     }
     entry.written.hashes.truncate(1);
-    receipt.record(target, spot, installs.then(|| entry.clone())).map_err(failed)?;
-    if step.change == Change::Delete {
-        remove_folders(entry.created_folders, receipt).map_err(failed)?;
-    }
-    Ok(backup)
+    let confirmed = receipt.record(target, spot, installs.then(|| entry.clone())).and_then(|()| {
+        if step.change == Change::Delete { remove_folders(entry.created_folders, receipt) } else { Ok(()) }
+    });
+    // The file has changed, whatever happens to the record, in which the text already is or still is.
+    let note = confirmed
+        .err()
+        .map(|error| format!("its record cannot be completed: {error}; run the command again"));
+    Ok(Done { backup, note })
 }
 
 /// Removes the folders that were created for a file. One in which we have written another file goes with that.
@@ -135,4 +150,56 @@ fn with_agents(earlier: Option<&Entry>, agents: &[String]) -> Vec<String> {
     let mut all = earlier.map(|earlier| earlier.agents.clone()).unwrap_or_default();
     all.extend(agents.iter().filter(|agent| !all.contains(agent)).cloned().collect::<Vec<_>>());
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::edit::{Spot, Wanted};
+    use super::super::plan::Task;
+    use super::super::receipt::Purpose;
+    use super::*;
+
+    fn task(file: &Path, action: Action) -> Task {
+        let (agents, purpose) = (vec!["cursor".to_owned()], Purpose::Instructions);
+        Task { agents, purpose, file: file.to_owned(), spot: Spot::Section, project: None, action }
+    }
+
+    fn install(file: &Path) -> Task {
+        task(file, Action::Install { wanted: Wanted::Text("Ours.".to_owned()), force: false })
+    }
+
+    /// Makes every later write of the record fail.
+    fn break_record(receipt: &Receipt) {
+        let record = receipt.folder().join("installed.json");
+        let _ = fs::remove_file(&record);
+        fs::create_dir_all(record.join("in the way")).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_called_unchanged_only_if_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("AGENTS.md");
+        fs::write(&file, "mine\n").unwrap();
+        let mut receipt = Receipt::open(&folder.path().join("agents")).unwrap();
+        let installed = apply(plan(install(&file), &receipt), &mut receipt);
+        assert!(installed.step.change == Change::Modify && installed.step.note.is_none());
+        let written = receipt.entries[0].written.clone();
+        break_record(&receipt);
+        let removed = apply(
+            plan(task(&file, Action::Uninstall { written, needed_by: Vec::new() }), &receipt),
+            &mut receipt,
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
+        assert_eq!(removed.step.change, Change::Modify, "{:?}", removed.step.note);
+        assert!(removed.step.note.unwrap().contains("record cannot be completed"));
+
+        // Without the record of what will be written, nothing is.
+        let other = folder.path().join("other.md");
+        let before = receipt.entries.clone();
+        let refused = apply(plan(install(&other), &receipt), &mut receipt);
+        assert_eq!(refused.step.change, Change::Refused);
+        assert!(!other.exists() && receipt.entries == before, "{:?}", receipt.entries);
+    }
 }

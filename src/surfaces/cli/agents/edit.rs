@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::text::{Form, Splice, hash, is_subsequence};
 use super::{edit_json, edit_toml, edit_yaml, sections};
 use crate::surfaces::cli::clients::{Format, SERVER_NAME, entry_text};
 
@@ -53,15 +54,22 @@ pub(super) struct Written {
     /// The one replacement that turned the old text into the new.
     #[serde(default)]
     pub(super) splice: Option<Splice>,
+    /// What somebody else had written at the spot and `--force` replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replaced: Option<Replaced>,
+    /// Whether the file had a trailing comma before: only then may it have one without our text.
+    #[serde(default)]
+    pub(super) trailing_comma: bool,
 }
 
-/// A replacement of text: reversing it restores every byte.
+/// Somebody else's text at the spot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Splice {
-    /// The old text.
-    pub(super) replaced: String,
-    /// The new text.
-    pub(super) inserted: String,
+pub(super) struct Replaced {
+    /// As it stood in the file.
+    pub(super) text: String,
+    /// Its value, for an entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) entry: Option<Value>,
 }
 
 /// The result of an edit.
@@ -110,9 +118,11 @@ impl Spot {
         let form = self.form(old.unwrap_or_default())?;
         let text = form.text.as_str();
         let Some(found) = self.find(text)? else {
-            let new = self.insert(text, wanted)?;
+            let cleared = self.cleared(text)?;
+            let new = self.insert(&cleared, wanted)?;
             self.check(text, &new, Some(wanted))?;
-            if !is_subsequence(text, &new) {
+            let has_new_comma = self.has_trailing_comma(&new) && !self.has_trailing_comma(text);
+            if has_new_comma || !is_subsequence(&cleared, &new) {
                 return Err("the edit would change other text of it".to_owned());
             }
             let written = Written {
@@ -120,6 +130,8 @@ impl Spot {
                 created_levels: self.missing_levels(text)?,
                 created_file: old.is_none(),
                 splice: Some(Splice::between(&form.original, &form.restore(&new))),
+                replaced: None,
+                trailing_comma: self.has_trailing_comma(text),
             };
             return Ok(Edit::Changed(Some(form.restore(&new)), written));
         };
@@ -141,13 +153,22 @@ impl Spot {
         let new = self.replace(text, wanted)?;
         self.check(text, &new, Some(wanted))?;
         let new_original = form.restore(&new);
-        let written = Written {
-            hashes: vec![self.hash_in(&new)?],
-            created_levels: ours.map_or(0, |ours| ours.created_levels),
-            created_file: ours.is_some_and(|ours| ours.created_file),
-            splice: ours
-                .and_then(|ours| ours.splice.as_ref())
-                .and_then(|splice| splice.after_update(&form.original, &new_original)),
+        let hashes = vec![self.hash_in(&new)?];
+        let written = match written {
+            // What was there before us is in the record, whatever somebody made of our text since.
+            Some(earlier) => {
+                let splice = earlier.splice.as_ref();
+                let splice = splice.and_then(|splice| splice.after_update(&form.original, &new_original));
+                Written { hashes, splice, ..earlier.clone() }
+            }
+            None => Written {
+                hashes,
+                created_levels: 0,
+                created_file: false,
+                splice: Some(Splice::between(&form.original, &new_original)),
+                replaced: Some(Replaced { entry: self.entry_in_text(text)?, text: found }),
+                trailing_comma: self.has_trailing_comma(text),
+            },
         };
         Ok(Edit::Changed(Some(new_original), written))
     }
@@ -168,13 +189,18 @@ impl Spot {
             );
         }
         let restored = written.splice.as_ref().and_then(|splice| splice.reversed(old)).filter(|restored| {
-            self.form(restored).is_ok_and(|form| self.check(text, &form.text, None).is_ok())
+            self.form(restored).is_ok_and(|form| self.check_removal(text, &form.text, written).is_ok())
         });
-        let new = match restored {
-            Some(restored) => restored,
-            None => {
+        let new = match (restored, &written.replaced) {
+            (Some(restored), _) => restored,
+            (None, Some(replaced)) => {
+                let restored = self.put_back(text, replaced)?;
+                self.check_removal(text, &restored, written)?;
+                form.restore(&restored)
+            }
+            (None, None) => {
                 let removed = self.remove(text, written.created_levels)?;
-                self.check(text, &removed, None)?;
+                self.check_removal(text, &removed, written)?;
                 form.restore(&removed)
             }
         };
@@ -245,6 +271,27 @@ impl Spot {
         }
     }
 
+    /// The text with a section that holds nothing written as the libraries can edit it.
+    fn cleared(&self, text: &str) -> Result<String, String> {
+        match self {
+            Self::Entry { format, section, .. } => match format {
+                Format::Toml => edit_toml::cleared(text, section),
+                Format::Yaml => Ok(edit_yaml::cleared(text, &section[0])),
+                Format::Json | Format::Sh => edit_json::cleared(text, section),
+            },
+            _ => Ok(text.to_owned()),
+        }
+    }
+
+    /// Our text replaced by what stood there before.
+    fn put_back(&self, text: &str, replaced: &Replaced) -> Result<String, String> {
+        match (self, &replaced.entry) {
+            (Self::Entry { .. }, Some(entry)) => self.replace(text, &Wanted::Entry(entry.clone())),
+            (Self::Section, _) => sections::put_back(text, &replaced.text),
+            _ => Ok(replaced.text.clone()),
+        }
+    }
+
     /// Whether the text at the spot already says what we want.
     fn holds(&self, text: &str, found: &str, wanted: &Wanted) -> Result<bool, String> {
         match wanted {
@@ -268,6 +315,35 @@ impl Spot {
         };
         let same = self.without_entry(old) == self.without_entry(new.clone());
         (same && self.entry_in(&new) == expected).then_some(()).ok_or_else(wrong)
+    }
+
+    /// Whether `new` is `old` without our entry, or with the entry that ours had replaced, and no comma is left over.
+    fn check_removal(&self, old: &str, new: &str, written: &Written) -> Result<(), String> {
+        let wrong = || "the edit cannot be made safely".to_owned();
+        match &written.replaced {
+            None => self.check(old, new, None)?,
+            Some(replaced) => match (self, &replaced.entry) {
+                (Self::Entry { .. }, Some(entry)) => {
+                    self.check(old, new, Some(&Wanted::Entry(entry.clone())))?;
+                }
+                _ => self.find(new)?.filter(|found| *found == replaced.text).map(drop).ok_or_else(wrong)?,
+            },
+        }
+        let is_usual = written.trailing_comma || self.has_trailing_comma(old);
+        (is_usual || !self.has_trailing_comma(new)).then_some(()).ok_or_else(wrong)
+    }
+
+    /// Whether a comma of JSON has no value after it.
+    fn has_trailing_comma(&self, text: &str) -> bool {
+        let is_json = matches!(self, Self::Entry { format: Format::Json | Format::Sh, .. });
+        is_json && edit_json::trailing_commas(text) > 0
+    }
+
+    fn entry_in_text(&self, text: &str) -> Result<Option<Value>, String> {
+        match self {
+            Self::Entry { .. } => Ok(self.entry_in(&self.value(text)?)),
+            _ => Ok(None),
+        }
     }
 
     fn value(&self, text: &str) -> Result<Value, String> {
@@ -361,81 +437,4 @@ impl Spot {
         let rest: String = text.split_whitespace().collect();
         rest.is_empty() || (matches!(self, Self::Entry { .. }) && rest == "{}")
     }
-}
-
-impl Splice {
-    /// The replacement between the longest common start and end.
-    fn between(old: &str, new: &str) -> Self {
-        let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
-        let start = (0..=start).rev().find(|at| old.is_char_boundary(*at) && new.is_char_boundary(*at));
-        let start = start.unwrap_or(0);
-        let (old_rest, new_rest) = (&old[start..], &new[start..]);
-        let end = old_rest.bytes().rev().zip(new_rest.bytes().rev()).take_while(|(a, b)| a == b).count();
-        let boundary = |at: &usize| {
-            old_rest.is_char_boundary(old_rest.len() - at) && new_rest.is_char_boundary(new_rest.len() - at)
-        };
-        let end = (0..=end).rev().find(boundary).unwrap_or(0);
-        Self {
-            replaced: old_rest[..old_rest.len() - end].to_owned(),
-            inserted: new_rest[..new_rest.len() - end].to_owned(),
-        }
-    }
-
-    /// The text before the replacement, if the inserted text stands in `text` once.
-    fn reversed(&self, text: &str) -> Option<String> {
-        let mut places = text.match_indices(&self.inserted);
-        let (at, _) = places.next().filter(|_| !self.inserted.is_empty())?;
-        if places.next().is_some() {
-            return None;
-        }
-        Some(format!("{}{}{}", &text[..at], self.replaced, &text[at + self.inserted.len()..]))
-    }
-
-    /// The replacement after our text was updated within it.
-    fn after_update(&self, old: &str, new: &str) -> Option<Self> {
-        let at = old.find(&self.inserted)?;
-        let (start, end) = (&old[..at], &old[at + self.inserted.len()..]);
-        let inserted = new.strip_prefix(start)?.strip_suffix(end)?.to_owned();
-        Some(Self { replaced: self.replaced.clone(), inserted })
-    }
-}
-
-/// A text without byte order mark and with plain line ends, as the libraries read it, and what it was like before.
-struct Form {
-    original: String,
-    text: String,
-    mark: bool,
-    crlf: bool,
-    mixed: bool,
-}
-
-impl Form {
-    fn of(original: &str) -> Self {
-        let (mark, text) = match original.strip_prefix('\u{feff}') {
-            Some(text) => (true, text),
-            None => (false, original),
-        };
-        let mixed = text.contains("\r\n") && text.replace("\r\n", "").contains('\n');
-        let crlf = text.contains("\r\n") && !mixed;
-        let text = if crlf { text.replace("\r\n", "\n") } else { text.to_owned() };
-        Self { original: original.to_owned(), text, mark, crlf, mixed }
-    }
-
-    fn restore(&self, text: &str) -> String {
-        let mark = if self.mark { "\u{feff}" } else { "" };
-        let text = if self.crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
-        format!("{mark}{text}")
-    }
-}
-
-/// The hash of a text without its white space.
-fn hash(text: &str) -> String {
-    let dense: String = text.split_whitespace().collect();
-    blake3::hash(dense.as_bytes()).to_hex().to_string()
-}
-
-/// Whether `new` has all characters of `old` but white space, in their order.
-fn is_subsequence(old: &str, new: &str) -> bool {
-    let mut rest = new.chars();
-    old.chars().filter(|char| !char.is_whitespace()).all(|char| rest.any(|other| other == char))
 }

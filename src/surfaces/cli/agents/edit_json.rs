@@ -96,9 +96,67 @@ fn container(root: &CstRootNode, section: &[String]) -> Result<Option<CstObject>
     let mut object = outermost.as_object().ok_or("its outermost value is not an object")?;
     for key in section {
         let Some(found) = property(&object, key)? else { return Ok(None) };
+        if holds_nothing(&found) {
+            return Ok(None);
+        }
         object = found.object_value().ok_or_else(|| format!("`{key}` is not an object"))?;
     }
     Ok(Some(object))
+}
+
+/// Whether the value is `null` or `[]`: programs write a section without servers like this.
+fn holds_nothing(property: &CstObjectProp) -> bool {
+    let value = property.value().and_then(|value| value.to_serde_value());
+    value.is_some_and(|value| value.is_null() || value.as_array().is_some_and(Vec::is_empty))
+}
+
+/// The text with an object for a level of `section` that is `null` or `[]`.
+pub(super) fn cleared(text: &str, section: &[String]) -> Result<String, String> {
+    let root = parse(text)?;
+    for depth in 0..section.len() {
+        let Some(parent) = container(&root, &section[..depth])? else { break };
+        let Some(level) = property(&parent, &section[depth])? else { break };
+        if holds_nothing(&level) {
+            level.set_value(CstInputValue::Object(Vec::new()));
+            return Ok(root.to_string());
+        }
+    }
+    Ok(text.to_owned())
+}
+
+/// How many commas stand before a closing bracket. Programs that read plain JSON refuse them.
+pub(super) fn trailing_commas(text: &str) -> usize {
+    let mut chars = text.chars().peekable();
+    let (mut count, mut follows_comma) = (0, false);
+    while let Some(char) = chars.next() {
+        match (char, chars.peek()) {
+            ('"', _) => {
+                follows_comma = false;
+                while let Some(char) = chars.next() {
+                    match char {
+                        '\\' => drop(chars.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            ('/', Some('/')) => drop(chars.by_ref().find(|char| *char == '\n')),
+            ('/', Some('*')) => {
+                chars.next();
+                let mut last = ' ';
+                let is_end = |char: char| std::mem::replace(&mut last, char) == '*' && char == '/';
+                let _ = chars.by_ref().map(is_end).find(|is_end| *is_end);
+            }
+            ('}' | ']', _) => {
+                count += usize::from(follows_comma);
+                follows_comma = false;
+            }
+            (',', _) => follows_comma = true,
+            (char, _) if char.is_whitespace() => {}
+            _ => follows_comma = false,
+        }
+    }
+    count
 }
 
 /// The property `key`. Parsers disagree on which of several counts, so several are an error.
@@ -120,6 +178,26 @@ fn input(value: &Value) -> CstInputValue {
         Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
         Value::Object(fields) => {
             CstInputValue::Object(fields.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_without_a_value_after_them_are_counted() {
+        for (text, count) in [
+            ("", 0),
+            ("{\"a\": [1, 2], \"b\": {}}", 0),
+            ("{\"a\": [1, 2,],}", 2),
+            ("{\"a\": 1, // one, }\n /* two, ] */ }", 1),
+            ("{\"a,}\": \"\\\",]\"}", 0),
+            ("{\"a\": 1 /*,*/ }", 0),
+            ("[1, /**/ 2]", 0),
+        ] {
+            assert_eq!(trailing_commas(text), count, "{text}");
         }
     }
 }

@@ -17,9 +17,35 @@ pub(super) fn find(text: &str, section: &[String]) -> Result<Option<String>, Str
     let mut table: &dyn TableLike = document.as_table();
     for key in section {
         let Some(item) = table.get(key) else { return Ok(None) };
+        if is_empty_list(item) {
+            return Ok(None);
+        }
         table = item.as_table_like().ok_or_else(|| format!("`{key}` is not a table"))?;
     }
     Ok(table.get(SERVER_NAME).map(Item::to_string))
+}
+
+/// The text with a table for a level of `section` that is an empty list.
+pub(super) fn cleared(text: &str, section: &[String]) -> Result<String, String> {
+    let mut document = parse(text)?;
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for key in section {
+        let Some(item) = table.get_mut(key) else { break };
+        if is_empty_list(item) {
+            let decor = item.as_value().map(|list| list.decor().clone()).unwrap_or_default();
+            let mut empty = TomlValue::InlineTable(InlineTable::new());
+            *empty.decor_mut() = decor;
+            *item = Item::Value(empty);
+            return Ok(document.to_string());
+        }
+        let Some(inner) = item.as_table_like_mut() else { break };
+        table = inner;
+    }
+    Ok(text.to_owned())
+}
+
+fn is_empty_list(item: &Item) -> bool {
+    item.as_array().is_some_and(Array::is_empty)
 }
 
 /// Adds our entry, and `section` where it is absent.

@@ -55,9 +55,6 @@ pub(super) fn insert(text: &str, section: &str, list: bool, entry: &Value) -> Re
             top.get_sequence(section).ok_or(NOT_EDITABLE)?.push(block);
         }
         Value::Null => return insert_below(text, section, list, entry),
-        Value::Object(_) | Value::Array(_) => {
-            return Err(format!("`{section}` is written as an empty {{}} or []"));
-        }
         _ => return Err(format!("`{section}` does not hold servers")),
     }
     Ok(file.to_string())
@@ -119,6 +116,25 @@ fn index(container: &Value) -> Result<Option<Index>, String> {
         }
         _ => Ok(None),
     }
+}
+
+/// The text without the `{}`, `[]`, `~` or `null` of a section that holds nothing.
+pub(super) fn cleared(text: &str, section: &str) -> String {
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| without_empty_value(line, section).unwrap_or_else(|| line.to_owned())).collect()
+}
+
+fn without_empty_value(line: &str, section: &str) -> Option<String> {
+    let rest = line.strip_prefix(section)?.strip_prefix(':')?;
+    let value = rest.split('#').next().unwrap_or_default().trim();
+    let dense: String = value.split_whitespace().collect();
+    if !matches!(dense.as_str(), "{}" | "[]" | "~" | "null" | "Null" | "NULL") {
+        return None;
+    }
+    let left = rest.replacen(value, "", 1);
+    // A comment stays where it is.
+    let left = if left.trim().is_empty() { left.trim_start_matches(' ') } else { &left };
+    Some(format!("{section}:{left}"))
 }
 
 /// Adds our entry below a section whose line has no value yet.

@@ -10,17 +10,20 @@ mod edit_json;
 mod edit_toml;
 mod edit_yaml;
 mod files;
+mod mask;
 mod plan;
 mod receipt;
 mod report;
 mod sections;
+mod text;
 
 use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::clients::{CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Transport};
-use super::mcp_config::Installation;
+use super::install::missing;
+use super::mcp_config::{Installation, settings_not_passed_on};
 use super::prompt;
 use super::session::{CommandError, CommandResult, Exit, Session};
 use crate::app::blocking;
@@ -29,7 +32,7 @@ use contract::{ErrorCode, Fault};
 use detect::Machine;
 use plan::{Change, Scope, Step, install_tasks, plan, uninstall_tasks};
 use receipt::Receipt;
-use report::{Report, render_plan, render_result};
+use report::{Report, render_notes, render_plan, render_result};
 
 /// Arguments of `install`.
 #[derive(Debug, clap::Args)]
@@ -84,12 +87,44 @@ pub(super) async fn install_into_agents(session: &Session, args: InstallArgs) ->
         return Err(CommandError::not_run(fault));
     }
     let installation = Installation::new(session);
-    let shared_program = Transport::Stdio { program: Path::new("pairofcleats"), home: None, config: None };
+    let shared_program =
+        Transport::Stdio { program: Path::new("pairofcleats"), arguments: &[], home: None, config: None };
     // Paths of this machine are of no use to others who work on the repository.
     let transport = if args.scope == Scope::Project { shared_program } else { installation.transport() };
     let setup = ClientSetup { transport, project: None, toolsets: Some(DEFAULT_TOOLSETS), read_only: false };
     let tasks = install_tasks(&machine, &agents, args.scope, args.force, &|client| client.entry(&setup));
-    run(session, machine, Report::new("install", &agents), tasks, &args.shared).await
+    let notes = notes(session, &installation, args.scope).await;
+    run(session, machine, Report::new("install", &agents).with_notes(notes), tasks, &args.shared).await
+}
+
+/// What the agents still lack when their files are written, and which command they start.
+async fn notes(session: &Session, installation: &Installation, scope: Scope) -> Vec<String> {
+    let mut notes = Vec::new();
+    if scope == Scope::User
+        && let Some(reason) = installation.reason()
+    {
+        notes.push(format!("Of the start: {reason}."));
+    }
+    // A platform without ready-made files is the business of the commands that need them.
+    let missing = missing(session, true).await.unwrap_or_default();
+    if !missing.is_empty() {
+        let titles: Vec<&str> = missing.iter().map(|asset| asset.title.as_str()).collect();
+        let bytes: u64 = missing.iter().map(|asset| asset.bytes).sum();
+        notes.push(format!(
+            "Not installed yet: {} ({} MB to download). Run `{}` before you use the agents.",
+            titles.join("; "),
+            bytes.div_ceil(1_000_000),
+            installation.command_line("bootstrap")
+        ));
+    }
+    let settings = settings_not_passed_on(scope == Scope::User);
+    if !settings.is_empty() {
+        notes.push(format!(
+            "Agents do not pass on {}, set in this environment: put what it says into config.toml in the data directory.",
+            settings.join(", ")
+        ));
+    }
+    notes
 }
 
 /// Entry point of `uninstall`.
@@ -125,7 +160,8 @@ async fn run(
     let writes = steps.iter().any(Step::writes);
     let planned = report.with_plan(&machine, &steps);
     if args.print {
-        let exit = session.print_result(&planned, &render_plan(&planned));
+        let text = format!("{}{}", render_plan(&planned), render_notes(&planned));
+        let exit = session.print_result(&planned, &text);
         return Ok(if planned.is_refused() { Exit::Failed } else { exit });
     }
     if writes && !args.yes {
@@ -139,7 +175,8 @@ async fn run(
     })
     .await?;
     let done = report.with_result(&machine, &applied);
-    let exit = session.print_result(&done, &render_result(&done, &planned));
+    let text = format!("{}{}", render_result(&done, &planned), render_notes(&done));
+    let exit = session.print_result(&done, &text);
     let is_refused = applied.iter().any(|applied| applied.step.change == Change::Refused);
     Ok(if is_refused { Exit::Failed } else { exit })
 }

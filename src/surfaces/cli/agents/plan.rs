@@ -8,6 +8,7 @@ use similar::TextDiff;
 use super::detect::Machine;
 use super::edit::{Edit, Spot, Wanted, Written};
 use super::files::{self, Snapshot};
+use super::mask::Mask;
 use super::receipt::{Entry, Purpose, Receipt};
 use crate::surfaces::cli::clients::{AGENT_INSTRUCTIONS, Client, Form, Instructions};
 
@@ -74,7 +75,7 @@ impl Step {
         matches!(self.change, Change::Create | Change::Modify | Change::Delete)
     }
 
-    /// The difference as a unified diff, with little of the text around: there may be keys in it.
+    /// The difference as a unified diff, with little of the text around, and without the values in it: they may be tokens.
     pub(super) fn diff(&self) -> String {
         if !self.writes() {
             return String::new();
@@ -82,17 +83,29 @@ impl Step {
         let old = self.before.as_ref().and_then(|before| before.text.as_deref()).unwrap_or_default();
         let new = self.after.as_deref().unwrap_or_default();
         let diff = TextDiff::from_lines(old, new).unified_diff().context_radius(1).to_string();
+        let ours = self.ours();
+        let mask = Mask::new(old, new, &ours);
         let mut shown = String::new();
         for (number, line) in diff.lines().enumerate() {
             if number == DIFF_LINES_MAX {
                 shown.push_str("…\n");
                 break;
             }
+            let line = mask.line(line);
             let mut chars = line.chars();
             shown.extend(chars.by_ref().take(DIFF_LINE_CHARS_MAX));
             shown.push_str(if chars.next().is_some() { "…\n" } else { "\n" });
         }
         shown
+    }
+
+    /// What may be shown because it is our text.
+    fn ours(&self) -> String {
+        match (&self.task.action, &self.task.spot) {
+            (Action::Install { wanted, .. }, spot) => spot.paste(wanted),
+            (Action::Uninstall { .. }, Spot::Entry { .. }) => String::new(),
+            (Action::Uninstall { .. }, Spot::Section | Spot::File) => AGENT_INSTRUCTIONS.to_owned(),
+        }
     }
 
     /// The text to paste by hand, if a person has to do it.

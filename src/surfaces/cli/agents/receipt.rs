@@ -65,11 +65,9 @@ impl Receipt {
     /// Reads the record in order to change it.
     ///
     /// # Errors
-    /// `ILLEGAL_STATE` while another process changes it, or if the file is damaged; `INTERNAL` if it cannot be read or locked.
+    /// `ILLEGAL_STATE` while another process changes it, or if the file is damaged; `STORAGE_UNAVAILABLE` if its folder cannot be used.
     pub(super) fn open(folder: &Path) -> Result<Self, Fault> {
-        let failed = |error: io::Error| {
-            Fault::internal(format!("The folder {} cannot be used.", folder.display()), error)
-        };
+        let failed = |error: io::Error| unusable(folder, error);
         files::create_private(folder).map_err(failed)?;
         let lock = File::create(folder.join("lock")).map_err(failed)?;
         match lock.try_lock() {
@@ -125,19 +123,40 @@ impl Receipt {
     /// Records a text in the place of what was recorded for its spot; `None` forgets that.
     ///
     /// # Errors
-    /// The system's error.
+    /// The system's error; the record is then as before.
     pub(super) fn record(&mut self, target: &Path, spot: &Spot, entry: Option<Entry>) -> io::Result<()> {
         let place = self.entries.iter().position(|entry| entry.target == target && entry.spot == *spot);
+        let mut written = self.entries.clone();
         match (place, entry) {
-            (Some(place), Some(entry)) => self.entries[place] = entry,
-            (Some(place), None) => drop(self.entries.remove(place)),
-            (None, Some(entry)) => self.entries.push(entry),
+            (Some(place), Some(entry)) => written[place] = entry,
+            (Some(place), None) => drop(written.remove(place)),
+            (None, Some(entry)) => written.push(entry),
             (None, None) => return Ok(()),
         }
-        let stored = Stored { version: VERSION, written: self.entries.clone() };
+        let stored = Stored { version: VERSION, written };
         let text = serde_json::to_string_pretty(&stored).map_err(io::Error::other)?;
-        files::replace_own(&self.folder.join(FILE_NAME), &format!("{text}\n"))
+        files::replace_own(&self.folder.join(FILE_NAME), &format!("{text}\n"))?;
+        self.entries = stored.written;
+        Ok(())
     }
+}
+
+/// The fault for a folder of the record that cannot be created or written.
+fn unusable(folder: &Path, error: io::Error) -> Fault {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Free disk space, and run the command again."
+        }
+        _ => {
+            "Run the command as the user who owns the data directory, or choose one that you may write with --home or \
+             PAIROFCLEATS_HOME."
+        }
+    };
+    let message =
+        format!("The folder {} cannot be used: {}. Nothing was changed.", folder.display(), error.kind());
+    Fault { retryable: false, ..Fault::new(ErrorCode::StorageUnavailable, message) }
+        .with_hint(hint)
+        .with_source(error)
 }
 
 const FILE_NAME: &str = "installed.json";

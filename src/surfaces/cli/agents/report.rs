@@ -1,5 +1,6 @@
 //! What `install` and `uninstall` print: the plan with its differences, and the result.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use super::apply::Applied;
 use super::detect::Machine;
 use super::plan::{Change, Step};
 use super::receipt::Purpose;
-use crate::surfaces::cli::clients::Client;
+use crate::surfaces::cli::clients::{AGENT_INSTRUCTIONS, Client};
 use crate::surfaces::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
 use contract::{escaped, escaped_line};
 
@@ -21,6 +22,9 @@ pub(super) struct Report {
     applied: bool,
     agents: Vec<&'static str>,
     files: Vec<FileReport>,
+    /// What is to be known beside the files, one sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -49,7 +53,13 @@ impl Report {
             applied: false,
             agents: agents.iter().map(|client| client.id).collect(),
             files: Vec::new(),
+            notes: Vec::new(),
         }
+    }
+
+    /// The same report with notes.
+    pub(super) fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
     }
 
     /// The report of what would happen.
@@ -96,15 +106,45 @@ impl FileReport {
     }
 
     /// Why a person has to edit the file, and what to paste.
-    fn write_refusal(&self, shown: &mut String, action: &str) {
+    fn write_refusal<'a>(&'a self, shown: &mut String, action: &str, earlier: &mut Earlier<'a>) {
         let note = escaped_line(self.note.as_deref().unwrap_or_default());
         let _ = writeln!(shown, "{} {}: not changed: {note}.", styled(BAD, "✗"), self.title());
         if let Some(paste) = &self.paste {
+            if let Some(file) = shown_for(earlier, paste, &self.shown) {
+                let file = escaped_line(file);
+                let _ = writeln!(
+                    shown,
+                    "  To {action} it by hand, write into the file what is above for {file}."
+                );
+                return;
+            }
             let _ = writeln!(shown, "  To {action} it by hand, write this into the file:\n");
             for line in escaped(paste).lines() {
                 let _ = writeln!(shown, "    {line}");
             }
             shown.push('\n');
+        }
+    }
+
+    fn write_difference<'a>(&'a self, shown: &mut String, earlier: &mut Earlier<'a>) {
+        let mut diff = self.diff.clone();
+        for sign in ['+', '-'] {
+            let text: String =
+                AGENT_INSTRUCTIONS.trim_end().lines().map(|line| format!("{sign}{line}\n")).collect();
+            if diff.contains(&text)
+                && let Some(file) = shown_for(earlier, &text, &self.shown)
+            {
+                let same = format!("… the same lines as above for {}\n", escaped_line(file));
+                diff = diff.replacen(&text, &same, 1);
+            }
+        }
+        for line in diff.lines().filter(|line| !line.starts_with("@@")) {
+            let style = match line.chars().next() {
+                Some('+') => GOOD,
+                Some('-') => BAD,
+                _ => DIM,
+            };
+            let _ = writeln!(shown, "    {}", styled(style, &escaped(line)));
         }
     }
 
@@ -114,9 +154,21 @@ impl FileReport {
     }
 }
 
+/// The texts that were shown, each with the first file for which; a text is shown once.
+type Earlier<'a> = HashMap<String, &'a str>;
+
+/// The file for which a text was shown earlier; if it was not, it counts as shown for `file` now.
+fn shown_for<'a>(earlier: &mut Earlier<'a>, text: &str, file: &'a str) -> Option<&'a str> {
+    let first = earlier.get(text).copied();
+    if first.is_none() {
+        earlier.insert(text.to_owned(), file);
+    }
+    first
+}
+
 /// The plan with its differences.
 pub(super) fn render_plan(report: &Report) -> String {
-    let mut shown = String::new();
+    let (mut shown, mut earlier) = (String::new(), Earlier::new());
     for file in &report.files {
         let verb = match file.change {
             Change::Create => "create",
@@ -128,19 +180,12 @@ pub(super) fn render_plan(report: &Report) -> String {
                 continue;
             }
             Change::Refused => {
-                file.write_refusal(&mut shown, report.action);
+                file.write_refusal(&mut shown, report.action, &mut earlier);
                 continue;
             }
         };
         let _ = writeln!(shown, "{} {} ({verb})", styled(NOTE, "~"), file.title());
-        for line in escaped(&file.diff).lines().filter(|line| !line.starts_with("@@")) {
-            let style = match line.chars().next() {
-                Some('+') => GOOD,
-                Some('-') => BAD,
-                _ => DIM,
-            };
-            let _ = writeln!(shown, "    {}", styled(style, line));
-        }
+        file.write_difference(&mut shown, &mut earlier);
     }
     if report.files.is_empty() {
         shown.push_str("Nothing is installed.\n");
@@ -150,7 +195,7 @@ pub(super) fn render_plan(report: &Report) -> String {
 
 /// What was done, and what could not be. The plan has already said what was refused then.
 pub(super) fn render_result(report: &Report, planned: &Report) -> String {
-    let mut shown = String::new();
+    let (mut shown, mut earlier) = (String::new(), Earlier::new());
     let mut written = 0;
     for (file, planned) in report.files.iter().zip(&planned.files) {
         let verb = match file.change {
@@ -160,7 +205,7 @@ pub(super) fn render_result(report: &Report, planned: &Report) -> String {
             Change::Unchanged => continue,
             Change::Refused if planned.change == Change::Refused => continue,
             Change::Refused => {
-                file.write_refusal(&mut shown, report.action);
+                file.write_refusal(&mut shown, report.action, &mut earlier);
                 continue;
             }
         };
@@ -168,9 +213,18 @@ pub(super) fn render_result(report: &Report, planned: &Report) -> String {
         let backup = file.backup.as_ref().map(|backup| format!(" (backup: {})", backup.display()));
         let backup = styled(DIM, &escaped_line(&backup.unwrap_or_default()));
         let _ = writeln!(shown, "{} {}: {verb}{backup}", styled(GOOD, "✓"), file.title());
+        if let Some(note) = &file.note {
+            let _ = writeln!(shown, "  {} {}.", styled(NOTE, "but"), escaped_line(note));
+        }
     }
     if written > 0 {
         shown.push_str("Restart the agents that are running: they read these files when they start.\n");
     }
     shown
+}
+
+/// What is to be known beside the files.
+pub(super) fn render_notes(report: &Report) -> String {
+    let notes = report.notes.iter();
+    notes.map(|note| format!("{} {}\n", styled(NOTE, "note:"), escaped_line(note))).collect()
 }

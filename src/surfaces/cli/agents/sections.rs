@@ -30,6 +30,12 @@ pub(super) fn replace(text: &str, text_of_section: &str) -> Result<String, Strin
     Ok(format!("{}{section}{}", &text[..start], &text[end..]))
 }
 
+/// Puts a whole section, with its markers, in the place of the section.
+pub(super) fn put_back(text: &str, whole: &str) -> Result<String, String> {
+    let (start, end) = span(text)?.ok_or("the section is gone")?;
+    Ok(format!("{}{whole}{}", &text[..start], &text[end..]))
+}
+
 /// Removes the section and the empty line above it.
 pub(super) fn remove(text: &str) -> Result<String, String> {
     let Some((start, end)) = span(text)? else { return Ok(text.to_owned()) };

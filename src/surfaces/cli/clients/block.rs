@@ -23,6 +23,7 @@ pub(super) struct StdioServer {
 impl StdioServer {
     pub(super) fn new(
         program: &Path,
+        arguments: &[&str],
         home: Option<&Path>,
         config: Option<&Path>,
         setup: &ClientSetup<'_>,
@@ -37,7 +38,8 @@ impl StdioServer {
         let words = |options: [Option<[String; 2]>; 2]| options.into_iter().flatten().flatten();
         let text = ["--text".to_owned(), TEXT_FORMAT.to_owned()];
         let read_only = setup.read_only.then(|| "--read-only".to_owned());
-        let args = words(before).chain(["mcp".to_owned()]).chain(words(after)).chain(text).chain(read_only);
+        let args = arguments.iter().map(|&word| word.to_owned()).chain(words(before));
+        let args = args.chain(["mcp".to_owned()]).chain(words(after)).chain(text).chain(read_only);
         Self { command: path(program), args: args.collect() }
     }
 }

@@ -96,8 +96,10 @@ pub enum Transport<'a> {
     /// The client starts the program and uses its stdin and stdout. Clients pass on little of the environment, so everything
     /// that differs from the defaults is in the arguments.
     Stdio {
-        /// The `pairofcleats` executable.
+        /// The `pairofcleats` executable, or a program that runs it.
         program: &'a Path,
+        /// What stands before the arguments of `pairofcleats`.
+        arguments: &'a [&'a str],
         /// The data directory, if it is not the default.
         home: Option<&'a Path>,
         /// The configuration file, if it is not the one in the data directory.
@@ -123,8 +125,8 @@ impl Client {
     #[must_use]
     pub fn block(&self, setup: &ClientSetup<'_>) -> String {
         match setup.transport {
-            Transport::Stdio { program, home, config } => {
-                let start = StdioServer::new(program, home, config, setup);
+            Transport::Stdio { program, arguments, home, config } => {
+                let start = StdioServer::new(program, arguments, home, config, setup);
                 match self.command {
                     Some(command) => command(&start),
                     None => entry_text(self.format, self.section, self.list, &(self.entry)(&start)),
@@ -136,8 +138,8 @@ impl Client {
 
     /// The entry for its configuration file; none for a server over HTTP.
     pub(super) fn entry(&self, setup: &ClientSetup<'_>) -> Option<Value> {
-        let Transport::Stdio { program, home, config } = setup.transport else { return None };
-        Some((self.entry)(&StdioServer::new(program, home, config, setup)))
+        let Transport::Stdio { program, arguments, home, config } = setup.transport else { return None };
+        Some((self.entry)(&StdioServer::new(program, arguments, home, config, setup)))
     }
 
     /// The format of its configuration file.
@@ -174,6 +176,7 @@ mod tests {
     fn stdio() -> ClientSetup<'static> {
         setup(Transport::Stdio {
             program: Path::new("/opt/my tools/pairofcleats"),
+            arguments: &[],
             home: Some(Path::new("/data/\"it's\"")),
             config: Some(Path::new(r"/etc/p\c.toml")),
         })

@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use contract::Fault;
+use contract::config::RELOCATED_CLUSTERS;
 
 use super::account::Account;
 use super::{failure, locks, place};
 
 /// Parent directories of relocated clusters; the first usable one is taken.
-const BASES: [&str; 2] = ["/var/lib/pairofcleats/clusters", "/var/lib/pairofcleats-clusters"];
+const BASES: [&str; 2] = RELOCATED_CLUSTERS;
 
 /// File in the configured directory that holds the path of the relocated cluster.
 const POINTER: &str = "moved-to";

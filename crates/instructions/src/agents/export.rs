@@ -1,0 +1,148 @@
+//! Entries to the files of an agent.
+
+use std::collections::BTreeMap;
+
+use super::details::{Details, PRIORITY, requirement_of};
+use super::globs::portable_globs;
+use super::header::{Activation, Header, on_one_line};
+use super::markdown::{heading_line, nested};
+use super::{AgentFormat, FileKind, Layout, MARKER};
+use crate::entry::{Instruction, Requirement, Stored};
+
+/// The files of a format that hold these entries, as path and text, sorted by path. Paths are relative to the root of the
+/// repository.
+///
+/// Within a file, entries are ordered by priority and id. Deprecated entries are left out, and so are those that have globs but
+/// none that is valid: they apply to nothing.
+#[must_use]
+pub fn export(format: &AgentFormat, entries: &[&Stored]) -> Vec<(String, String)> {
+    let mut rules: Vec<Rule> = entries.iter().filter_map(|entry| Rule::new(&entry.instruction)).collect();
+    rules.sort_by_key(|rule| (rule.instruction.priority, &rule.instruction.id));
+    rules.dedup_by_key(|rule| &rule.instruction.id);
+    let mut files = Files { format, by_path: BTreeMap::new() };
+    for rule in rules {
+        files.add(rule);
+    }
+    let mut texts: Vec<(String, String)> =
+        files.by_path.into_values().map(|file| (file.path.clone(), file.to_text())).collect();
+    texts.sort();
+    texts
+}
+
+/// An entry to export.
+struct Rule<'a> {
+    instruction: &'a Instruction,
+    globs: Vec<String>,
+}
+
+impl<'a> Rule<'a> {
+    fn new(instruction: &'a Instruction) -> Option<Self> {
+        let globs = portable_globs(instruction)?;
+        (instruction.requirement != Requirement::Deprecated).then_some(Self { instruction, globs })
+    }
+
+    fn header(&self, kind: &FileKind, path: &str) -> Header {
+        let activation = Activation::of(self.instruction, &self.globs);
+        let rationale = self.instruction.rationale.as_deref();
+        let needs_description = kind.needs_description() || activation == Activation::OnDemand;
+        let title = Some(&*self.instruction.title).filter(|_| needs_description);
+        let name = Some(kind.place.distinction(path)).filter(|name| !name.is_empty());
+        Header {
+            activation: Some(activation),
+            globs: self.globs.clone(),
+            description: rationale.or(title).map(on_one_line),
+            name: name.or_else(|| Some(self.instruction.id.clone())),
+        }
+    }
+
+    fn front_matter(&self, kind: &FileKind, path: &str) -> String {
+        let write = kind.header.map(|form| form.write);
+        write.map(|write| write(&self.header(kind, path))).unwrap_or_default()
+    }
+
+    /// The entry as a section of a file.
+    fn section(&self, level: usize, kind: &FileKind, path: &str) -> String {
+        let Instruction { id, title, body, priority, requirement, .. } = self.instruction;
+        let nested = nested(body, level + 1);
+        let has_globs = kind.header.is_some_and(|form| form.has_globs) && !self.globs.is_empty();
+        let told = if has_globs { self.globs.clone() } else { kind.implied_globs(path) };
+        let details = Details {
+            id: Some(id.clone()),
+            priority: Some(*priority).filter(|priority| *priority != PRIORITY),
+            lowered: nested.lowered,
+            requirement: Some(*requirement).filter(|own| *own != requirement_of(title, &nested.text)),
+            globs: Some(&self.globs).filter(|globs| **globs != told).cloned(),
+        };
+        format!("{}\n\n{}\n\n{}\n", heading_line(level, title), details.to_text(), nested.text)
+    }
+}
+
+/// The files of an export.
+struct Files<'a> {
+    format: &'a AgentFormat,
+    /// By path in lower case, because many file systems do not tell case apart.
+    by_path: BTreeMap<String, File<'a>>,
+}
+
+struct File<'a> {
+    path: String,
+    kind: &'static FileKind,
+    front_matter: String,
+    rules: Vec<Rule<'a>>,
+}
+
+impl<'a> Files<'a> {
+    /// Puts an entry into its own file, or by its id into one of its own.
+    fn add(&mut self, rule: Rule<'a>) {
+        let id = &rule.instruction.id;
+        let own = self.format.own_path(rule.instruction);
+        let stems = (1_usize..).map(|number| if number == 1 { id.clone() } else { format!("{id}-{number}") });
+        let defaults = stems.map(|stem| self.format.default_path(rule.instruction, &rule.globs, &stem));
+        for path in own.into_iter().chain(defaults) {
+            let Some(kind) = self.format.kind_of(&path) else { return };
+            let front_matter = rule.front_matter(kind, &path);
+            let key = path.to_lowercase();
+            match self.by_path.get_mut(&key) {
+                None => {
+                    self.by_path.insert(key, File { path, kind, front_matter, rules: vec![rule] });
+                    return;
+                }
+                Some(file) if file.takes(kind, &path, &front_matter) => {
+                    file.rules.push(rule);
+                    return;
+                }
+                // The path is taken. Another number gives another path.
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl File<'_> {
+    fn takes(&self, kind: &FileKind, path: &str, front_matter: &str) -> bool {
+        match kind.layout {
+            Layout::Sections => true,
+            Layout::Rules => self.path == path && self.front_matter == front_matter,
+            Layout::Whole => false,
+        }
+    }
+
+    fn to_text(&self) -> String {
+        let level = match self.kind.layout {
+            Layout::Sections => 2,
+            Layout::Rules if self.rules.len() > 1 => 2,
+            Layout::Rules | Layout::Whole => 1,
+        };
+        let mut text = String::new();
+        if !self.front_matter.is_empty() {
+            text.push_str(&format!("---\n{}---\n", self.front_matter));
+        }
+        text.push_str(MARKER);
+        text.push('\n');
+        for rule in &self.rules {
+            text.push('\n');
+            text.push_str(&rule.section(level, self.kind, &self.path));
+        }
+        text
+    }
+}

@@ -1,0 +1,153 @@
+//! Where entries go, and what is written.
+
+use super::*;
+
+#[test]
+fn entries_go_where_their_scope_or_origin_says() {
+    let entries = [
+        scoped("all", &[]),
+        scoped("app", &["scope:Web/[[]slug[]]/**"]),
+        scoped("both", &["scope:api/**", "scope:web/**"]),
+        scoped("broken", &["scope:["]),
+        scoped("demand", &["on-demand"]),
+        scoped("escape", &["scope:../x/**"]),
+        scoped("file", &["scope:**/Dockerfile", "file:.cursor/rules/Docker.mdc", "file:../AGENTS.md"]),
+        scoped("web", &["scope:web/**"]),
+    ];
+    for (format, expected) in [
+        (
+            "agents-md",
+            &["AGENTS.md: all both demand escape file", "Web/[slug]/AGENTS.md: app", "web/AGENTS.md: web"][..],
+        ),
+        ("copilot", &[".github/copilot-instructions.md: all app both demand escape file web"]),
+        (
+            "windsurf",
+            &[
+                ".windsurf/rules/app.md: app",
+                ".windsurf/rules/both.md: both",
+                ".windsurf/rules/demand.md: demand",
+                ".windsurf/rules/escape.md: escape",
+                ".windsurf/rules/file.md: file",
+                ".windsurf/rules/web.md: web",
+                ".windsurfrules: all",
+            ],
+        ),
+    ] {
+        let files = exported(AgentFormat::by_name(format).unwrap(), &entries);
+        let found: Vec<String> = files
+            .iter()
+            .map(|(path, text)| {
+                let ids = text
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("<!-- instruction: ")?.split(' ').next());
+                format!("{path}: {}", ids.collect::<Vec<_>>().join(" "))
+            })
+            .collect();
+        assert_eq!(found, expected, "{format}");
+    }
+    let agents = &exported(&plain::AGENTS_MD, &entries)[0].1;
+    assert!(agents.contains("Applies to: `api/**`, `web/**`\n\ntext\n"), "{agents}");
+    assert!(agents.contains("Applies to: `**/Dockerfile`\n"), "{agents}");
+}
+
+#[test]
+fn a_generated_file_has_one_form() {
+    let mandatory = stored(
+        json!({ "id": "no-secrets", "title": "Secrets #", "body": "# Why\nLeaks.", "priority": 1, "audience": "all",
+        "requirement": "critical", "rationale": "Keys: they\nleak", "categories": [r"scope:**/*.ts", "scope:src/**"] }),
+    );
+    let style = entry_of("style", "MUST fit.\n```\nopen");
+    let old = stored(
+        json!({ "id": "old", "title": "Old", "body": "x", "priority": 1, "audience": "all", "requirement": "deprecated",
+        "deprecatedBy": "style" }),
+    );
+    let entries = [style, old, mandatory];
+    let secrets = |hashes: &str, applies: &str| {
+        format!(
+            "{hashes} Secrets # #\n\n<!-- instruction: no-secrets; priority: 1; headings: +{} -->\nRequirement: critical\n\
+             {applies}\n{hashes}# Why\nLeaks.\n",
+            hashes.len()
+        )
+    };
+    let style = |hashes: &str| {
+        format!(
+            "{hashes} T\n\n<!-- instruction: style -->\nRequirement: recommended\n\nMUST fit.\n```\nopen\n```\n"
+        )
+    };
+    let agents =
+        format!("{MARKER}\n\n{}\n{}", secrets("##", "Applies to: `**/*.ts`, `src/**`\n"), style("##"));
+    assert_eq!(exported(&plain::AGENTS_MD, &entries), [("AGENTS.md".to_owned(), agents)]);
+    let cursor = [
+        (
+            ".cursor/rules/no-secrets.mdc".to_owned(),
+            format!(
+                "---\ndescription: \"Keys: they leak\"\nglobs: **/*.ts,src/**\nalwaysApply: false\n---\n{MARKER}\n\n{}",
+                secrets("#", "")
+            ),
+        ),
+        (
+            ".cursor/rules/style.mdc".to_owned(),
+            format!("---\nalwaysApply: true\n---\n{MARKER}\n\n{}", style("#")),
+        ),
+    ];
+    assert_eq!(exported(&cursor::FORMAT, &entries), cursor);
+    let copilot = exported(&copilot::SCOPED, &entries);
+    assert!(
+        copilot[0]
+            .1
+            .starts_with("---\ndescription: \"Keys: they leak\"\napplyTo: \"**/*.ts,src/**\"\n---\n<!-- Gen"),
+        "{}",
+        copilot[0].1
+    );
+    assert!(copilot[1].1.starts_with("---\napplyTo: \"**\"\n---\n"));
+}
+
+#[test]
+fn only_generated_files_are_marked() {
+    for text in [
+        MARKER,
+        &format!("{MARKER}\r\n"),
+        &format!("\u{feff}---\r\na: b\r\n---\r\n\r\n{MARKER}\r\nx"),
+        &format!("\n{MARKER}\n"),
+    ] {
+        assert!(is_generated(text), "{text:?}");
+    }
+    for text in [
+        "",
+        "# A",
+        &format!("# A\n{MARKER}"),
+        &format!("{MARKER} x"),
+        &format!("---\n{MARKER}"),
+        &MARKER[..20],
+    ] {
+        assert!(!is_generated(text), "{text:?}");
+    }
+    for format in FORMATS {
+        for (path, text) in exported(format, &[entry_of("a", "b")]) {
+            assert!(is_generated(&text) && text.matches(MARKER).count() == 1 && text.ends_with("b\n"));
+            let again = exported(format, &imported(&path, &text.replace('\n', "\r\n")));
+            assert_eq!(again, [(path, text)]);
+        }
+    }
+}
+
+#[test]
+fn rules_of_one_file_return_to_it() {
+    let text = "---\nglobs: *.ts\nalwaysApply: false\n---\n# T\nintro\n## B\nb\n## A\na\n";
+    let mut entries = imported(".cursor/rules/ts.mdc", text);
+    let files = exported(&cursor::FORMAT, &entries);
+    assert_eq!(files.len(), 1);
+    assert!(
+        files[0].1.contains("\n## T\n")
+            && files[0].1.contains("\n## A\n")
+            && files[0].0 == ".cursor/rules/ts.mdc"
+    );
+    // A rule with another scope needs another file.
+    entries[1] = scoped("z", &["scope:*.js", "file:.cursor/rules/ts.mdc"]);
+    let paths: Vec<String> = exported(&cursor::FORMAT, &entries).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, [".cursor/rules/ts.mdc", ".cursor/rules/z.mdc"]);
+    // A path that another rule has taken, in whatever case, is not written twice.
+    let taken = [scoped("a", &["scope:x", "file:.cursor/rules/B.mdc"]), scoped("b", &["scope:y"])];
+    let paths: Vec<String> = exported(&cursor::FORMAT, &taken).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, [".cursor/rules/b-2.mdc", ".cursor/rules/b.mdc"]);
+}

@@ -1,0 +1,172 @@
+//! Which instructions hold for a task and the files that it touches, within a budget of tokens.
+
+use crate::entry::{Requirement, Stored};
+use crate::scope::{ScopeMatch, matches_scope};
+
+/// An instruction that holds, and why.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Applicable<'a> {
+    /// The entry.
+    pub stored: &'a Stored,
+    /// Why it holds.
+    pub reason: Reason,
+}
+
+/// Why an instruction holds for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It must be followed everywhere, or for one of the files.
+    Required,
+    /// One of its globs matches one of the files.
+    Scope,
+    /// It is about the task.
+    Task,
+}
+
+impl Reason {
+    /// In words, for the reader of the instructions.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Required => "always required",
+            Self::Scope => "for these files",
+            Self::Task => "about this task",
+        }
+    }
+}
+
+/// What is applied: the instructions that fit the budget, best first, and those that did not.
+#[derive(Debug, Default, PartialEq)]
+pub struct Applied<'a> {
+    /// The instructions that fit.
+    pub entries: Vec<Applicable<'a>>,
+    /// Ids of instructions that hold but did not fit.
+    pub omitted: Vec<&'a str>,
+    /// Tokens of those that fit.
+    pub tokens: usize,
+}
+
+/// Chooses the instructions that hold.
+///
+/// Deprecated entries never do. Critical and mandatory ones do unless their globs say that they are about other files. Others do
+/// if their globs match one of the files, or if they are about the task: `scored` has the ids of those, best first. In this
+/// order they are taken while they fit `tokens_max`, as `tokens` counts them; an entry that does not fit is passed over.
+#[must_use]
+pub fn apply<'a>(
+    entries: &'a [Stored],
+    paths: &[&str],
+    scored: &[(String, f64)],
+    tokens_max: usize,
+    tokens: impl Fn(&Stored) -> usize,
+) -> Applied<'a> {
+    let rank = |id: &str| scored.iter().position(|(scored, _)| scored == id);
+    let mut holding: Vec<(Applicable<'a>, usize)> = Vec::new();
+    for stored in entries {
+        let entry = &stored.instruction;
+        let rank = rank(&entry.id);
+        let reason = match (entry.requirement, matches_scope(entry, paths)) {
+            (Requirement::Deprecated, _) => continue,
+            // Without files, it is not known that a rule is about others.
+            (_, ScopeMatch::No) if !paths.is_empty() => continue,
+            (
+                Requirement::Critical | Requirement::Mandatory,
+                ScopeMatch::Everywhere | ScopeMatch::Matches,
+            ) => Reason::Required,
+            (_, ScopeMatch::Matches) => Reason::Scope,
+            _ if rank.is_some() => Reason::Task,
+            _ => continue,
+        };
+        holding.push((Applicable { stored, reason }, rank.unwrap_or(usize::MAX)));
+    }
+    holding.sort_by(|(one, one_rank), (other, other_rank)| {
+        let key = |applicable: &Applicable<'a>, rank: usize| {
+            let entry = &applicable.stored.instruction;
+            let is_critical = entry.requirement == Requirement::Critical;
+            // What is about the task is ordered by how well it fits, all else by priority.
+            let rank = if applicable.reason == Reason::Task { rank } else { 0 };
+            (applicable.reason, !is_critical, rank, entry.priority)
+        };
+        key(one, *one_rank)
+            .cmp(&key(other, *other_rank))
+            .then_with(|| one.stored.instruction.id.cmp(&other.stored.instruction.id))
+    });
+    let mut applied = Applied::default();
+    for (applicable, _) in holding {
+        let needed = tokens(applicable.stored);
+        if applied.tokens + needed > tokens_max {
+            applied.omitted.push(&applicable.stored.instruction.id);
+            continue;
+        }
+        applied.tokens += needed;
+        applied.entries.push(applicable);
+    }
+    applied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Instruction, Rules};
+    use serde_json::json;
+
+    fn stored(id: &str, requirement: &str, priority: u8, categories: &[&str]) -> Stored {
+        let mut entry = json!({ "id": id, "title": id, "body": "x", "priority": priority, "audience": "all",
+            "requirement": requirement, "categories": categories });
+        if requirement == "deprecated" {
+            entry["deprecatedBy"] = "new".into();
+        }
+        let instruction = Instruction::check(entry, &Rules::default()).unwrap().instruction;
+        Stored { source_hash: [0; 32], meta_hash: [0; 32], created_ms: 0, updated_ms: 0, instruction }
+    }
+
+    fn catalog() -> Vec<Stored> {
+        vec![
+            stored("always", "mandatory", 50, &[]),
+            stored("keys", "critical", 90, &[]),
+            stored("old", "deprecated", 1, &[]),
+            stored("other-task", "optional", 1, &[]),
+            stored("sql", "mandatory", 2, &["scope:**/*.sql"]),
+            stored("style", "recommended", 5, &["scope:src/**"]),
+            stored("task-a", "recommended", 9, &[]),
+            stored("task-b", "optional", 1, &[]),
+        ]
+    }
+
+    fn applied(paths: &[&str], tokens_max: usize) -> (Vec<String>, Vec<String>) {
+        let catalog = catalog();
+        let scored = [("task-a".to_owned(), 0.9), ("task-b".to_owned(), 0.8), ("old".to_owned(), 0.7)];
+        let applied = apply(&catalog, paths, &scored, tokens_max, |_| 10);
+        let shown = |applicable: &Applicable<'_>| applicable.stored.instruction.id.clone();
+        assert_eq!(applied.tokens, applied.entries.len() * 10);
+        (
+            applied.entries.iter().map(shown).collect(),
+            applied.omitted.iter().map(|id| (*id).to_owned()).collect(),
+        )
+    }
+
+    #[test]
+    fn rules_hold_by_requirement_scope_and_task() {
+        let (entries, omitted) = applied(&["src/main.rs"], 1000);
+        assert_eq!(entries, ["keys", "always", "style", "task-a", "task-b"]);
+        assert!(omitted.is_empty());
+        let (entries, _) = applied(&["db/a.sql"], 1000);
+        assert_eq!(entries, ["keys", "sql", "always", "task-a", "task-b"]);
+    }
+
+    #[test]
+    fn without_files_a_rule_with_globs_holds_only_if_it_is_about_the_task() {
+        let (entries, _) = applied(&[], 1000);
+        assert_eq!(entries, ["keys", "always", "task-a", "task-b"]);
+    }
+
+    #[test]
+    fn the_budget_cuts_the_least_important() {
+        let (entries, omitted) = applied(&["src/main.rs"], 30);
+        assert_eq!(entries, ["keys", "always", "style"]);
+        assert_eq!(omitted, ["task-a", "task-b"]);
+        assert_eq!(
+            applied(&[], 5),
+            (vec![], ["keys", "always", "task-a", "task-b"].map(str::to_owned).to_vec())
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The instruction catalog of a project: what an entry is, and everything that is computed from entries.
+//!
+//! All of it is pure: the program reads and writes the database and the files, and this crate decides what they contain.
+
+pub mod agents;
+pub mod apply;
+pub mod canonical;
+pub mod diff;
+mod document;
+pub mod entry;
+pub mod files;
+pub mod gates;
+pub mod import;
+pub mod mentions;
+pub mod review;
+pub mod scope;
+mod yaml;
+
+pub use entry::{Audience, Instruction, InstructionEntry, Requirement, Rules, Stored, Usage};

@@ -1,0 +1,229 @@
+//! `import-agents`: brings what a repository has for agents into the catalog.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::agent_files::{AgentFile, AgentFiles, PassedOver, find_agent_files};
+use super::folder::canonical_folder;
+use super::import_calls::{Import, Imported, import};
+use super::{ProjectArg, counted};
+use crate::app::blocking;
+use crate::surfaces::cli::output::{BAD, DIM, GOOD, NOTE, PATH, styled};
+use crate::surfaces::cli::session::{CommandResult, Exit, Session};
+use contract::{Fault, config, escaped_line};
+use instructions::agents::{self, FILE_PREFIX, FROM_PREFIX};
+use instructions::entry::ID_CHARS_MAX;
+
+/// Arguments of `import-agents`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ImportAgentsArgs {
+    /// Repository
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Replace entries that exist; what files of agents cannot hold, such as the audience, is lost then
+    #[arg(long)]
+    overwrite: bool,
+    /// Print what would be imported, and import nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    project: ProjectArg,
+}
+
+/// The result that `--json` prints.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AgentImport {
+    dry_run: bool,
+    /// Files whose rules are imported.
+    files: Vec<ReadFile>,
+    /// Files that are not imported.
+    passed_over: Vec<PassedOver>,
+    /// Files that are broken.
+    broken: Vec<PassedOver>,
+    /// Why files may be missing.
+    incomplete: Vec<String>,
+    /// What the import did; absent for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<Imported>,
+    /// The entries.
+    #[serde(skip)]
+    entries: Vec<Value>,
+}
+
+/// A file and the entries that it became.
+#[derive(Serialize)]
+struct ReadFile {
+    path: String,
+    format: &'static str,
+    /// Ids of its entries.
+    entries: Vec<String>,
+    /// Sections that repeat one of another file.
+    repeated: usize,
+}
+
+/// `import-agents`. Exits with 1 if a file or an entry was refused.
+pub(super) async fn import_agent_files(session: &Session, args: ImportAgentsArgs) -> CommandResult {
+    let (settings, folder) = (session.app.config.indexing.clone(), args.folder);
+    let mut read = blocking(move || read_repository(&folder, &settings)).await?;
+    read.dry_run = args.dry_run;
+    if !args.dry_run && !read.entries.is_empty() {
+        let entries = std::mem::take(&mut read.entries);
+        let whole = Import { entries, overwrite: args.overwrite, ..Import::default() };
+        let imported = import(session, &args.project, whole).await?;
+        if let Some(failed) = imported.failed() {
+            return Ok(session.output.answer(failed, |_| String::new()));
+        }
+        read.imported = Some(imported);
+    }
+    session.print_result(&read, &render(&read));
+    let is_refused = read.imported.as_ref().is_some_and(|imported| imported.exit() != Exit::Ok);
+    Ok(if read.broken.is_empty() && !is_refused { Exit::Ok } else { Exit::Failed })
+}
+
+/// Reads all files of a repository. Blocks.
+fn read_repository(folder: &Path, settings: &config::Indexing) -> Result<AgentImport, Fault> {
+    let root = canonical_folder(folder)?;
+    let AgentFiles { files, passed_over, incomplete } = find_agent_files(&root, settings)?;
+    let mut read = AgentImport { passed_over, incomplete, ..AgentImport::default() };
+    let mut known = KnownEntries::default();
+    for file in files {
+        read.add(file, &mut known);
+    }
+    Ok(read)
+}
+
+impl AgentImport {
+    fn add(&mut self, file: AgentFile, known: &mut KnownEntries) {
+        let is_generated = file.is_generated();
+        let AgentFile { path, format, text } = file;
+        if is_generated {
+            let reason = "it was generated from a catalog".to_owned();
+            return self.passed_over.push(PassedOver { path, reason });
+        }
+        let entries = match agents::import(&path, &text) {
+            Ok(entries) => entries,
+            Err(reason) => return self.broken.push(PassedOver { path, reason }),
+        };
+        let count = entries.len();
+        let entries: Vec<Value> =
+            entries.into_iter().filter_map(|entry| known.new_entry(&path, entry)).collect();
+        let ids: Vec<String> =
+            entries.iter().filter_map(|entry| entry["id"].as_str()).map(str::to_owned).collect();
+        let repeated = count - entries.len();
+        self.entries.extend(entries);
+        self.files.push(ReadFile { path, format: format.name, entries: ids, repeated });
+    }
+}
+
+/// The entries of the files before.
+#[derive(Default)]
+struct KnownEntries {
+    ids: BTreeSet<String>,
+    /// The files that hold a rule.
+    rules: BTreeMap<String, String>,
+}
+
+impl KnownEntries {
+    /// The entry with an id of its own; `None` if another file has the same rule: repositories often hold a text once for each
+    /// agent.
+    fn new_entry(&mut self, path: &str, mut entry: Value) -> Option<Value> {
+        let rule = rule_key(&entry);
+        if self.rules.get(&rule).is_some_and(|file| file != path) {
+            return None;
+        }
+        self.rules.entry(rule).or_insert_with(|| path.to_owned());
+        let id = entry["id"].as_str().unwrap_or_default().to_owned();
+        let numbered = (2_usize..).map(|number| {
+            let end = format!("-{number}");
+            // Ids are ASCII.
+            format!("{}{end}", &id[..id.len().min(ID_CHARS_MAX - end.len())])
+        });
+        let id = std::iter::once(id.clone()).chain(numbered).find(|id| !self.ids.contains(id))?;
+        self.ids.insert(id.clone());
+        entry["id"] = id.into();
+        Some(entry)
+    }
+}
+
+/// What makes two entries the same rule: all but the id and where they come from.
+fn rule_key(entry: &Value) -> String {
+    let categories = entry["categories"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let is_origin = |category: &&str| category.starts_with(FROM_PREFIX) || category.starts_with(FILE_PREFIX);
+    let categories: BTreeSet<&str> = categories.filter(|category| !is_origin(category)).collect();
+    serde_json::json!([entry["title"], entry["body"], entry["requirement"], entry["priority"], categories])
+        .to_string()
+}
+
+fn render(read: &AgentImport) -> String {
+    let mut text = String::new();
+    for ReadFile { path, entries, repeated, .. } in &read.files {
+        let repeated = if *repeated > 0 { format!(", {repeated} repeated") } else { String::new() };
+        let count = format!("{}{repeated}", counted(entries.len(), "entry", "entries"));
+        text.push_str(&format!("  {}  {}\n", styled(PATH, &escaped_line(path)), styled(DIM, &count)));
+        if read.dry_run {
+            text.extend(entries.iter().map(|id| format!("    {}\n", escaped_line(id))));
+        }
+    }
+    for PassedOver { path, reason } in &read.passed_over {
+        text.push_str(&format!("{} {}: {}\n", styled(DIM, "="), escaped_line(path), escaped_line(reason)));
+    }
+    for PassedOver { path, reason } in &read.broken {
+        text.push_str(&format!("{} {}: {}\n", styled(BAD, "✗"), escaped_line(path), escaped_line(reason)));
+    }
+    for reason in &read.incomplete {
+        text.push_str(&format!("{} {}\n", styled(NOTE, "!"), escaped_line(reason)));
+    }
+    match &read.imported {
+        Some(imported) => text.push_str(&imported.render()),
+        None if read.files.is_empty() => {
+            text.push_str("No file of an agent was found that can be imported.\n")
+        }
+        None => {
+            let count = read.files.iter().map(|file| file.entries.len()).sum();
+            let count = counted(count, "entry", "entries");
+            text.push_str(&format!("{} {count} to import; nothing was changed\n", styled(GOOD, "✓")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn entry(id: &str, body: &str, categories: &[&str]) -> Value {
+        json!({ "id": id, "title": "T", "body": body, "priority": 50, "requirement": "recommended", "categories": categories })
+    }
+
+    #[test]
+    fn a_rule_that_several_files_hold_is_imported_once() {
+        let mut known = KnownEntries::default();
+        let first = known.new_entry("AGENTS.md", entry("agents-a", "x", &["from:agents-md"]));
+        assert_eq!(first.unwrap()["id"], "agents-a");
+        assert!(known.new_entry("CLAUDE.md", entry("claude-a", "x", &["from:claude-md"])).is_none());
+        // For other files, it is another rule.
+        assert!(known.new_entry("CLAUDE.md", entry("claude-a", "x", &["scope:web/**"])).is_some());
+        assert!(known.new_entry("AGENTS.md", entry("agents-b", "x", &["from:agents-md"])).is_some());
+    }
+
+    #[test]
+    fn ids_are_unique_over_all_files() {
+        let mut known = KnownEntries::default();
+        let long = "x".repeat(ID_CHARS_MAX);
+        let ids: Vec<String> =
+            [("copilot", "1"), ("copilot", "2"), ("copilot", "3"), (&long, "4"), (&long, "5")]
+                .iter()
+                .map(|(id, body)| {
+                    known.new_entry(body, entry(id, body, &[])).unwrap()["id"].as_str().unwrap().to_owned()
+                })
+                .collect();
+        assert_eq!(ids[..3], ["copilot", "copilot-2", "copilot-3"]);
+        assert_eq!((ids[3].as_str(), ids[4].len()), (long.as_str(), ID_CHARS_MAX));
+        assert!(ids[4].ends_with("x-2"), "{}", ids[4]);
+    }
+}

@@ -1,0 +1,200 @@
+//! The instruction catalog beside its tools: the prompt `apply_instructions`, and the completion of ids.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::complete::{Completions, matching_values};
+use super::prompts::RenderedPrompt;
+use crate::app::Bulkhead;
+use crate::catalog::Catalog;
+use crate::tools::instructions::search::scored_entries;
+use crate::tools::project_id_arg::ProjectIdArg;
+use crate::tools::spec::run_typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::Fault;
+use engine::search::tokens;
+use instructions::apply::{Applicable, Applied, apply};
+use instructions::{InstructionEntry, Stored};
+use tenancy::Scope;
+
+/// Tokens of instructions that a prompt has unless the caller says otherwise.
+const TOKENS_DEFAULT: usize = 4000;
+/// Entries that a task may choose by meaning.
+const ABOUT_TASK_MAX: usize = 20;
+/// Omitted instructions that are named.
+const OMITTED_NAMED_MAX: usize = 20;
+
+pub(super) const APPLY: ToolSpec = ToolSpec {
+    name: "apply_instructions",
+    title: "Apply the team's instructions",
+    description: "The team's instructions that hold for a task and the files that it touches.",
+    toolset: Toolset::Instructions,
+    effects: Effects::READS,
+    scope: Scope::Instructions,
+    bulkhead: Bulkhead::Search,
+    timeout: TimeoutClass::Instructions,
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<ApplyInput>,
+    output: schema::generate_output_schema::<RenderedPrompt>,
+    run: |call, arguments| run_typed(call, arguments, apply_instructions),
+};
+
+// Arguments of prompts are texts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApplyInput {
+    /// What is to be done.
+    #[schemars(length(min = 1, max = 8192))]
+    task: String,
+    /// Files that it touches, relative to the repository, separated by commas or spaces.
+    #[schemars(length(max = 65_536))]
+    paths: Option<String>,
+    /// Most tokens of the instructions; default 4000.
+    #[schemars(regex(pattern = "^[1-9][0-9]{0,6}$"))]
+    max_tokens: Option<String>,
+    /// Project; omitted: that of the session.
+    project: Option<ProjectIdArg>,
+}
+
+async fn apply_instructions(call: Call, input: ApplyInput) -> Result<RenderedPrompt, Fault> {
+    let project = call.project(input.project.as_deref()).await?;
+    let mut catalog = Catalog::open(call.app.store().await?, &project).await?;
+    let entries = catalog.all().await?;
+    catalog.close().await?;
+    let scored = match call.app.config.instructions.semantic && !entries.is_empty() {
+        true => scored_entries(&call, &project, &input.task, ABOUT_TASK_MAX).await?,
+        false => Vec::new(),
+    };
+    let paths: Vec<&str> = input.paths.iter().flat_map(|paths| paths.split([',', ' ', '\n'])).collect();
+    let paths: Vec<&str> = paths.into_iter().filter(|path| !path.is_empty()).collect();
+    let tokens_max = input.max_tokens.as_deref().and_then(|text| text.parse().ok()).unwrap_or(TOKENS_DEFAULT);
+    let applied =
+        apply(&entries, &paths, &scored, tokens_max, |stored| tokens::count(&section(stored, None)));
+    Ok(RenderedPrompt { text: render(&input.task, &applied, tokens_max) })
+}
+
+fn render(task: &str, applied: &Applied<'_>, tokens_max: usize) -> String {
+    if applied.entries.is_empty() && applied.omitted.is_empty() {
+        return format!("{task}\n\nThe team's catalog has no instructions for this task.");
+    }
+    let mut text = format!(
+        "{task}\n\nFollow these instructions of the team, the first before the later ones where they disagree. \
+         Call `usage_track` with the id of each that you followed.\n"
+    );
+    for applicable in &applied.entries {
+        text.push_str(&section(applicable.stored, Some(applicable)));
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "\n{} instructions, {} of at most {tokens_max} tokens.",
+        applied.entries.len(),
+        applied.tokens
+    );
+    if !applied.omitted.is_empty() {
+        let named = &applied.omitted[..applied.omitted.len().min(OMITTED_NAMED_MAX)];
+        let _ = write!(
+            text,
+            " {} more hold but did not fit; read them with `instructions_get`: {}{}",
+            applied.omitted.len(),
+            named.join(", "),
+            if named.len() < applied.omitted.len() { " …" } else { "." }
+        );
+    }
+    text
+}
+
+/// An instruction as a section.
+fn section(stored: &Stored, applicable: Option<&Applicable<'_>>) -> String {
+    let entry = &stored.instruction;
+    let reason = applicable.map(|applicable| format!(", {}", applicable.reason.as_str())).unwrap_or_default();
+    format!(
+        "\n## {} (`{}`, {}{reason})\n\n{}\n",
+        entry.title,
+        entry.id,
+        entry.requirement.as_str(),
+        entry.body
+    )
+}
+
+/// One entry as Markdown, for the resource `instruction://{id}`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstructionText {
+    /// The text; empty if there is no such entry.
+    pub text: String,
+    /// Hash of the body; `None` if there is no such entry.
+    pub source_hash: Option<String>,
+    /// Revision of the catalog.
+    pub revision: i64,
+}
+
+pub(super) const READ: ToolSpec = ToolSpec {
+    name: "resources/instruction",
+    title: "Read an instruction",
+    description: "One of the team's instructions as Markdown.",
+    bulkhead: Bulkhead::Search,
+    input: schema::generate_schema::<ReadInput>,
+    output: schema::generate_output_schema::<InstructionText>,
+    run: |call, arguments| run_typed(call, arguments, read),
+    ..APPLY
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadInput {
+    /// Id of the entry.
+    #[schemars(length(min = 1, max = 120))]
+    id: String,
+    /// Project; default: the session's.
+    project_id: Option<ProjectIdArg>,
+}
+
+async fn read(call: Call, input: ReadInput) -> Result<InstructionText, Fault> {
+    let project = call.project(input.project_id.as_deref()).await?;
+    let mut catalog = Catalog::open(call.app.store().await?, &project).await?;
+    let stored = catalog.get(&input.id).await?;
+    let revision = catalog.state.revision;
+    catalog.close().await?;
+    let Some(stored) = stored else {
+        return Ok(InstructionText { text: String::new(), source_hash: None, revision });
+    };
+    let entry = InstructionEntry::new(&stored, None);
+    let rationale =
+        entry.rationale.map(|text| format!("\n\n> {}", text.replace('\n', "\n> "))).unwrap_or_default();
+    let text = format!("# {}\n\n{}{rationale}\n", entry.title, entry.body);
+    Ok(InstructionText { text, source_hash: Some(entry.source_hash), revision })
+}
+
+pub(super) const COMPLETE_ID: ToolSpec = ToolSpec {
+    name: "completion/instruction",
+    title: "Complete an id",
+    description: "Complete the id of an instruction.",
+    input: schema::generate_schema::<CompleteIdInput>,
+    output: schema::generate_output_schema::<Completions>,
+    run: |call, arguments| run_typed(call, arguments, complete_id),
+    ..APPLY
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CompleteIdInput {
+    /// The part that was typed.
+    #[schemars(length(max = 4096))]
+    value: String,
+    /// Project; default: the session's.
+    project_id: Option<ProjectIdArg>,
+}
+
+async fn complete_id(call: Call, input: CompleteIdInput) -> Result<Completions, Fault> {
+    let Some(project) = call.project_if_any(input.project_id.as_deref()).await? else {
+        return Ok(Completions::default());
+    };
+    let mut catalog = Catalog::open(call.app.store().await?, &project).await?;
+    let ids = catalog.ids(None).await?;
+    catalog.close().await?;
+    Ok(matching_values(ids, &input.value))
+}

@@ -1,0 +1,97 @@
+//! `instructions/diff` as a stream: one event for each entry, so that little memory is needed, however large the catalog is.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::diff::{self, DiffInput, Lacking, after, lacking};
+use super::open::usage_of;
+use crate::app::Bulkhead;
+use crate::catalog::Catalog;
+use crate::tools::spec::run_typed;
+use crate::tools::{Call, TimeoutClass, ToolSpec, schema};
+use contract::Fault;
+use instructions::InstructionEntry;
+use store::Project;
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    name: "instructions/diff/stream",
+    title: "Stream what changed in the instructions",
+    description: "What changed in the catalog since a client read it, one event for each entry.",
+    // The snapshot occupies one of the few connections of writers for as long as the client takes to read, so it must not take
+    // the many slots of searches.
+    bulkhead: Bulkhead::Index,
+    timeout: TimeoutClass::Artifacts,
+    method: None,
+    output: schema::generate_output_schema::<StreamEnd>,
+    run: |call, arguments| run_typed(call, arguments, stream),
+    ..diff::TOOL
+};
+
+/// Most entries that are in memory at a time.
+const ENTRIES_READ: usize = 32;
+
+/// Content of the event `start`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StreamStart<'a> {
+    hash: &'a str,
+    meta_hash: String,
+    revision: i64,
+}
+
+/// Content of the event `done`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamEnd {
+    /// Hash of the catalog, which the client now has.
+    hash: String,
+}
+
+/// Sends `start`, then `added`, `updated` and `removed`; instead of these `changed` for each entry if the client did not say what
+/// it has.
+async fn stream(call: Call, input: DiffInput) -> Result<StreamEnd, Fault> {
+    let project = call.project(input.project_id.as_deref()).await?;
+    let mut catalog = Catalog::open_long(call.app.store().await?, &project).await?;
+    let buckets = input.buckets.unwrap_or_default();
+    let lacking = lacking(&mut catalog, input.client, input.since_revision, &buckets).await?;
+    let hash = catalog.hash();
+    let start = StreamStart { hash: &hash, meta_hash: catalog.meta_hash(), revision: catalog.state.revision };
+    call.send_event("start", &start).await?;
+    let cursor = input.cursor.unwrap_or_default();
+    match lacking {
+        Lacking::Nothing => {}
+        Lacking::Everything => {
+            let ids = after(catalog.ids(None).await?, &cursor);
+            send_entries(&call, &project, &mut catalog, "changed", &ids).await?;
+        }
+        Lacking::Difference(found) => {
+            for (name, ids) in [("added", found.added), ("updated", found.updated)] {
+                send_entries(&call, &project, &mut catalog, name, &after(ids, &cursor)).await?;
+            }
+            for id in after(found.removed, &cursor) {
+                call.send_event("removed", &json!({ "id": id })).await?;
+            }
+        }
+    }
+    catalog.close().await?;
+    Ok(StreamEnd { hash })
+}
+
+/// Sends the entries with these ids, reading a few at a time.
+async fn send_entries(
+    call: &Call,
+    project: &Project,
+    catalog: &mut Catalog,
+    name: &'static str,
+    ids: &[String],
+) -> Result<(), Fault> {
+    for ids in ids.chunks(ENTRIES_READ) {
+        let entries = catalog.with_ids(ids).await?;
+        let usage = usage_of(call, project, &entries).await?;
+        for stored in entries {
+            let used = usage.get(&stored.instruction.id).copied();
+            call.send_event(name, &InstructionEntry::new(&stored, used)).await?;
+        }
+    }
+    Ok(())
+}

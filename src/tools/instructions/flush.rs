@@ -1,0 +1,52 @@
+//! `usage/flush`: writes counts of use at once.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::open::require_mutation;
+use super::spec::curating;
+use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
+use crate::tools::spec::run_typed;
+use crate::tools::{Call, Effects, ToolSpec, schema};
+use contract::Fault;
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    bulkhead: Bulkhead::Search,
+    ..curating(
+        (
+            "usage_flush",
+            "usage/flush",
+            "Write counts of use",
+            "Write the counts of use now instead of a moment later.",
+        ),
+        Effects::WRITES,
+        schema::generate_schema::<Input>,
+        schema::generate_output_schema::<Output>,
+        |call, arguments| run_typed(call, arguments, flush),
+    )
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Project; default: the session's.
+    project_id: Option<ProjectIdArg>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Output {
+    /// True.
+    flushed: bool,
+    /// Entries whose counts were written.
+    written: usize,
+}
+
+async fn flush(call: Call, input: Input) -> Result<Output, Fault> {
+    require_mutation(&call)?;
+    let project_id = input.project_id.as_deref();
+    call.allowed_project(project_id).await?;
+    let project = call.project(project_id).await?;
+    let written = call.app.usage.flush(call.app.store().await?, Some(project.id())).await?;
+    Ok(Output { flushed: true, written })
+}

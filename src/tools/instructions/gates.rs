@@ -1,0 +1,57 @@
+//! `gates/evaluate`: whether the catalog is as the team wants it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::open::open;
+use super::spec::reading;
+use crate::catalog::Document;
+use crate::tools::project_id_arg::ProjectIdArg;
+use crate::tools::spec::run_typed;
+use crate::tools::{Call, ToolSpec, schema};
+use contract::Fault;
+use instructions::gates::{GateReport, Gates, evaluate};
+
+pub(crate) const TOOL: ToolSpec = reading(
+    (
+        "gates_evaluate",
+        "gates/evaluate",
+        "Evaluate gates",
+        "Check the team's instructions against the gates of the catalog, such as: at least one entry is mandatory.",
+    ),
+    schema::generate_schema::<Input>,
+    schema::generate_output_schema::<Output>,
+    |call, arguments| run_typed(call, arguments, gates),
+);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Project; default: the session's.
+    project_id: Option<ProjectIdArg>,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    /// True if the catalog has no gates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_configured: Option<bool>,
+    #[serde(flatten)]
+    report: Option<GateReport>,
+}
+
+async fn gates(call: Call, input: Input) -> Result<Output, Fault> {
+    let (_, mut catalog) = open(&call, input.project_id.as_deref()).await?;
+    let Some(text) = catalog.document(Document::Gates).await? else {
+        catalog.close().await?;
+        return Ok(Output { not_configured: Some(true), ..Output::default() });
+    };
+    let entries = catalog.all().await?;
+    catalog.close().await?;
+    let gates = Gates::parse(&text)
+        .map_err(|error| Fault::internal("The gates of the catalog are malformed.", error))?;
+    let now_ms = call.app.clock.now().as_millisecond();
+    let report = crate::app::blocking(move || Ok(evaluate(&gates, &entries, now_ms))).await?;
+    Ok(Output { not_configured: None, report: Some(report) })
+}

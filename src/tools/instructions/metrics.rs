@@ -1,0 +1,65 @@
+//! `metrics/snapshot`: how often the catalog's methods were called, and how long they took.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::spec::reading;
+use crate::tools::project_id_arg::ProjectIdArg;
+use crate::tools::spec::run_typed;
+use crate::tools::{Call, ToolSpec, schema};
+use contract::Fault;
+use contract::clock::iso_millis;
+
+pub(crate) const TOOL: ToolSpec = reading(
+    (
+        "metrics_snapshot",
+        "metrics/snapshot",
+        "Metrics of the catalog",
+        "How often this process answered each method of the instruction catalog for this project, and how long it took.",
+    ),
+    schema::generate_schema::<Input>,
+    schema::generate_output_schema::<Output>,
+    |call, arguments| run_typed(call, arguments, metrics),
+);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Project; default: the session's.
+    project_id: Option<ProjectIdArg>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    /// When they were read, UTC.
+    generated_at: String,
+    /// The methods that were called, by name.
+    methods: Vec<MethodMetrics>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct MethodMetrics {
+    /// Name with slashes.
+    method: &'static str,
+    /// Calls that ran.
+    count: u64,
+    /// Mean duration in milliseconds.
+    avg_ms: f64,
+    /// Longest duration in milliseconds.
+    max_ms: f64,
+}
+
+async fn metrics(call: Call, input: Input) -> Result<Output, Fault> {
+    let project = call.project(input.project_id.as_deref()).await?;
+    let methods = call.app.method_times.of_project(project.id().as_str());
+    let rounded = |ms: f64| (ms * 100.0).round() / 100.0;
+    let methods = methods.into_iter().map(|(method, times)| MethodMetrics {
+        method,
+        count: times.count,
+        avg_ms: rounded(times.mean_ms()),
+        max_ms: rounded(times.max_ms),
+    });
+    Ok(Output { generated_at: iso_millis(call.app.clock.now()), methods: methods.collect() })
+}

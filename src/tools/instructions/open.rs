@@ -1,0 +1,72 @@
+//! Opens the catalog of a call's project, for reading and for writing.
+
+use std::collections::BTreeMap;
+
+use crate::app::instruction_folders;
+use crate::catalog::{Catalog, Writer};
+use crate::tools::Call;
+use contract::{ErrorCode, Fault};
+use instructions::{Stored, Usage};
+use store::Project;
+use tenancy::Scope;
+
+/// The project of the call and a snapshot of its catalog.
+pub(super) async fn open(call: &Call, project_id: Option<&str>) -> Result<(Project, Catalog), Fault> {
+    let project = call.project(project_id).await?;
+    let catalog = Catalog::open(call.app.store().await?, &project).await?;
+    Ok((project, catalog))
+}
+
+/// How often these entries were used, uses of this process included that are not written yet. Those never used are left out.
+pub(super) async fn usage_of(
+    call: &Call,
+    project: &Project,
+    entries: &[Stored],
+) -> Result<BTreeMap<String, Usage>, Fault> {
+    let ids: Vec<String> = entries.iter().map(|entry| entry.instruction.id.clone()).collect();
+    usage_by_id(call, project, ids).await
+}
+
+/// As [`usage_of`], by id.
+pub(super) async fn usage_by_id(
+    call: &Call,
+    project: &Project,
+    ids: Vec<String>,
+) -> Result<BTreeMap<String, Usage>, Fault> {
+    let store = call.app.store().await?;
+    let load = async {
+        let mut catalog = Catalog::open(store, project).await?;
+        let stored = catalog.usage(Some(&ids)).await?;
+        catalog.close().await.map(|()| stored)
+    };
+    call.app.usage.with_pending(project.id(), load).await
+}
+
+/// A writer of the project's catalog, for this caller and now.
+pub(super) async fn writer<'a>(call: &'a Call, project: &'a Project) -> Result<Writer<'a>, Fault> {
+    Ok(Writer {
+        store: call.app.store().await?,
+        project,
+        principal: &call.caller.principal.id,
+        rules: instruction_folders::rules(&call.app),
+        changes_keep: call.app.config.instructions.changes_keep,
+        now_ms: call.app.clock.now().as_millisecond(),
+    })
+}
+
+/// The message of the specification.
+const MUTATION_DISABLED: &str = "Mutation disabled. Set MCP_ENABLE_MUTATION=1 to enable.";
+
+/// Refuses a write unless the operator allows them and the caller may curate.
+pub(super) fn require_mutation(call: &Call) -> Result<(), Fault> {
+    if !call.app.config.instructions.mutation {
+        return Err(Fault::new(ErrorCode::MutationDisabled, MUTATION_DISABLED).with_hint(
+            "The operator allows writes with MCP_ENABLE_MUTATION=1, or `instructions.mutation = true`.",
+        ));
+    }
+    if !call.caller.principal.has_scope(Scope::Curate) {
+        let message = format!("Writing the catalog needs a key with the scope `{}`.", Scope::Curate);
+        return Err(Fault::new(ErrorCode::Forbidden, message));
+    }
+    Ok(())
+}

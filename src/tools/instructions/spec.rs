@@ -1,0 +1,52 @@
+//! What the entries of the tool list have in common here.
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::app::Bulkhead;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset};
+use contract::Fault;
+use tenancy::Scope;
+
+/// Name, method, title and description of a tool.
+pub(super) type Names = (&'static str, &'static str, &'static str, &'static str);
+/// Makes a schema.
+type Schema = fn() -> Map<String, Value>;
+/// Runs a tool.
+type Run = fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>;
+
+/// A tool that reads.
+pub(super) const fn reading(names: Names, input: Schema, output: Schema, run: Run) -> ToolSpec {
+    let (name, method, title, description) = names;
+    ToolSpec {
+        name,
+        title,
+        description,
+        toolset: Toolset::Instructions,
+        effects: Effects::READS,
+        scope: Scope::Instructions,
+        bulkhead: Bulkhead::Search,
+        timeout: TimeoutClass::Instructions,
+        method: Some(method),
+        aliases: &[],
+        input,
+        output,
+        run,
+    }
+}
+
+/// A tool that changes the catalog.
+pub(super) const fn curating(
+    names: Names,
+    effects: Effects,
+    input: Schema,
+    output: Schema,
+    run: Run,
+) -> ToolSpec {
+    ToolSpec {
+        effects,
+        scope: Scope::Curate,
+        bulkhead: Bulkhead::Index,
+        ..reading(names, input, output, run)
+    }
+}
