@@ -12,7 +12,7 @@ pub(super) struct DashboardFlags {
     /// Also serve a page about the instruction catalog, without keys, to browsers on this machine
     #[arg(long, overrides_with_all = ["dashboard", "no_dashboard"])]
     dashboard: bool,
-    /// Serve no such page [default]
+    /// Serve no such page; the default
     #[arg(long, overrides_with_all = ["dashboard", "no_dashboard"])]
     no_dashboard: bool,
     /// Port of the page; 0 selects a free port

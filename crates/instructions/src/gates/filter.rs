@@ -21,7 +21,7 @@ pub(super) struct Filter {
     risk_above: Option<i64>,
     deprecated: Option<bool>,
     updated_before_days: Option<i64>,
-    /// Index in [`Gates::texts`] of a text that the entry must contain. The caller tests it last, since it costs most.
+    /// Index in `Gates::texts` of a text that the entry must contain. The caller tests it last, since it costs most.
     pub(super) text: Option<usize>,
 }
 
