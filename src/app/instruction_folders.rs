@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::freshness::{RunOutcome, WatchEvent, follow};
+use super::freshness::{self, RunOutcome, WatchEvent, follow};
 use super::{App, background_run, blocking};
 use crate::catalog::{self, Import, ImportReport, Writer};
 use contract::config::InstructionFolder;
 use contract::{ErrorCode, Fault, ProjectId};
 use instructions::Rules;
 use instructions::import::ImportMode;
-use store::{DecidedBy, ModelFacts, Project};
+use store::{DecidedBy, Project};
 use tenancy::{AllowedRoots, Principal, RepositoryRoot};
 
 /// Who the change log says imported a folder that changed.
@@ -52,15 +52,22 @@ pub async fn import_folder(
         is_all_or_nothing: true,
         action: "instructions/reload",
     };
-    let writer = Writer {
+    writer(app, project, principal).await?.import(import).await
+}
+
+/// A writer of the project's catalog, for this principal and now.
+///
+/// # Errors
+/// As [`App::store`].
+pub async fn writer<'a>(app: &'a App, project: &'a Project, principal: &'a str) -> Result<Writer<'a>, Fault> {
+    Ok(Writer {
         store: app.store().await?,
         project,
         principal,
         rules: rules(app),
         changes_keep: app.config.instructions.changes_keep,
         now_ms: app.clock.now().as_millisecond(),
-    };
-    writer.import(import).await
+    })
 }
 
 /// Limits of the operator.
@@ -117,10 +124,7 @@ async fn import_changed(app: &Arc<App>, folder: &InstructionFolder) -> Result<()
     let store = app.store().await?;
     let project = match tenancy::open(store, &id, DecidedBy::Argument).await? {
         Some(project) => project,
-        None => {
-            let model = ModelFacts::from(app.embedder().await?.model());
-            tenancy::provision(store, &id, DecidedBy::Argument, &model).await?
-        }
+        None => freshness::provision(app, &id).await?,
     };
     let report = import_folder(app, &project, folder, WATCHER).await?;
     if report.catalog.changed > 0 && app.config.instructions.semantic {

@@ -6,7 +6,10 @@ use contract::Fault;
 use instructions::diff::{CatalogHashes, Hashes};
 use instructions::{Stored, Usage};
 use platform::sha256;
-use store::instructions::{CatalogState, EntryRow, Since, changes, documents, entries, state, usage};
+use serde_json::Value;
+use store::instructions::{
+    CatalogState, EntryRow, EntrySummaryRow, Since, changes, documents, entries, state, usage,
+};
 use store::postgres::INSTRUCTIONS;
 use store::{Access, Project, ProjectTx, Store};
 
@@ -14,6 +17,8 @@ use super::rows;
 
 /// Entries read at a time.
 const PAGE: i64 = 1000;
+/// Entries read at a time until they fill an answer.
+const FIRST: usize = 64;
 
 /// A document of the catalog beside its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +103,32 @@ impl Catalog {
         to_stored(entries::with_ids(tx, ids).await?)
     }
 
+    /// The first of the entries with these ids, until their bodies have more than `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn first_with_ids(&mut self, ids: &[String], bytes_max: usize) -> Result<Vec<Stored>, Fault> {
+        let (mut first, mut bytes) = (Vec::new(), 0);
+        for ids in ids.chunks(FIRST) {
+            let part = self.with_ids(ids).await?;
+            bytes += part.iter().map(|stored| stored.instruction.body.len()).sum::<usize>();
+            first.extend(part);
+            if bytes > bytes_max {
+                break;
+            }
+        }
+        Ok(first)
+    }
+
+    /// The entries with these ids without their texts, in the order of ids.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn summaries(&mut self, ids: &[String]) -> Result<Vec<EntrySummaryRow>, Fault> {
+        let Some(tx) = &mut self.tx else { return Ok(Vec::new()) };
+        entries::summaries(tx, ids).await
+    }
+
     /// At most [`PAGE`] entries with ids after `after`, in the order of ids; none after the last.
     ///
     /// # Errors
@@ -170,6 +201,19 @@ impl Catalog {
         let rows = usage::load(tx, ids).await?.into_iter();
         let used = |count: i64, last_ms| Usage { count: u64::try_from(count).unwrap_or(0), last_ms };
         Ok(rows.map(|row| (row.id, used(row.count, row.last_ms))).collect())
+    }
+
+    /// A document as JSON.
+    ///
+    /// # Errors
+    /// `INTERNAL` if somebody changed the stored text so that it is not JSON; storage faults.
+    pub async fn document_json(&mut self, document: Document) -> Result<Option<Value>, Fault> {
+        let text = self.document(document).await?;
+        let parse = |text: String| {
+            serde_json::from_str(&text)
+                .map_err(|error| Fault::internal("A document of the catalog is malformed.", error))
+        };
+        text.map(parse).transpose()
     }
 
     /// The text of a document.

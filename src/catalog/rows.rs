@@ -4,7 +4,7 @@ use contract::Fault;
 use instructions::entry::SCHEMA_VERSION;
 use instructions::import::Write;
 use instructions::{Audience, Instruction, Requirement, Stored};
-use store::instructions::EntryRow;
+use store::instructions::{EntryRow, EntryWrite};
 
 /// The entry in a row.
 pub(super) fn stored(row: EntryRow) -> Result<Stored, Fault> {
@@ -35,9 +35,9 @@ pub(super) fn stored(row: EntryRow) -> Result<Stored, Fault> {
 }
 
 /// The row of an entry that is written at `now_ms`.
-pub(super) fn row(write: &Write, now_ms: i64) -> EntryRow {
+pub(super) fn written(write: &Write, now_ms: i64) -> EntryWrite {
     let entry = &write.instruction;
-    EntryRow {
+    let row = EntryRow {
         id: entry.id.clone(),
         title: entry.title.clone(),
         body: entry.body.clone(),
@@ -52,6 +52,6 @@ pub(super) fn row(write: &Write, now_ms: i64) -> EntryRow {
         schema_version: SCHEMA_VERSION.to_owned(),
         created_ms: write.created_ms,
         updated_ms: now_ms,
-        folded: entry.folded(),
-    }
+    };
+    EntryWrite { row, folded: entry.folded() }
 }

@@ -11,7 +11,7 @@ use instructions::import::{self, EntryError, Existing, ImportMode, Prune, PruneR
 use platform::{failpoints, sha256};
 use serde_json::{Value, json};
 use store::instructions::{
-    CatalogState, Change, DocumentRow, EntryHashes, changes, documents, entries, state,
+    CatalogState, Change, DocumentRow, EntryHashes, EntryWrite, changes, documents, entries, state,
 };
 use store::postgres::INSTRUCTIONS;
 use store::{Access, Project, ProjectTx, Store};
@@ -146,10 +146,10 @@ impl Writer<'_> {
         }
         let mut change = self.change(import.action, revision);
         for batch in plan.writes.chunks(BATCH) {
-            let rows: Vec<_> = batch.iter().map(|write| rows::row(write, self.now_ms)).collect();
+            let rows: Vec<_> = batch.iter().map(|write| rows::written(write, self.now_ms)).collect();
             entries::put(&mut open.tx, &rows, revision, self.principal).await?;
             failpoints::reach("catalog.batch_written");
-            for row in rows {
+            for EntryWrite { row, .. } in rows {
                 let is_new = open.set(row.id.clone(), row.source_hash, row.meta_hash, row.created_ms);
                 if is_new { &mut change.added } else { &mut change.updated }.push(row.id);
             }

@@ -1,6 +1,7 @@
 //! Which instructions hold for a task and the files that it touches, within a budget of tokens.
 
-use crate::entry::{Requirement, Stored};
+use crate::entry::Stored;
+use crate::levels::Requirement;
 use crate::scope::{ScopeMatch, matches_scope};
 
 /// An instruction that holds, and why.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::canonical::{Hash, canonical_json, normalised_text, parse_hash};
+use crate::levels::{Audience, Requirement};
 
 /// The only version of the entry format so far.
 pub const SCHEMA_VERSION: &str = "1";
@@ -31,87 +32,6 @@ pub struct Rules {
 impl Default for Rules {
     fn default() -> Self {
         Self { body_bytes_max: 64 << 10, entries_max: 10_000 }
-    }
-}
-
-/// Whom an instruction is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Audience {
-    /// A single person or agent.
-    Individual,
-    /// A team.
-    Group,
-    /// Everybody.
-    All,
-}
-
-/// How binding an instruction is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Requirement {
-    /// Must be followed.
-    Mandatory,
-    /// Must be followed; breaking it does harm.
-    Critical,
-    /// Should be followed.
-    Recommended,
-    /// May be followed.
-    Optional,
-    /// Replaced by the entry that `deprecatedBy` names.
-    Deprecated,
-}
-
-impl Audience {
-    /// Its name in entries.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Individual => "individual",
-            Self::Group => "group",
-            Self::All => "all",
-        }
-    }
-
-    /// The audience with this name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Individual, Self::Group, Self::All].into_iter().find(|audience| audience.as_str() == text)
-    }
-}
-
-impl Requirement {
-    /// All levels.
-    pub const ALL: [Self; 5] =
-        [Self::Mandatory, Self::Critical, Self::Recommended, Self::Optional, Self::Deprecated];
-
-    /// Its name in entries.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mandatory => "mandatory",
-            Self::Critical => "critical",
-            Self::Recommended => "recommended",
-            Self::Optional => "optional",
-            Self::Deprecated => "deprecated",
-        }
-    }
-
-    /// The level with this name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|requirement| requirement.as_str() == text)
-    }
-
-    /// What the level adds to the risk score.
-    fn risk(self) -> i32 {
-        match self {
-            Self::Mandatory => 50,
-            Self::Critical => 60,
-            Self::Recommended => 20,
-            Self::Optional => 5,
-            Self::Deprecated => -30,
-        }
     }
 }
 

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::canonical::normalised_text;
-use crate::entry::{Audience, Requirement, SCHEMA_VERSION, Stored, is_id};
+use crate::entry::{SCHEMA_VERSION, Stored, is_id};
+use crate::levels::{Audience, Requirement};
 use crate::yaml;
 
 /// Largest file of an entry that is read, in bytes.

@@ -11,9 +11,11 @@ pub mod entry;
 pub mod files;
 pub mod gates;
 pub mod import;
+mod levels;
 pub mod mentions;
 pub mod review;
 pub mod scope;
 mod yaml;
 
-pub use entry::{Audience, Instruction, InstructionEntry, Requirement, Rules, Stored, Usage};
+pub use entry::{Instruction, InstructionEntry, Rules, Stored, Usage};
+pub use levels::{Audience, Requirement};

@@ -128,15 +128,19 @@ async fn project_repositories(store: &Store, project: &Project) -> Result<Vec<Re
 
 /// Opens the project; provisions it if there are files to index.
 async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> Result<Project, Fault> {
-    let store = app.store().await?;
-    if let Some(project) = tenancy::open(store, id, DecidedBy::Argument).await? {
+    if let Some(project) = tenancy::open(app.store().await?, id, DecidedBy::Argument).await? {
         return Ok(project);
     }
     let (root, settings) = (root.clone(), app.config.indexing.clone());
     let shutdown = app.shutdown.clone();
     blocking(move || indexing::require_files(&root, &settings, &|| shutdown.is_cancelled())).await?;
+    provision(app, id).await
+}
+
+/// Opens the project, or creates it, with the configured model.
+pub(super) async fn provision(app: &App, id: &ProjectId) -> Result<Project, Fault> {
     let model = ModelFacts::from(app.embedder().await?.model());
-    tenancy::provision(store, id, DecidedBy::Argument, &model).await
+    tenancy::provision(app.store().await?, id, DecidedBy::Argument, &model).await
 }
 
 /// Runs an automatic index job to completion; at shutdown the job goes back to the queue. Returns true if it joined an existing job,

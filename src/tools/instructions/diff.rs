@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::listing::{ListedEntry, Page, in_full};
+use super::listing::{Fields, ListedEntry, Page, listed};
 use super::open::open;
 use super::spec::reading;
 use crate::catalog::Catalog;
@@ -189,7 +189,7 @@ async fn all(
     cursor: &str,
 ) -> Result<DiffOutput, Fault> {
     let ids = after(catalog.ids(None).await?, cursor);
-    let Page { items, next_cursor } = first_of(call, project, &mut catalog, &ids).await?;
+    let Page { items, next_cursor } = listed(call, project, &mut catalog, &ids, Some(Fields::Full)).await?;
     catalog.close().await?;
     Ok(DiffOutput { changed: Some(items), next_cursor, ..output })
 }
@@ -229,7 +229,7 @@ async fn incremental(
         .filter(|(id, _)| id.as_str() > cursor)
         .collect();
     let ids: Vec<String> = is_added.keys().cloned().collect();
-    let Page { items, next_cursor } = first_of(call, project, &mut catalog, &ids).await?;
+    let Page { items, next_cursor } = listed(call, project, &mut catalog, &ids, Some(Fields::Full)).await?;
     catalog.close().await?;
     let is_shown = |id: &String| id.as_str() > cursor && next_cursor.as_ref().is_none_or(|last| id <= last);
     let removed = found.removed.into_iter().filter(is_shown).collect();
@@ -244,24 +244,6 @@ async fn incremental(
         next_cursor,
         ..output
     })
-}
-
-/// Entries that are read at once, more than fit an answer unless they are tiny.
-const READ_MAX: usize = 2000;
-
-/// The first of the entries with these ids that fit an answer.
-pub(super) async fn first_of(
-    call: &Call,
-    project: &Project,
-    catalog: &mut Catalog,
-    ids: &[String],
-) -> Result<Page, Fault> {
-    let read = &ids[..ids.len().min(READ_MAX)];
-    let mut page = in_full(call, project, &catalog.with_ids(read).await?).await?;
-    if page.next_cursor.is_none() && read.len() < ids.len() {
-        page.next_cursor = read.last().cloned();
-    }
-    Ok(page)
 }
 
 /// The ids after a cursor.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::diff::{after, first_of};
-use super::listing::{ListedEntry, Page};
+use super::diff::after;
+use super::listing::{Fields, ListedEntry, Page, listed};
 use super::open::open;
 use super::spec::reading;
 use crate::catalog::{Catalog, Document};
@@ -87,7 +87,8 @@ async fn export(call: Call, input: Input) -> Result<Output, Fault> {
     }
     let count = ids.len();
     let rest = after(ids, &input.cursor.unwrap_or_default());
-    let Page { mut items, next_cursor } = first_of(&call, &project, &mut catalog, &rest).await?;
+    let Page { mut items, next_cursor } =
+        listed(&call, &project, &mut catalog, &rest, Some(Fields::Full)).await?;
     if input.meta_only == Some(true) {
         items.iter_mut().for_each(ListedEntry::clear_body);
     }
@@ -104,13 +105,5 @@ async fn document(
     document: Document,
     is_wanted: Option<bool>,
 ) -> Result<Option<Value>, Fault> {
-    if is_wanted != Some(true) {
-        return Ok(None);
-    }
-    let text = catalog.document(document).await?;
-    let parse = |text: String| {
-        serde_json::from_str(&text)
-            .map_err(|error| Fault::internal("A document of the catalog is malformed.", error))
-    };
-    text.map(parse).transpose()
+    if is_wanted == Some(true) { catalog.document_json(document).await } else { Ok(None) }
 }

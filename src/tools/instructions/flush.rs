@@ -1,12 +1,12 @@
 //! `usage/flush`: writes counts of use at once.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::open::require_mutation;
+use super::project_input::ProjectInput;
 use super::spec::curating;
 use crate::app::Bulkhead;
-use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ToolSpec, schema};
 use contract::Fault;
@@ -21,18 +21,11 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
             "Write the counts of use now instead of a moment later.",
         ),
         Effects::WRITES,
-        schema::generate_schema::<Input>,
+        schema::generate_schema::<ProjectInput>,
         schema::generate_output_schema::<Output>,
         |call, arguments| run_typed(call, arguments, flush),
     )
 };
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    /// Project; default: the session's.
-    project_id: Option<ProjectIdArg>,
-}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Output {
@@ -42,7 +35,7 @@ struct Output {
     written: usize,
 }
 
-async fn flush(call: Call, input: Input) -> Result<Output, Fault> {
+async fn flush(call: Call, input: ProjectInput) -> Result<Output, Fault> {
     require_mutation(&call)?;
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;

@@ -1,12 +1,12 @@
 //! `gates/evaluate`: whether the catalog is as the team wants it.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::open::open;
+use super::project_input::ProjectInput;
 use super::spec::reading;
 use crate::catalog::Document;
-use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, ToolSpec, schema};
 use contract::Fault;
@@ -19,17 +19,10 @@ pub(crate) const TOOL: ToolSpec = reading(
         "Evaluate gates",
         "Check the team's instructions against the gates of the catalog, such as: at least one entry is mandatory.",
     ),
-    schema::generate_schema::<Input>,
+    schema::generate_schema::<ProjectInput>,
     schema::generate_output_schema::<Output>,
     |call, arguments| run_typed(call, arguments, gates),
 );
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    /// Project; default: the session's.
-    project_id: Option<ProjectIdArg>,
-}
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -41,7 +34,7 @@ struct Output {
     report: Option<GateReport>,
 }
 
-async fn gates(call: Call, input: Input) -> Result<Output, Fault> {
+async fn gates(call: Call, input: ProjectInput) -> Result<Output, Fault> {
     let (_, mut catalog) = open(&call, input.project_id.as_deref()).await?;
     let Some(text) = catalog.document(Document::Gates).await? else {
         catalog.close().await?;

@@ -66,10 +66,9 @@ async fn list(call: Call, input: Input) -> Result<Output, Fault> {
     let mut rest: Vec<String> = ids.into_iter().filter(|id| *id > after).collect();
     let has_more = input.limit.is_some_and(|limit| rest.len() > limit);
     rest.truncate(input.limit.unwrap_or(rest.len()));
-    let entries = catalog.with_ids(&rest).await?;
+    let Page { items, next_cursor } = listed(&call, &project, &mut catalog, &rest, input.fields).await?;
     let hash = catalog.hash();
     catalog.close().await?;
-    let Page { items, next_cursor } = listed(&call, &project, &entries, input.fields).await?;
     let next_cursor = next_cursor.or_else(|| rest.pop().filter(|_| has_more));
     Ok(Output { hash, count, items, next_cursor })
 }

@@ -1,16 +1,16 @@
-//! Entries in answers: in full as long as they fit, else in short, and in pages.
-
-use std::collections::BTreeMap;
+//! Entries in answers: in full as long as they fit, else in short, and in pages. No more is read than an answer can hold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::open::usage_of;
+use crate::catalog::Catalog;
 use crate::tools::Call;
 use contract::{Fault, Warning};
-use instructions::{InstructionEntry, Requirement, Stored, Usage};
+use instructions::InstructionEntry;
 use platform::sha256;
 use store::Project;
+use store::instructions::EntrySummaryRow;
 
 /// How much of each entry an answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -38,8 +38,8 @@ pub(super) enum ListedEntry {
 pub(super) struct EntrySummary {
     id: String,
     title: String,
-    requirement: Requirement,
-    priority: u8,
+    requirement: String,
+    priority: i16,
     source_hash: String,
 }
 
@@ -50,92 +50,93 @@ impl ListedEntry {
             entry.body.clear();
         }
     }
+}
 
-    fn new(stored: &Stored, usage: Option<Usage>, fields: Fields) -> Self {
-        match fields {
-            Fields::Full => Self::Full(Box::new(InstructionEntry::new(stored, usage))),
-            Fields::Summary => Self::Summary(EntrySummary {
-                id: stored.instruction.id.clone(),
-                title: stored.instruction.title.clone(),
-                requirement: stored.instruction.requirement,
-                priority: stored.instruction.priority,
-                source_hash: sha256::to_hex(&stored.source_hash),
-            }),
-        }
+impl From<EntrySummaryRow> for ListedEntry {
+    fn from(row: EntrySummaryRow) -> Self {
+        let EntrySummaryRow { id, title, requirement, priority, source_hash } = row;
+        Self::Summary(EntrySummary {
+            id,
+            title,
+            requirement,
+            priority,
+            source_hash: sha256::to_hex(&source_hash),
+        })
     }
 }
 
-/// Whether `entries` is so large that an answer with all fields exceeds the limit of answers.
-pub(super) fn exceeds_limit(call: &Call, entries: &[Stored]) -> bool {
-    let bytes: usize = entries.iter().map(full_bytes).sum();
-    bytes > call.app.config.search.result_bytes_max
-}
-
-/// About the bytes of an entry in an answer.
-fn full_bytes(stored: &Stored) -> usize {
-    /// Names of fields, hashes and times.
-    const FRAME: usize = 420;
-    let entry = &stored.instruction;
-    let text = entry.body.len() + entry.title.len() + entry.rationale.as_ref().map_or(0, String::len);
-    FRAME + text + entry.categories.iter().map(|category| category.len() + 3).sum::<usize>()
-}
-
-/// Entries for an answer, and the id after which the rest begins if they do not fit.
+/// Entries for an answer.
 pub(super) struct Page {
     /// The entries.
     pub(super) items: Vec<ListedEntry>,
-    /// Cursor of the next page.
+    /// The id after which the rest begins if not all fit.
     pub(super) next_cursor: Option<String>,
 }
 
-/// The entries that fit an answer. If `fields` is not given, those that do not fit in full are all shortened.
+/// The first of the entries with these ids, which must exist and be sorted, that fit an answer. If `fields` is not given and not all
+/// fit in full, they are shortened.
 pub(super) async fn listed(
     call: &Call,
     project: &Project,
-    entries: &[Stored],
+    catalog: &mut Catalog,
+    ids: &[String],
     fields: Option<Fields>,
 ) -> Result<Page, Fault> {
-    let fields = match fields {
-        Some(fields) => fields,
-        None if exceeds_limit(call, entries) => {
-            let message = "All fields of all entries do not fit an answer, so they are shown in short. \
-                `instructions_get` answers one in full; `limit` and `fields` page through all.";
-            call.warn(Warning::new("summarised", message));
-            Fields::Summary
+    if fields != Some(Fields::Summary) {
+        let page = in_full(call, project, catalog, ids).await?;
+        if page.next_cursor.is_none() || fields.is_some() {
+            return Ok(told(call, page));
         }
-        None => Fields::Full,
-    };
-    let usage = match fields {
-        Fields::Full => usage_of(call, project, entries).await?,
-        Fields::Summary => BTreeMap::new(),
-    };
-    let item = |stored: &Stored| {
-        let usage = usage.get(&stored.instruction.id).copied();
-        ListedEntry::new(stored, usage, fields)
-    };
-    Ok(fitting(call, entries, item))
+        let message = "All fields of all entries do not fit an answer, so they are shown in short. \
+            `instructions_get` answers one in full; `limit` and `fields` page through all.";
+        call.warn(Warning::new("summarised", message));
+    }
+    let rows = catalog.summaries(ids).await?;
+    Ok(told(call, page(call, ids, rows.into_iter().map(ListedEntry::from))))
 }
 
-/// The first entries whose JSON fits the limit of answers; at least one.
-pub(super) fn fitting(call: &Call, entries: &[Stored], item: impl Fn(&Stored) -> ListedEntry) -> Page {
+/// Warns if the page is not all.
+fn told(call: &Call, page: Page) -> Page {
+    if page.next_cursor.is_some() {
+        let message = "The answer is cut at the size limit of answers; `nextCursor` continues it.";
+        call.warn(Warning::new("answer_cut", message));
+    }
+    page
+}
+
+async fn in_full(
+    call: &Call,
+    project: &Project,
+    catalog: &mut Catalog,
+    ids: &[String],
+) -> Result<Page, Fault> {
+    let entries = catalog.first_with_ids(ids, call.app.config.search.result_bytes_max).await?;
+    let usage = usage_of(call, project, &entries).await?;
+    let items = entries.iter().map(|stored| {
+        let used = usage.get(&stored.instruction.id).copied();
+        ListedEntry::Full(Box::new(InstructionEntry::new(stored, used)))
+    });
+    Ok(page(call, ids, items))
+}
+
+fn page(call: &Call, ids: &[String], items: impl Iterator<Item = ListedEntry>) -> Page {
+    let items = fitting(call, items);
+    let next_cursor =
+        if items.len() < ids.len() { items.len().checked_sub(1).map(|last| ids[last].clone()) } else { None };
+    Page { items, next_cursor }
+}
+
+/// The first items whose JSON fits the limit of answers; at least one.
+pub(super) fn fitting<T: Serialize>(call: &Call, items: impl Iterator<Item = T>) -> Vec<T> {
     let mut rest = call.app.config.search.result_bytes_max;
-    let mut items = Vec::new();
-    for (at, stored) in entries.iter().enumerate() {
-        let item = item(stored);
+    let mut fitting = Vec::new();
+    for item in items {
         let bytes = serde_json::to_vec(&item).map_or(0, |json| json.len() + 1);
-        if bytes > rest && at > 0 {
-            let next_cursor = Some(entries[at - 1].instruction.id.clone());
-            let message = "The answer is cut at the size limit of answers; `nextCursor` continues it.";
-            call.warn(Warning::new("answer_cut", message));
-            return Page { items, next_cursor };
+        if bytes > rest && !fitting.is_empty() {
+            break;
         }
         rest = rest.saturating_sub(bytes);
-        items.push(item);
+        fitting.push(item);
     }
-    Page { items, next_cursor: None }
-}
-
-/// All entries in full that fit an answer.
-pub(super) async fn in_full(call: &Call, project: &Project, entries: &[Stored]) -> Result<Page, Fault> {
-    listed(call, project, entries, Some(Fields::Full)).await
+    fitting
 }

@@ -1,12 +1,12 @@
 //! `meta/tools`: the methods of the catalog, which of them write, and which are disabled.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::project_input::ProjectInput;
 use super::spec::reading;
 use super::table::{CATALOG_TOOLS, CatalogTool};
-use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, ToolSpec, schema};
 use contract::Fault;
@@ -19,20 +19,13 @@ pub(crate) const TOOL: ToolSpec = reading(
         "Methods of the catalog",
         "The methods of the instruction catalog with their schemas: which write, which are stable, which are disabled.",
     ),
-    schema::generate_schema::<Input>,
+    schema::generate_schema::<ProjectInput>,
     schema::generate_output_schema::<Output>,
     |call, arguments| run_typed(call, arguments, meta_tools),
 );
 
 /// Version of the block `mcp`, as the specification has it.
 const REGISTRY_VERSION: &str = "2025-08-01";
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    /// Project; default: the session's.
-    project_id: Option<ProjectIdArg>,
-}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Output {
@@ -106,7 +99,7 @@ struct McpTool {
     output_schema: Map<String, Value>,
 }
 
-async fn meta_tools(call: Call, input: Input) -> Result<Output, Fault> {
+async fn meta_tools(call: Call, input: ProjectInput) -> Result<Output, Fault> {
     // The methods are the same for all projects, but a wrong project is told here as well.
     if let Some(project_id) = &input.project_id {
         call.project(Some(project_id)).await?;

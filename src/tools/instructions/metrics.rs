@@ -1,10 +1,10 @@
 //! `metrics/snapshot`: how often the catalog's methods were called, and how long they took.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::project_input::ProjectInput;
 use super::spec::reading;
-use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, ToolSpec, schema};
 use contract::Fault;
@@ -17,17 +17,10 @@ pub(crate) const TOOL: ToolSpec = reading(
         "Metrics of the catalog",
         "How often this process answered each method of the instruction catalog for this project, and how long it took.",
     ),
-    schema::generate_schema::<Input>,
+    schema::generate_schema::<ProjectInput>,
     schema::generate_output_schema::<Output>,
     |call, arguments| run_typed(call, arguments, metrics),
 );
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    /// Project; default: the session's.
-    project_id: Option<ProjectIdArg>,
-}
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -51,7 +44,7 @@ struct MethodMetrics {
     max_ms: f64,
 }
 
-async fn metrics(call: Call, input: Input) -> Result<Output, Fault> {
+async fn metrics(call: Call, input: ProjectInput) -> Result<Output, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
     let methods = call.app.method_times.of_project(project.id().as_str());
     let rounded = |ms: f64| (ms * 100.0).round() / 100.0;

@@ -24,6 +24,7 @@ pub(super) mod verify;
 mod duplicates;
 mod listing;
 mod open;
+mod project_input;
 mod refresh;
 mod spec;
 mod stale;

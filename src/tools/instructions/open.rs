@@ -44,14 +44,7 @@ pub(super) async fn usage_by_id(
 
 /// A writer of the project's catalog, for this caller and now.
 pub(super) async fn writer<'a>(call: &'a Call, project: &'a Project) -> Result<Writer<'a>, Fault> {
-    Ok(Writer {
-        store: call.app.store().await?,
-        project,
-        principal: &call.caller.principal.id,
-        rules: instruction_folders::rules(&call.app),
-        changes_keep: call.app.config.instructions.changes_keep,
-        now_ms: call.app.clock.now().as_millisecond(),
-    })
+    instruction_folders::writer(&call.app, project, &call.caller.principal.id).await
 }
 
 /// The message of the specification.

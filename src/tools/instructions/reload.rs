@@ -1,13 +1,13 @@
 //! `instructions/reload`: imports the folder that is bound to the project again.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::open::{open, require_mutation};
+use super::project_input::ProjectInput;
 use super::refresh::request_index_run;
 use super::spec::curating;
 use crate::app::instruction_folders;
-use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ToolSpec, schema};
 use contract::Fault;
@@ -20,17 +20,10 @@ pub(crate) const TOOL: ToolSpec = curating(
         "Import the folder of instruction files that the operator has bound to the project again; without one, nothing is read.",
     ),
     Effects::REMOVES,
-    schema::generate_schema::<Input>,
+    schema::generate_schema::<ProjectInput>,
     schema::generate_output_schema::<Output>,
     |call, arguments| run_typed(call, arguments, reload),
 );
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    /// Project; default: the session's.
-    project_id: Option<ProjectIdArg>,
-}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Output {
@@ -57,7 +50,7 @@ struct FolderReport {
     errors: Vec<String>,
 }
 
-async fn reload(call: Call, input: Input) -> Result<Output, Fault> {
+async fn reload(call: Call, input: ProjectInput) -> Result<Output, Fault> {
     require_mutation(&call)?;
     let project_id = input.project_id.as_deref();
     let id = call.allowed_project(project_id).await?;

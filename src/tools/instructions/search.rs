@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::listing::{Page, listed};
+use super::listing::{Page, fitting, listed};
 use super::open::{open, usage_by_id};
 use super::refresh::is_pending;
 use super::spec::reading;
@@ -73,10 +73,9 @@ async fn search(call: Call, input: Input) -> Result<Output, Fault> {
     let mut ids = catalog.containing(&input.q).await?;
     let count = ids.len();
     ids.truncate(input.limit.unwrap_or(count));
-    let entries = catalog.with_ids(&ids).await?;
+    let Page { items, .. } = listed(&call, &project, &mut catalog, &ids, None).await?;
     let hash = catalog.hash();
     catalog.close().await?;
-    let Page { items, .. } = listed(&call, &project, &entries, None).await?;
     Ok(Output { hash, count, items: items.iter().map(to_json).collect::<Result<_, _>>()? })
 }
 
@@ -111,22 +110,19 @@ async fn by_meaning(
     let hash = catalog.hash();
     catalog.close().await?;
     let usage = usage_by_id(call, project, ids).await?;
-    let found: Vec<(&Stored, f64)> =
-        scored.iter().filter_map(|(id, score)| Some((by_id.get(id)?, *score))).collect();
-    let mut items = Vec::with_capacity(found.len());
-    let mut rest = call.app.config.search.result_bytes_max;
-    for (stored, score) in found {
-        let mut item = to_json(&InstructionEntry::new(stored, usage.get(&stored.instruction.id).copied()))?;
-        item["score"] = score.into();
-        let bytes = item.to_string().len();
-        if bytes > rest && !items.is_empty() {
-            call.warn(Warning::new("answer_cut", "The answer is cut at the size limit of answers."));
-            break;
-        }
-        rest = rest.saturating_sub(bytes);
-        items.push(item);
+    let mut found = Vec::with_capacity(scored.len());
+    for (id, score) in &scored {
+        let Some(stored) = by_id.get(id) else { continue };
+        let mut item = to_json(&InstructionEntry::new(stored, usage.get(id).copied()))?;
+        item["score"] = (*score).into();
+        found.push(item);
     }
-    Ok(Output { hash, count: items.len(), items })
+    let count = found.len();
+    let items = fitting(call, found.into_iter());
+    if items.len() < count {
+        call.warn(Warning::new("answer_cut", "The answer is cut at the size limit of answers."));
+    }
+    Ok(Output { hash, count, items })
 }
 
 /// Ids of the entries that a query is about, with their scores from 0 to 1, best first.

@@ -2,7 +2,7 @@
 
 use contract::Fault;
 use store::instructions::{
-    Change, DocumentRow, EntryRow, Since, UsageDelta, changes, documents, entries, state, usage,
+    Change, DocumentRow, EntryRow, EntryWrite, Since, UsageDelta, changes, documents, entries, state, usage,
 };
 use store::postgres::INSTRUCTIONS;
 use store::{Access, Project, ProjectTx, Store, files, vectors};
@@ -23,7 +23,6 @@ fn row(id: &str) -> EntryRow {
         schema_version: "1".to_owned(),
         created_ms: 3,
         updated_ms: 4,
-        folded: format!("title of {id}\nbody"),
     }
 }
 
@@ -47,13 +46,16 @@ pub(super) async fn run_statements(store: &Store, project: &Project) -> Result<(
     let mut now = state::lock(&mut tx).await?;
     assert_eq!((now.revision, now.entries), (0, 0));
     let without_categories = EntryRow { categories: Vec::new(), rationale: None, ..row("b-2") };
-    entries::put(&mut tx, &[row("b"), without_categories.clone(), row("a")], 1, "local").await?;
+    let write = |row: EntryRow| EntryWrite { folded: row.title.to_lowercase(), row };
+    let written = [row("b"), without_categories.clone(), row("a")].map(write);
+    entries::put(&mut tx, &written, 1, "local").await?;
     assert!(entries::any(&mut tx).await?);
     assert_eq!(entries::ids(&mut tx, None).await?, ["a", "b", "b-2"]);
     assert_eq!(entries::ids(&mut tx, Some("a b")).await?, ["a", "b"]);
     assert_eq!(entries::containing(&mut tx, "of b").await?, ["b", "b-2"]);
     assert_eq!(entries::existing(&mut tx, &["z".to_owned(), "b".to_owned()]).await?, ["b"]);
     assert_eq!(entries::page(&mut tx, "a", 1).await?, [row("b")]);
+    assert_eq!(entries::summaries(&mut tx, &["a".to_owned()]).await?[0].title, "Title of a");
     assert_eq!(entries::with_ids(&mut tx, &["b-2".to_owned()]).await?, [without_categories]);
     entries::put_source_hashes(&mut tx, &[("a".to_owned(), [9; 32])], 2, 6, "local").await?;
     assert_eq!(entries::hashes(&mut tx).await?[0].source_hash, [9; 32]);

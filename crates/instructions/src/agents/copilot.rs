@@ -40,15 +40,7 @@ fn read(fields: &Fields) -> Header {
     if applies_always {
         globs.clear();
     }
-    let activation = if applies_always {
-        Activation::Always
-    } else if !globs.is_empty() {
-        Activation::Scoped
-    } else if description.is_some() {
-        Activation::OnDemand
-    } else {
-        Activation::Manual
-    };
+    let activation = Activation::from_header(applies_always, &globs, description.as_ref());
     Header { activation: Some(activation), globs, description, name: None }
 }
 

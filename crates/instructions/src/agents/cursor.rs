@@ -22,15 +22,7 @@ pub(super) const FORMAT: AgentFormat = AgentFormat {
 fn read(fields: &Fields) -> Header {
     let (globs, description) = (fields.globs("globs"), fields.text("description"));
     // As Cursor decides it.
-    let activation = if fields.is_true("alwaysApply") {
-        Activation::Always
-    } else if !globs.is_empty() {
-        Activation::Scoped
-    } else if description.is_some() {
-        Activation::OnDemand
-    } else {
-        Activation::Manual
-    };
+    let activation = Activation::from_header(fields.is_true("alwaysApply"), &globs, description.as_ref());
     Header { activation: Some(activation), globs, description, name: None }
 }
 

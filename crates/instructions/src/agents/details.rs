@@ -3,7 +3,7 @@
 
 use super::globs::split_globs;
 use super::markdown::Markdown;
-use crate::entry::Requirement;
+use crate::levels::Requirement;
 
 /// Priority of an entry that does not say it.
 pub(super) const PRIORITY: u8 = 50;

@@ -7,7 +7,8 @@ use super::globs::portable_globs;
 use super::header::{Activation, Header, on_one_line};
 use super::markdown::{heading_line, nested};
 use super::{AgentFormat, FileKind, Layout, MARKER};
-use crate::entry::{Instruction, Requirement, Stored};
+use crate::entry::{Instruction, Stored};
+use crate::levels::Requirement;
 
 /// The files of a format that hold these entries, as path and text, sorted by path. Paths are relative to the root of the
 /// repository.

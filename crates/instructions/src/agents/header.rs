@@ -23,6 +23,19 @@ pub(super) enum Activation {
 }
 
 impl Activation {
+    /// When agents read a rule that says so, has globs, or has a description to decide by.
+    pub(super) fn from_header(is_always: bool, globs: &[String], description: Option<&String>) -> Self {
+        if is_always {
+            Self::Always
+        } else if !globs.is_empty() {
+            Self::Scoped
+        } else if description.is_some() {
+            Self::OnDemand
+        } else {
+            Self::Manual
+        }
+    }
+
     /// When the agent is to read an instruction that has these globs.
     pub(super) fn of(instruction: &Instruction, globs: &[String]) -> Self {
         if has_category(instruction, ALWAYS) {

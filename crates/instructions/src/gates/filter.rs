@@ -1,7 +1,8 @@
 //! Filters of entries: the field `where` of a count.
 
 use crate::document::Fields;
-use crate::entry::{Audience, Instruction, Requirement, folded_category, is_id};
+use crate::entry::{Instruction, folded_category, is_id};
+use crate::levels::{Audience, Requirement};
 
 /// Most different texts that a document looks for; one pass over each entry finds them all.
 const TEXTS_MAX: usize = 200;

@@ -64,20 +64,11 @@ pub(super) async fn read_catalog(
         hash: catalog.hash(),
         meta_hash: catalog.meta_hash(),
         entries: catalog.all().await?,
-        gates: document(&mut catalog, Document::Gates).await?,
-        criteria: document(&mut catalog, Document::Criteria).await?,
+        gates: catalog.document_json(Document::Gates).await?,
+        criteria: catalog.document_json(Document::Criteria).await?,
     };
     catalog.close().await?;
     Ok(snapshot)
-}
-
-async fn document(catalog: &mut Catalog, document: Document) -> Result<Option<Value>, Fault> {
-    let text = catalog.document(document).await?;
-    let parse = |text: String| {
-        serde_json::from_str(&text)
-            .map_err(|error| Fault::internal("A document of the catalog is malformed.", error))
-    };
-    text.map(parse).transpose()
 }
 
 /// The project that a call was about.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::super::import::FILE_BYTES_MAX;
 use super::*;
-use crate::entry::Requirement;
+use crate::levels::Requirement;
 
 /// Id, title, body, requirement and categories.
 type Told = (String, String, String, &'static str, String);

@@ -36,8 +36,30 @@ pub struct EntryRow {
     pub created_ms: i64,
     /// When it was last changed.
     pub updated_ms: i64,
-    /// Title and body in lower case.
+}
+
+/// An entry to store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryWrite {
+    /// The entry.
+    pub row: EntryRow,
+    /// Title and body in lower case, which is only searched and never read.
     pub folded: String,
+}
+
+/// An entry without its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntrySummaryRow {
+    /// Unique id.
+    pub id: String,
+    /// Title on one line.
+    pub title: String,
+    /// How binding it is.
+    pub requirement: String,
+    /// From 1 to 100.
+    pub priority: i16,
+    /// Hash of the body.
+    pub source_hash: [u8; 32],
 }
 
 /// The hashes of an entry.
@@ -54,7 +76,7 @@ pub struct EntryHashes {
 }
 
 const COLUMNS: &str = "id, title, body, rationale, priority, audience, requirement, categories, deprecated_by, source_hash, \
-    meta_hash, schema_version, created_ms, updated_ms, folded";
+    meta_hash, schema_version, created_ms, updated_ms";
 
 /// The hashes of all entries, in byte order of their ids.
 pub async fn hashes(tx: &mut ProjectTx) -> Result<Vec<EntryHashes>, Fault> {
@@ -95,7 +117,27 @@ pub async fn with_ids(tx: &mut ProjectTx, ids: &[String]) -> Result<Vec<EntryRow
     rows.iter().map(decode).collect()
 }
 
-/// The ids of the entries whose folded text contains `folded`, in byte order.
+/// The entries with these ids without their texts, in byte order of their ids.
+pub async fn summaries(tx: &mut ProjectTx, ids: &[String]) -> Result<Vec<EntrySummaryRow>, Fault> {
+    let text = format!(
+        "SELECT id, title, requirement, priority, source_hash FROM {} WHERE id = ANY($1) ORDER BY id COLLATE \"C\"",
+        tx.table("instructions")
+    );
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(EntrySummaryRow {
+                id: row.try_get("id")?,
+                title: row.try_get("title")?,
+                requirement: row.try_get("requirement")?,
+                priority: row.try_get("priority")?,
+                source_hash: hash(row, "source_hash")?,
+            })
+        })
+        .collect()
+}
+
+/// The ids of the entries whose title or body contains `folded`, which is in lower case, in byte order.
 pub async fn containing(tx: &mut ProjectTx, folded: &str) -> Result<Vec<String>, Fault> {
     let text = format!(
         "SELECT id FROM {} WHERE position($1 in folded) > 0 ORDER BY id COLLATE \"C\"",
@@ -127,7 +169,7 @@ pub async fn any(tx: &mut ProjectTx) -> Result<bool, Fault> {
 }
 
 /// Stores new entries and replaces existing ones, whose creation times the caller must have kept.
-pub async fn put(tx: &mut ProjectTx, entries: &[EntryRow], revision: i64, by: &str) -> Result<(), Fault> {
+pub async fn put(tx: &mut ProjectTx, entries: &[EntryWrite], revision: i64, by: &str) -> Result<(), Fault> {
     // Categories travel as one text each, because arrays of arrays must be rectangular; no category contains a line feed.
     let text = format!(
         "INSERT INTO {} AS t (id, revision, title, body, rationale, priority, audience, requirement, categories, \
@@ -149,8 +191,8 @@ pub async fn put(tx: &mut ProjectTx, entries: &[EntryRow], revision: i64, by: &s
            folded = excluded.folded",
         tx.table("instructions")
     );
-    fn column<'a, T>(entries: &'a [EntryRow], value: impl Fn(&'a EntryRow) -> T) -> Vec<T> {
-        entries.iter().map(value).collect()
+    fn column<'a, T>(entries: &'a [EntryWrite], value: impl Fn(&'a EntryRow) -> T) -> Vec<T> {
+        entries.iter().map(|entry| value(&entry.row)).collect()
     }
     let query = sql(text).bind(revision).bind(by);
     let query = query
@@ -168,7 +210,7 @@ pub async fn put(tx: &mut ProjectTx, entries: &[EntryRow], revision: i64, by: &s
         .bind(column(entries, |e| e.schema_version.as_str()))
         .bind(column(entries, |e| e.created_ms))
         .bind(column(entries, |e| e.updated_ms))
-        .bind(column(entries, |e| e.folded.as_str()));
+        .bind(entries.iter().map(|entry| entry.folded.as_str()).collect::<Vec<_>>());
     tx.execute(query).await.map(drop)
 }
 
@@ -214,6 +256,5 @@ fn decode(row: &Row) -> Result<EntryRow, Fault> {
         schema_version: row.try_get("schema_version")?,
         created_ms: row.try_get("created_ms")?,
         updated_ms: row.try_get("updated_ms")?,
-        folded: row.try_get("folded")?,
     })
 }

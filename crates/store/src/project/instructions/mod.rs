@@ -8,6 +8,6 @@ pub mod usage;
 
 pub use changes::{Change, Since};
 pub use documents::DocumentRow;
-pub use entries::{EntryHashes, EntryRow};
+pub use entries::{EntryHashes, EntryRow, EntrySummaryRow, EntryWrite};
 pub use state::CatalogState;
 pub use usage::{UsageDelta, UsageRow};
