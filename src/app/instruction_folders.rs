@@ -74,7 +74,11 @@ pub async fn writer<'a>(app: &'a App, project: &'a Project, principal: &'a str) 
 #[must_use]
 pub fn rules(app: &App) -> Rules {
     let settings = &app.config.instructions;
-    Rules { body_bytes_max: settings.body_bytes_max, entries_max: settings.entries_max }
+    Rules {
+        body_bytes_max: settings.body_bytes_max,
+        entries_max: settings.entries_max,
+        catalog_bytes_max: settings.catalog_bytes_max,
+    }
 }
 
 /// Imports each bound folder now and when its files change, until the process shuts down.

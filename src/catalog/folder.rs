@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use contract::{ErrorCode, Fault, echo};
+use contract::{ErrorCode, Fault, echo, parse_unique};
 use instructions::files::parse_entry_file;
 use platform::safe_open::{EntryKind, Folder, ReadError};
 use serde_json::{Value, json};
@@ -85,7 +85,8 @@ impl FolderContent {
             _ => "it cannot be read.".to_owned(),
         })?;
         let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8.".to_owned())?;
-        let json = || serde_json::from_str(&text).map_err(|error| format!("it is not valid JSON: {error}."));
+        let json =
+            || parse_unique(text.as_bytes()).map_err(|error| format!("it is not valid JSON: {error}."));
         match name {
             "gates.json" => self.gates = Some(json()?),
             "criteria.json" => self.criteria = Some(json()?),

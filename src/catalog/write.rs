@@ -155,6 +155,9 @@ impl Writer<'_> {
             }
         }
         change.removed = open.remove(&plan.removed).await?;
+        if !plan.writes.is_empty() {
+            self.require_room(&mut open).await?;
+        }
         let removed = change.removed.clone();
         let changed = plan.writes.len() + removed.len() + due.len();
         let catalog = self.finish(open, change, changed).await?;
@@ -233,6 +236,21 @@ impl Writer<'_> {
             removed: Vec::new(),
             hash: [0; 32],
         }
+    }
+
+    /// Refuses a change after which the texts of the catalog have too many bytes. Dropping the transaction undoes it.
+    async fn require_room(&self, open: &mut Open) -> Result<(), Fault> {
+        let bytes = entries::text_bytes(&mut open.tx).await?;
+        let bytes_max = self.rules.catalog_bytes_max;
+        if usize::try_from(bytes).is_ok_and(|bytes| bytes <= bytes_max) {
+            return Ok(());
+        }
+        let message = format!(
+            "The texts of the catalog would have {bytes} bytes; at most {bytes_max} are allowed. Nothing was changed."
+        );
+        Err(Fault::new(ErrorCode::IllegalState, message)
+            .with_details(json!({ "bytes": bytes, "bytesMax": bytes_max }))
+            .with_hint("Remove entries or shorten them; the operator sets `instructions.catalog_bytes_max`."))
     }
 
     /// Takes the lock, and checks the hash that the caller expects.

@@ -7,7 +7,6 @@ mod answer;
 pub mod contracts;
 mod listing;
 mod progress;
-mod unique_json;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;

@@ -1,14 +1,11 @@
 //! Index runs: what is indexed, what is skipped, and that a second run repeats no work.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::Fault;
-use contract::ModelIdentity;
-use embedding::{Embedder, StubEmbedder};
 use serde_json::{Value, json};
 
+use crate::blocked_embedder::BlockedEmbedder;
 use crate::harness::{Repository, app, app_with_embedder, call, project, result};
 
 const GREETER: &str =
@@ -178,29 +175,6 @@ async fn an_edited_index_equals_a_fresh_one() {
     }
 }
 
-/// An embedder that embeds no passages until it is opened.
-struct BlockedEmbedder {
-    stub: StubEmbedder,
-    open: AtomicBool,
-}
-
-impl Embedder for BlockedEmbedder {
-    fn model(&self) -> &ModelIdentity {
-        self.stub.model()
-    }
-
-    fn embed_passages(&self, texts: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
-        while !self.open.load(Ordering::Acquire) && !cancelled() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        self.stub.embed_passages(texts, cancelled)
-    }
-
-    fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
-        self.stub.embed_query(text)
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_inside_an_indexed_repository_is_indexed_with_a_warning() {
     let (app, project, repository) = (app(), project("overlap"), two_files());
@@ -226,7 +200,7 @@ async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn words_are_searchable_while_vectors_are_pending_and_a_warning_says_so() {
-    let embedder = Arc::new(BlockedEmbedder { stub: StubEmbedder::default(), open: AtomicBool::new(false) });
+    let embedder = BlockedEmbedder::closed();
     let app = app_with_embedder(embedder.clone());
     let (repository, project) = (two_files(), project("meanwhile"));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project, "wait": false });
@@ -246,7 +220,7 @@ async fn words_are_searchable_while_vectors_are_pending_and_a_warning_says_so() 
     let joined = result(&app, "build_index", arguments).await;
     assert_eq!((&joined["attached"], &joined["jobId"]), (&json!(true), &started["jobId"]));
 
-    embedder.open.store(true, Ordering::Release);
+    embedder.set_open(true);
     let status = json!({ "project_id": project });
     wait_for("the run to end", async || {
         result(&app, "index_status", status.clone()).await["jobs"][0]["state"] == "succeeded"

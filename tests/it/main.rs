@@ -1,6 +1,7 @@
 //! The integration tests, in one binary: embedded Postgres, the application, real processes and sockets.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod blocked_embedder;
 mod contracts;
 mod documents;
 mod effects;

@@ -13,6 +13,7 @@ mod escape;
 mod model;
 mod project_id;
 mod refusal;
+mod unique_json;
 mod version;
 
 pub use echo::{ECHO_CHARS_MAX, echo, echo_within, truncate_chars};
@@ -22,4 +23,5 @@ pub use escape::{escape_invisible, escaped, escaped_invisible, escaped_line, une
 pub use model::ModelIdentity;
 pub use project_id::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN, ProjectId, ProjectIdError};
 pub use refusal::{Refusal, Violation};
+pub use unique_json::{JsonRejection, parse_unique};
 pub use version::{SCHEMA_MAJOR, SCHEMA_VERSION, TOOLING_VERSION};

@@ -27,11 +27,13 @@ pub struct Rules {
     pub body_bytes_max: usize,
     /// Most entries of a project.
     pub entries_max: usize,
+    /// Most bytes of all texts of a project.
+    pub catalog_bytes_max: usize,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { body_bytes_max: 64 << 10, entries_max: 10_000 }
+        Self { body_bytes_max: 64 << 10, entries_max: 10_000, catalog_bytes_max: 64 << 20 }
     }
 }
 

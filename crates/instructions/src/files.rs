@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use contract::clock::iso_from_millis;
-use contract::echo;
+use contract::{echo, parse_unique};
 use platform::sha256;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -220,7 +220,7 @@ pub fn parse_entry_file(name: &str, text: &str) -> Result<Value, String> {
 }
 
 fn parse_json(text: &str) -> Result<Value, String> {
-    match serde_json::from_str(text) {
+    match parse_unique(text.as_bytes()) {
         Ok(entry @ Value::Object(_)) => Ok(entry),
         Ok(_) => Err("The file must contain one JSON object.".into()),
         Err(error) => Err(format!("The file is not valid JSON: {}.", echo(&error.to_string()))),

@@ -7,8 +7,7 @@ use http_body::Body as _;
 use serde_json::{Map, Value};
 
 use super::timed_body::TooSlow;
-use crate::surfaces::unique_json::{self, JsonRejection};
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, JsonRejection, parse_unique};
 
 /// Why a body is rejected: the HTTP status and the fault.
 pub(super) type BodyError = (StatusCode, Fault);
@@ -19,7 +18,7 @@ pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Valu
     if bytes.is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    unique_json::parse_unique(&bytes).map_err(|rejection| {
+    parse_unique(&bytes).map_err(|rejection| {
         let (message, hint) = match rejection {
             JsonRejection::Malformed(error) => (
                 format!("The body is not valid JSON: {error}."),

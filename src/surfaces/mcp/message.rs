@@ -10,9 +10,8 @@ use rmcp::model::{
 use serde_json::{Map, Value, json};
 
 use super::{methods, wire};
-use crate::surfaces::unique_json::{self, JsonRejection};
 use crate::tools::Toolbox;
-use contract::{ErrorCode, Fault, echo};
+use contract::{ErrorCode, Fault, JsonRejection, echo, parse_unique};
 
 /// Longest request id; the answer repeats it.
 const ID_CHARS_MAX: usize = 256;
@@ -62,7 +61,7 @@ pub(super) fn parse_message(
     tools: &Toolbox,
 ) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
     let bytes = without_byte_order_mark(bytes);
-    let value = unique_json::parse_unique(bytes).map_err(|rejection| match rejection {
+    let value = parse_unique(bytes).map_err(|rejection| match rejection {
         JsonRejection::Malformed(error) => {
             let message = format!("The message is not valid JSON: {error}.");
             let fault = Fault::new(ErrorCode::InvalidRequest, message)

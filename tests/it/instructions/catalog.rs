@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{closed_app, entry, ids, import, import_arguments, sha256sum, writable_app};
+use super::{allow_writes, closed_app, entry, ids, import, import_arguments, sha256sum, writable_app};
 use crate::harness::{app_with, call, error, project, result};
 use crate::upkeep::{query_number, schema};
 
@@ -21,6 +21,28 @@ async fn a_broken_entry_does_not_stop_the_others() {
     assert_eq!(ids(&done["errors"]), ["../x", "old"]);
     let listed = result(&app, "instructions_list", json!({ "project_id": project })).await;
     assert_eq!((ids(&listed["items"]), &listed["count"]), (vec!["good"], &json!(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_over_the_size_of_a_catalog_changes_nothing() {
+    let app = app_with(|config| {
+        allow_writes(config);
+        config.instructions.catalog_bytes_max = 1000;
+    });
+    let project = project("catalog-size");
+    let large = "x".repeat(600);
+    let first = import(&app, &project, &[entry("a", &large)], json!({})).await;
+    let second = import_arguments(&project, &[entry("b", "Small."), entry("c", &large)], json!({}));
+    let refused = error(&app, "instructions_import", second).await;
+    assert_eq!(
+        (&refused["code"], &refused["details"]["bytesMax"]),
+        (&json!("ILLEGAL_STATE"), &json!(1000)),
+        "{refused:#}"
+    );
+    let listed = result(&app, "instructions_list", json!({ "project_id": project })).await;
+    assert_eq!((&listed["hash"], ids(&listed["items"])), (&first["hash"], vec!["a"]));
+    // Replacing frees what the old text took.
+    import(&app, &project, &[entry("a", &"y".repeat(900))], json!({ "mode": "overwrite" })).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -53,9 +53,14 @@ async fn a_bound_folder_is_the_catalog() {
 
     // A broken file, a file of another name, a link: nothing is changed.
     folder.write("rule-08.md", &file("rule-08", "Changed."));
-    for (name, text) in
-        [("broken.md", "no front matter"), ("other.md", &file("not-other", "x")), ("gates.json", "{")]
-    {
+    let twice = r#"{"gates": [], "gates": []}"#;
+    for (name, text) in [
+        ("broken.md", "no front matter"),
+        ("other.md", &file("not-other", "x")),
+        ("gates.json", "{"),
+        ("gates.json", twice),
+        ("both.json", r#"{"id": "both", "body": "One.", "body": "Other."}"#),
+    ] {
         folder.write(name, text);
         let refused = error(&app, "instructions_reload", json!({ "project_id": project })).await;
         assert_eq!(refused["code"], "INVALID_INPUT", "{name}: {refused:#}");

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::ModelIdentity;
+use contract::ProjectId;
 use contract::clock::SystemClock;
 use contract::config::{Config, Overrides, load};
-use contract::{ErrorCode, Fault, ProjectId};
-use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
 use pairofcleats::tools::Toolbox;
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -17,6 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{TestServer, send_json};
+use crate::blocked_embedder::BlockedEmbedder;
 use crate::harness::{PROGRAM, Repository, home, http, project, server};
 use crate::storage::database::{number, run};
 
@@ -211,26 +210,6 @@ async fn streams_send_start_outcome_and_done() {
 
 // --- clients that disconnect
 
-/// A stub embedder whose passages block until they are cancelled.
-struct BlockedEmbedder(StubEmbedder);
-
-impl Embedder for BlockedEmbedder {
-    fn model(&self) -> &ModelIdentity {
-        self.0.model()
-    }
-
-    fn embed_passages(&self, _: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
-        while !cancelled() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Err(Fault::new(ErrorCode::Cancelled, "Embedding was cancelled."))
-    }
-
-    fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
-        self.0.embed_query(text)
-    }
-}
-
 /// Waits until the metrics contain a line.
 async fn wait_for_metric(http_server: &TestServer, line: &str) {
     let is_there = || http_server.app.metrics_text().lines().any(|metric| metric == line);
@@ -239,7 +218,7 @@ async fn wait_for_metric(http_server: &TestServer, line: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_run_is_cancelled_when_its_client_disconnects() {
-    let app = app_without_embedder(|_| {}).with_embedder(Arc::new(BlockedEmbedder(StubEmbedder::default())));
+    let app = app_without_embedder(|_| {}).with_embedder(BlockedEmbedder::closed());
     let http_server = TestServer::over(Arc::new(app), Toolbox::standard()).await;
     let repository = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let project = project("leaves");

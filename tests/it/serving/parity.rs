@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use contract::{ErrorCode, ErrorInfo};
 use pairofcleats::tools::LIST;
@@ -268,6 +269,7 @@ async fn the_same_call_returns_the_same_envelope_on_every_surface() {
     // The same entry again is skipped, whoever gives it.
     let entry = json!({ "entries": [crate::instructions::entry("canary", "drawer")], "project_id": ours });
     send_json(server.post("/tools/instructions_import", &entry, false)).await;
+    server.wait_for_index_runs(&ours).await;
     let mut cases = table(&root, &ours, &absent, finding);
     let subject = ToolSubject { project: &ours, root: &root, file: "cash.py", word: "drawer", finding };
     cases.extend(calls_of_unlisted_tools(&cases, &subject));
@@ -438,6 +440,20 @@ impl<'a> ParityServer<'a> {
     fn post(&self, path: &str, body: &Value, read_only: bool) -> RequestBuilder {
         let request = http().post(self.url_of(path)).header("x-request-id", ID);
         request.header("x-mcp-readonly", read_only.to_string()).json(body)
+    }
+
+    /// Returns when no index run of the project is queued or in progress: what a tool answers during one depends on the moment.
+    async fn wait_for_index_runs(&self, project: &str) {
+        for _ in 0..600 {
+            let (_, status) =
+                send_json(self.post("/tools/index_status", &json!({ "project_id": project }), false)).await;
+            let jobs = status["result"]["jobs"].as_array().unwrap_or_else(|| panic!("{status:#}"));
+            if jobs.iter().all(|job| job["state"] == "succeeded") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("an index run did not end within a minute");
     }
 
     async fn command_line(&self, case: &Case) -> (i32, Value) {

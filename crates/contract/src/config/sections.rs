@@ -124,7 +124,7 @@ sections! {
     /// The instruction catalog.
     Instructions {
         enabled: bool, mutation: bool, semantic: bool, log_mutations: bool, entries_max: usize, body_bytes_max: usize,
-        changes_keep: u32, usage_flush_ms: u64, watch: bool, folders: Vec<InstructionFolder>,
+        catalog_bytes_max: usize, changes_keep: u32, usage_flush_ms: u64, watch: bool, folders: Vec<InstructionFolder>,
     }
     /// A folder of instruction files that belongs to a project.
     InstructionFolder { path: PathBuf, project: Option<String>, prune: Option<bool> }

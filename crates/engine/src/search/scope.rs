@@ -163,13 +163,15 @@ impl ResolvedScope {
         }
     }
 
-    /// Warns of states of the index that make the answer incomplete.
+    /// Warns of states of the index that make the answer incomplete. A run over records is none for a search of code.
     ///
     /// # Errors
     /// Storage faults.
     pub(super) async fn warn(&self, reads: &mut Reads, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
+        let of_mode: Vec<&RepositoryRow> =
+            self.repositories.iter().filter(|repository| is_of_mode(repository, self.mode)).collect();
         let names = |state: RepositoryState| -> Vec<&str> {
-            let wanted = self.repositories.iter().filter(|repository| repository.state == state);
+            let wanted = of_mode.iter().filter(|repository| repository.state == state);
             wanted.map(|repository| repository.name.as_str()).collect()
         };
         let (indexing, failed) = (names(RepositoryState::Indexing), names(RepositoryState::Failed));
@@ -180,12 +182,8 @@ impl ResolvedScope {
             );
             warnings.push(Warning::new("index_running", message));
         }
-        let begun: Vec<&str> = self
-            .repositories
-            .iter()
-            .filter(|row| row.is_partially_indexed())
-            .map(|row| row.name.as_str())
-            .collect();
+        let begun = of_mode.iter().filter(|row| row.is_partially_indexed());
+        let begun: Vec<&str> = begun.map(|row| row.name.as_str()).collect();
         if !begun.is_empty() {
             let message = format!(
                 "The first index run of {} was cancelled; this answer covers what it committed. `build_index` continues it.",
@@ -200,9 +198,9 @@ impl ResolvedScope {
         }
         // A complete run leaves no text without a vector, so there is nothing to count after one.
         if !self.state.vectors_complete
-            || self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready)
+            || of_mode.iter().any(|repository| repository.state != RepositoryState::Ready)
         {
-            let ids: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
+            let ids: Vec<i64> = of_mode.iter().map(|repository| repository.id).collect();
             let pending = reads.pending_within(&ids).await?;
             if pending > 0 {
                 let message =
@@ -275,12 +273,15 @@ fn is_narrowed(filter: &Filter, mode: Mode) -> bool {
     !filter.is_empty() || !matches!(mode, Mode::Both | Mode::All)
 }
 
-/// Returns the repositories that can have hits. Records are hits of two modes only.
+/// Returns the repositories that can have hits.
 fn searched(repositories: &[RepositoryRow], mode: Mode) -> Vec<&RepositoryRow> {
-    let with_records = matches!(mode, Mode::Records | Mode::All);
-    let can_match =
-        |repository: &&RepositoryRow| !is_empty(repository) && (with_records || !repository.is_records());
+    let can_match = |repository: &&RepositoryRow| !is_empty(repository) && is_of_mode(repository, mode);
     repositories.iter().filter(can_match).collect()
+}
+
+/// Returns whether a mode searches the repository. Records are hits of two modes only.
+fn is_of_mode(repository: &RepositoryRow, mode: Mode) -> bool {
+    matches!(mode, Mode::Records | Mode::All) || !repository.is_records()
 }
 
 /// Returns the number of chunks in the searched repositories, as last published; 0 until the first run ends.

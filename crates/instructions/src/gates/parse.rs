@@ -356,7 +356,7 @@ mod tests {
             assert!(error.starts_with(told), "{document}: {error}");
         }
         let twice = r#"{"gates":[{"id":"a","severity":"warn","type":"count","op":">=","op":"<","value":1}]}"#;
-        assert!(Gates::parse(twice).unwrap_err().contains("the field `op` occurs twice"));
+        assert!(Gates::parse(twice).unwrap_err().contains("the member `op` twice"));
         assert!(Gates::parse("{").unwrap_err().starts_with("The document of gates is not valid JSON"));
         assert!(Gates::parse(&" ".repeat(262_145)).unwrap_err().contains("at most 262144 are allowed"));
     }

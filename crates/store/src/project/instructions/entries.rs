@@ -168,6 +168,16 @@ pub async fn any(tx: &mut ProjectTx) -> Result<bool, Fault> {
     tx.tx.scalar(sql(text)).await
 }
 
+/// The bytes of all titles, bodies and rationales. Postgres knows them without reading the texts.
+pub async fn text_bytes(tx: &mut ProjectTx) -> Result<i64, Fault> {
+    let text = format!(
+        "SELECT coalesce(sum(octet_length(title)::int8 + octet_length(body) + coalesce(octet_length(rationale), 0)), 0)::int8 \
+         FROM {}",
+        tx.table("instructions")
+    );
+    tx.tx.scalar(sql(text)).await
+}
+
 /// Stores new entries and replaces existing ones, whose creation times the caller must have kept.
 pub async fn put(tx: &mut ProjectTx, entries: &[EntryWrite], revision: i64, by: &str) -> Result<(), Fault> {
     // Categories travel as one text each, because arrays of arrays must be rectangular; no category contains a line feed.

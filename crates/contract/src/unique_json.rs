@@ -1,23 +1,36 @@
-//! Parses JSON and rejects objects with duplicate members: a proxy in front could use a different duplicate than this server
-//! does.
+//! Parses JSON and rejects objects with duplicate members: a proxy in front, or a person who reviews a file, could use a different
+//! duplicate than this server does.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use contract::echo;
+use crate::echo;
 
 /// Why a text is rejected.
-pub(super) enum JsonRejection {
+#[derive(Debug)]
+pub enum JsonRejection {
     /// It is not valid JSON.
     Malformed(serde_json::Error),
     /// An object has a duplicate member, which the text names.
     DuplicateMember(String),
 }
 
+impl fmt::Display for JsonRejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(error) => error.fmt(f),
+            Self::DuplicateMember(which) => f.write_str(which),
+        }
+    }
+}
+
 /// Parses one JSON text.
-pub(super) fn parse_unique(bytes: &[u8]) -> Result<Value, JsonRejection> {
+///
+/// # Errors
+/// Why it is rejected.
+pub fn parse_unique(bytes: &[u8]) -> Result<Value, JsonRejection> {
     serde_json::from_slice::<UniqueValue>(bytes).map(|UniqueValue(value)| value).map_err(|error| {
         // Any JSON matches our type, so the only data error is the one that the visitor raises.
         if error.is_data() {
