@@ -33,6 +33,7 @@ use contract::clock::Clock;
 use contract::config::{Config, Layout};
 use contract::{ErrorCode, Fault};
 use embedding::Embedder;
+use engine::highlighting::Highlighter;
 use engine::indexing::parser::Parsing;
 use engine::indexing::{Interfaces, RecordSource};
 use platform::disk_space::DiskSpace;
@@ -93,6 +94,8 @@ pub struct App {
     program: PathBuf,
     /// How repository files are parsed.
     pub parsing: Parsing,
+    /// Colours the code on pages.
+    pub highlighter: Arc<Highlighter>,
     /// What files show to others, kept from one index run to the next.
     pub interfaces: Interfaces,
     embedder: OnceCell<Arc<dyn Embedder>>,
@@ -123,6 +126,10 @@ impl App {
     #[must_use]
     pub fn new(config: Config, layout: Layout, clock: Arc<dyn Clock>, program: PathBuf) -> Self {
         let layout = layout.with_disk_free_bytes_min(config.server.disk_free_bytes_min);
+        let parsing = Parsing::Sandboxed {
+            program: process::executable_path(&program),
+            memory_bytes: config.indexing.parse_memory_bytes,
+        };
         Self {
             queues: Queues::new(&config.queue),
             limits: Limits::new(config.access.calls_per_minute),
@@ -139,10 +146,8 @@ impl App {
             started: clock.instant(),
             shutdown: CancellationToken::new(),
             worker: format!("{}-{}", std::process::id(), clock.now().as_nanosecond()),
-            parsing: Parsing::Sandboxed {
-                program: process::executable_path(&program),
-                memory_bytes: config.indexing.parse_memory_bytes,
-            },
+            highlighter: Arc::new(Highlighter::new(parsing.clone())),
+            parsing,
             interfaces: Interfaces::default(),
             program,
             embedder: OnceCell::new(),

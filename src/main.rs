@@ -1,8 +1,9 @@
-//! The `pairofcleats` program: hidden modes of the embedded Postgres and of index runs first, then the command line.
+//! The `pairofcleats` program: hidden modes of the embedded Postgres, of index runs and of pages first, then the command line.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use engine::highlighting;
 use engine::indexing::{historian, parser};
 use pairofcleats::surfaces::cli;
 use platform::process;
@@ -12,7 +13,8 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let hidden = embedded::hidden_mode(&arguments)
         .or_else(|| parser::hidden_mode(&arguments))
-        .or_else(|| historian::hidden_mode(&arguments));
+        .or_else(|| historian::hidden_mode(&arguments))
+        .or_else(|| highlighting::hidden_mode(&arguments));
     hidden.unwrap_or_else(|| {
         process::disable_ort_telemetry();
         cli::run(arguments)

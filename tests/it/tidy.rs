@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
     ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"], &["catalog"]]),
-    ("crates/engine/src", &[&["triage", "navigation"], &["indexing", "search"], &["jobs"]]),
+    ("crates/engine/src", &[&["triage", "navigation", "highlighting"], &["indexing", "search"], &["jobs"]]),
     (
         "crates/platform/src",
         &[
@@ -22,6 +22,7 @@ const ROWS: &[(&str, &[&[&str]])] = &[
 /// Crates that only some paths may name.
 const FENCED: &[(&str, &[&str])] = &[
     ("axum", &["src/surfaces/"]),
+    ("maud", &["src/surfaces/http/pages/"]),
     ("rmcp", &["src/surfaces/"]),
     ("tower", &["src/surfaces/"]),
     ("tower_http", &["src/surfaces/"]),

@@ -6,4 +6,6 @@ pub mod search;
 
 pub mod navigation;
 
+pub mod highlighting;
+
 pub mod triage;

@@ -34,6 +34,8 @@ mod chunk;
 mod chunking;
 mod defined;
 
+pub mod highlight;
+
 mod dictionary;
 mod paths;
 pub mod terms;

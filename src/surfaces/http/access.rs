@@ -4,15 +4,17 @@
 //! comes from this machine and no header says that a proxy forwarded it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::address::bind_address;
 use super::answer;
 use super::oauth;
+use super::pages::{self, Sessions, SignedIn};
 use super::request_parts::{
     API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS, header_text,
 };
@@ -34,6 +36,8 @@ pub(super) struct Access {
     pub(super) is_public: fn(&str) -> bool,
     pub(super) keys: Arc<Keyring>,
     pub(super) tokens: Option<Arc<TokenVerifier>>,
+    /// Browsers that have signed in; only pages accept their cookie.
+    pub(super) sessions: Arc<Sessions>,
 }
 
 /// Whether every request needs a key.
@@ -56,10 +60,22 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     let path = request.uri().path();
     // A probe must not wait for the database that holds the keys.
     let is_public = (access.is_public)(path);
+    let is_page = request.method() == Method::GET && pages::is_page(path);
     let is_local = is_local(&request);
+    let mut sent = credential(request.headers());
+    if is_page
+        && matches!(sent, Ok(None))
+        && let Some(key) = access.sessions.key(request.headers(), Instant::now())
+    {
+        sent = Ok(Some(key));
+        request.extensions_mut().insert(SignedIn);
+    }
     let principal = match is_public {
         true => Arc::new(Principal::unauthenticated()),
-        false => match access.principal(credential(request.headers()), is_local).await {
+        false => match access.principal(sent, is_local).await {
+            Err(denied) if is_page && denied.status == StatusCode::UNAUTHORIZED => {
+                return pages::redirect_to_sign_in(&request);
+            }
             Err(denied) => return access.refuse(&denied, &id.0),
             Ok(principal) => principal,
         },
@@ -163,6 +179,17 @@ impl AccessDenied {
 }
 
 impl Access {
+    /// Checks a key or token that was typed into a form.
+    ///
+    /// # Errors
+    /// Why it is not accepted.
+    pub(super) async fn check(&self, credential: &str) -> Result<(), Fault> {
+        match self.principal(Ok(Some(credential.to_owned())), false).await {
+            Ok(_) => Ok(()),
+            Err(denied) => Err(denied.fault),
+        }
+    }
+
     async fn principal(
         &self,
         sent: Result<Option<String>, AccessDenied>,

@@ -1,7 +1,9 @@
-//! Reads request bodies: JSON of bounded size.
+//! Reads request bodies of bounded size: JSON, and HTML forms.
+
+use std::collections::BTreeMap;
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, FromRequest, Request};
+use axum::extract::{DefaultBodyLimit, Form, FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body::Body as _;
 use serde_json::{Map, Value};
@@ -32,18 +34,33 @@ pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Valu
     })
 }
 
-/// Reads a body that is declared as JSON; an empty body needs no declaration.
-pub(super) async fn json_bytes(mut request: Request, bytes_max: usize) -> Result<Bytes, BodyError> {
-    // A body whose declared length is too large is rejected without being read.
-    if request.body().size_hint().lower() > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
-        return Err(body_error(StatusCode::PAYLOAD_TOO_LARGE, bytes_max));
-    }
+/// Reads the fields of an HTML form. A repeated name is refused.
+pub(super) async fn form(
+    mut request: Request,
+    bytes_max: usize,
+) -> Result<BTreeMap<String, String>, BodyError> {
     DefaultBodyLimit::max(bytes_max).apply(&mut request);
+    let Form(sent) =
+        Form::<Vec<(String, String)>>::from_request(request, &()).await.map_err(|rejection| {
+            let status =
+                if is_too_slow(&rejection) { StatusCode::REQUEST_TIMEOUT } else { rejection.status() };
+            let fault = Fault::new(ErrorCode::InvalidRequest, "The form could not be read.");
+            (status, fault.with_hint("Send it again from the page."))
+        })?;
+    let mut fields = BTreeMap::new();
+    for (name, value) in sent {
+        if fields.insert(name, value).is_some() {
+            let fault = Fault::new(ErrorCode::InvalidRequest, "The form has a field more than once.");
+            return Err((StatusCode::BAD_REQUEST, fault));
+        }
+    }
+    Ok(fields)
+}
+
+/// Reads a body that is declared as JSON; an empty body needs no declaration.
+pub(super) async fn json_bytes(request: Request, bytes_max: usize) -> Result<Bytes, BodyError> {
     let declared_json = is_json(request.headers());
-    let bytes = Bytes::from_request(request, &()).await.map_err(|rejection| {
-        let status = if is_too_slow(&rejection) { StatusCode::REQUEST_TIMEOUT } else { rejection.status() };
-        body_error(status, bytes_max)
-    })?;
+    let bytes = bytes(request, bytes_max).await?;
     if bytes.is_empty() || declared_json {
         return Ok(bytes);
     }
@@ -52,6 +69,18 @@ pub(super) async fn json_bytes(mut request: Request, bytes_max: usize) -> Result
         Fault::new(ErrorCode::InvalidRequest, "The body is not declared as JSON.")
             .with_hint("Send the header `Content-Type: application/json`."),
     ))
+}
+
+async fn bytes(mut request: Request, bytes_max: usize) -> Result<Bytes, BodyError> {
+    // A body whose declared length is too large is rejected without being read.
+    if request.body().size_hint().lower() > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
+        return Err(body_error(StatusCode::PAYLOAD_TOO_LARGE, bytes_max));
+    }
+    DefaultBodyLimit::max(bytes_max).apply(&mut request);
+    Bytes::from_request(request, &()).await.map_err(|rejection| {
+        let status = if is_too_slow(&rejection) { StatusCode::REQUEST_TIMEOUT } else { rejection.status() };
+        body_error(status, bytes_max)
+    })
 }
 
 fn body_error(status: StatusCode, bytes_max: usize) -> BodyError {

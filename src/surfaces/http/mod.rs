@@ -34,6 +34,7 @@ mod event_stream;
 mod instructions;
 mod mcp_routes;
 mod openapi;
+mod pages;
 mod probes;
 mod query;
 mod route;

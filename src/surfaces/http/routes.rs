@@ -9,7 +9,7 @@ use axum::Extension;
 use axum::Router;
 use axum::extract::{MatchedPath, Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use serde_json::Value;
@@ -20,6 +20,7 @@ use tower_http::cors::CorsLayer;
 use super::access::{Access, identify};
 use super::guard::guard_request;
 use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
+use super::pages::{self, PAGES};
 use super::route::{Operation, Route};
 use super::{answer, etag, instructions, mcp_routes, oauth, openapi, probes, timed_body, tool_routes};
 use crate::app::App;
@@ -227,7 +228,9 @@ static ROUTES: &[Route] = &[
 /// Whether requests to the path need no key. All of `/.well-known/` is public, so that OAuth clients that probe for other documents
 /// get 404 instead of 401.
 fn is_public(path: &str) -> bool {
-    path.starts_with("/.well-known/") || ROUTES.iter().any(|route| route.public && route.path == path)
+    path.starts_with("/.well-known/")
+        || pages::is_public(path)
+        || ROUTES.iter().any(|route| route.public && route.path == path)
 }
 
 /// How long a browser may cache the answer to a CORS preflight request.
@@ -246,9 +249,10 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
         is_public,
         keys: Arc::new(Keyring::new(Duration::from_millis(app.config.access.key_cache_ms))),
         tokens: token_verifier(app),
+        sessions: Arc::default(),
     };
     let mut routes = Router::new();
-    for route in ROUTES {
+    for route in ROUTES.iter().chain(PAGES) {
         routes = routes.route(route.path, (route.handler)(route.method));
     }
     let routes = routes
@@ -258,7 +262,10 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
         .with_state(Arc::clone(app))
         .layer(from_fn_with_state(Arc::clone(app), timed_body::limit_body_time))
         .layer(CatchPanicLayer::custom(move |panic: Box<dyn Any + Send>| panic_response(&panicked, panic)))
+        .layer(Extension(Arc::clone(&access.sessions)))
+        .layer(Extension(access.clone()))
         .layer(from_fn_with_state(access, identify))
+        .layer(from_fn(pages::add_headers))
         .layer(CompressionLayer::new());
     let routes = match cors_layer(&app.config.server) {
         Some(cors) => routes.layer(cors),

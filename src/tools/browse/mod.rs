@@ -1,10 +1,11 @@
-//! Operations that are not tools: those behind MCP prompts, resources and completion, the search of a portable file by the command
+//! Operations that are not tools: those behind MCP prompts, resources and completion, folders on the pages, the search of a portable file by the command
 //! line, and the stream of HTTP.
 //!
 //! They have a [`ToolSpec`] like the tools of [`LIST`](super::LIST) and pass the same gate, but are in a toolbox of their own:
 //! no list shows them, and clients cannot call them by name.
 
 mod complete;
+mod folder;
 mod instructions;
 mod list;
 mod media;
@@ -22,6 +23,7 @@ use contract::config::Config;
 use contract::{Envelope, Refusal};
 
 pub use complete::{Completions, VALUES_MAX};
+pub use folder::{FolderItem, FolderList};
 pub use instructions::InstructionText;
 pub use list::{ListedResource, ResourcePage};
 pub use prompts::RenderedPrompt;
@@ -31,6 +33,8 @@ pub use read::FileText;
 pub const LIST_FILES: &ToolSpec = &list::TOOL;
 /// One indexed file; answers [`FileText`].
 pub const READ_FILE: &ToolSpec = &read::TOOL;
+/// What a folder contains; answers [`FolderList`].
+pub const LIST_FOLDER: &ToolSpec = &folder::TOOL;
 /// Where a symbol is defined and used; answers like the tool `navigate`.
 pub const READ_SYMBOL: &ToolSpec =
     &ToolSpec { name: "resources/symbol", title: "Read a symbol", ..super::search::navigate::TOOL };
@@ -69,6 +73,7 @@ fn toolbox() -> &'static Toolbox {
             [
                 LIST_FILES,
                 READ_FILE,
+                LIST_FOLDER,
                 READ_SYMBOL,
                 COMPLETE,
                 SEARCH_FILE,

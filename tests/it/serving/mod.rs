@@ -15,6 +15,7 @@ mod messages;
 mod methods;
 mod openapi;
 mod oversized;
+mod pages;
 mod parity;
 mod progress;
 mod protocol;

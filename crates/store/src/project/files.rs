@@ -162,6 +162,40 @@ pub async fn paths_containing(
     Ok((paths, total))
 }
 
+/// What a folder contains: names of files and folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderEntry {
+    /// The last component of its path.
+    pub name: String,
+    /// Searchable files in a folder; `None` for a file.
+    pub files: Option<i64>,
+}
+
+/// At most `limit` entries of a folder with searchable files: folders first, then files, both by name. `prefix` is the path of the
+/// folder with a slash at its end, or empty for the repository itself.
+pub async fn folder(
+    tx: &mut ProjectTx,
+    repository_id: i64,
+    prefix: &str,
+    limit: i64,
+) -> Result<Vec<FolderEntry>, Fault> {
+    let text = format!(
+        "WITH below AS (SELECT substr(path, length($2) + 1) AS path FROM {} \
+           WHERE repository_id = $1 AND skipped IS NULL AND starts_with(path, $2)), \
+         entries AS (SELECT split_part(path, '/', 1) AS name, position('/' in path) > 0 AS is_folder, count(*) AS files \
+           FROM below GROUP BY 1, 2) \
+         SELECT name, is_folder, files FROM entries ORDER BY is_folder DESC, name COLLATE \"C\" LIMIT $3",
+        tx.table("files")
+    );
+    let rows = tx.tx.all(sql(text).bind(repository_id).bind(prefix).bind(limit)).await?;
+    let entry = |row: &Row| {
+        let is_folder: bool = row.try_get("is_folder")?;
+        let files = if is_folder { Some(row.try_get("files")?) } else { None };
+        Ok(FolderEntry { name: row.try_get("name")?, files })
+    };
+    rows.iter().map(entry).collect()
+}
+
 /// At most `limit` paths of searchable files that a misspelled path may mean: first those with the same file name, ignoring
 /// case, then those of about the same length; within both, sorted by path.
 pub async fn similar_paths(

@@ -1,0 +1,168 @@
+//! Asks the gate for what a page shows, and reads the answers.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::sessions::SignedIn;
+use crate::app::App;
+use crate::surfaces::answer as shared;
+use crate::surfaces::http::request_parts::RequestId;
+use crate::surfaces::http::tool_routes::call_tool;
+use crate::tools::browse::{COMPLETE, browse};
+use crate::tools::{Caller, Request, Surface, ToolSpec};
+use contract::{Envelope, ErrorBody, ErrorCode, Meta};
+use engine::highlighting::CodeText;
+use languages::highlight::HighlightedSpan;
+use tenancy::Principal;
+
+/// Who asks for a page, and through what.
+pub(super) struct Asker {
+    app: Arc<App>,
+    caller: Caller,
+    /// Whether the browser has signed in, so that it can sign out.
+    pub(super) is_signed_in: bool,
+}
+
+impl FromRequestParts<Arc<App>> for Asker {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Self::Rejection> {
+        // The layer around the routes has stored a caller with every request.
+        let caller = parts.extensions.get::<Caller>().cloned();
+        let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_default();
+        let nobody = || Caller {
+            principal: Arc::new(Principal::unauthenticated()),
+            request_id: Some(id.0),
+            ..Caller::local(Surface::Http)
+        };
+        let caller = caller.unwrap_or_else(nobody);
+        let is_signed_in = parts.extensions.get::<SignedIn>().is_some();
+        Ok(Self { app: Arc::clone(app), caller, is_signed_in })
+    }
+}
+
+/// Why a page cannot be shown, or a part of it.
+#[derive(Debug)]
+pub(super) struct PageError {
+    pub(super) status: StatusCode,
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl PageError {
+    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { status: status(code), code: code.as_str(), message: message.into(), hint: None }
+    }
+
+    /// Whether nothing was indexed yet, which is where everybody begins.
+    pub(super) fn is_unindexed(&self) -> bool {
+        self.code == ErrorCode::NoIndex.as_str()
+    }
+}
+
+impl From<ErrorBody> for PageError {
+    fn from(error: ErrorBody) -> Self {
+        let (status, code) = (status(error.code), error.code.as_str());
+        Self { status, code, message: error.message, hint: error.hint }
+    }
+}
+
+impl From<contract::Fault> for PageError {
+    fn from(fault: contract::Fault) -> Self {
+        Self { hint: fault.hint, ..Self::new(fault.code, fault.message) }
+    }
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    // A page about a project or repository that is not indexed does not exist.
+    if code == ErrorCode::NoIndex {
+        return StatusCode::NOT_FOUND;
+    }
+    StatusCode::from_u16(code.info().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// An answer of the gate.
+pub(super) struct Answered<T> {
+    pub(super) result: T,
+    pub(super) meta: Meta,
+}
+
+impl Asker {
+    /// Calls a tool.
+    pub(super) async fn tool<T: DeserializeOwned>(
+        &self,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Answered<T>, PageError> {
+        read(call_tool(&self.app, tool, arguments, self.caller.clone()).await)
+    }
+
+    /// Calls an operation that is not a tool.
+    pub(super) async fn operation<T: DeserializeOwned>(
+        &self,
+        operation: &ToolSpec,
+        arguments: Value,
+    ) -> Result<Answered<T>, PageError> {
+        let id = self.caller.request_id.clone();
+        let request = Request::new(operation.name, arguments, self.caller.clone());
+        read(match browse(&self.app, request).await {
+            Ok(envelope) => envelope,
+            Err(refusal) => shared::refused(&self.app, &refusal, id),
+        })
+    }
+
+    /// The names of the repositories of a project; none if there is no such project.
+    pub(super) async fn repositories(&self, project: &str) -> Vec<String> {
+        self.completions(json!({ "kind": "repository", "value": "", "project_id": project })).await
+    }
+
+    /// The ids of the projects that the asker may use.
+    pub(super) async fn projects(&self) -> Vec<String> {
+        self.completions(json!({ "kind": "project", "value": "" })).await
+    }
+
+    /// The coloured parts of texts, each with the id of its language.
+    pub(super) async fn colours(&self, texts: Vec<CodeText>) -> Vec<Vec<HighlightedSpan>> {
+        self.app.highlighter.highlight(texts).await
+    }
+
+    async fn completions(&self, arguments: Value) -> Vec<String> {
+        let answered = self.operation::<Values>(COMPLETE, arguments).await;
+        answered.map(|answered| answered.result.values).unwrap_or_default()
+    }
+
+    /// The project of this caller when the address names none.
+    pub(super) fn default_project(&self) -> &str {
+        self.caller.project.as_deref().unwrap_or(DEFAULT_PROJECT)
+    }
+}
+
+/// The id of the default workspace.
+const DEFAULT_PROJECT: &str = "default";
+
+#[derive(Deserialize)]
+struct Values {
+    values: Vec<String>,
+}
+
+fn read<T: DeserializeOwned>(envelope: Envelope) -> Result<Answered<T>, PageError> {
+    let unreadable = || PageError::new(ErrorCode::Internal, "The answer cannot be shown.");
+    match (envelope.result, envelope.error) {
+        (_, Some(error)) => Err(error.into()),
+        (Some(result), None) => match serde_json::from_value(result) {
+            Ok(result) => Ok(Answered { result, meta: envelope.meta }),
+            Err(error) => {
+                tracing::error!(%error, "a page cannot read an answer");
+                Err(unreadable())
+            }
+        },
+        (None, None) => Err(unreadable()),
+    }
+}

@@ -1,0 +1,30 @@
+//! A page, or a part of one, that cannot be shown.
+
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::data::{Asker, PageError};
+use super::layout::Frame;
+
+/// A whole page that says why there is none.
+pub(super) fn page(asker: &Asker, project: &str, section: &str, error: &PageError) -> Response {
+    let frame = Frame {
+        title: "Not shown",
+        project,
+        section,
+        is_signed_in: asker.is_signed_in,
+        has_search_box: true,
+        is_live: false,
+    };
+    frame.respond(error.status, &html! { h1 { "This page cannot be shown" } (note(error)) })
+}
+
+/// The error in place of what it is about.
+pub(super) fn note(error: &PageError) -> Markup {
+    html! {
+        div.note.bad role="alert" {
+            p { (error.message) " " code { (error.code) } }
+            @if let Some(hint) = &error.hint { p.dim { (hint) } }
+        }
+    }
+}

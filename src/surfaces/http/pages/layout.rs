@@ -1,0 +1,84 @@
+//! What all pages have in common: head, navigation, search box.
+
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets;
+use super::links::with_parameters;
+use super::{repositories, search, sign_in};
+
+/// The pages that every page links to. A subsystem adds its first page here.
+pub(super) const NAVIGATION: &[(&str, &str)] =
+    &[("Search", search::PATH), ("Repositories", repositories::PATH)];
+
+/// The frame around the content of a page.
+pub(super) struct Frame<'a> {
+    pub(super) title: &'a str,
+    pub(super) project: &'a str,
+    /// The page of [`NAVIGATION`] that this one belongs to.
+    pub(super) section: &'a str,
+    pub(super) is_signed_in: bool,
+    /// The search box of the head; a page that has one of its own shows none.
+    pub(super) has_search_box: bool,
+    /// Whether the page is loaded again every few seconds, because it shows work in progress.
+    pub(super) is_live: bool,
+}
+
+impl Frame<'_> {
+    /// The response.
+    pub(super) fn respond(&self, status: StatusCode, content: &Markup) -> Response {
+        (status, Html(self.page(content).into_string())).into_response()
+    }
+
+    fn page(&self, content: &Markup) -> Markup {
+        let in_project = |path: &str| with_parameters(path, &[("project", shown_project(self.project))]);
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    @if self.is_live { meta http-equiv="refresh" content="3"; }
+                    title { (self.title) " · PairOfCleats" }
+                    link rel="stylesheet" href=(assets::STYLE.url());
+                    link rel="icon" href=(assets::ICON.url()) type="image/svg+xml";
+                    script src=(assets::SCRIPT.url()) defer {}
+                }
+                body {
+                    a.skip href="#content" { "Skip to the content" }
+                    header.top {
+                        a.brand href=(in_project(search::PATH)) { "PairOfCleats" }
+                        @if self.has_search_box {
+                            form.small role="search" action=(search::PATH) {
+                                (project_field(self.project))
+                                input type="search" name="q" id="q" aria-label="Search code"
+                                    placeholder="Search code" autocomplete="off" spellcheck="false";
+                            }
+                        }
+                        nav aria-label="Pages" {
+                            @for (label, path) in NAVIGATION {
+                                a href=(in_project(path)) aria-current=[(*path == self.section).then_some("page")] { (label) }
+                            }
+                            @if self.is_signed_in {
+                                form method="post" action=(sign_in::OUT_PATH) { button.link { "Sign out" } }
+                            }
+                        }
+                    }
+                    main id="content" { (content) }
+                }
+            }
+        }
+    }
+}
+
+/// The hidden field that keeps the project of a form.
+pub(super) fn project_field(project: &str) -> Markup {
+    html! { @if !shown_project(project).is_empty() { input type="hidden" name="project" value=(project); } }
+}
+
+/// The project as addresses name it: the default workspace needs no name.
+pub(super) fn shown_project(project: &str) -> &str {
+    if project == "default" { "" } else { project }
+}

@@ -1,0 +1,72 @@
+//! Addresses of the pages.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What stays as it is in a segment of a path and in a parameter (RFC 3986, unreserved).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// As [`UNRESERVED`], with the slashes between the folders of a path.
+const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
+
+/// A folder or file of a repository.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) project: &'a str,
+    pub(super) repository: &'a str,
+    pub(super) path: &'a str,
+}
+
+impl Place<'_> {
+    /// The page of the file.
+    pub(super) fn file(&self) -> String {
+        let Self { project, repository, path } = self;
+        format!("/p/{}/r/{}/-/{}", encoded(project), encoded(repository), utf8_percent_encode(path, PATH))
+    }
+
+    /// The page of the file, at a line.
+    pub(super) fn line(&self, line: u32) -> String {
+        format!("{}#L{line}", self.file())
+    }
+
+    /// The page of a folder; the path is empty for the repository itself.
+    pub(super) fn folder(&self) -> String {
+        let Self { project, repository, path } = self;
+        let folder = format!("/p/{}/r/{}/tree", encoded(project), encoded(repository));
+        if path.is_empty() { folder } else { format!("{folder}?path={}", encoded(path)) }
+    }
+}
+
+/// An address with parameters; those without a value are left out.
+pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
+    let pairs: Vec<String> = parameters
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("{name}={}", encoded(value)))
+        .collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, UNRESERVED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_stay_inside_their_segment() {
+        let place = Place { project: "a-b", repository: "x/../y", path: "src/a?b#c/%2e\"<é>.rs" };
+        assert_eq!(place.file(), "/p/a-b/r/x%2F..%2Fy/-/src/a%3Fb%23c/%252e%22%3C%C3%A9%3E.rs");
+        assert_eq!(place.line(7), format!("{}#L7", place.file()));
+        assert_eq!(place.folder(), "/p/a-b/r/x%2F..%2Fy/tree?path=src%2Fa%3Fb%23c%2F%252e%22%3C%C3%A9%3E.rs");
+    }
+
+    #[test]
+    fn empty_parameters_are_left_out() {
+        assert_eq!(with_parameters("/", &[("q", ""), ("repo", "")]), "/");
+        assert_eq!(
+            with_parameters("/", &[("q", "a&b=c d"), ("repo", ""), ("case", "1")]),
+            "/?q=a%26b%3Dc%20d&case=1"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! The pages: search, files, symbols and repositories for people with a browser.
+//!
+//! A page asks the gate like every other surface and renders the answer, so no rule and no SQL lives here. Each state is a URL that
+//! works without scripts; the one script adds keys and copying. Text from repositories only ever becomes text: `maud` escapes it.
+
+mod assets;
+mod code;
+mod data;
+mod failure;
+mod file;
+mod folder;
+mod layout;
+mod links;
+mod repositories;
+mod results;
+mod search;
+mod sessions;
+mod sign_in;
+mod symbol;
+mod words;
+
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+
+use super::route::{Operation, Route};
+
+pub(super) use sessions::{Sessions, SignedIn};
+pub(super) use sign_in::redirect as redirect_to_sign_in;
+
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+
+/// Every page. [`layout::NAVIGATION`] lists those that the head of each page links to.
+pub(super) static PAGES: &[Route] = &[
+    page(search::PATH, GET, |method| on(method, search::show)),
+    page(file::PATH, GET, |method| on(method, file::show)),
+    page(folder::PATH, GET, |method| on(method, folder::show)),
+    page(symbol::PATH, GET, |method| on(method, symbol::show)),
+    page(repositories::PATH, GET, |method| on(method, repositories::show)),
+    public(sign_in::PATH, GET, |method| on(method, sign_in::show)),
+    public(sign_in::PATH, POST, |method| on(method, sign_in::sign_in)),
+    public(sign_in::OUT_PATH, POST, |method| on(method, sign_in::sign_out)),
+    public(assets::PATH, GET, |method| on(method, assets::send)),
+];
+
+type Handler = fn(MethodFilter) -> axum::routing::MethodRouter<std::sync::Arc<crate::app::App>>;
+
+const fn page(path: &'static str, method: MethodFilter, handler: Handler) -> Route {
+    Route { path, method, handler, public: false, operation: Operation::Undocumented }
+}
+
+const fn public(path: &'static str, method: MethodFilter, handler: Handler) -> Route {
+    Route { path, method, handler, public: true, operation: Operation::Undocumented }
+}
+
+/// Whether a path is a page: a browser that has no key is asked to sign in there, and only there does the cookie count.
+pub(super) fn is_page(path: &str) -> bool {
+    path == search::PATH || path == symbol::PATH || path == repositories::PATH || path.starts_with("/p/")
+}
+
+/// Whether a path needs no key although it has parameters.
+pub(super) fn is_public(path: &str) -> bool {
+    path == sign_in::PATH || path == sign_in::OUT_PATH || path.starts_with("/assets/")
+}
+
+/// Headers of every page: nothing is loaded from elsewhere, embedded elsewhere, guessed, or passed on.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; \
+         frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// Adds the headers of pages to their answers.
+pub(super) async fn add_headers(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let is_ours = is_page(path) || is_public(path);
+    let mut response = next.run(request).await;
+    if is_ours {
+        let headers = response.headers_mut();
+        for (name, value) in HEADERS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        // What a page shows depends on who asks and on what is indexed.
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-store"));
+    }
+    response
+}

@@ -1,0 +1,235 @@
+//! The answer of a search as the page reads and shows it.
+
+use engine::highlighting::CodeText;
+use languages::highlight::HighlightedSpan;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::code::{CodeView, block};
+use super::links::{Place, with_parameters};
+use super::symbol;
+use super::words::Marks;
+
+/// Callers that a hit names.
+const CALLERS_MAX: usize = 5;
+
+/// What the page needs of an answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Results {
+    pub(super) hits: Vec<Hit>,
+    pub(super) matches: Option<Matches>,
+    pub(super) total: usize,
+    pub(super) total_relation: Option<String>,
+    pub(super) next_offset: Option<usize>,
+    pub(super) confidence: Option<String>,
+    #[serde(default)]
+    pub(super) did_you_mean: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Hit {
+    file: String,
+    mode: Option<String>,
+    start_line: u32,
+    line: u32,
+    kind: String,
+    name: Option<String>,
+    headline: Option<String>,
+    repo: Option<String>,
+    snippet: Option<String>,
+    snippet_line: Option<u32>,
+    #[serde(default)]
+    called_by: Vec<String>,
+    other_places: Option<OtherPlaces>,
+    score: f64,
+    score_breakdown: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OtherPlaces {
+    total: u32,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Matches {
+    pub(super) files: Vec<MatchedFile>,
+    pub(super) total_files: usize,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct MatchedFile {
+    file: String,
+    repo: Option<String>,
+    lang: Option<String>,
+    lines: Vec<MatchedLine>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MatchedLine {
+    line: u32,
+    text: String,
+}
+
+impl Results {
+    /// The code of the answer, in the order in which it is shown by the functions of [`ResultsView`].
+    pub(super) fn texts(&self) -> Vec<CodeText> {
+        let code = |language: Option<&str>, text: &str| CodeText {
+            language: language.unwrap_or_default().to_owned(),
+            text: text.to_owned(),
+        };
+        let hits = self
+            .hits
+            .iter()
+            .map(|hit| code(language_of(&hit.file), hit.snippet.as_deref().unwrap_or_default()));
+        let files = self.matches.iter().flat_map(|matches| &matches.files);
+        let lines =
+            files.flat_map(|file| file.lines.iter().map(|line| code(file.lang.as_deref(), &line.text)));
+        hits.chain(lines).collect()
+    }
+}
+
+/// What the results are shown in.
+pub(super) struct ResultsView<'a> {
+    pub(super) project: &'a str,
+    /// The repository of a hit that names none: the only one that was searched.
+    pub(super) repository: &'a str,
+    pub(super) marks: &'a Marks,
+    /// The colours of [`Results::texts`].
+    pub(super) colours: &'a [Vec<HighlightedSpan>],
+}
+
+impl ResultsView<'_> {
+    /// Ranked hits, those of a file together, where the best of them stands.
+    pub(super) fn hits(&self, hits: &[Hit]) -> Markup {
+        let mut files: Vec<(Place<'_>, Vec<(&Hit, &[HighlightedSpan])>)> = Vec::new();
+        for (at, hit) in hits.iter().enumerate() {
+            let hit = (hit, self.colours(at));
+            let place = self.place(hit.0.repo.as_deref(), &hit.0.file);
+            let known = files
+                .iter_mut()
+                .find(|(known, _)| (known.repository, known.path) == (place.repository, place.path));
+            match known {
+                Some((_, of_file)) => of_file.push(hit),
+                None => files.push((place, vec![hit])),
+            }
+        }
+        html! {
+            ol.files {
+                @for (place, hits) in &files {
+                    li.file {
+                        (file_head(place))
+                        @for (hit, spans) in hits { (self.hit(place, hit, spans)) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn hit(&self, place: &Place<'_>, hit: &Hit, spans: &[HighlightedSpan]) -> Markup {
+        let first_line = hit.snippet_line.unwrap_or(hit.start_line);
+        let title = hit.name.as_deref().or(hit.headline.as_deref()).unwrap_or("lines");
+        html! {
+            article.hit {
+                h3 {
+                    a href=(place.line(hit.line)) { (title) }
+                    span.dim {
+                        " " (hit.kind) " · line " (hit.line)
+                        @if let Some(mode) = &hit.mode { " · " (mode) }
+                        @if let Some(others) = &hit.other_places { " · " (others.total) " more with the same text" }
+                    }
+                }
+                @if let Some(text) = &hit.snippet {
+                    (block(&CodeView {
+                        text, spans, first_line, marks: self.marks, file_url: &place.file(), links_names: false,
+                    }))
+                }
+                @if !hit.called_by.is_empty() {
+                    p.dim {
+                        "called by "
+                        @for (at, name) in hit.called_by.iter().take(CALLERS_MAX).enumerate() {
+                            @if at > 0 { ", " }
+                            a href=(symbol::url(place.project, place.repository, name)) { (name) }
+                        }
+                    }
+                }
+                @if let Some(parts) = &hit.score_breakdown { (breakdown(hit.score, parts)) }
+            }
+        }
+    }
+
+    /// Matching lines, file by file.
+    pub(super) fn lines(&self, matches: &Matches) -> Markup {
+        let mut colours = self.colours.iter();
+        html! {
+            ol.files {
+                @for file in &matches.files {
+                    @let place = self.place(file.repo.as_deref(), &file.file);
+                    li.file {
+                        (file_head(&place))
+                        @for line in &file.lines {
+                            (block(&CodeView {
+                                text: &line.text,
+                                spans: colours.next().map(Vec::as_slice).unwrap_or_default(),
+                                first_line: line.line,
+                                marks: self.marks,
+                                file_url: &place.file(),
+                                links_names: false,
+                            }))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn colours(&self, at: usize) -> &[HighlightedSpan] {
+        self.colours.get(at).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn place<'a>(&'a self, repository: Option<&'a str>, path: &'a str) -> Place<'a> {
+        Place { project: self.project, repository: repository.unwrap_or(self.repository), path }
+    }
+}
+
+fn file_head(place: &Place<'_>) -> Markup {
+    html! {
+        h2.path {
+            a.dim href=(Place { path: "", ..*place }.folder()) { bdi { (place.repository) } }
+            " "
+            a href=(place.file()) { bdi { (place.path) } }
+            button.copy type="button" hidden data-copy=(place.path) { "Copy path" }
+        }
+    }
+}
+
+/// The parts of a score, the largest first.
+fn breakdown(score: f64, parts: &Value) -> Markup {
+    let mut parts: Vec<(&str, f64)> = parts
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, part)| Some((name.as_str(), part.as_f64()?)))
+        .collect();
+    parts.retain(|(_, part)| *part != 0.0);
+    parts.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
+    html! {
+        dl.parts {
+            dt { "score" } dd { (format!("{score:.3}")) }
+            @for (name, part) in parts { dt { (name) } dd { (format!("{part:.3}")) } }
+        }
+    }
+}
+
+/// The id of the language of a file, by its name.
+pub(super) fn language_of(path: &str) -> Option<&'static str> {
+    languages::detect(path, b"").map(|language| language.id)
+}
+
+/// The address of a search with another query.
+pub(super) fn search_url(project: &str, query: &str) -> String {
+    with_parameters(super::search::PATH, &[("q", query), ("project", super::layout::shown_project(project))])
+}

@@ -1,0 +1,304 @@
+//! `GET /symbol`: where a symbol is defined and used, with how each is known; and the same as a panel beside a file.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::data::{Asker, PageError};
+use super::failure;
+use super::layout::{Frame, shown_project};
+use super::links::{Place, with_parameters};
+use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use contract::{ErrorCode, echo};
+
+pub(super) const PATH: &str = "/symbol";
+
+/// Places of a page.
+const PLACES: usize = 200;
+/// Places of a panel.
+const PANEL_PLACES: usize = 40;
+
+/// What can be asked of a symbol, with the label.
+const RELATIONS: &[(&str, &str)] = &[
+    ("references", "Uses"),
+    ("callers", "Callers"),
+    ("callees", "Calls"),
+    ("implementations", "Implementations"),
+    ("hierarchy", "Hierarchy"),
+    ("impact", "Impact of a change"),
+    ("definition", "Definition"),
+];
+
+/// The page of a name.
+pub(super) fn url(project: &str, repository: &str, name: &str) -> String {
+    with_parameters(PATH, &[("symbol", name), ("repo", repository), ("project", shown_project(project))])
+}
+
+/// The answer of `navigate`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Navigated {
+    symbol: Option<SymbolInfo>,
+    #[serde(default)]
+    candidates: Vec<SymbolInfo>,
+    files: Vec<FilePlaces>,
+    total: usize,
+    total_relation: Option<String>,
+    next_offset: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+struct SymbolInfo {
+    qualified: String,
+    kind: String,
+    signature: Option<String>,
+    repo: String,
+    file: String,
+    line: u32,
+    column: u32,
+    uses: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FilePlaces {
+    repo: Option<String>,
+    file: String,
+    places: Vec<UsePlace>,
+}
+
+#[derive(Debug, Deserialize)]
+struct UsePlace {
+    line: u32,
+    kind: String,
+    name: Option<String>,
+    #[serde(rename = "in")]
+    within: Option<String>,
+    certainty: Option<String>,
+    candidates: Option<usize>,
+    distance: Option<i32>,
+    text: Option<String>,
+}
+
+/// The state of the page, which is its address: a symbol by its name, or by a place.
+#[derive(Debug, Default, Clone)]
+struct SymbolState {
+    project: String,
+    repository: String,
+    symbol: String,
+    file: String,
+    line: String,
+    column: String,
+    relation: String,
+    certainty: String,
+    offset: String,
+}
+
+impl SymbolState {
+    fn read(sent: SentQuery, asker: &Asker) -> Result<Self, PageError> {
+        let mut state = Self { project: asker.default_project().to_owned(), ..Self::default() };
+        for (name, value) in unique_parameters(sent)? {
+            let field = match name.as_str() {
+                "project" => &mut state.project,
+                "repo" => &mut state.repository,
+                "symbol" => &mut state.symbol,
+                "file" => &mut state.file,
+                "line" => &mut state.line,
+                "column" => &mut state.column,
+                "relation" => &mut state.relation,
+                "certainty" => &mut state.certainty,
+                "offset" => &mut state.offset,
+                _ => {
+                    let message = format!("The page has no parameter `{}`.", echo(&name));
+                    return Err(PageError::new(ErrorCode::InvalidRequest, message));
+                }
+            };
+            if !value.is_empty() {
+                *field = value;
+            }
+        }
+        Ok(state)
+    }
+
+    /// The arguments of `navigate`. A text that is not a number stays one, so that the gate says what is wrong.
+    fn arguments(&self, limit: usize) -> Value {
+        let mut arguments = json!({ "project_id": self.project, "limit": limit });
+        let texts = [
+            ("repoPath", &self.repository),
+            ("symbol", &self.symbol),
+            ("file", &self.file),
+            ("relation", &self.relation),
+            ("certainty", &self.certainty),
+        ];
+        let numbers = [("line", &self.line), ("column", &self.column), ("offset", &self.offset)];
+        for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            arguments[name] = text.as_str().into();
+        }
+        for (name, text) in numbers.into_iter().filter(|(_, text)| !text.is_empty()) {
+            arguments[name] = text.parse::<i64>().map_or_else(|_| text.as_str().into(), Value::from);
+        }
+        arguments
+    }
+
+    fn url(&self) -> String {
+        with_parameters(
+            PATH,
+            &[
+                ("symbol", &self.symbol),
+                ("file", &self.file),
+                ("line", &self.line),
+                ("column", &self.column),
+                ("repo", &self.repository),
+                ("project", shown_project(&self.project)),
+                ("relation", &self.relation),
+                ("certainty", &self.certainty),
+                ("offset", &self.offset),
+            ],
+        )
+    }
+
+    /// The state that is about a definition.
+    fn of(&self, symbol: &SymbolInfo) -> Self {
+        Self {
+            repository: symbol.repo.clone(),
+            symbol: String::new(),
+            file: symbol.file.clone(),
+            line: symbol.line.to_string(),
+            column: symbol.column.to_string(),
+            offset: String::new(),
+            ..self.clone()
+        }
+    }
+
+    fn with_relation(&self, relation: &str) -> Self {
+        Self { relation: relation.to_owned(), offset: String::new(), ..self.clone() }
+    }
+}
+
+/// `GET /symbol`.
+pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
+    let state = match SymbolState::read(sent, &asker) {
+        Ok(state) => state,
+        Err(error) => return failure::page(&asker, asker.default_project(), "", &error),
+    };
+    match asker.tool::<Navigated>("navigate", state.arguments(PLACES)).await {
+        Ok(answered) => {
+            let found = answered.result;
+            let title = found.symbol.as_ref().map_or(state.symbol.as_str(), |symbol| &symbol.qualified);
+            let frame = Frame {
+                title,
+                project: &state.project,
+                section: "",
+                is_signed_in: asker.is_signed_in,
+                has_search_box: true,
+                is_live: false,
+            };
+            frame.respond(StatusCode::OK, &html! { h1 { (title) } (answer(&state, &found)) })
+        }
+        Err(error) => failure::page(&asker, &state.project, "", &error),
+    }
+}
+
+/// What is known of the name at a line and column of a file, to be shown beside it.
+pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32, u32)) -> Markup {
+    let state = SymbolState {
+        project: place.project.to_owned(),
+        repository: place.repository.to_owned(),
+        file: place.path.to_owned(),
+        line: line.to_string(),
+        column: column.to_string(),
+        ..SymbolState::default()
+    };
+    let answered = asker.tool::<Navigated>("navigate", state.arguments(PANEL_PLACES)).await;
+    html! {
+        p { a href=(place.file()) { "← Outline" } }
+        @match answered {
+            Ok(answered) => {
+                @if let Some(symbol) = &answered.result.symbol { h2 { (symbol.qualified) } }
+                (answer(&state, &answered.result))
+            }
+            Err(error) => (failure::note(&error)),
+        }
+    }
+}
+
+fn answer(state: &SymbolState, found: &Navigated) -> Markup {
+    let shown = if state.relation.is_empty() { "references" } else { &state.relation };
+    html! {
+        @if let Some(symbol) = &found.symbol {
+            (definition(&state.project, symbol))
+            nav.tabs aria-label="What to show" {
+                @for (relation, label) in RELATIONS {
+                    a href=(state.of(symbol).with_relation(relation).url()) aria-current=[(*relation == shown).then_some("true")] { (label) }
+                }
+            }
+        }
+        @if !found.candidates.is_empty() {
+            p { "The name has several definitions:" }
+            ul.plain {
+                @for candidate in &found.candidates {
+                    li {
+                        a href=(state.of(candidate).url()) { (candidate.qualified) }
+                        span.dim {
+                            " " (candidate.kind) " · " bdi { (candidate.file) } ":" (candidate.line)
+                            @if let Some(uses) = candidate.uses { " · used " (uses) " times" }
+                        }
+                    }
+                }
+            }
+        } @else {
+            p.summary role="status" {
+                @if found.total_relation.is_some() { "at least " }
+                (found.total) @if found.total == 1 { " place" } @else { " places" }
+            }
+            (places(state, found))
+            @if let Some(next) = found.next_offset {
+                nav.pages { a rel="next" href=(SymbolState { offset: next.to_string(), ..state.clone() }.url()) { "More places →" } }
+            }
+        }
+    }
+}
+
+fn definition(project: &str, symbol: &SymbolInfo) -> Markup {
+    let place = Place { project, repository: &symbol.repo, path: &symbol.file };
+    html! {
+        p.dim { (symbol.kind) " · " a href=(place.line(symbol.line)) { bdi { (symbol.file) } ":" (symbol.line) } }
+        @if let Some(signature) = &symbol.signature { pre.command tabindex="0" { (signature) } }
+    }
+}
+
+fn places(state: &SymbolState, found: &Navigated) -> Markup {
+    let home = found.symbol.as_ref().map_or(state.repository.as_str(), |symbol| &symbol.repo);
+    html! {
+        ol.files {
+            @for file in &found.files {
+                @let place = Place {
+                    project: &state.project,
+                    repository: file.repo.as_deref().unwrap_or(home),
+                    path: &file.file,
+                };
+                li.file {
+                    h3.path { a href=(place.file()) { bdi { (place.path) } } }
+                    ul.plain {
+                        @for used in &file.places { li.use { (use_place(&place, used)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn use_place(place: &Place<'_>, used: &UsePlace) -> Markup {
+    html! {
+        a.n href=(place.line(used.line)) { (used.line) }
+        code { (used.text.as_deref().or(used.name.as_deref()).unwrap_or_default().trim()) }
+        span.dim {
+            " " (used.kind)
+            @if let Some(within) = &used.within { " in " (within) }
+            @if let Some(certainty) = &used.certainty { " · " (certainty) }
+            @if let Some(candidates) = used.candidates { " (" (candidates) " candidates)" }
+            @if let Some(distance) = used.distance { " · step " (distance) }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which words of a query are marked in what was found.
+
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+
+/// Shortest word that is marked; shorter ones mark half of the page.
+const WORD_CHARS_MIN: usize = 2;
+/// Most words that are marked.
+const WORDS_MAX: usize = 32;
+
+/// The marked words of a query.
+#[derive(Debug, Default)]
+pub(super) struct Marks(Option<Regex>);
+
+impl Marks {
+    /// The words that rank, and phrases; neither filters nor what is excluded.
+    pub(super) fn of_query(query: &str) -> Self {
+        let mut words: Vec<String> = Vec::new();
+        for (at, part) in query.split('"').enumerate() {
+            let is_phrase = at % 2 == 1;
+            if is_phrase {
+                words.push(regex::escape(part.trim()));
+                continue;
+            }
+            let ranked = part.split_whitespace().filter(|word| {
+                !word.starts_with('-') && !word.contains(':') && !matches!(*word, "AND" | "OR" | "NOT")
+            });
+            let parts = ranked.flat_map(|word| word.split(|c: char| !c.is_alphanumeric() && c != '_'));
+            words.extend(parts.filter(|word| word.chars().count() >= WORD_CHARS_MIN).map(regex::escape));
+        }
+        Self::of_patterns(&words, true)
+    }
+
+    /// What a regular expression, or a literal text, matches.
+    pub(super) fn of_pattern(pattern: &str, is_regex: bool, ignores_case: bool) -> Self {
+        let pattern = if is_regex { format!("(?:{pattern})") } else { regex::escape(pattern) };
+        Self::of_patterns(&[pattern], ignores_case)
+    }
+
+    fn of_patterns(patterns: &[String], ignores_case: bool) -> Self {
+        let mut patterns: Vec<&str> =
+            patterns.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+        patterns.truncate(WORDS_MAX);
+        // The first alternative wins, so the longest comes first.
+        patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.len()));
+        if patterns.is_empty() {
+            return Self::default();
+        }
+        let built =
+            RegexBuilder::new(&patterns.join("|")).case_insensitive(ignores_case).size_limit(1 << 20).build();
+        Self(built.ok())
+    }
+
+    /// Where the words stand in a text, in bytes; in order, without overlaps.
+    pub(super) fn within(&self, text: &str) -> Vec<Range<usize>> {
+        let found = self.0.iter().flat_map(|words| words.find_iter(text));
+        found.map(|found| found.range()).filter(|range| !range.is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked<'a>(marks: &Marks, text: &'a str) -> Vec<&'a str> {
+        marks.within(text).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn words_and_phrases_are_marked_and_filters_are_not() {
+        let marks = Marks::of_query("where is parseUrl \"not found\" lang:rust -mock OR a");
+        let text = "fn ParseURL() { where(); Not Found; lang rust mock or a }";
+        assert_eq!(marked(&marks, text), ["ParseURL", "where", "Not Found"]);
+        assert!(Marks::of_query("lang:rust").within("lang rust").is_empty());
+        assert!(Marks::of_query("\"\" \"").within("x").is_empty());
+    }
+
+    #[test]
+    fn a_pattern_marks_what_it_matches() {
+        assert_eq!(marked(&Marks::of_pattern("a+b", true, false), "ab aab AB"), ["ab", "aab"]);
+        assert_eq!(marked(&Marks::of_pattern("a+b", false, true), "aab A+b"), ["A+b"]);
+        assert!(
+            Marks::of_pattern("(", true, false).within("(").is_empty(),
+            "an invalid pattern marks nothing"
+        );
+        assert!(Marks::of_pattern("x*", true, false).within("aaa").is_empty(), "nothing is no match");
+    }
+}

@@ -1,0 +1,315 @@
+//! The pages: each answers plain GET, shows what the gate answers, and takes nothing from a repository for markup.
+
+use std::sync::Arc;
+
+use contract::config::Required;
+use html5gum::{Token, Tokenizer};
+use pairofcleats::app::App;
+use pairofcleats::tools::Toolbox;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Client, Response, StatusCode, header, redirect};
+use serde_json::json;
+use tenancy::Scope;
+
+use super::access::issue_key;
+use super::{TestServer, send_json};
+use crate::blocked_embedder::BlockedEmbedder;
+use crate::harness::{Repository, app_without_embedder, http, project, result};
+
+/// A text that becomes markup or script where somebody forgets to escape it.
+const HOSTILE: &str = "</pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
+
+fn repository() -> Repository {
+    Repository::new(&[
+        ("src/cash.py", "def drawer(coins):\n    \"\"\"Counts the coins.\"\"\"\n    return sum(coins)\n"),
+        ("src/shop.py", "from cash import drawer\n\n\ndef open_shop():\n    return drawer([1, 2, 5])\n"),
+        ("docs/a & <b>\"c\".md", "# Opening hours\n\nThe shop opens at nine.\n"),
+        ("src/evil.py", &format!("# {HOSTILE}\ndef evil():\n    return '''{HOSTILE}'''\n")),
+    ])
+}
+
+async fn page(server: &TestServer, path: &str) -> (StatusCode, String) {
+    let response = browser().get(server.url_of(path)).send().await.unwrap();
+    (response.status(), response.text().await.unwrap())
+}
+
+/// A client that follows no redirects, so that tests see them.
+fn browser() -> Client {
+    // Installs the cryptography that every client needs.
+    drop(http());
+    Client::builder().redirect(redirect::Policy::none()).build().unwrap()
+}
+
+/// The elements of a page, and the values of their attributes.
+fn elements(html: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let mut found = Vec::new();
+    for token in Tokenizer::new(html) {
+        let Ok(Token::StartTag(tag)) = token else { continue };
+        let attributes =
+            tag.attributes.iter().map(|(name, value)| (text(name), text(&value.value))).collect();
+        found.push((text(&tag.name), attributes));
+    }
+    found
+}
+
+/// Checks that a page has only the markup of the program: one script of its own, no handlers, no addresses elsewhere.
+fn check_markup(path: &str, html: &str) {
+    for (element, attributes) in elements(html) {
+        let value =
+            |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        assert_ne!(element, "img", "{path}");
+        if element == "script" {
+            assert!(value("src").is_some_and(|src| src.starts_with("/assets/")), "{path}: {attributes:?}");
+        }
+        for (name, value) in &attributes {
+            assert!(!name.starts_with("on") && name != "style", "{path}: {element} {name}");
+            if matches!(name.as_str(), "href" | "src" | "action") {
+                assert!(value.starts_with(['/', '#', '?']) && !value.starts_with("//"), "{path}: {value}");
+            }
+        }
+    }
+}
+
+async fn indexed(server: &TestServer, project: &str) -> Repository {
+    let repository = repository();
+    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    repository
+}
+
+/// The name of the only repository of a project.
+async fn repository_name(app: &Arc<App>, project: &str) -> String {
+    let status = result(app, "index_status", json!({ "project_id": project })).await;
+    status["repositories"][0]["name"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_page_shows_what_was_indexed() {
+    let server = TestServer::start(|_| {}).await;
+    let id = project("pages");
+    let _repository = indexed(&server, &id).await;
+    let name = repository_name(&server.app, &id).await;
+    let file = format!("/p/{id}/r/{name}/-/src/cash.py");
+    let pages: &[(String, StatusCode, &[&str])] = &[
+        (format!("/?project={id}"), StatusCode::OK, &["What you can ask", &name]),
+        (
+            format!("/?project={id}&q=coins"),
+            StatusCode::OK,
+            &["<mark>coins</mark>", "src/cash.py", "hits, the best first"],
+        ),
+        (
+            format!("/?project={id}&q=def+%5Cw%2B&mode=regex"),
+            StatusCode::OK,
+            &["3 matching lines in 3 files", "<mark>drawer</mark>"],
+        ),
+        (format!("/?project={id}&q=coins&explain=1"), StatusCode::OK, &["<dt>lexical</dt>"]),
+        (format!("/?project={id}&q=qwrtzpsdfg"), StatusCode::OK, &["search"]),
+        (
+            format!("/?project={id}&q=lang:nonsense:x("),
+            StatusCode::BAD_REQUEST,
+            &["INVALID_REQUEST", "value=\"lang:nonsense:x(\""],
+        ),
+        (format!("/?project={id}&q=(&mode=regex"), StatusCode::BAD_REQUEST, &["role=\"alert\""]),
+        (file.clone(), StatusCode::OK, &["id=\"L3\"", "3 lines", ">drawer</a>", "Outline"]),
+        (format!("{file}?at=1:5"), StatusCode::OK, &["src/shop.py", "resolved", "Callers"]),
+        (format!("{file}?from=2"), StatusCode::OK, &["lines 2 to 3 are shown", "← Earlier lines"]),
+        (format!("{file}?at=x"), StatusCode::BAD_REQUEST, &["`at`"]),
+        (format!("/p/{id}/r/{name}/tree"), StatusCode::OK, &[">src</bdi>/", ">docs</bdi>/"]),
+        (format!("/p/{id}/r/{name}/tree?path=src"), StatusCode::OK, &["cash.py", "shop.py"]),
+        (format!("/p/{id}/r/{name}/tree?path=../.."), StatusCode::BAD_REQUEST, &["role=\"alert\""]),
+        (format!("/p/{id}/r/{name}/tree?path=none"), StatusCode::NOT_FOUND, &["no folder"]),
+        (
+            format!("/symbol?project={id}&symbol=drawer&relation=callers"),
+            StatusCode::OK,
+            &["open_shop", "src/shop.py"],
+        ),
+        (format!("/symbol?project={id}"), StatusCode::BAD_REQUEST, &["No symbol is named"]),
+        (format!("/repositories?project={id}"), StatusCode::OK, &["4 files", &name, "ready"]),
+        (format!("/p/{id}/r/none/-/x.py"), StatusCode::NOT_FOUND, &["role=\"alert\""]),
+        (format!("/p/{id}/r/{name}/-/none.py"), StatusCode::NOT_FOUND, &["role=\"alert\""]),
+        (format!("/?project={}&q=x", project("absent")), StatusCode::OK, &["pairofcleats index PATH"]),
+        (format!("/?project={id}&nonsense=1"), StatusCode::BAD_REQUEST, &["nonsense"]),
+        (format!("/?project={id}&q=a&q=b"), StatusCode::BAD_REQUEST, &["more than once"]),
+        ("/sign-in".to_owned(), StatusCode::OK, &["API key"]),
+    ];
+    let mut wrong = Vec::new();
+    for (path, status, parts) in pages {
+        let response = browser().get(server.url_of(path)).send().await.unwrap();
+        let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        let answered = response.status();
+        let html = response.text().await.unwrap();
+        let missing: Vec<_> = parts.iter().filter(|part| !html.contains(**part)).collect();
+        if answered != *status || !missing.is_empty() {
+            wrong.push(format!("{path}: {answered}, without {missing:?}\n{html}"));
+        }
+        check_markup(path, &html);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_from_a_repository_becomes_markup() {
+    let server = TestServer::start(|_| {}).await;
+    let id = project("pages-hostile");
+    let _repository = indexed(&server, &id).await;
+    let name = repository_name(&server.app, &id).await;
+    let found = page(&server, &format!("/?project={id}&q=alert")).await.1;
+    let file = page(&server, &format!("/p/{id}/r/{name}/-/src/evil.py")).await.1;
+    let folder = page(&server, &format!("/p/{id}/r/{name}/tree?path=docs")).await.1;
+    let query =
+        page(&server, &format!("/?project={id}&q=%3C/title%3E%3Cscript%3Ealert(3)%3C/script%3E%22")).await.1;
+    for (what, html) in [("search", &found), ("file", &file), ("folder", &folder), ("query", &query)] {
+        check_markup(what, html);
+        let scripts = elements(html).iter().filter(|(element, _)| element == "script").count();
+        assert_eq!(scripts, 1, "{what}: {html}");
+    }
+    assert!(file.contains("&lt;script&gt;") && found.contains("<mark>alert</mark>"), "{file}");
+    // The link of a file with an odd name leads to that file.
+    let link = elements(&folder)
+        .into_iter()
+        .flat_map(|(_, attributes)| attributes)
+        .find(|(name, value)| name == "href" && value.ends_with(".md"))
+        .unwrap();
+    let (status, html) = page(&server, &link.1).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(html.contains("The shop opens at nine."), "{html}");
+    server.stop().await;
+}
+
+async fn sign_in(server: &TestServer, key: &str, next: &str) -> Response {
+    let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+    let form = format!("key={}&next={}", encoded(key), encoded(next));
+    let request = browser().post(server.url_of("/sign-in"));
+    let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    request.body(form).send().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_signs_in_with_a_key_and_sees_only_its_projects() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (ours, theirs) = (project("pages-ours"), project("pages-theirs"));
+    let (_one, _other) = (indexed(&server, &ours).await, indexed(&server, &theirs).await);
+    let (name, hidden) =
+        (repository_name(&server.app, &ours).await, repository_name(&server.app, &theirs).await);
+    let (id, key) = issue_key(&server.app, &[&ours], &[Scope::Search]).await;
+
+    // Without a key, a page leads to the form, and the form back to the page.
+    let asked = format!("/p/{ours}/r/{name}/-/src/cash.py?from=1");
+    let sent_away = browser().get(server.url_of(&asked)).send().await.unwrap();
+    assert_eq!(sent_away.status(), StatusCode::SEE_OTHER);
+    let form = sent_away.headers()[header::LOCATION].to_str().unwrap().to_owned();
+    let (status, html) = page(&server, &form).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(html.contains(&format!("value=\"{asked}\"")), "{html}");
+    for wrong in ["", "poc_wrong", "x"] {
+        assert!(sign_in(&server, wrong, "/").await.status().is_client_error(), "{wrong}");
+    }
+    let elsewhere = sign_in(&server, &key, "//evil.example/").await;
+    assert_eq!(elsewhere.headers()[header::LOCATION], "/");
+    let signed_in = sign_in(&server, &key, &asked).await;
+    assert_eq!(signed_in.headers()[header::LOCATION], asked.as_str());
+    let cookie = signed_in.headers()[header::SET_COOKIE].to_str().unwrap().to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+
+    let get = async |path: &str| {
+        let response =
+            browser().get(server.url_of(path)).header(header::COOKIE, &cookie).send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    };
+    let (status, html) = get(&asked).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(html.contains("drawer") && html.contains("Sign out"), "{html}");
+    // Other projects do not exist: each page answers as for one that nobody has.
+    let absent = project("absent");
+    for path in [
+        "/?project={}&q=coins".to_owned(),
+        "/?project={}".to_owned(),
+        format!("/p/{{}}/r/{hidden}/-/src/cash.py"),
+        format!("/p/{{}}/r/{hidden}/tree"),
+        "/symbol?project={}&symbol=drawer".to_owned(),
+        "/repositories?project={}".to_owned(),
+    ] {
+        let (of_theirs, theirs_html) = get(&path.replace("{}", &theirs)).await;
+        let (of_absent, absent_html) = get(&path.replace("{}", &absent)).await;
+        assert_eq!(of_theirs, of_absent, "{path}");
+        assert_eq!(theirs_html.replace(&theirs, "ID"), absent_html.replace(&absent, "ID"), "{path}");
+        assert!(!theirs_html.contains("coins)"), "{theirs_html}");
+    }
+    // The cookie is for pages that read; the API does not know it.
+    let arguments = json!({ "query": "coins", "project_id": ours });
+    let call = http().post(server.url_of("/search")).header(header::COOKIE, &cookie).json(&arguments);
+    assert_eq!(send_json(call).await.0, StatusCode::UNAUTHORIZED);
+
+    // Signing out ends the session, and so does revoking the key.
+    let second = sign_in(&server, &key, "/").await;
+    let second = second.headers()[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let out =
+        browser().post(server.url_of("/sign-out")).header(header::COOKIE, &second).send().await.unwrap();
+    assert_eq!(out.status(), StatusCode::SEE_OTHER);
+    let after = browser().get(server.url_of("/")).header(header::COOKIE, &second).send().await.unwrap();
+    assert_eq!(after.status(), StatusCode::SEE_OTHER);
+    let store = server.app.store().await.unwrap();
+    tenancy::revoke_key(store, &id, server.app.clock.now().as_millisecond()).await.unwrap();
+    for _ in 0..100 {
+        if get(&asked).await.0 == StatusCode::SEE_OTHER {
+            server.stop().await;
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("the session outlives its key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_in_progress_is_shown_and_the_page_reloads() {
+    let embedder = BlockedEmbedder::closed();
+    let app = app_without_embedder(|config| config.server.port = 0).with_embedder(embedder.clone());
+    let server = TestServer::over(Arc::new(app), Toolbox::standard()).await;
+    let (id, repository) = (project("pages-run"), repository());
+    let arguments = json!({ "repoPath": repository.root(), "project_id": id, "wait": false });
+    result(&server.app, "build_index", arguments).await;
+    let path = format!("/repositories?project={id}");
+    let mut html = String::new();
+    for _ in 0..200 {
+        html = page(&server, &path).await.1;
+        if html.contains("<progress") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(html.contains("In progress") && html.contains("http-equiv=\"refresh\""), "{html}");
+    embedder.set_open(true);
+    for _ in 0..200 {
+        html = page(&server, &path).await.1;
+        if html.contains("Last runs") && !html.contains("In progress") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(!html.contains("http-equiv=\"refresh\"") && html.contains("succeeded"), "{html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn assets_are_kept_by_browsers_and_change_their_address_with_their_content() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let html = page(&server, "/sign-in").await.1;
+    let assets: Vec<String> = elements(&html)
+        .into_iter()
+        .flat_map(|(_, attributes)| attributes)
+        .filter(|(_, value)| value.starts_with("/assets/"))
+        .map(|(_, value)| value)
+        .collect();
+    assert_eq!(assets.len(), 3, "{html}");
+    for asset in assets {
+        let response = browser().get(server.url_of(&asset)).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{asset}");
+        assert!(response.headers()[header::CACHE_CONTROL].to_str().unwrap().contains("immutable"));
+        let stale = asset.replacen('-', "-0", 1);
+        assert_eq!(page(&server, &stale).await.0, StatusCode::NOT_FOUND, "{stale}");
+    }
+    server.stop().await;
+}
