@@ -95,7 +95,7 @@ async fn each_page_shows_what_was_indexed() {
         (
             format!("/?project={id}&q=coins"),
             StatusCode::OK,
-            &["<mark>coins</mark>", "src/cash.py", "hits, the best first"],
+            &["<mark>coins</mark>", "src/cash.py", "hits, the best first", "language: "],
         ),
         (
             format!("/?project={id}&q=def+%5Cw%2B&mode=regex"),
@@ -123,6 +123,8 @@ async fn each_page_shows_what_was_indexed() {
             StatusCode::OK,
             &["open_shop", "src/shop.py"],
         ),
+        (format!("/p/{id}/r/{name}/find?q=shop"), StatusCode::OK, &["1 file<", "src/shop.py"]),
+        (format!("/p/{id}/r/none/find?q=shop"), StatusCode::NOT_FOUND, &["no such repository"]),
         (format!("/symbol?project={id}"), StatusCode::BAD_REQUEST, &["No symbol is named"]),
         (format!("/repositories?project={id}"), StatusCode::OK, &["4 files", &name, "ready"]),
         (format!("/p/{id}/r/none/-/x.py"), StatusCode::NOT_FOUND, &["role=\"alert\""]),
@@ -229,6 +231,7 @@ async fn a_browser_signs_in_with_a_key_and_sees_only_its_projects() {
         "/?project={}".to_owned(),
         format!("/p/{{}}/r/{hidden}/-/src/cash.py"),
         format!("/p/{{}}/r/{hidden}/tree"),
+        format!("/p/{{}}/r/{hidden}/find?q=cash"),
         "/symbol?project={}&symbol=drawer".to_owned(),
         "/repositories?project={}".to_owned(),
     ] {

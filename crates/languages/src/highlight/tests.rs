@@ -24,9 +24,12 @@ fn sample(language: &Language) -> String {
     std::fs::read_to_string(folder.join("sample.txt")).unwrap()
 }
 
-/// A text for each language, and some of its parts with their colours.
+/// The id of a language, a text, and some of its parts with their colours.
+type Case = (&'static str, &'static str, &'static [(&'static str, Highlight)]);
+
+/// A text for each language.
 #[rustfmt::skip]
-const CASES: &[(&str, &str, &[(&str, Highlight)])] = &[
+const CASES: &[Case] = &[
     ("bash", "# say\nif ls; then echo \"a\"; fi\n", &[("# say", Highlight::Comment), ("if", Highlight::Keyword), ("\"a\"", Highlight::String), ("echo", Highlight::Function)]),
     ("c", "/* say */ return \"a\";", &[("/* say */", Highlight::Comment), ("return", Highlight::Keyword), ("\"a\"", Highlight::String)]),
     ("cpp", "// say\nclass A { int f() { throw \"a\"; } };", &[("// say", Highlight::Comment), ("class", Highlight::Keyword), ("throw", Highlight::Keyword), ("A", Highlight::Type), ("\"a\"", Highlight::String)]),

@@ -142,6 +142,7 @@ fn content(place: &Place<'_>, file: &ShownFile, spans: &[HighlightedSpan], panel
     html! {
         h1.path { (folder::trail(place)) button.copy type="button" hidden data-copy=(place.path) { "Copy path" } }
         p.dim {
+            a href=(place.find()) data-key="t" { "Find a file" } " · "
             @if let Some(language) = &file.language { (language) " · " }
             (file.total_lines) " lines"
             @if file.start_line > 1 || file.truncated { " · lines " (file.start_line) " to " (file.end_line) " are shown" }

@@ -69,6 +69,7 @@ fn content(place: &Place<'_>, list: &FolderList) -> Markup {
         |name: &str| if place.path.is_empty() { name.to_owned() } else { format!("{}/{name}", place.path) };
     html! {
         h1.path { (trail(place)) }
+        p { a href=(place.find()) data-key="t" { "Find a file" } }
         ul.plain.tree {
             @for item in &list.entries {
                 @let path = below(&item.name);

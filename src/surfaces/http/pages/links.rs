@@ -27,6 +27,11 @@ impl Place<'_> {
         format!("{}#L{line}", self.file())
     }
 
+    /// The page that finds files of the repository.
+    pub(super) fn find(&self) -> String {
+        format!("/p/{}/r/{}/find", encoded(self.project), encoded(self.repository))
+    }
+
     /// The page of a folder; the path is empty for the repository itself.
     pub(super) fn folder(&self) -> String {
         let Self { project, repository, path } = self;

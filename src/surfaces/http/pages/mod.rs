@@ -6,8 +6,10 @@
 mod assets;
 mod code;
 mod data;
+mod facets;
 mod failure;
 mod file;
+mod find;
 mod folder;
 mod layout;
 mod links;
@@ -38,6 +40,7 @@ pub(super) static PAGES: &[Route] = &[
     page(search::PATH, GET, |method| on(method, search::show)),
     page(file::PATH, GET, |method| on(method, file::show)),
     page(folder::PATH, GET, |method| on(method, folder::show)),
+    page(find::PATH, GET, |method| on(method, find::show)),
     page(symbol::PATH, GET, |method| on(method, symbol::show)),
     page(repositories::PATH, GET, |method| on(method, repositories::show)),
     public(sign_in::PATH, GET, |method| on(method, sign_in::show)),

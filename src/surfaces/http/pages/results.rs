@@ -31,11 +31,11 @@ pub(super) struct Results {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Hit {
-    file: String,
+    pub(super) file: String,
     mode: Option<String>,
     start_line: u32,
     line: u32,
-    kind: String,
+    pub(super) kind: String,
     name: Option<String>,
     headline: Option<String>,
     repo: Option<String>,

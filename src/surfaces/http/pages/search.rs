@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::data::{Answered, Asker, PageError};
+use super::facets::facets;
 use super::layout::{Frame, project_field, shown_project};
 use super::links::{Place, with_parameters};
 use super::results::{Results, ResultsView, search_url};
@@ -237,7 +238,12 @@ fn found(
         }
         @match &result.matches {
             Some(matches) => (view.lines(matches)),
-            None => (view.hits(&result.hits)),
+            None => {
+                (facets(&result.hits, &state.query, |query| {
+                    SearchState { query: query.to_owned(), offset: 0, ..state.clone() }.url()
+                }))
+                (view.hits(&result.hits))
+            }
         }
         (pages(state, result.next_offset))
     }

@@ -3,7 +3,7 @@
 
 const box = document.getElementById("q");
 
-// `/` goes to the search box, `j` and `k` to the next and previous hit.
+// `/` goes to the search box, `j` and `k` to the next and previous hit, `t` to finding a file.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
@@ -15,6 +15,7 @@ document.addEventListener("keydown", (event) => {
     box.focus();
     box.select();
   }
+  if (event.key === "t") document.querySelector("a[data-key=t]")?.click();
   if (event.key === "j" || event.key === "k") {
     const hits = [...document.querySelectorAll(".hit h3 a, .file h2 a:last-of-type")];
     const at = hits.indexOf(document.activeElement);
