@@ -32,7 +32,7 @@ fn project_of(folder: &InstructionFolder) -> Result<ProjectId, Fault> {
 ///
 /// # Errors
 /// `INVALID_INPUT` for files that cannot be read, `FORBIDDEN` for a folder outside of the project's directories, `ILLEGAL_STATE`
-/// for broken entries and for a prune that would remove most of them; storage faults.
+/// for broken entries and for a prune that would remove most of them, or all because the folder is empty; storage faults.
 pub async fn import_folder(
     app: &App,
     project: &Project,
@@ -42,6 +42,7 @@ pub async fn import_folder(
     let allowed = AllowedRoots::for_project(&app.config.indexing, project.id());
     let path = folder.path.clone();
     let content = blocking(move || catalog::read_folder(allowed.check(&path)?.path())).await?;
+    let is_empty = content.entries.is_empty();
     let documents = catalog::checked_documents(content.gates, content.criteria)?;
     let import = Import {
         entries: content.entries,
@@ -49,10 +50,28 @@ pub async fn import_folder(
         prune: folder.prune.unwrap_or(true),
         documents,
         if_hash: None,
+        if_revision: None,
         is_all_or_nothing: true,
         action: "instructions/reload",
     };
-    writer(app, project, principal).await?.import(import).await
+    let imported = writer(app, project, principal).await?.import(import).await;
+    imported.map_err(|fault| told_of_folder(fault, folder, is_empty))
+}
+
+/// The refusal of a prune as one of the folder, which has no argument to confirm it with; other faults as they are.
+fn told_of_folder(mut fault: Fault, folder: &InstructionFolder, is_empty: bool) -> Fault {
+    let Some(removed) = fault.details.as_ref().and_then(|details| details["removed"].as_u64()) else {
+        return fault;
+    };
+    let path = folder.path.display();
+    if is_empty {
+        fault.message = format!(
+            "The folder {path} has no entries, so its import would remove all {removed}; nothing was changed."
+        );
+    }
+    fault.with_hint(
+        "Is it mounted, and the right branch checked out? If the entries are to go, remove them with `instructions_remove`.",
+    )
 }
 
 /// A writer of the project's catalog, for this principal and now.
@@ -81,11 +100,15 @@ pub fn rules(app: &App) -> Rules {
     }
 }
 
-/// Imports each bound folder now and when its files change, until the process shuts down.
+/// Imports each bound folder now and when its files change, until the process shuts down. `instructions.mutation` does not
+/// matter: it is about callers, and this is what the operator asked for. A read-only server imports nothing.
 pub(super) async fn watch_folders(app: Arc<App>) {
     let settings = &app.config.instructions;
-    if !settings.enabled || !settings.watch {
+    if !settings.enabled || !settings.watch || settings.folders.is_empty() {
         return;
+    }
+    if app.config.tools.read_only {
+        return tracing::info!("bound folders of instructions are not imported: tools.read_only is set");
     }
     let watches = settings.folders.iter().map(|folder| watch(&app, folder));
     futures::future::join_all(watches).await;

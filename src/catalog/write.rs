@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use contract::{ErrorCode, Fault, echo};
-use instructions::Rules;
 use instructions::canonical::{Hash, parse_hash};
 use instructions::diff::{CatalogHashes, Hashes, catalog_hashes};
 use instructions::import::{self, EntryError, Existing, ImportMode, Prune, PruneRefused};
+use instructions::{Rules, Stored};
 use platform::{failpoints, sha256};
 use serde_json::{Value, json};
 use store::instructions::{
@@ -63,6 +63,8 @@ pub struct Import {
     pub documents: Vec<(Document, String)>,
     /// The hash that the catalog must have.
     pub if_hash: Option<String>,
+    /// The revision that the catalog must have.
+    pub if_revision: Option<i64>,
     /// Whether an entry with an error makes the whole import fail.
     pub is_all_or_nothing: bool,
     /// The method that the change log names.
@@ -110,15 +112,16 @@ impl Writer<'_> {
     /// Imports entries and documents.
     ///
     /// # Errors
-    /// `ILLEGAL_STATE` if the catalog does not have the hash of `if_hash`, and if a prune is refused; storage faults. Nothing is
+    /// `ILLEGAL_STATE` if the catalog does not have the hash of `if_hash` or the revision `if_revision`, and if a prune is refused; storage faults. Nothing is
     /// written then.
     pub async fn import(&self, import: Import) -> Result<ImportReport, Fault> {
         store::provision_module(self.store, self.project, &INSTRUCTIONS).await?;
-        let mut open = self.open(import.if_hash.as_deref()).await?;
-        let prune = match (import.prune, &import.if_hash) {
+        let mut open = self.open(import.if_hash.as_deref(), import.if_revision).await?;
+        let is_confirmed = import.if_hash.is_some() || import.if_revision.is_some();
+        let prune = match (import.prune, is_confirmed) {
             (false, _) => Prune::No,
-            (true, None) => Prune::Guarded,
-            (true, Some(_)) => Prune::Confirmed,
+            (true, false) => Prune::Guarded,
+            (true, true) => Prune::Confirmed,
         };
         let planned =
             import::plan(import.entries, &open.existing, import.mode, prune, &self.rules, self.now_ms);
@@ -175,10 +178,15 @@ impl Writer<'_> {
     /// Removes entries.
     ///
     /// # Errors
-    /// `ILLEGAL_STATE` if the catalog does not have the hash of `if_hash`; storage faults.
-    pub async fn remove(&self, ids: &[String], if_hash: Option<&str>) -> Result<RemoveReport, Fault> {
+    /// `ILLEGAL_STATE` if the catalog does not have the hash `if_hash` or the revision `if_revision`; storage faults.
+    pub async fn remove(
+        &self,
+        ids: &[String],
+        if_hash: Option<&str>,
+        if_revision: Option<i64>,
+    ) -> Result<RemoveReport, Fault> {
         store::provision_module(self.store, self.project, &INSTRUCTIONS).await?;
-        let mut open = self.open(if_hash).await?;
+        let mut open = self.open(if_hash, if_revision).await?;
         let mut change = self.change("instructions/remove", open.state.revision + 1);
         change.removed = open.remove(ids).await?;
         let removed = change.removed.clone();
@@ -190,33 +198,34 @@ impl Writer<'_> {
         Ok(RemoveReport { removed, missing, catalog })
     }
 
-    /// Stores the hashes of bodies whose stored hashes are wrong; returns their ids.
+    /// Stores the hashes of entries whose stored hashes are wrong; returns their ids.
     ///
     /// # Errors
     /// Storage faults.
     pub async fn repair(&self) -> Result<(Vec<String>, CatalogChange), Fault> {
         store::provision_module(self.store, self.project, &INSTRUCTIONS).await?;
-        let mut open = self.open(None).await?;
-        let mut wrong: Vec<(String, Hash)> = Vec::new();
+        let mut open = self.open(None, None).await?;
+        let mut wrong: Vec<EntryHashes> = Vec::new();
         let mut after = String::new();
         loop {
             let page = entries::page(&mut open.tx, &after, 1000).await?;
             let Some(last) = page.last() else { break };
             after.clone_from(&last.id);
-            let actual = page.into_iter().map(|row| (sha256::digest(row.body.as_bytes()), row));
-            wrong.extend(
-                actual.filter(|(hash, row)| *hash != row.source_hash).map(|(hash, row)| (row.id, hash)),
-            );
-        }
-        let mut change = self.change("instructions/repair", open.state.revision + 1);
-        entries::put_source_hashes(&mut open.tx, &wrong, change.revision, self.now_ms, self.principal)
-            .await?;
-        for (id, hash) in &wrong {
-            if let Some(existing) = open.existing.get_mut(id) {
-                existing.source_hash = *hash;
+            for row in page {
+                let Stored { instruction, source_hash, meta_hash, created_ms, .. } = rows::stored(row)?;
+                let actual = (instruction.source_hash(), instruction.meta_hash());
+                if actual != (source_hash, meta_hash) {
+                    let (source_hash, meta_hash) = actual;
+                    wrong.push(EntryHashes { id: instruction.id, source_hash, meta_hash, created_ms });
+                }
             }
         }
-        change.updated = wrong.into_iter().map(|(id, _)| id).collect();
+        let mut change = self.change("instructions/repair", open.state.revision + 1);
+        entries::put_hashes(&mut open.tx, &wrong, change.revision, self.now_ms, self.principal).await?;
+        for entry in &wrong {
+            open.set(entry.id.clone(), entry.source_hash, entry.meta_hash, entry.created_ms);
+        }
+        change.updated = wrong.into_iter().map(|entry| entry.id).collect();
         let repaired = change.updated.clone();
         // The stored hash of the catalog may be wrong as well, without any entry being so.
         let is_wrong = open.hashes() != (open.state.hash, open.state.meta_hash);
@@ -253,8 +262,8 @@ impl Writer<'_> {
             .with_hint("Remove entries or shorten them; the operator sets `instructions.catalog_bytes_max`."))
     }
 
-    /// Takes the lock, and checks the hash that the caller expects.
-    async fn open(&self, if_hash: Option<&str>) -> Result<Open, Fault> {
+    /// Takes the lock, and checks the hash and the revision that the caller expects.
+    async fn open(&self, if_hash: Option<&str>, if_revision: Option<i64>) -> Result<Open, Fault> {
         let mut tx = ProjectTx::begin(self.store, self.project, Access::Write).await?;
         let state = state::lock(&mut tx).await?;
         if let Some(expected) = if_hash
@@ -263,6 +272,16 @@ impl Writer<'_> {
             tx.rollback().await?;
             let message =
                 format!("The catalog does not have the hash {}: it was changed meanwhile.", echo(expected));
+            return Err(Fault::new(ErrorCode::IllegalState, message)
+                .with_details(json!({ "hash": sha256::to_hex(&state.hash), "revision": state.revision }))
+                .with_hint(SYNC_HINT));
+        }
+        if let Some(expected) = if_revision
+            && expected != state.revision
+        {
+            tx.rollback().await?;
+            let message =
+                format!("The catalog has the revision {}: it was changed since {expected}.", state.revision);
             return Err(Fault::new(ErrorCode::IllegalState, message)
                 .with_details(json!({ "hash": sha256::to_hex(&state.hash), "revision": state.revision }))
                 .with_hint(SYNC_HINT));

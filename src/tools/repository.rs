@@ -3,17 +3,26 @@
 use std::path::PathBuf;
 
 use crate::app::blocking;
+use crate::catalog;
 use crate::tools::Call;
 use contract::{ErrorCode, Fault};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
-use tenancy::AllowedRoots;
+use tenancy::{AllowedRoots, Scope};
 
-/// The project's repositories; their names are unique.
+/// The project's repositories, as far as the caller may read them; their names are unique.
 pub(super) async fn list_repositories(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
-    let rows = repositories::list(&mut tx).await?;
+    let mut rows = repositories::list(&mut tx).await?;
     tx.commit().await?;
+    rows.retain(|row| !is_hidden(call, &row.root));
     Ok(rows)
+}
+
+/// Whether the caller may not read the records at this root: rules are for those who may read the catalog.
+pub(super) fn is_hidden(call: &Call, root: &str) -> bool {
+    let may_read =
+        || call.app.config.instructions.enabled && call.caller.principal.has_scope(Scope::Instructions);
+    root == catalog::RECORDS_ROOT && !may_read()
 }
 
 /// The root of [`indexed_repository`].

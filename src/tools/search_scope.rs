@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::blocking;
+use crate::catalog;
 use crate::tools::Call;
-use crate::tools::repository::{indexed_repository, list_repositories};
+use crate::tools::repository::{indexed_repository, is_hidden, list_repositories};
 use crate::tools::unindexed_directory::{self, is_indexed};
 use contract::Fault;
 use store::{Project, RepositoryRow};
@@ -25,7 +26,7 @@ pub(super) struct RepositoryArguments<'a> {
     pub(super) project: Option<&'a str>,
 }
 
-/// The roots of the repositories to search; empty means all repositories of the project. Sets `_meta.scope`: the repositories
+/// The roots of the repositories to search; empty means all repositories of the project, and the caller may read all. Sets `_meta.scope`: the repositories
 /// and the rule that chose them.
 ///
 /// # Errors
@@ -35,12 +36,21 @@ pub(super) async fn repository_roots(
     project: &Project,
     arguments: RepositoryArguments<'_>,
 ) -> Result<Vec<String>, Fault> {
-    let search_all = |decided_by| {
+    let search_all = async |decided_by| {
         call.set_search_scope(vec![ALL_REPOSITORIES.to_owned()], decided_by);
-        Ok(Vec::new())
+        if !is_hidden(call, catalog::RECORDS_ROOT) {
+            return Ok(Vec::new());
+        }
+        let mut roots: Vec<String> =
+            list_repositories(call, project).await?.into_iter().map(|row| row.root).collect();
+        // No repository has this root: empty would mean all, also those that are hidden.
+        if roots.is_empty() {
+            roots.push(String::new());
+        }
+        Ok(roots)
     };
     match arguments.repository {
-        Some(ALL_REPOSITORIES) => search_all("argument"),
+        Some(ALL_REPOSITORIES) => search_all("argument").await,
         Some(name) => {
             let row = indexed_repository(call, project, name).await?;
             call.set_search_scope(vec![row.name], "argument");
@@ -51,13 +61,13 @@ pub(super) async fn repository_roots(
                 if let Some((directories, _)) = working_directories(call).await? {
                     unindexed_directory::warn_if_not_indexed(call, project, directories).await?;
                 }
-                return search_all("default");
+                return search_all("default").await;
             };
             let (folders, records): (Vec<_>, Vec<_>) = rows.into_iter().partition(RepositoryRow::is_folder);
             call.set_search_scope(folders.iter().map(|row| row.name.clone()).collect(), decided_by);
             Ok(folders.into_iter().chain(records).map(|row| row.root).collect())
         }
-        None => search_all("argument"),
+        None => search_all("argument").await,
     }
 }
 

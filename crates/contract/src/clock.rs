@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
+/// The last time that is stored, in milliseconds since the epoch: the end of the year 9999. The first is the epoch.
+pub const MILLIS_MAX: i64 = 253_402_300_799_999;
+
 /// A source of the current time.
 pub trait Clock: Send + Sync {
     /// The current time.

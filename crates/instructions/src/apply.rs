@@ -2,7 +2,7 @@
 
 use crate::entry::Stored;
 use crate::levels::Requirement;
-use crate::scope::{ScopeMatch, matches_scope};
+use crate::scope::{ScopeMatch, TouchedFiles, matches_scope};
 
 /// An instruction that holds, and why.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,6 +52,8 @@ pub struct Applied<'a> {
 /// Deprecated entries never do. Critical and mandatory ones do unless their globs say that they are about other files. Others do
 /// if their globs match one of the files, or if they are about the task: `scored` has the ids of those, best first. In this
 /// order they are taken while they fit `tokens_max`, as `tokens` counts them; an entry that does not fit is passed over.
+///
+/// `None` if `is_stopped` says so before it is done; it is asked for each entry.
 #[must_use]
 pub fn apply<'a>(
     entries: &'a [Stored],
@@ -59,13 +61,18 @@ pub fn apply<'a>(
     scored: &[(String, f64)],
     tokens_max: usize,
     tokens: impl Fn(&Stored) -> usize,
-) -> Applied<'a> {
+    is_stopped: impl Fn() -> bool,
+) -> Option<Applied<'a>> {
+    let mut files = TouchedFiles::new(paths);
     let rank = |id: &str| scored.iter().position(|(scored, _)| scored == id);
     let mut holding: Vec<(Applicable<'a>, usize)> = Vec::new();
     for stored in entries {
+        if is_stopped() {
+            return None;
+        }
         let entry = &stored.instruction;
         let rank = rank(&entry.id);
-        let reason = match (entry.requirement, matches_scope(entry, paths)) {
+        let reason = match (entry.requirement, matches_scope(entry, &mut files)) {
             (Requirement::Deprecated, _) => continue,
             // Without files, it is not known that a rule is about others.
             (_, ScopeMatch::No) if !paths.is_empty() => continue,
@@ -93,6 +100,9 @@ pub fn apply<'a>(
     });
     let mut applied = Applied::default();
     for (applicable, _) in holding {
+        if is_stopped() {
+            return None;
+        }
         let needed = tokens(applicable.stored);
         if applied.tokens + needed > tokens_max {
             applied.omitted.push(&applicable.stored.instruction.id);
@@ -101,7 +111,7 @@ pub fn apply<'a>(
         applied.tokens += needed;
         applied.entries.push(applicable);
     }
-    applied
+    Some(applied)
 }
 
 #[cfg(test)]
@@ -136,7 +146,7 @@ mod tests {
     fn applied(paths: &[&str], tokens_max: usize) -> (Vec<String>, Vec<String>) {
         let catalog = catalog();
         let scored = [("task-a".to_owned(), 0.9), ("task-b".to_owned(), 0.8), ("old".to_owned(), 0.7)];
-        let applied = apply(&catalog, paths, &scored, tokens_max, |_| 10);
+        let applied = apply(&catalog, paths, &scored, tokens_max, |_| 10, || false).unwrap();
         let shown = |applicable: &Applicable<'_>| applicable.stored.instruction.id.clone();
         assert_eq!(applied.tokens, applied.entries.len() * 10);
         (

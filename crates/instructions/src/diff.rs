@@ -8,6 +8,9 @@ use serde::Serialize;
 use crate::canonical::{Hash, catalog_hash, parse_hash};
 use schemars::JsonSchema;
 
+/// Most digits of a bucket's name.
+const BUCKET_DIGITS_MAX: usize = 2;
+
 /// The hashes of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hashes {
@@ -62,7 +65,13 @@ impl Difference {
 /// counts.
 #[must_use]
 pub fn difference(current: &CatalogHashes, known: &[Known], buckets: &[String]) -> Difference {
-    let covers = |id: &str| buckets.is_empty() || buckets.iter().any(|bucket| in_bucket(id, bucket));
+    let buckets: BTreeSet<&str> = buckets.iter().map(String::as_str).collect();
+    let covers = |id: &str| {
+        buckets.is_empty() || {
+            let hash = sha256::digest_hex(id.as_bytes());
+            (1..=BUCKET_DIGITS_MAX).any(|digits| buckets.contains(&hash[..digits]))
+        }
+    };
     let mut by_id: BTreeMap<&str, &Known> = BTreeMap::new();
     for entry in known.iter().filter(|entry| covers(&entry.id)) {
         by_id.entry(&entry.id).or_insert(entry);
@@ -115,10 +124,6 @@ pub fn buckets(current: &CatalogHashes, digits: usize) -> Vec<Bucket> {
         hash: sha256::digest_hex(text.as_bytes()),
     };
     texts.into_iter().map(bucket).collect()
-}
-
-fn in_bucket(id: &str, bucket: &str) -> bool {
-    sha256::digest_hex(id.as_bytes()).starts_with(bucket)
 }
 
 /// The catalog hash and the metadata hash.

@@ -1,7 +1,7 @@
 //! An entry of the catalog, and the rules that each must follow however it comes in.
 
-use contract::clock::iso_from_millis;
-use contract::echo;
+use contract::clock::{MILLIS_MAX, iso_from_millis};
+use contract::{echo, unescaped};
 use jiff::Timestamp;
 use platform::sha256;
 use schemars::JsonSchema;
@@ -88,6 +88,29 @@ struct Given {
     _risk_score: Option<Value>,
 }
 
+impl Given {
+    /// Undoes what answers do to invisible characters, such as the joiners of emoji and Persian: they show them as `\u{200d}`. Only
+    /// an entry with the hash of its body can come from an answer, and its body is changed only if that makes the hash right.
+    fn as_written(mut self) -> Self {
+        let Some(hash) = self.source_hash.as_deref().and_then(parse_hash) else { return self };
+        let has_hash = |body: &str| sha256::digest(normalised_text(body).as_bytes()) == hash;
+        if !has_hash(&self.body)
+            && let Some(body) = unescaped(&self.body).filter(|body| has_hash(body))
+        {
+            self.body = body;
+        }
+        if has_hash(&self.body) {
+            let texts = self.categories.iter_mut().chain(&mut self.rationale).chain([&mut self.title]);
+            for text in texts {
+                if let Some(written) = unescaped(text) {
+                    *text = written;
+                }
+            }
+        }
+        self
+    }
+}
+
 /// An entry that follows the rules, and what else its sender said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
@@ -104,7 +127,8 @@ impl Instruction {
     /// What is wrong, as one sentence for the person who wrote the entry.
     pub fn check(entry: Value, rules: &Rules) -> Result<Checked, String> {
         let given = serde_json::from_value::<Given>(entry)
-            .map_err(|error| format!("{}.", echo(&error.to_string())))?;
+            .map_err(|error| format!("{}.", echo(&error.to_string())))?
+            .as_written();
         check_version(given.schema_version.as_deref())?;
         let id = checked_id(given.id, "id")?;
         let requirement = Requirement::parse(&given.requirement).ok_or_else(|| {
@@ -287,13 +311,21 @@ pub fn folded_category(category: &str) -> String {
     category.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
+/// A time that the database may hold, since an archive with another one could not be imported, and that can be shown: the last
+/// milliseconds that a text can name cannot.
 fn checked_time(text: &str) -> Result<i64, String> {
-    text.parse::<Timestamp>().map(Timestamp::as_millisecond).map_err(|_| {
+    let time = text.parse::<Timestamp>().map_err(|_| {
         format!(
             "`createdAt` is {:?}, which is not a time in ISO 8601 such as 2026-01-24T12:34:56Z.",
             echo(text)
         )
-    })
+    })?;
+    let millis = time.as_millisecond();
+    if (0..=MILLIS_MAX).contains(&millis) && Timestamp::from_millisecond(millis).is_ok() {
+        Ok(millis)
+    } else {
+        Err(format!("`createdAt` is {:?}, but must be from the years 1970 to 9999.", echo(text)))
+    }
 }
 
 /// An entry in the catalog.
@@ -448,6 +480,14 @@ mod tests {
     }
 
     #[test]
+    fn a_time_of_creation_is_one_that_is_stored() {
+        let created = |text: &str| with("createdAt", text.into()).unwrap().created_ms;
+        assert_eq!(created("1970-01-01T00:00:00Z"), Some(0));
+        let last = created("9999-12-30T22:00:00Z").unwrap();
+        assert_eq!((iso_from_millis(last).as_str(), last <= MILLIS_MAX), ("9999-12-30T22:00:00.000Z", true));
+    }
+
+    #[test]
     fn each_rule_is_told() {
         for (field, value, told) in [
             ("id", json!("../x"), "`id` is"),
@@ -471,6 +511,9 @@ mod tests {
             ("schemaVersion", json!("2"), "unsupported schemaVersion"),
             ("sourceHash", json!("00"), "one was changed without the other"),
             ("createdAt", json!("yesterday"), "not a time"),
+            ("createdAt", json!("1969-12-31T23:59:59.999Z"), "from the years 1970 to 9999"),
+            ("createdAt", json!("9999-12-30T22:00:00.999Z"), "from the years 1970 to 9999"),
+            ("createdAt", json!("-009999-01-03T00:00:00Z"), "from the years 1970 to 9999"),
             ("owner", json!("me"), "unknown field `owner`"),
         ] {
             let error = with(field, value.clone()).unwrap_err();

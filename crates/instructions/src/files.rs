@@ -3,8 +3,6 @@
 //! An entry is Markdown with front matter, or JSON. Keys are in a fixed order, lines end with a line feed, and nothing is in
 //! them that changes by mere use: to export an unchanged catalog again changes no byte.
 
-use std::collections::BTreeSet;
-
 use contract::clock::iso_from_millis;
 use contract::{echo, parse_unique};
 use platform::sha256;
@@ -13,9 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::canonical::normalised_text;
-use crate::entry::{SCHEMA_VERSION, Stored, is_id};
+use crate::entry::{Instruction, Rules, SCHEMA_VERSION, Stored, is_id};
 use crate::levels::{Audience, Requirement};
 use crate::yaml;
+
+mod catalog_file;
+
+pub use catalog_file::{CatalogFile, file_hash};
 
 /// Largest file of an entry that is read, in bytes.
 pub const ENTRY_FILE_BYTES_MAX: usize = 256 << 10;
@@ -195,18 +197,30 @@ struct FrontMatter {
 /// # Errors
 /// Why the file is not an entry, as sentences for the person who wrote it.
 pub fn parse_entry_file(name: &str, text: &str) -> Result<Value, String> {
+    if text.len() > ENTRY_FILE_BYTES_MAX && entry_file_id(name).is_some() {
+        return Err(format!(
+            "The file has {} bytes; at most {ENTRY_FILE_BYTES_MAX} are allowed.",
+            text.len()
+        ));
+    }
+    parse_entry_of_any_size(name, text)
+}
+
+/// The entry that a file holds, whatever an operator allows; `None` if it is not the valid file of an entry.
+#[must_use]
+pub fn entry_of_file(name: &str, text: &str) -> Option<Instruction> {
+    let entry = parse_entry_of_any_size(name, text).ok()?;
+    let rules = Rules { body_bytes_max: usize::MAX, ..Rules::default() };
+    Instruction::check(entry, &rules).ok().map(|checked| checked.instruction)
+}
+
+fn parse_entry_of_any_size(name: &str, text: &str) -> Result<Value, String> {
     let named = entry_file_id(name).ok_or_else(|| {
         format!(
             "{} is not the name of an entry's file, which is the entry's id and `.md` or `.json`.",
             yaml::quoted_in_message(name)
         )
     })?;
-    if text.len() > ENTRY_FILE_BYTES_MAX {
-        return Err(format!(
-            "The file has {} bytes; at most {ENTRY_FILE_BYTES_MAX} are allowed.",
-            text.len()
-        ));
-    }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let entry = if name.ends_with(".json") { parse_json(text)? } else { parse_markdown(text)? };
     match entry["id"].as_str() {
@@ -256,65 +270,6 @@ pub(crate) fn split_front_matter(text: &str) -> Option<(&str, &str)> {
         end += line.len();
     }
     None
-}
-
-/// What `catalog.json` says of an exported folder: a merge that changes an entry's body without its hash, or loses an entry,
-/// no longer fits it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CatalogFile {
-    /// Hash of the catalog, hexadecimal.
-    pub hash: String,
-    /// Hash over the metadata, hexadecimal.
-    pub meta_hash: String,
-    /// Number of entries.
-    pub count: usize,
-    /// Version of the entry format.
-    pub schema_version: String,
-    /// The ids that this export wrote, sorted. A later export removes files of these ids only.
-    #[serde(default)]
-    pub ids: Vec<String>,
-}
-
-impl CatalogFile {
-    /// Its text.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        pretty(self)
-    }
-
-    /// Reads the text of a `catalog.json`.
-    ///
-    /// # Errors
-    /// What is wrong with it, as one sentence. A name in `ids` that is no id is an error, because files with these names are
-    /// removed.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > CATALOG_FILE_BYTES_MAX {
-            return Err(format!(
-                "`{CATALOG_FILE}` has {} bytes; at most {CATALOG_FILE_BYTES_MAX} are allowed.",
-                text.len()
-            ));
-        }
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let file: Self = serde_json::from_str(text)
-            .map_err(|error| format!("`{CATALOG_FILE}` cannot be read: {}.", echo(&error.to_string())))?;
-        match file.ids.iter().find(|id| !is_id(id)) {
-            Some(id) => Err(format!("`ids` of `{CATALOG_FILE}` has {:?}, which is not an id.", echo(id))),
-            None => Ok(file),
-        }
-    }
-
-    /// Names of the files that an earlier export, which this is the file of, may have written and a new one, which wrote
-    /// `written`, did not.
-    #[must_use]
-    pub fn obsolete_files(&self, written: &BTreeSet<String>) -> Vec<String> {
-        let names = self
-            .ids
-            .iter()
-            .flat_map(|id| [EntryForm::Markdown, EntryForm::Json].map(|form| entry_file_name(id, form)));
-        let names: BTreeSet<String> = names.filter(|name| !written.contains(name)).collect();
-        names.into_iter().collect()
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::canonical::Hash;
 use crate::entry::{Instruction, Rules};
 use contract::echo;
 
-/// A prune that removes at most this many entries is never refused.
+/// A prune that removes at most this many entries is not refused, if some entries were given.
 const PRUNED_UNASKED_MAX: usize = 20;
 
 /// What happens to entries that exist.
@@ -40,7 +40,7 @@ pub struct Existing {
 pub enum Prune {
     /// They stay.
     No,
-    /// They are removed, unless these are suspiciously many.
+    /// They are removed, unless these are suspiciously many, or all because no entry was given.
     Guarded,
     /// They are removed, however many: the caller knows what the catalog contains.
     Confirmed,
@@ -177,8 +177,10 @@ fn removed(
         return Err(PruneRefused::Errors(errors.to_vec()));
     }
     let removed: Vec<String> = existing.keys().filter(|id| !named.contains(*id)).cloned().collect();
-    let many = removed.len() > PRUNED_UNASKED_MAX && removed.len() * 2 > existing.len();
-    if many && prune != Prune::Confirmed {
+    let are_many = removed.len() > PRUNED_UNASKED_MAX && removed.len() * 2 > existing.len();
+    // No entries are rather a folder that is not mounted, or is of another branch, than a team that gave up all its rules.
+    let are_all = named.is_empty() && !removed.is_empty();
+    if (are_many || are_all) && prune != Prune::Confirmed {
         return Err(PruneRefused::TooMany { removed: removed.len(), of: existing.len() });
     }
     Ok(removed)
@@ -252,6 +254,11 @@ mod tests {
         let small = catalog([entry("a", "x"), entry("b", "x")]);
         let emptied = import(vec![entry("c", "x")], &small, ImportMode::Overwrite, Prune::Guarded).unwrap();
         assert_eq!(emptied.removed, ["a", "b"]);
+        let all = |prune| import(Vec::new(), &small, ImportMode::Overwrite, prune);
+        assert_eq!(all(Prune::Guarded).unwrap_err(), PruneRefused::TooMany { removed: 2, of: 2 });
+        assert_eq!(all(Prune::Confirmed).unwrap().removed, ["a", "b"]);
+        let none = import(Vec::new(), &BTreeMap::new(), ImportMode::Overwrite, Prune::Guarded).unwrap();
+        assert_eq!(none, ImportPlan::default());
         let broken = import(vec![json!({})], &small, ImportMode::Overwrite, Prune::Confirmed);
         assert!(matches!(broken, Err(PruneRefused::Errors(errors)) if errors.len() == 1));
     }

@@ -7,6 +7,7 @@ pub mod apply;
 pub mod canonical;
 pub mod diff;
 mod document;
+pub mod duplicates;
 pub mod entry;
 pub mod files;
 pub mod gates;
@@ -14,8 +15,10 @@ pub mod import;
 mod levels;
 pub mod mentions;
 pub mod review;
+mod rule_files;
 pub mod scope;
 mod yaml;
 
 pub use entry::{Instruction, InstructionEntry, Rules, Stored, Usage};
 pub use levels::{Audience, Requirement};
+pub use rule_files::RuleFiles;

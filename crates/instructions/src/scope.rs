@@ -4,7 +4,7 @@
 //! change is percent-encoded: `scope:**/%44ockerfile`. A person who writes `scope:**/Dockerfile` by hand gets
 //! `scope:**/dockerfile`; therefore paths are compared without regard to case, whoever wrote the glob.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 use std::iter;
 
@@ -38,20 +38,43 @@ pub fn scopes(instruction: &Instruction) -> Vec<String> {
     globs.into_iter().filter(|glob| !glob.is_empty()).collect()
 }
 
-/// Whether an instruction applies to one of `paths`, which are relative to the root of the repository.
+/// Files that a task touches, with what is known of the globs that were compared with them: entries share globs.
+#[derive(Debug)]
+pub struct TouchedFiles {
+    paths: Vec<String>,
+    matches: HashMap<String, bool>,
+}
+
+impl TouchedFiles {
+    /// These paths, which are relative to the root of the repository.
+    #[must_use]
+    pub fn new(paths: &[&str]) -> Self {
+        Self { paths: paths.iter().map(|path| folded_path(path)).collect(), matches: HashMap::new() }
+    }
+
+    /// Whether a glob matches one of them.
+    fn match_glob(&mut self, glob: String) -> bool {
+        let paths = &self.paths;
+        // Compiling takes much longer than matching, so it is left out where there is nothing to match.
+        let find = |glob: &String| {
+            !paths.is_empty() && matcher(glob).is_some_and(|set| paths.iter().any(|path| set.is_match(path)))
+        };
+        *self.matches.entry(glob).or_insert_with_key(find)
+    }
+}
+
+/// Whether an instruction applies to one of `files`.
 ///
 /// A glob without a slash matches names in any folder, `*` stays within a folder, and the name of a folder stands for all that is
 /// in it. A glob that is invalid or longer than 256 bytes matches nothing.
 #[must_use]
-pub fn matches_scope(instruction: &Instruction, paths: &[&str]) -> ScopeMatch {
+pub fn matches_scope(instruction: &Instruction, files: &mut TouchedFiles) -> ScopeMatch {
     let globs = scopes(instruction);
     if globs.is_empty() || has_category(instruction, ALWAYS) {
         return ScopeMatch::Everywhere;
     }
-    let paths: Vec<String> = paths.iter().map(|path| folded_path(path)).collect();
-    let matches =
-        |glob: &String| matcher(glob).is_some_and(|set| paths.iter().any(|path| set.is_match(path)));
-    if globs.iter().any(matches) { ScopeMatch::Matches } else { ScopeMatch::No }
+    let matches = globs.into_iter().any(|glob| files.match_glob(glob));
+    if matches { ScopeMatch::Matches } else { ScopeMatch::No }
 }
 
 pub(crate) fn has_category(instruction: &Instruction, category: &str) -> bool {
@@ -145,6 +168,10 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    fn matched(instruction: &Instruction, paths: &[&str]) -> ScopeMatch {
+        matches_scope(instruction, &mut TouchedFiles::new(paths))
+    }
+
     fn instruction(categories: &[&str]) -> Instruction {
         let entry = json!({ "id": "a", "title": "A", "body": "b", "priority": 5, "audience": "all",
             "requirement": "optional", "categories": categories });
@@ -180,18 +207,18 @@ mod tests {
             ("/", "a", false),
         ] {
             let scoped = instruction(&[&encoded(SCOPE_PREFIX, glob)]);
-            let matches = matches_scope(&scoped, &["other.rs", path]) == ScopeMatch::Matches;
+            let matches = matched(&scoped, &["other.rs", path]) == ScopeMatch::Matches;
             assert_eq!(matches, expected, "{glob} {path}");
         }
     }
 
     #[test]
     fn without_globs_it_applies_everywhere() {
-        assert_eq!(matches_scope(&instruction(&["git"]), &[]), ScopeMatch::Everywhere);
-        assert_eq!(matches_scope(&instruction(&["scope:web/**", "always"]), &["a"]), ScopeMatch::Everywhere);
-        assert_eq!(matches_scope(&instruction(&["scope:web/**"]), &["a"]), ScopeMatch::No);
-        assert_eq!(matches_scope(&instruction(&["scope:web/**"]), &[]), ScopeMatch::No);
-        assert_eq!(matches_scope(&instruction(&["scope:"]), &["a"]), ScopeMatch::Everywhere);
+        assert_eq!(matched(&instruction(&["git"]), &[]), ScopeMatch::Everywhere);
+        assert_eq!(matched(&instruction(&["scope:web/**", "always"]), &["a"]), ScopeMatch::Everywhere);
+        assert_eq!(matched(&instruction(&["scope:web/**"]), &["a"]), ScopeMatch::No);
+        assert_eq!(matched(&instruction(&["scope:web/**"]), &[]), ScopeMatch::No);
+        assert_eq!(matched(&instruction(&["scope:"]), &["a"]), ScopeMatch::Everywhere);
         assert_eq!(scopes(&instruction(&["scope:B/**", "scope:a", "x"])), ["a", "b/**"]);
     }
 
@@ -202,7 +229,7 @@ mod tests {
         {
             let mut scoped = instruction(&["x"]);
             scoped.categories = vec![format!("{SCOPE_PREFIX}{glob}")];
-            let _ = matches_scope(&scoped, &[&"a/".repeat(500)]);
+            let _ = matched(&scoped, &[&"a/".repeat(500)]);
         }
         assert!(is_valid_glob(&"a".repeat(256)) && !is_valid_glob(&"a".repeat(257)));
     }
@@ -219,7 +246,7 @@ mod tests {
         fn no_glob_makes_the_matcher_panic(glob in ".{0,60}", path in ".{0,30}") {
             let mut scoped = instruction(&["x"]);
             scoped.categories = vec![format!("{SCOPE_PREFIX}{glob}")];
-            let _ = matches_scope(&scoped, &[&path]);
+            let _ = matched(&scoped, &[&path]);
         }
     }
 }

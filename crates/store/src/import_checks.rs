@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::project::repositories::IMPORTED_PREFIX;
 use super::transaction::ControlTx;
 use crate::postgres::{INDEXED_TEXT_BYTES_MAX, MODULES, SchemaName, sql};
+use contract::clock::MILLIS_MAX;
 use contract::{ErrorCode, Fault};
 
 /// Largest id, generation or count: a trillion. Later runs count on from these numbers and add them up, and stay far below the
@@ -19,8 +20,6 @@ const SMALL_NUMBER_MAX: i64 = (1 << 30) - 1;
 const SYMBOLS_BYTES_MAX: i64 = 64 << 20;
 /// Most names and places in one row; a file has at most 100,000 symbols, imports and uses each.
 const PLACES_MAX: i64 = 1 << 20;
-/// Largest time in milliseconds: the end of the year 9999.
-const MILLIS_MAX: i64 = 253_402_300_799_999;
 
 /// Columns of numbers: their table, their names, and the smallest and largest number that a row may have. [`INVALID_ROWS`]
 /// bounds the sizes of files; the others are hashes, versions and times of files, with which nothing is calculated.

@@ -1,5 +1,6 @@
 //! Printing: answers on stdout, notes and failures on stderr, colour only on terminals.
 
+use std::borrow::Cow;
 use std::io;
 
 use anstyle::{AnsiColor, Style};
@@ -96,9 +97,13 @@ impl Output {
         write_all(&mut anstream::stdout().lock(), text);
     }
 
-    /// Prints one line on stdout.
+    /// Prints one line on stdout, which with `--json` is JSON.
     pub(super) fn print_line(self, line: &str) {
-        self.print_text(&format!("{line}\n"));
+        if self.json {
+            self.print_text(&format!("{}\n", json_with_escaped_controls(line)));
+        } else {
+            self.print_text(&format!("{line}\n"));
+        }
     }
 
     /// Prints one line on stderr, unless `--quiet` is set.
@@ -109,9 +114,41 @@ impl Output {
     }
 }
 
+/// JSON on one line without the control characters that JSON allows in strings, and terminals obey: U+007F and those from U+0080
+/// to U+009F. Elsewhere than in strings there are none.
+fn json_with_escaped_controls(json: &str) -> Cow<'_, str> {
+    if !json.contains(char::is_control) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for char in json.chars() {
+        if char.is_control() {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(char)));
+        } else {
+            escaped.push(char);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 /// Ignores write errors: a reader that closed the pipe (`| head`) is not a failure of the command.
 fn write_all(stream: &mut impl io::Write, text: &str) {
     if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
         tracing::debug!(%error, "output could not be written");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_no_control_characters() {
+        let value = serde_json::json!({ "a\u{9b}": "\u{7f}\u{80}\u{9f}\u{1b}\n\u{a0}ü👍" });
+        let line = value.to_string();
+        let printed = json_with_escaped_controls(&line);
+        assert_eq!(printed, "{\"a\\u009b\":\"\\u007f\\u0080\\u009f\\u001b\\n\u{a0}ü👍\"}");
+        assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), value);
+        assert!(matches!(json_with_escaped_controls("{\"a\":\"ü\"}"), Cow::Borrowed(_)));
     }
 }

@@ -19,8 +19,8 @@ use tower_http::cors::CorsLayer;
 
 use super::access::{Access, identify};
 use super::guard::guard_request;
-use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
 use super::pages::{self, PAGES};
+use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
 use super::route::{Operation, Route};
 use super::{answer, etag, instructions, mcp_routes, oauth, openapi, probes, timed_body, tool_routes};
 use crate::app::App;

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::complete::{Completions, matching_values};
 use super::prompts::RenderedPrompt;
-use crate::app::Bulkhead;
+use crate::app::{Bulkhead, blocking};
 use crate::catalog::Catalog;
 use crate::tools::instructions::search::scored_entries;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use contract::Fault;
+use contract::{ErrorCode, Fault};
 use engine::search::tokens;
 use instructions::apply::{Applicable, Applied, apply};
 use instructions::{InstructionEntry, Stored};
@@ -23,6 +23,8 @@ use tenancy::Scope;
 const TOKENS_DEFAULT: usize = 4000;
 /// Entries that a task may choose by meaning.
 const ABOUT_TASK_MAX: usize = 20;
+/// Files that a task may name.
+const PATHS_MAX: usize = 500;
 /// Omitted instructions that are named.
 const OMITTED_NAMED_MAX: usize = 20;
 
@@ -68,12 +70,27 @@ async fn apply_instructions(call: Call, input: ApplyInput) -> Result<RenderedPro
         true => scored_entries(&call, &project, &input.task, ABOUT_TASK_MAX).await?,
         false => Vec::new(),
     };
-    let paths: Vec<&str> = input.paths.iter().flat_map(|paths| paths.split([',', ' ', '\n'])).collect();
-    let paths: Vec<&str> = paths.into_iter().filter(|path| !path.is_empty()).collect();
     let tokens_max = input.max_tokens.as_deref().and_then(|text| text.parse().ok()).unwrap_or(TOKENS_DEFAULT);
-    let applied =
-        apply(&entries, &paths, &scored, tokens_max, |stored| tokens::count(&section(stored, None)));
-    Ok(RenderedPrompt { text: render(&input.task, &applied, tokens_max) })
+    let cancel = call.cancel.clone();
+    blocking(move || {
+        let paths = touched_files(input.paths.as_deref().unwrap_or_default())?;
+        let count = |stored: &Stored| tokens::count(&section(stored, None));
+        let applied = apply(&entries, &paths, &scored, tokens_max, count, || cancel.is_cancelled());
+        let applied = applied.ok_or_else(|| Fault::new(ErrorCode::Cancelled, "The call was cancelled."))?;
+        Ok(RenderedPrompt { text: render(&input.task, &applied, tokens_max) })
+    })
+    .await
+}
+
+/// The files in a list with commas or spaces.
+fn touched_files(list: &str) -> Result<Vec<&str>, Fault> {
+    let paths: Vec<&str> = list.split([',', ' ', '\n']).filter(|path| !path.is_empty()).collect();
+    if paths.len() > PATHS_MAX {
+        let message = format!("`paths` names {} files; at most {PATHS_MAX} are allowed.", paths.len());
+        return Err(Fault::new(ErrorCode::InvalidRequest, message)
+            .with_hint("Name the folders in which most of them are."));
+    }
+    Ok(paths)
 }
 
 fn render(task: &str, applied: &Applied<'_>, tokens_max: usize) -> String {

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::listing::{Fields, ListedEntry, Page, listed};
 use super::open::open;
 use super::spec::reading;
+use crate::app::blocking;
 use crate::catalog::Catalog;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
@@ -167,7 +168,9 @@ pub(super) async fn lacking(
             let known = known
                 .into_iter()
                 .map(|entry| Known::new(entry.id, &entry.source_hash, entry.meta_hash.as_deref()));
-            difference(&catalog.hashes().await?, &known.collect::<Vec<_>>(), buckets)
+            let (known, buckets): (Vec<_>, _) = (known.collect(), buckets.to_vec());
+            let current = catalog.hashes().await?;
+            blocking(move || Ok(difference(&current, &known, &buckets))).await?
         }
     };
     Ok(if found.is_empty() && is_current { Lacking::Nothing } else { Lacking::Difference(found) })

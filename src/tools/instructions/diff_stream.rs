@@ -10,7 +10,7 @@ use crate::app::Bulkhead;
 use crate::catalog::Catalog;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, TimeoutClass, ToolSpec, schema};
-use contract::Fault;
+use contract::{ErrorCode, Fault};
 use instructions::InstructionEntry;
 use store::Project;
 
@@ -18,9 +18,8 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "instructions/diff/stream",
     title: "Stream what changed in the instructions",
     description: "What changed in the catalog since a client read it, one event for each entry.",
-    // The snapshot occupies one of the few connections of writers for as long as the client takes to read, so it must not take
-    // the many slots of searches.
-    bulkhead: Bulkhead::Index,
+    // While the client reads, the stream holds neither a slot nor a connection to the database.
+    bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Artifacts,
     method: None,
     output: schema::generate_output_schema::<StreamEnd>,
@@ -51,42 +50,54 @@ struct StreamEnd {
 /// it has.
 async fn stream(call: Call, input: DiffInput) -> Result<StreamEnd, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
-    let mut catalog = Catalog::open_long(call.app.store().await?, &project).await?;
+    let mut catalog = Catalog::open(call.app.store().await?, &project).await?;
     let buckets = input.buckets.unwrap_or_default();
     let lacking = lacking(&mut catalog, input.client, input.since_revision, &buckets).await?;
-    let hash = catalog.hash();
-    let start = StreamStart { hash: &hash, meta_hash: catalog.meta_hash(), revision: catalog.state.revision };
-    call.send_event("start", &start).await?;
+    let (hash, revision) = (catalog.hash(), catalog.state.revision);
+    let everything = match &lacking {
+        Lacking::Everything => catalog.ids(None).await?,
+        _ => Vec::new(),
+    };
+    let meta_hash = catalog.meta_hash();
+    catalog.close().await?;
+    call.send_event("start", &StreamStart { hash: &hash, meta_hash, revision }).await?;
     let cursor = input.cursor.unwrap_or_default();
     match lacking {
         Lacking::Nothing => {}
         Lacking::Everything => {
-            let ids = after(catalog.ids(None).await?, &cursor);
-            send_entries(&call, &project, &mut catalog, "changed", &ids).await?;
+            send_entries(&call, &project, revision, "changed", &after(everything, &cursor)).await?;
         }
         Lacking::Difference(found) => {
             for (name, ids) in [("added", found.added), ("updated", found.updated)] {
-                send_entries(&call, &project, &mut catalog, name, &after(ids, &cursor)).await?;
+                send_entries(&call, &project, revision, name, &after(ids, &cursor)).await?;
             }
             for id in after(found.removed, &cursor) {
                 call.send_event("removed", &json!({ "id": id })).await?;
             }
         }
     }
-    catalog.close().await?;
     Ok(StreamEnd { hash })
 }
 
-/// Sends the entries with these ids, reading a few at a time.
+/// Sends the entries with these ids, reading a few at a time, each time from the revision that the stream began with.
 async fn send_entries(
     call: &Call,
     project: &Project,
-    catalog: &mut Catalog,
+    revision: i64,
     name: &'static str,
     ids: &[String],
 ) -> Result<(), Fault> {
     for ids in ids.chunks(ENTRIES_READ) {
-        let entries = catalog.with_ids(ids).await?;
+        let mut catalog = Catalog::open(call.app.store().await?, project).await?;
+        let is_unchanged = catalog.state.revision == revision;
+        let entries = if is_unchanged { catalog.with_ids(ids).await? } else { Vec::new() };
+        catalog.close().await?;
+        if !is_unchanged {
+            let message = "The catalog was changed while it was sent.";
+            return Err(
+                Fault::new(ErrorCode::IllegalState, message).with_hint("Ask for the difference again.")
+            );
+        }
         let usage = usage_of(call, project, &entries).await?;
         for stored in entries {
             let used = usage.get(&stored.instruction.id).copied();

@@ -1,4 +1,8 @@
-//! Instructions that say the same in different words: pairs whose vectors are close.
+//! Instructions that say the same, or nearly: pairs with the same text, with nearly the same words, or with close vectors.
+//!
+//! The vectors are those of the search by meaning, which are made of title and text. Vectors do not tell a rule from its opposite.
+
+use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,26 +12,89 @@ use crate::app::blocking;
 use crate::catalog::{RECORDS_ROOT, entry_id_of_path};
 use crate::tools::Call;
 use contract::{Fault, Warning};
+use instructions::duplicates::{Alike, AlikePair, alike};
+use instructions::{Requirement, Stored};
 use store::{Access, Project, ProjectTx, vectors};
 
-/// Cosine from which two texts count as the same rule.
-const SIMILARITY_MIN: f32 = 0.86;
+/// Cosine from which two texts count as the same rule. Of the rules of the integration test `stale`, half of those that say the same in
+/// other words and below other titles reach 0.79; those about one subject that say something else reach 0.72.
+const SIMILARITY_MIN: f32 = 0.78;
 /// Chunks that are compared with one another; of a catalog with 10,000 entries of one chunk, all are.
 const CHUNKS_MAX: i64 = 12_000;
 /// Pairs of an answer.
 const PAIRS_MAX: usize = 200;
 
-/// Two entries that say nearly the same.
+/// Two entries that say nearly the same, or contradict each other.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(super) struct SimilarPair {
     /// Their ids.
     ids: [String; 2],
-    /// Cosine of their vectors, at most 1.
+    /// Their titles.
+    titles: [String; 2],
+    /// How similar they are, at most 1: what `by` says measured it.
     similarity: f64,
+    /// What they share.
+    by: Likeness,
 }
 
-/// The pairs of entries that say nearly the same, most similar first.
-pub(super) async fn similar_pairs(call: &Call, project: &Project) -> Result<Vec<SimilarPair>, Fault> {
+/// What two entries share; the most certain kind comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Likeness {
+    /// The text, but for white space.
+    Text,
+    /// Four of five words of their texts; the similarity is that part.
+    Words,
+    /// The direction of their vectors; the similarity is the cosine.
+    Meaning,
+}
+
+/// A pair by its ids, in their order.
+type Pairs = BTreeMap<[String; 2], (Likeness, f64)>;
+
+/// The pairs of entries that say nearly the same, most similar first. Deprecated ones are left out: another has replaced them.
+pub(super) async fn similar_pairs(
+    call: &Call,
+    project: &Project,
+    mut entries: Vec<Stored>,
+) -> Result<Vec<SimilarPair>, Fault> {
+    entries.retain(|stored| stored.instruction.requirement != Requirement::Deprecated);
+    let rows = match call.app.config.instructions.semantic {
+        true => vectors(call, project).await?,
+        false => {
+            let message = "Entries were compared by their words only: they are not indexed, because `instructions.semantic` is off.";
+            call.warn(Warning::new("not_compared_by_meaning", message));
+            Vec::new()
+        }
+    };
+    let cancel = call.cancel.clone();
+    let compared = blocking(move || {
+        let must_stop = || cancel.is_cancelled();
+        let titles: HashMap<&str, &str> = entries
+            .iter()
+            .map(|stored| (stored.instruction.id.as_str(), stored.instruction.title.as_str()))
+            .collect();
+        let (mut pairs, is_complete) = alike_pairs(&entries, &must_stop);
+        let chunks: Vec<(&str, &[f32])> = rows
+            .iter()
+            .filter_map(|(path, vector)| Some((entry_id_of_path(path)?, vector.as_slice())))
+            .filter(|(id, _)| titles.contains_key(id))
+            .collect();
+        for (ids, similarity) in close_pairs(&chunks, &must_stop) {
+            pairs.entry(ids).or_insert((Likeness::Meaning, similarity));
+        }
+        Ok((best(pairs, &titles), is_complete))
+    });
+    let (pairs, is_complete) = compared.await?;
+    if !is_complete {
+        let message = "There are too many pairs, or too many words to compare; pairs may be missing.";
+        call.warn(Warning::new("pairs_left_out", message));
+    }
+    Ok(pairs)
+}
+
+/// The paths of the catalog's documents with the vectors of their chunks.
+async fn vectors(call: &Call, project: &Project) -> Result<Vec<(String, Vec<f32>)>, Fault> {
     if is_pending(call, project).await? {
         let message = "Entries were changed and are being indexed; pairs with them may be missing.";
         call.warn(Warning::new("index_pending", message));
@@ -35,20 +102,52 @@ pub(super) async fn similar_pairs(call: &Call, project: &Project) -> Result<Vec<
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Snapshot).await?;
     let rows = vectors::of_root(&mut tx, RECORDS_ROOT, CHUNKS_MAX).await?;
     tx.commit().await?;
-    let cancel = call.cancel.clone();
-    let pairs = blocking(move || {
-        let chunks: Vec<(&str, &[f32])> = rows
-            .iter()
-            .filter_map(|(path, vector)| Some((entry_id_of_path(path)?, vector.as_slice())))
-            .collect();
-        Ok(close_pairs(&chunks, &|| cancel.is_cancelled()))
-    });
-    pairs.await
+    Ok(rows)
 }
 
+/// The pairs that share their text or most words, and whether all were compared.
+fn alike_pairs(entries: &[Stored], must_stop: &dyn Fn() -> bool) -> (Pairs, bool) {
+    let texts: Vec<&str> = entries.iter().map(|stored| stored.instruction.body.as_str()).collect();
+    let Alike { pairs, is_complete } = alike(&texts, PAIRS_MAX, must_stop);
+    let id = |place: usize| entries[place].instruction.id.as_str();
+    let pairs = pairs.into_iter().map(|AlikePair { places: (one, other), share, is_same }| {
+        let by = if is_same { Likeness::Text } else { Likeness::Words };
+        (in_order(id(one), id(other)), (by, rounded(share)))
+    });
+    (pairs.collect(), is_complete)
+}
+
+fn in_order(one: &str, other: &str) -> [String; 2] {
+    [one.min(other).to_owned(), one.max(other).to_owned()]
+}
+
+fn rounded(similarity: f64) -> f64 {
+    (similarity.min(1.0) * 1e4).round() / 1e4
+}
+
+/// The most similar pairs with their titles; of equally similar ones, the most certain first.
+fn best(pairs: Pairs, titles: &HashMap<&str, &str>) -> Vec<SimilarPair> {
+    let title = |id: &str| titles.get(id).copied().unwrap_or_default().to_owned();
+    let mut pairs: Vec<SimilarPair> = pairs
+        .into_iter()
+        .map(|(ids, (by, similarity))| {
+            let titles = [title(&ids[0]), title(&ids[1])];
+            SimilarPair { ids, titles, similarity, by }
+        })
+        .collect();
+    pairs.sort_by(|one, other| {
+        other.similarity.total_cmp(&one.similarity).then(one.by.cmp(&other.by)).then(one.ids.cmp(&other.ids))
+    });
+    pairs.truncate(PAIRS_MAX);
+    pairs
+}
+
+/// A pair of ids in their order, and the cosine of their vectors.
+type ClosePair = ([String; 2], f64);
+
 /// The pairs of different ids with close vectors; of an id with several vectors, the closest counts.
-fn close_pairs(chunks: &[(&str, &[f32])], must_stop: &dyn Fn() -> bool) -> Vec<SimilarPair> {
-    let mut pairs: Vec<SimilarPair> = Vec::new();
+fn close_pairs(chunks: &[(&str, &[f32])], must_stop: &dyn Fn() -> bool) -> Vec<ClosePair> {
+    let mut pairs: Vec<ClosePair> = Vec::new();
     for (at, (id, vector)) in chunks.iter().enumerate() {
         if must_stop() {
             break;
@@ -56,8 +155,7 @@ fn close_pairs(chunks: &[(&str, &[f32])], must_stop: &dyn Fn() -> bool) -> Vec<S
         for (other, other_vector) in &chunks[at + 1..] {
             let similarity = dot(vector, other_vector);
             if similarity >= SIMILARITY_MIN && id != other {
-                let similarity = (f64::from(similarity.min(1.0)) * 1e4).round() / 1e4;
-                pairs.push(SimilarPair { ids: [(*id).to_owned(), (*other).to_owned()], similarity });
+                pairs.push((in_order(id, other), rounded(f64::from(similarity))));
             }
         }
         // A catalog of copies of one text has as many pairs as there are.
@@ -69,12 +167,10 @@ fn close_pairs(chunks: &[(&str, &[f32])], must_stop: &dyn Fn() -> bool) -> Vec<S
     pairs
 }
 
-fn keep_best(pairs: &mut Vec<SimilarPair>) {
-    pairs.sort_by(|one, other| {
-        other.similarity.total_cmp(&one.similarity).then_with(|| one.ids.cmp(&other.ids))
-    });
+fn keep_best(pairs: &mut Vec<ClosePair>) {
+    pairs.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     let mut seen = std::collections::HashSet::new();
-    pairs.retain(|pair| seen.insert(pair.ids.clone()));
+    pairs.retain(|(ids, _)| seen.insert(ids.clone()));
     pairs.truncate(PAIRS_MAX);
 }
 
@@ -103,11 +199,8 @@ mod tests {
         let chunks = [("a", &a[..]), ("a", &a2[..]), ("b", &b[..]), ("c", &c[..])];
         let pairs = close_pairs(&chunks, &|| false);
         assert_eq!(pairs.len(), 1, "{pairs:?}");
-        assert_eq!((pairs[0].ids[0].as_str(), pairs[0].ids[1].as_str()), ("a", "b"));
-        assert!(
-            (pairs[0].similarity - f64::from((0.2_f32).cos())).abs() < 1e-3,
-            "the closest of its vectors"
-        );
+        assert_eq!(pairs[0].0, ["a", "b"]);
+        assert!((pairs[0].1 - f64::from((0.2_f32).cos())).abs() < 1e-3, "the closest of its vectors");
     }
 
     #[test]

@@ -39,6 +39,8 @@ struct Input {
     /// Fail unless the catalog has this hash.
     #[schemars(length(max = 64))]
     if_hash: Option<String>,
+    /// Fail unless the catalog has this revision.
+    if_revision: Option<i64>,
     /// Gates to set.
     #[schemars(schema_with = "schema::any_object")]
     #[serde(default)]
@@ -105,6 +107,7 @@ async fn import(call: Call, input: Input) -> Result<Output, Fault> {
         prune,
         documents,
         if_hash: input.if_hash,
+        if_revision: input.if_revision,
         is_all_or_nothing: false,
         action: "instructions/import",
     };

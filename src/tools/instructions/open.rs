@@ -5,16 +5,38 @@ use std::collections::BTreeMap;
 use crate::app::instruction_folders;
 use crate::catalog::{Catalog, Writer};
 use crate::tools::Call;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, echo};
 use instructions::{Stored, Usage};
 use store::Project;
-use tenancy::Scope;
+use tenancy::{Projects, Scope};
 
-/// The project of the call and a snapshot of its catalog.
+/// What makes the first catalog of a project that does not exist.
+const IMPORT_HINT: &str = "The first import makes it: `instructions_import`, or on the command line `pairofcleats instructions import DIR` \
+    or `import-agents`. `workspace_status` (`pairofcleats projects`) lists the projects.";
+
+/// The project of the call and a snapshot of its catalog; a project without a catalog has an empty one.
+///
+/// # Errors
+/// `NO_INDEX` if the project does not exist.
 pub(super) async fn open(call: &Call, project_id: Option<&str>) -> Result<(Project, Catalog), Fault> {
-    let project = call.project(project_id).await?;
+    let Some(project) = call.project_if_any(project_id).await? else {
+        return Err(no_catalog(call, project_id).await?);
+    };
     let catalog = Catalog::open(call.app.store().await?, &project).await?;
     Ok((project, catalog))
+}
+
+/// The fault of a project that does not exist, or that the caller may not know of.
+async fn no_catalog(call: &Call, project_id: Option<&str>) -> Result<Fault, Fault> {
+    let mut fault = call.no_index(project_id).await?;
+    if matches!(call.caller.principal.projects, Projects::All) {
+        fault.message = match project_id {
+            None => "There is no catalog yet.".to_owned(),
+            Some(id) => format!("There is no project `{}`, so there is no catalog.", echo(id)),
+        };
+        return Ok(fault.with_hint(IMPORT_HINT));
+    }
+    Ok(fault)
 }
 
 /// How often these entries were used, uses of this process included that are not written yet. Those never used are left out.

@@ -10,7 +10,7 @@ use super::spec::curating;
 use crate::app::instruction_folders;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ToolSpec, schema};
-use contract::Fault;
+use contract::{Fault, Warning};
 
 pub(crate) const TOOL: ToolSpec = curating(
     (
@@ -26,13 +26,16 @@ pub(crate) const TOOL: ToolSpec = curating(
 );
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct Output {
-    /// True.
+    /// True, as the catalog is always read anew; `folderBound` says whether a folder was imported.
     reloaded: bool,
     /// Hash of the catalog.
     hash: String,
     /// Entries.
     count: usize,
+    /// Whether a folder is bound to the project; without one, nothing was read, and the catalog is as it was.
+    folder_bound: bool,
     /// What was imported; absent if no folder is bound to the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<FolderReport>,
@@ -72,5 +75,9 @@ async fn reload(call: Call, input: ProjectInput) -> Result<Output, Fault> {
     let (_, catalog) = open(&call, project_id).await?;
     let (hash, count) = (catalog.hash(), usize::try_from(catalog.state.entries).unwrap_or(0));
     catalog.close().await?;
-    Ok(Output { reloaded: true, hash, count, folder: report })
+    if report.is_none() {
+        let message = "No folder is bound to the project, so nothing was read. The operator binds one with `instructions.folders`.";
+        call.warn(Warning::new("no_folder_bound", message));
+    }
+    Ok(Output { reloaded: true, hash, count, folder_bound: report.is_some(), folder: report })
 }

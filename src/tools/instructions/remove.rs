@@ -35,6 +35,8 @@ struct Input {
     /// Fail unless the catalog has this hash.
     #[schemars(length(max = 64))]
     if_hash: Option<String>,
+    /// Fail unless the catalog has this revision.
+    if_revision: Option<i64>,
     /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
@@ -58,8 +60,10 @@ async fn remove(call: Call, input: Input) -> Result<Output, Fault> {
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
-    let RemoveReport { removed, missing, catalog } =
-        writer(&call, &project).await?.remove(&input.ids, input.if_hash.as_deref()).await?;
+    let RemoveReport { removed, missing, catalog } = writer(&call, &project)
+        .await?
+        .remove(&input.ids, input.if_hash.as_deref(), input.if_revision)
+        .await?;
     if catalog.changed > 0 {
         request_index_run(&call, &project).await;
     }

@@ -1,21 +1,29 @@
 //! Stale instructions: those that name files, scripts or symbols that the project's index does not have.
+//!
+//! The rules may stand in the indexed repository as well: as files of agents, or as an exported folder. Such files are no evidence
+//! ([`RuleFiles`]).
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::app::{blocking, instruction_folders};
 use crate::tools::Call;
 use crate::tools::search::execute::search_project;
+use crate::tools::unindexed_directory::is_indexed;
 use contract::{ErrorCode, Fault, Warning};
 use engine::search::{ExactQuery, Mode, SearchRequest, Vectors, parse_filters};
 use instructions::mentions::{Mentions, Script, mentions};
-use instructions::{Requirement, Stored};
-use store::{Access, Project, ProjectTx, files, repositories};
+use instructions::{Requirement, RuleFiles, Stored};
+use store::{Access, Project, ProjectTx, RepositoryRow, files, repositories};
 
 /// Paths read at a time.
 const PATHS_PAGE: i64 = 10_000;
+/// Matching lines that are looked at first; often one of them is code.
+const FIRST_LINES: usize = 20;
 /// Names of symbols and scripts that are looked up, each by an exact search; further ones count as known.
 const SEARCHES_MAX: usize = 300;
 
@@ -35,24 +43,30 @@ pub(super) struct StaleEntry {
     symbols: Vec<String>,
 }
 
-/// The entries with such names, in the order of ids. A project without an indexed repository has none: nothing can be known of it.
+/// The entries with such names, in the order of ids. `None` without an indexed repository: nothing can be known of them.
 pub(super) async fn stale_entries(
     call: &Call,
     project: &Project,
     entries: &[Stored],
-) -> Result<Vec<StaleEntry>, Fault> {
+) -> Result<Option<Vec<StaleEntry>>, Fault> {
+    let repositories = indexed_repositories(call, project).await?;
+    if repositories.is_empty() {
+        return Ok(None);
+    }
     let named: Vec<(&Stored, Mentions)> = entries
         .iter()
         .filter(|stored| stored.instruction.requirement != Requirement::Deprecated)
         .map(|stored| (stored, mentions(&stored.instruction.body)))
         .filter(|(_, mentions)| !mentions.is_empty())
         .collect();
-    let mut index = KnownNames { call, project, roots: roots(call, project).await?, searches: 0 };
-    if named.is_empty() || index.roots.is_empty() {
-        return Ok(Vec::new());
+    if named.is_empty() {
+        return Ok(Some(Vec::new()));
     }
+    let ids = entries.iter().map(|stored| stored.instruction.id.as_str()).collect();
     let paths = named.iter().flat_map(|(_, mentions)| mentions.paths.iter().map(String::as_str)).collect();
-    let known_paths = known_paths(call, project, &paths).await?;
+    let (known_paths, rule_files) = read_paths(call, project, &repositories, &paths).await?;
+    let roots = repositories.into_iter().map(|row| row.root).collect();
+    let mut index = KnownNames { call, project, roots, rule_files, ids, searches: 0 };
     let scripts: BTreeSet<&Script> = named.iter().flat_map(|(_, mentions)| &mentions.scripts).collect();
     let symbols: BTreeSet<&String> = named.iter().flat_map(|(_, mentions)| &mentions.symbols).collect();
     let mut known_scripts = BTreeMap::new();
@@ -80,31 +94,46 @@ pub(super) async fn stale_entries(
     let is_stale = |entry: &StaleEntry| {
         !(entry.paths.is_empty() && entry.scripts.is_empty() && entry.symbols.is_empty())
     };
-    Ok(named.iter().map(unknown).filter(is_stale).collect())
+    Ok(Some(named.iter().map(unknown).filter(is_stale).collect()))
 }
 
-/// The roots of the project's repositories that are folders, or were.
-async fn roots(call: &Call, project: &Project) -> Result<Vec<String>, Fault> {
+/// The project's repositories that are folders, or were, and that a search can find something of.
+async fn indexed_repositories(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let rows = repositories::list(&mut tx).await?;
     tx.commit().await?;
-    Ok(rows.into_iter().filter(|row| !row.is_records()).map(|row| row.root).collect())
+    Ok(rows.into_iter().filter(|row| !row.is_records() && is_indexed(row)).collect())
 }
 
-/// Those of `paths` that are paths of files or folders in a repository, from its root or from any of its folders.
-async fn known_paths<'a>(
+/// Those of `paths` that are paths of files or folders in a repository, from its root or from any of its folders; and which files
+/// hold instructions, by the name of the repository.
+async fn read_paths<'a>(
     call: &Call,
     project: &Project,
+    repositories: &[RepositoryRow],
     paths: &HashSet<&'a str>,
-) -> Result<HashSet<&'a str>, Fault> {
+) -> Result<(HashSet<&'a str>, HashMap<String, RuleFiles>), Fault> {
     let mut known = HashSet::new();
+    let mut rule_files: HashMap<String, RuleFiles> = HashMap::new();
+    let bound = bound_folder(call, project).await?;
+    for row in repositories {
+        let files = rule_files.entry(row.name.clone()).or_default();
+        let below = bound.as_deref().and_then(|bound| bound.strip_prefix(&row.root).ok());
+        if let Some(folder) = below.and_then(Path::to_str) {
+            files.add_bound_folder(folder);
+        }
+    }
+    let names: HashMap<i64, &str> = repositories.iter().map(|row| (row.id, row.name.as_str())).collect();
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Snapshot).await?;
     let mut after = (0, String::new());
     loop {
         let page = files::paths_page(&mut tx, (after.0, &after.1), PATHS_PAGE).await?;
         let Some(last) = page.last() else { break };
         after.clone_from(last);
-        for (_, path) in &page {
+        for (repository, path) in &page {
+            if let Some(files) = names.get(repository).and_then(|name| rule_files.get_mut(*name)) {
+                files.add(path);
+            }
             for part in parts_of(path) {
                 if let Some(found) = paths.get(part) {
                     known.insert(*found);
@@ -113,7 +142,14 @@ async fn known_paths<'a>(
         }
     }
     tx.commit().await?;
-    Ok(known)
+    Ok((known, rule_files))
+}
+
+/// The folder that is bound to the project, without links as far as this machine has it.
+async fn bound_folder(call: &Call, project: &Project) -> Result<Option<PathBuf>, Fault> {
+    let Some(bound) = instruction_folders::bound_to(&call.app, project.id()) else { return Ok(None) };
+    let path = bound.path.clone();
+    blocking(move || Ok(Some(path.canonicalize().unwrap_or(path)))).await
 }
 
 /// All runs of components of a path.
@@ -130,6 +166,10 @@ struct KnownNames<'a> {
     call: &'a Call,
     project: &'a Project,
     roots: Vec<String>,
+    /// The files that hold instructions, by the name of their repository.
+    rule_files: HashMap<String, RuleFiles>,
+    /// Ids of the catalog's entries.
+    ids: HashSet<&'a str>,
     /// Exact searches that were made.
     searches: usize,
 }
@@ -150,7 +190,7 @@ impl KnownNames<'_> {
     }
 
     /// Whether a text of the repositories contains `name` as a word, in files of this name if one is given; also true once too many
-    /// names were looked up.
+    /// names were looked up. Files that hold instructions do not count.
     async fn contains(&mut self, name: &str, file: Option<&str>) -> Result<bool, Fault> {
         if self.searches >= SEARCHES_MAX {
             return Ok(true);
@@ -160,22 +200,45 @@ impl KnownNames<'_> {
             Some(file) => parse_filters(&Map::from_iter([("path".to_owned(), Value::from(file))]))?,
             None => Vec::new(),
         };
-        let request = SearchRequest {
-            query: format!("\\b{}\\b", name.replace('.', "\\.")),
-            repository_roots: self.roots.clone(),
-            exact: Some(ExactQuery::Regex),
-            filters,
-            case_tokens: true,
-            mode: Mode::Both,
-            top: 1,
-            vectors: Vectors::Off,
-            ..SearchRequest::default()
-        };
-        match search_project(self.call, self.project, &request).await {
-            Ok(answer) => Ok(answer.total > 0),
-            Err(fault) if fault.code == ErrorCode::NoIndex => Ok(true),
-            Err(fault) => Err(fault),
+        let settings = &self.call.app.config.search;
+        let (mut offset, mut lines) = (0, FIRST_LINES.min(settings.exact_top_max));
+        loop {
+            let request = SearchRequest {
+                query: format!("\\b{}\\b", name.replace('.', "\\.")),
+                repository_roots: self.roots.clone(),
+                exact: Some(ExactQuery::Regex),
+                filters: filters.clone(),
+                case_tokens: true,
+                mode: Mode::Both,
+                top: lines,
+                offset,
+                vectors: Vectors::Off,
+                ..SearchRequest::default()
+            };
+            let answer = match search_project(self.call, self.project, &request).await {
+                Ok(answer) => answer,
+                Err(fault) if fault.code == ErrorCode::NoIndex => return Ok(true),
+                Err(fault) => return Err(fault),
+            };
+            let files = answer.matches.unwrap_or_default().files;
+            if files.iter().any(|file| !self.holds_rules(&file.repository, &file.path)) {
+                return Ok(true);
+            }
+            offset += lines;
+            if files.is_empty() || (answer.total <= offset && !answer.total_is_least) {
+                return Ok(false);
+            }
+            // What is not looked at may be code.
+            if offset > answer.offset_max {
+                return Ok(true);
+            }
+            lines = settings.exact_top_max;
         }
+    }
+
+    fn holds_rules(&self, repository: &str, path: &str) -> bool {
+        let files = self.rule_files.get(repository);
+        files.is_some_and(|files| files.contain(path, |id| self.ids.contains(id)))
     }
 }
 

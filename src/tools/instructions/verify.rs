@@ -28,12 +28,16 @@ pub(crate) const TOOL: ToolSpec = reading(
     |call, arguments| run_typed(call, arguments, verify),
 );
 
+/// Why names cannot be looked up.
+const NO_REPOSITORY: &str = "no repository is indexed";
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Also report entries whose text names files, scripts or symbols that the project's index does not have.
+    /// Also report entries whose text names files, scripts or symbols that the project's index does not have. Files that hold the
+    /// rules themselves do not count.
     stale: Option<bool>,
-    /// Also report pairs of entries that say nearly the same.
+    /// Also report pairs of entries that say nearly the same, or contradict each other.
     duplicates: Option<bool>,
     /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
@@ -56,7 +60,10 @@ struct Output {
     /// Entries with names that the index does not have.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale: Option<Vec<StaleEntry>>,
-    /// Pairs of entries that say nearly the same, most similar first.
+    /// Why `stale` could not be checked; absent if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_not_checked: Option<&'static str>,
+    /// Pairs of entries that say nearly the same, or contradict each other, most similar first.
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicates: Option<Vec<SimilarPair>>,
 }
@@ -66,9 +73,9 @@ struct Output {
 pub(super) struct Issue {
     /// Its id.
     pub(super) id: String,
-    /// The stored hash.
+    /// The stored hash: of the body, or of the metadata if the body is right.
     expected: String,
-    /// The hash of its body.
+    /// The hash that it has.
     actual: String,
 }
 
@@ -86,21 +93,22 @@ async fn verify(call: Call, input: Input) -> Result<Output, Fault> {
     let actual = catalog_hashes(&catalog.hashes().await?).0;
     let hash = catalog.hash();
     let differs = actual != catalog.state.hash;
-    let entries = if input.stale == Some(true) { Some(catalog.all().await?) } else { None };
+    let (checks_stale, checks_duplicates) = (input.stale == Some(true), input.duplicates == Some(true));
+    let entries = if checks_stale || checks_duplicates { catalog.all().await? } else { Vec::new() };
     catalog.close().await?;
-    let stale = match entries {
-        Some(entries) => Some(stale_entries(&call, &project, &entries).await?),
-        None => None,
-    };
-    let duplicates = match input.duplicates {
-        Some(true) => Some(similar_pairs(&call, &project).await?),
-        _ => None,
-    };
+    let (mut stale, mut stale_not_checked) = (None, None);
+    if checks_stale {
+        stale = stale_entries(&call, &project, &entries).await?;
+        stale_not_checked = stale.is_none().then_some(NO_REPOSITORY);
+    }
+    let duplicates =
+        if checks_duplicates { Some(similar_pairs(&call, &project, entries).await?) } else { None };
     let catalog_hash = differs.then(|| Mismatch { expected: hash.clone(), actual: sha256::to_hex(&actual) });
-    Ok(Output { hash, count, issue_count: issues.len(), issues, catalog_hash, stale, duplicates })
+    let issue_count = issues.len();
+    Ok(Output { hash, count, issues, issue_count, catalog_hash, stale, stale_not_checked, duplicates })
 }
 
-/// The number of entries, and those whose body does not have the stored hash.
+/// The number of entries, and those whose body or metadata do not have the stored hashes.
 pub(super) async fn issues(catalog: &mut Catalog) -> Result<(usize, Vec<Issue>), Fault> {
     let (mut count, mut found, mut after) = (0, Vec::new(), String::new());
     loop {
@@ -109,11 +117,13 @@ pub(super) async fn issues(catalog: &mut Catalog) -> Result<(usize, Vec<Issue>),
         after.clone_from(&last.instruction.id);
         count += page.len();
         for stored in page {
-            let actual = stored.instruction.source_hash();
-            if actual != stored.source_hash {
+            let entry = &stored.instruction;
+            let pairs = [(stored.source_hash, entry.source_hash()), (stored.meta_hash, entry.meta_hash())];
+            if let Some((expected, actual)) = pairs.into_iter().find(|(expected, actual)| expected != actual)
+            {
                 found.push(Issue {
                     id: stored.instruction.id,
-                    expected: sha256::to_hex(&stored.source_hash),
+                    expected: sha256::to_hex(&expected),
                     actual: sha256::to_hex(&actual),
                 });
             }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::caller_suggestion::ShownRange;
 use crate::tools::Call;
+use crate::tools::repository::is_hidden;
 use contract::{ErrorCode, Fault, escaped_invisible};
 use store::{Access, ChunkSpan, Project, ProjectTx, chunks};
 
@@ -99,7 +100,8 @@ impl FileTarget {
         let row = chunks::hydrate(&mut tx, &[id]).await?.into_iter().next();
         tx.commit().await?;
         let row = row.filter(|row| {
-            root.as_ref().is_none_or(|root| *root == row.repository_root)
+            !is_hidden(call, &row.repository_root)
+                && root.as_ref().is_none_or(|root| *root == row.repository_root)
                 && self
                     .file
                     .as_ref()

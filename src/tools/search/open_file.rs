@@ -5,6 +5,7 @@ use std::path::Path;
 use super::missing_file;
 use crate::app::blocking;
 use crate::tools::Call;
+use crate::tools::repository::is_hidden;
 use contract::config::Indexing;
 use contract::{ErrorCode, Fault, unescaped};
 use engine::indexing::{self, ContentKind, OpenRoot, ReadLimits, RecordSource};
@@ -189,7 +190,8 @@ pub(super) async fn find_indexed_file(
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let mut found = Vec::new();
     let mut skip_reason = None;
-    let known = repositories::list(&mut tx).await?;
+    let mut known = repositories::list(&mut tx).await?;
+    known.retain(|row| !is_hidden(call, &row.root));
     // The path as given; else with the invisible characters that answers show in escaped form.
     for path in [Some(path.to_owned()), unescaped(path)].into_iter().flatten() {
         for row in &known {

@@ -414,6 +414,7 @@ fn catalog_rows() -> Vec<Row> {
                 ("entries", json!([catalog_entry("new", "New.", "style")])),
                 ("mode", json!("overwrite")),
                 ("ifHash", json!("00")),
+                ("ifRevision", json!(999)),
                 ("gates", json!({ "gates": [] })),
                 ("criteria", rules(rule)),
                 theirs(),
@@ -429,7 +430,7 @@ fn catalog_rows() -> Vec<Row> {
             "instructions_remove",
             Catalog,
             with(json!({ "ids": ["a"] })),
-            &[("ids", json!(["a", "b"])), ("ifHash", json!("00")), theirs()],
+            &[("ids", json!(["a", "b"])), ("ifHash", json!("00")), ("ifRevision", json!(999)), theirs()],
         ),
         group(
             "instructions_repair",

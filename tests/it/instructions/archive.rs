@@ -64,3 +64,35 @@ async fn a_catalog_moves_with_its_project() {
         assert_eq!(query_number(&left).await, 0, "{change}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_time_of_creation_that_is_accepted_survives_a_move() {
+    let (app, ours, copy) = (writable_app(), project("archive-times"), project("archive-times-copy"));
+    let created = |id: &str, at: &str| {
+        let mut entry = entry(id, "Text.");
+        entry["createdAt"] = at.into();
+        entry
+    };
+    let times = [
+        ("before", "1969-12-31T23:59:59.999Z"),
+        ("first", "1970-01-01T00:00:00Z"),
+        ("last", "9999-12-30T22:00:00Z"),
+        ("never", "-009999-01-03T00:00:00Z"),
+        ("zone", "1970-01-01T00:00:00+14:00"),
+    ];
+    let entries = times.map(|(id, at)| created(id, at));
+    let imported = import(&app, &ours, &entries, json!({})).await;
+    let refused: Vec<&str> =
+        imported["errors"].as_array().unwrap().iter().map(|error| error["id"].as_str().unwrap()).collect();
+    assert_eq!(refused, ["before", "never", "zone"], "{imported:#}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.zip").to_string_lossy().into_owned();
+    let (code, exported) = projects(&["export", &ours, &file]);
+    assert_eq!(code, Some(0), "{exported:#}");
+    let (code, moved) = projects(&["import", &file, "--project", &copy]);
+    assert_eq!(code, Some(0), "{moved:#}");
+    let list = result(&app, "instructions_list", json!({ "project_id": copy })).await;
+    let times: Vec<&Value> =
+        list["items"].as_array().unwrap().iter().map(|item| &item["createdAt"]).collect();
+    assert_eq!(times, ["1970-01-01T00:00:00.000Z", "9999-12-30T22:00:00.000Z"]);
+}

@@ -104,6 +104,41 @@ async fn a_stale_hash_and_a_suspicious_prune_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stale_revision_changes_nothing_whatever_was_changed() {
+    let (app, project) = (writable_app(), project("catalog-revision"));
+    let first = import(&app, &project, &[entry("a", "A.")], json!({})).await;
+    let mut stricter = entry("a", "A.");
+    stricter["requirement"] = "critical".into();
+    let with = |revision: &Value, mode: &str| json!({ "ifRevision": revision, "mode": mode });
+    let second = import(&app, &project, &[stricter], with(&first["revision"], "overwrite")).await;
+    assert_eq!(second["hash"], first["hash"], "the hash is that of the bodies");
+    let stale = import_arguments(&project, &[entry("a", "A.")], with(&first["revision"], "overwrite"));
+    let refused = error(&app, "instructions_import", stale).await;
+    assert_eq!(
+        (&refused["code"], &refused["details"]["revision"]),
+        (&json!("ILLEGAL_STATE"), &second["revision"]),
+        "{refused:#}"
+    );
+    let removal = json!({ "ids": ["a"], "ifRevision": first["revision"], "project_id": project });
+    assert_eq!(error(&app, "instructions_remove", removal).await["code"], "ILLEGAL_STATE");
+    let stored = result(&app, "instructions_get", json!({ "id": "a", "project_id": project })).await;
+    assert_eq!(stored["item"]["requirement"], "critical");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_exported_is_imported_as_it_was() {
+    let (app, project) = (writable_app(), project("catalog-joiners"));
+    let family = "\u{1f468}\u{200d}\u{1f469}";
+    let mut given = entry("family", &format!("Greet {family} and write \\u{{200d}}."));
+    given["title"] = format!("The {family}").into();
+    let first = import(&app, &project, &[given], json!({})).await;
+    let exported = result(&app, "instructions_export", json!({ "project_id": project })).await;
+    let again =
+        import(&app, &project, exported["items"].as_array().unwrap(), json!({ "mode": "overwrite" })).await;
+    assert_eq!((&again["changed"], &again["hash"]), (&json!(0), &first["hash"]), "{again:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nul_is_taken_out_of_texts_and_refused_elsewhere() {
     let (app, project) = (writable_app(), project("catalog-nul"));
     let mut bad_id = entry("a", "x");

@@ -3,6 +3,7 @@
 mod agents;
 mod checks;
 mod examples;
+mod failures;
 mod folders;
 
 use std::collections::BTreeMap;

@@ -187,6 +187,9 @@ async fn only_readers_on_this_machine_are_answered() {
         ("host", "a b", 400),
         ("origin", "https://tools.example.com", 403),
         ("origin", "null", 403),
+        ("sec-fetch-site", "cross-site", 403),
+        ("sec-fetch-site", "same-site", 403),
+        ("sec-fetch-site", "none", 200),
         ("host", "localhost:1", 200),
         ("host", "[::1]", 200),
     ] {

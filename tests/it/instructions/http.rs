@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tenancy::{NewKey, Projects, Scope};
 
 use super::{entry, import, sha256sum};
-use crate::harness::{http, project, result};
+use crate::harness::{Repository, call, http, project, result};
 use crate::serving::{TestServer, send_json, with_key};
 
 async fn send(request: RequestBuilder) -> Response {
@@ -294,4 +294,62 @@ async fn a_slow_client_slows_the_stream_down_and_one_that_goes_ends_it() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("the stream does not end: {}", server.app.metrics_text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_says_when_the_catalog_was_changed_under_it() {
+    let (server, project) = (TestServer::start(|_| ()).await, project("http-moved"));
+    let text = "x".repeat(10_000);
+    let all: Vec<Value> = (0..3000).map(|at| entry(&format!("n-{at:04}"), &format!("{at} {text}"))).collect();
+    for part in all.chunks(1000) {
+        import(&server.app, &project, part, json!({})).await;
+    }
+    let request = http().post(server.url_of("/instructions/diff/stream"));
+    let mut response = send(request.json(&json!({ "known": [], "project_id": project }))).await;
+    let mut received = response.chunk().await.unwrap().unwrap().to_vec();
+    import(&server.app, &project, &[entry("later", "Later.")], json!({})).await;
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        received.extend(chunk);
+    }
+    let events = parsed(&String::from_utf8(received).unwrap());
+    let (name, last) = &events[events.len() - 2];
+    assert_eq!((name.as_str(), &last["error"]["code"]), ("error", &json!("ILLEGAL_STATE")), "{last:#}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_search_shows_rules_to_those_who_may_not_read_the_catalog() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let project = project("http-records");
+    let repository = Repository::new(&[("canary.py", "def canary():\n    return 'code'\n")]);
+    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    import(&server.app, &project, &[entry("hidden", "The canary sings at nine.")], json!({})).await;
+    let search = json!({ "query": "canary", "mode": "all", "project_id": project });
+    let files = |body: &Value| -> Vec<String> {
+        let hits = body["result"]["hits"].as_array().unwrap_or_else(|| panic!("{body:#}"));
+        hits.iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect()
+    };
+    for _ in 0..200 {
+        if files(&call(&server.app, "search", search.clone()).await)
+            .contains(&"instructions/hidden.md".to_owned())
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let seen = call(&server.app, "search", search.clone()).await;
+    assert!(files(&seen).contains(&"instructions/hidden.md".to_owned()), "the operator sees it: {seen:#}");
+    let hidden = seen["result"]["hits"].as_array().unwrap().iter().find(|hit| hit["file"] != "canary.py");
+    let id = hidden.unwrap()["id"].clone();
+    let key = key_with(&server.app, Scope::Search).await;
+    let (_, body) = server.call(Some(&key), "search", search).await;
+    assert_eq!(files(&body), ["canary.py"], "{body:#}");
+    for arguments in [json!({ "file": "instructions/hidden.md" }), json!({ "id": id })] {
+        let mut arguments = arguments;
+        arguments["project_id"] = project.as_str().into();
+        let (status, body) = server.call(Some(&key), "show_file", arguments).await;
+        assert_eq!((status.as_u16(), &body["error"]["code"]), (404, &json!("NOT_FOUND")), "{body:#}");
+        assert!(!body.to_string().contains("sings"), "{body:#}");
+    }
+    server.stop().await;
 }

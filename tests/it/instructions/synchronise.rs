@@ -148,4 +148,11 @@ async fn tampering_is_found_and_repaired() {
     let now = verify().await;
     assert_eq!(now["issueCount"], 0);
     assert_eq!(now["hash"], sha256sum(&format!("a:{}|b:{}", sha256sum("A"), sha256sum("Evil."))));
+
+    // What is not in the body counts as well.
+    execute_sql(&format!("UPDATE {table} SET requirement = 'optional' WHERE id = 'a'")).await;
+    assert_eq!(ids(&verify().await["issues"]), ["a"]);
+    let repaired = result(&app_open, "instructions_repair", json!({ "project_id": project })).await;
+    assert_eq!(repaired["updated"], json!(["a"]));
+    assert_eq!(verify().await["issueCount"], 0);
 }

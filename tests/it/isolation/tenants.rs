@@ -38,8 +38,10 @@ pub(super) struct Tenant {
 impl Tenant {
     fn new(name: &str) -> Self {
         let id = project(name);
-        let token =
-            format!("zq{}", crate::faults::tree_gen::rand(u64::from(std::process::id()) ^ name.len() as u64));
+        let token = format!(
+            "zq{:020}",
+            crate::faults::tree_gen::rand(u64::from(std::process::id()) ^ name.len() as u64)
+        );
         let folder = tempfile::tempdir().unwrap();
         let tenant = Self {
             key: String::new(),

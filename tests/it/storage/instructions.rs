@@ -2,7 +2,8 @@
 
 use contract::Fault;
 use store::instructions::{
-    Change, DocumentRow, EntryRow, EntryWrite, Since, UsageDelta, changes, documents, entries, state, usage,
+    Change, DocumentRow, EntryHashes, EntryRow, EntryWrite, Since, UsageDelta, changes, documents, entries,
+    state, usage,
 };
 use store::postgres::INSTRUCTIONS;
 use store::{Access, Project, ProjectTx, Store, files, vectors};
@@ -57,8 +58,10 @@ pub(super) async fn run_statements(store: &Store, project: &Project) -> Result<(
     assert_eq!(entries::page(&mut tx, "a", 1).await?, [row("b")]);
     assert_eq!(entries::summaries(&mut tx, &["a".to_owned()]).await?[0].title, "Title of a");
     assert_eq!(entries::with_ids(&mut tx, &["b-2".to_owned()]).await?, [without_categories]);
-    entries::put_source_hashes(&mut tx, &[("a".to_owned(), [9; 32])], 2, 6, "local").await?;
-    assert_eq!(entries::hashes(&mut tx).await?[0].source_hash, [9; 32]);
+    let hashes = EntryHashes { id: "a".to_owned(), source_hash: [9; 32], meta_hash: [8; 32], created_ms: 0 };
+    entries::put_hashes(&mut tx, std::slice::from_ref(&hashes), 2, 6, "local").await?;
+    let stored = &entries::hashes(&mut tx).await?[0];
+    assert_eq!((stored.source_hash, stored.meta_hash), ([9; 32], [8; 32]));
     assert_eq!(entries::remove(&mut tx, &["b".to_owned(), "z".to_owned()]).await?, ["b"]);
     now.revision = 3;
     state::store(&mut tx, &now, 7).await?;

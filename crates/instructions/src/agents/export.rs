@@ -1,11 +1,13 @@
 //! Entries to the files of an agent.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::details::{Details, PRIORITY, requirement_of};
 use super::globs::portable_globs;
 use super::header::{Activation, Header, on_one_line};
 use super::markdown::{heading_line, nested};
+use super::visible::visible;
 use super::{AgentFormat, FileKind, Layout, MARKER};
 use crate::entry::{Instruction, Stored};
 use crate::levels::Requirement;
@@ -13,11 +15,14 @@ use crate::levels::Requirement;
 /// The files of a format that hold these entries, as path and text, sorted by path. Paths are relative to the root of the
 /// repository.
 ///
+/// Hidden characters of entries are escaped; see [`super::has_hidden_text`].
+///
 /// Within a file, entries are ordered by priority and id. Deprecated entries are left out, and so are those that have globs but
 /// none that is valid: they apply to nothing.
 #[must_use]
 pub fn export(format: &AgentFormat, entries: &[&Stored]) -> Vec<(String, String)> {
-    let mut rules: Vec<Rule> = entries.iter().filter_map(|entry| Rule::new(&entry.instruction)).collect();
+    let shown: Vec<Cow<Instruction>> = entries.iter().map(|entry| visible(&entry.instruction)).collect();
+    let mut rules: Vec<Rule> = shown.iter().filter_map(|instruction| Rule::new(instruction)).collect();
     rules.sort_by_key(|rule| (rule.instruction.priority, &rule.instruction.id));
     rules.dedup_by_key(|rule| &rule.instruction.id);
     let mut files = Files { format, by_path: BTreeMap::new() };

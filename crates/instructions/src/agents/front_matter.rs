@@ -18,10 +18,15 @@ const PROSE_KEYS: &[&str] = &["description", "name"];
 pub(super) struct Fields(Map<String, Value>);
 
 impl Fields {
-    /// The fields of `text`, whose lines end with a line feed, and the text below. Without a closing line, all is text, as
-    /// agents treat it.
+    /// The fields of `text`, whose lines end with a line feed, and the text below.
+    ///
+    /// # Errors
+    /// If the front matter cannot be read, or has no end: agents would take it for text, which nobody meant.
     pub(super) fn split(text: &str) -> Result<(Self, &str), String> {
         match split_front_matter(text) {
+            None if begins_fields(text) => {
+                Err("The front matter has no end: a line `---` must follow its fields.".to_owned())
+            }
             None => Ok((Self::default(), text)),
             Some((front_matter, below)) => Ok((Self::read(front_matter)?, below)),
         }
@@ -71,6 +76,17 @@ impl Fields {
         };
         texts.into_iter().flat_map(split_globs).map(str::to_owned).collect()
     }
+}
+
+/// Whether a text begins with `---` and a field; below a mere separator is prose.
+fn begins_fields(text: &str) -> bool {
+    let mut lines = text.lines();
+    let is_opened = lines.next().is_some_and(|line| line.trim_end() == "---");
+    let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let is_key = |key: &str| {
+        !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    is_opened && first.and_then(key_and_value).is_some_and(|(key, _)| is_key(key))
 }
 
 fn key_and_value(line: &str) -> Option<(&str, &str)> {
@@ -201,9 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_text_and_what_is_broken_an_error() {
-        let (fields, below) = Fields::split("---\nname: x\ntext").unwrap();
-        assert!(fields.0.is_empty() && below == "---\nname: x\ntext");
+    fn what_has_no_end_or_is_broken_is_an_error() {
+        for text in ["---\nname: x\ntext", "---\n\n# a\nglobs:\n  - x", "---\nname: x"] {
+            assert!(Fields::split(text).unwrap_err().contains("has no end"), "{text}");
+        }
+        for text in ["---\n\nJust a separator: it is no field.\n", "---\n# T\n\ntext", "---", "name: x"] {
+            let (fields, below) = Fields::split(text).unwrap();
+            assert!(fields.0.is_empty() && below == text, "{text}");
+        }
         assert_eq!(Fields::split("---\n# only a comment\n---\ntext").unwrap().1, "text");
         for front_matter in
             ["a: [", "- a", "a: &x 1\nb: *x", "a: 1\na: 2", "just text", &"x".repeat(BYTES_MAX + 1)]

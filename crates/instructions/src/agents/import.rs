@@ -1,6 +1,6 @@
 //! A file of an agent to entries.
 
-use contract::truncate_chars;
+use contract::{echo, truncate_chars};
 use serde_json::{Value, json};
 
 use super::details::{Details, PRIORITY, requirement_of};
@@ -8,7 +8,7 @@ use super::front_matter::Fields;
 use super::globs::{portable_globs, scope_categories};
 use super::header::{Header, on_one_line};
 use super::ids::Ids;
-use super::markdown::raised;
+use super::markdown::{Kind, Markdown, raised};
 use super::sections::{self, Section};
 use super::{AgentFormat, FROM_PREFIX, FileKind, Layout, without_marker};
 use crate::canonical::normalised_text;
@@ -18,14 +18,25 @@ use crate::yaml::quoted_in_message;
 
 /// Largest file that is imported, in bytes.
 pub(super) const FILE_BYTES_MAX: usize = 1 << 20;
+/// Included files that a note names.
+const NAMES_SHOWN_MAX: usize = 5;
 /// Longest title of an entry, in characters.
 const TITLE_CHARS_MAX: usize = 200;
 
-/// The entries of a file, for `import::plan`. `path` is relative to the root of the repository.
+/// The rules of a file.
+#[derive(Debug, Default)]
+pub struct AgentRules {
+    /// The entries, for `import::plan`.
+    pub entries: Vec<Value>,
+    /// What a person should know of the file, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// The rules of a file. `path` is relative to the root of the repository.
 ///
 /// # Errors
 /// Why the file, or one of its sections, cannot be imported, as sentences for people.
-pub fn import(path: &str, text: &str) -> Result<Vec<Value>, String> {
+pub fn import(path: &str, text: &str) -> Result<AgentRules, String> {
     let known = AgentFormat::of_path(path).and_then(|format| Some((format, format.kind_of(path)?)));
     let Some((format, kind)) = known else {
         return Err(format!("{} is not a file of a known agent.", quoted_in_message(path)));
@@ -55,8 +66,32 @@ pub fn import(path: &str, text: &str) -> Result<Vec<Value>, String> {
         if distinction.is_empty() { header.name.as_deref().unwrap_or("") } else { &distinction },
     );
     let mut file = File { format, kind, path, header, is_generated, ids };
-    let sections = sections.into_iter().filter(|section| !is_reference(section));
-    sections.map(|section| file.entry(section)).collect()
+    let mut rules = AgentRules::default();
+    let mut includes: Vec<String> = Vec::new();
+    for mut section in sections {
+        let included = if is_generated { Vec::new() } else { take_includes(&mut section) };
+        let is_empty = section.body.is_empty();
+        if is_empty && !is_generated && included.is_empty() {
+            let heading = quoted_in_message(section.heading.as_deref().unwrap_or_default());
+            rules.notes.push(format!("Section {heading} has no text, so its heading is the whole rule."));
+        }
+        let has_only_includes = is_empty && !included.is_empty();
+        includes.extend(included);
+        if !has_only_includes {
+            rules.entries.push(file.entry(section)?);
+        }
+    }
+    if !includes.is_empty() {
+        let shown: Vec<String> = includes.iter().take(NAMES_SHOWN_MAX).map(|name| echo(name)).collect();
+        let more = match includes.len().saturating_sub(NAMES_SHOWN_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        rules
+            .notes
+            .push(format!("Lines that only include another file are left out: {}{more}.", shown.join(", ")));
+    }
+    Ok(rules)
 }
 
 /// The text with line feeds only, as Markdown counts lines, and without what entries do not hold.
@@ -65,11 +100,38 @@ fn clean(text: &str) -> String {
     text.replace('\0', "").replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// Whether a section only names other files, such as `@AGENTS.md` in a `CLAUDE.md`.
-fn is_reference(section: &Section) -> bool {
-    let is_reference =
-        |line: &str| line.trim().is_empty() || (line.starts_with('@') && !line.trim().contains(' '));
-    section.heading.is_none() && section.body.lines().all(is_reference)
+/// Empties the lines of a section that only include another file, such as `@AGENTS.md` in a `CLAUDE.md`, and returns the includes.
+/// An agent reads the file in their place; in an entry, they mean nothing.
+fn take_includes(section: &mut Section) -> Vec<String> {
+    if !section.body.contains('@') {
+        return Vec::new();
+    }
+    let mut includes = Vec::new();
+    let mut lines = Vec::new();
+    for (line, kind) in Markdown::read(&section.body).lines {
+        match include_of(line).filter(|_| kind == Kind::Text) {
+            Some(include) => {
+                includes.push(include.to_owned());
+                // Without it, the lines around it would mean something else.
+                lines.push("");
+            }
+            None => lines.push(line),
+        }
+    }
+    if !includes.is_empty() {
+        section.body = normalised_text(&lines.join("\n"));
+    }
+    includes
+}
+
+/// What a line includes, if it does nothing else. A name such as `@alice` or `@Override` is no path.
+fn include_of(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line).trim_start();
+    let path = line.strip_prefix('@')?;
+    let is_constant = |path: &str| path.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let is_path = path.contains(['.', '/']) || is_constant(path);
+    (!path.is_empty() && is_path && !path.contains(char::is_whitespace)).then_some(line)
 }
 
 /// A file whose sections become entries.

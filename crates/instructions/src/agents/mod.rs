@@ -13,7 +13,7 @@
 //!
 //! A generated file begins with [`MARKER`] and says of each entry its id (`details`), so that an import of it finds the same
 //! entries again. It does not hold the audience, other categories, or the rationale unless it is the description: an import that
-//! overwrites loses them.
+//! overwrites loses them. Hidden characters are escaped (`visible`), and stay so.
 
 mod copilot;
 mod cursor;
@@ -27,8 +27,10 @@ mod import;
 mod markdown;
 mod place;
 mod plain;
+mod readers;
 mod sections;
 mod skill;
+mod visible;
 mod windsurf;
 
 use crate::entry::{Instruction, is_id};
@@ -39,7 +41,9 @@ use place::{Place, is_clean_path};
 
 pub use export::export;
 pub use header::{MANUAL, ON_DEMAND};
-pub use import::import;
+pub use import::{AgentRules, import};
+pub use readers::is_read_by_agents;
+pub use visible::has_hidden_text;
 
 /// The first line of a generated file, after its front matter.
 pub const MARKER: &str =

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::entry::{Instruction, Rules};
+
+/// The last time that a text can name: jiff ends 26 hours before the year 10000, so that all time zones have it.
+const CREATED_MS_MAX: i64 = 253_402_207_200_000;
 
 /// The entry as the catalog stores it.
 fn stored(entry: Value, created_ms: i64) -> Stored {
@@ -125,23 +127,66 @@ fn no_entry_takes_the_name_of_another_file() {
 }
 
 #[test]
-fn catalog_json_names_what_may_be_removed() {
-    let ids = ["a", "b", "gates"].map(str::to_owned).to_vec();
-    let file =
-        CatalogFile { hash: "h".into(), meta_hash: "m".into(), count: 3, schema_version: "1".into(), ids };
+fn catalog_json_names_the_files_of_an_export_with_their_hashes() {
+    let files = ["a.md", "b.json", "gates.json"].map(|name| (name.to_owned(), file_hash(name)));
+    let file = CatalogFile {
+        hash: "h".into(),
+        meta_hash: "m".into(),
+        count: 2,
+        schema_version: "1".into(),
+        files: Some(files.into()),
+        ids: Vec::new(),
+    };
     let text = file.to_text();
     assert!(
-        text.starts_with("{\n  \"hash\": \"h\",\n  \"metaHash\": \"m\",\n  \"count\": 3,")
+        text.starts_with("{\n  \"hash\": \"h\",\n  \"metaHash\": \"m\",\n  \"count\": 2,")
             && text.ends_with("}\n")
+            && !text.contains("ids")
     );
     assert_eq!(CatalogFile::parse(&text.replace('\n', "\r\n")).unwrap(), file);
-    let written = BTreeSet::from(["a.md".to_owned()]);
-    assert_eq!(file.obsolete_files(&written), ["a.json", "b.json", "b.md", "gates.md"], "never gates.json");
-    let hostile = text.replace("\"b\"", "\"../../b\"");
-    assert!(CatalogFile::parse(&hostile).unwrap_err().contains("not an id"));
+    for name in ["../../b.md", "README.md", "readme.md", "catalog.json", "a.txt", ".git", "A.md"] {
+        let error = CatalogFile::parse(&text.replace("b.json", name)).unwrap_err();
+        assert!(error.contains("no export writes"), "{name}: {error}");
+    }
+    let error = CatalogFile::parse(&text.replace(&file_hash("b.json"), "00")).unwrap_err();
+    assert!(error.contains("no export writes"), "{error}");
+    let twice = text.replace("\"b.json\"", "\"a.md\"");
+    assert!(CatalogFile::parse(&twice).unwrap_err().contains("cannot be read"));
     assert!(CatalogFile::parse("{}").unwrap_err().contains("cannot be read"));
-    let without_ids = r#"{"hash": "h", "metaHash": "m", "count": 0, "schemaVersion": "1"}"#;
-    assert!(CatalogFile::parse(without_ids).unwrap().ids.is_empty());
+}
+
+#[test]
+fn catalog_json_of_earlier_versions_is_read() {
+    let without = r#"{"hash": "h", "metaHash": "m", "count": 0, "schemaVersion": "1"}"#;
+    let file = CatalogFile::parse(without).unwrap();
+    assert_eq!((file.files, file.ids.len()), (None, 0));
+    let with_ids = without.replace("\"count\"", "\"ids\": [\"a\", \"b\"], \"count\"");
+    assert_eq!(CatalogFile::parse(&with_ids).unwrap().ids, ["a", "b"]);
+    assert!(CatalogFile::parse(&with_ids.replace("\"b\"", "\"../b\"")).unwrap_err().contains("not an id"));
+}
+
+#[test]
+fn line_ends_do_not_count_for_the_hash_of_a_file() {
+    let text = entry_file(&example());
+    assert_eq!(file_hash(&text), sha256::digest_hex(text.as_bytes()));
+    assert_eq!(file_hash(&text.replace('\n', "\r\n")), file_hash(&text));
+    assert_ne!(file_hash(&text.replace("Never", "Always")), file_hash(&text));
+}
+
+#[test]
+fn only_a_valid_entry_is_the_entry_of_a_file() {
+    for form in [EntryForm::Markdown, EntryForm::Json] {
+        let (name, text) = entry_file_in(form, &example());
+        assert_eq!(entry_of_file(&name, &text), Some(example().instruction));
+        assert_eq!(entry_of_file(&name, &text.replace("Never commit", "Always commit")), None);
+    }
+    let package = r#"{"name": "package", "version": "1.0.0"}"#;
+    assert!(parse_entry_file("package.json", package).is_ok(), "a file without an id");
+    assert_eq!(entry_of_file("package.json", package), None);
+    assert_eq!(entry_of_file("changelog.md", "# Changelog\n"), None);
+    let entry = json!({ "id": "large", "title": "L", "body": "x".repeat(ENTRY_FILE_BYTES_MAX), "priority": 1, "audience": "all",
+        "requirement": "optional" });
+    assert!(entry_of_file("large.json", &entry.to_string()).is_some(), "an operator may allow large bodies");
 }
 
 /// Texts that a careless format would change.
@@ -186,7 +231,7 @@ proptest! {
         rationale in proptest::option::of(awkward()),
         categories in proptest::collection::vec(awkward(), 0..4),
         priority in 1..=100u8,
-        created_ms in -62_135_596_800_000..253_402_300_799_999_i64,
+        created_ms in 0..=CREATED_MS_MAX,
     ) {
         let entry = json!({ "id": id, "title": format!("x{title}"), "body": format!("{body}x"), "priority": priority,
             "audience": "group", "requirement": "critical", "rationale": rationale,

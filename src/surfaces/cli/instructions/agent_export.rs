@@ -15,13 +15,15 @@ use crate::app::blocking;
 use crate::surfaces::cli::output::{BAD, DIM, GOOD, NOTE, PATH, styled};
 use crate::surfaces::cli::session::{CommandResult, Exit, Session};
 use contract::{ErrorCode, Fault, config, escaped_line};
-use instructions::Stored;
-use instructions::agents::{AgentFormat, FORMATS, export, is_generated};
+use instructions::agents::{AgentFormat, FORMATS, export, has_hidden_text, is_generated};
+use instructions::{Requirement, Stored};
 
 /// The argument that means several formats.
 const ALL: &str = "all";
 /// The format that says again what another one says to the same agent.
 const NOT_IN_ALL: &str = "copilot-scoped";
+/// Entries that are named.
+const LISTED_MAX: usize = 20;
 /// Most copies of a file that are kept.
 const COPIES_MAX: usize = 99;
 
@@ -93,6 +95,8 @@ struct AgentExport {
     formats: Vec<&'static str>,
     dry_run: bool,
     files: Vec<FileOutcome>,
+    /// Ids of the entries whose invisible and control characters are written as `\u{…}`.
+    escaped: Vec<String>,
     /// Why files may be left that the catalog does not yield any more.
     incomplete: Vec<String>,
 }
@@ -157,7 +161,11 @@ fn export_formats(
         files.iter_mut().for_each(|file| file.carry_out(&folder));
     }
     let formats = formats.iter().map(|format| format.name).collect();
-    Ok(AgentExport { formats, dry_run, files, incomplete: found.incomplete })
+    let holding = entries.into_iter().map(|stored| &stored.instruction);
+    let escaped = holding
+        .filter(|entry| entry.requirement != Requirement::Deprecated && has_hidden_text(entry))
+        .map(|entry| entry.id.clone());
+    Ok(AgentExport { formats, dry_run, files, escaped: escaped.collect(), incomplete: found.incomplete })
 }
 
 /// What is to be done so that the file `path` has this text.
@@ -245,6 +253,17 @@ fn render(done: &AgentExport) -> String {
     if done.files.is_empty() {
         text.push_str("The catalog has nothing to write in this form.\n");
     }
+    if !done.escaped.is_empty() {
+        let entries = counted(done.escaped.len(), "entry has", "entries have");
+        let mut ids = done.escaped.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join(", ");
+        if done.escaped.len() > LISTED_MAX {
+            ids.push_str(", …");
+        }
+        let mark = styled(NOTE, "!");
+        text.push_str(&format!(
+            "{mark} {entries} invisible or control characters, written as \\u{{…}}: {ids}\n"
+        ));
+    }
     for reason in &done.incomplete {
         text.push_str(&format!("{} {}\n", styled(NOTE, "!"), escaped_line(reason)));
     }
@@ -304,6 +323,28 @@ mod tests {
         run(root.path(), "agents-md", &["a"], true, false);
         assert_eq!(fs::read_to_string(root.path().join("AGENTS.md.bak")).unwrap(), "Mine.");
         assert_eq!(fs::read_to_string(root.path().join("AGENTS.md.bak2")).unwrap(), "Mine again.");
+    }
+
+    #[test]
+    fn hidden_characters_are_escaped_and_their_entries_named() {
+        let root = tempfile::tempdir().unwrap();
+        let mut catalog = catalog(&["a", "b", "old"]);
+        for at in [1, 2] {
+            catalog.entries[at].instruction.body = "Be kind.\u{1b}[2J\u{202e}\u{e0049}".into();
+        }
+        catalog.entries[2].instruction.requirement = Requirement::Deprecated;
+        let settings = contract::config::fuzzing::defaults().indexing.clone();
+        let formats = [AgentFormat::by_name("agents-md").unwrap()];
+        let path = root.path().canonicalize().unwrap();
+        let done = export_formats(&path, &formats, &catalog, &settings, false, false).unwrap();
+        assert_eq!(done.escaped, ["b"]);
+        let shown = render(&done);
+        assert!(
+            shown.contains("1 entry has invisible or control characters, written as \\u{…}: b\n"),
+            "{shown}"
+        );
+        let text = fs::read_to_string(path.join("AGENTS.md")).unwrap();
+        assert!(text.contains("Be kind.\\u{1b}[2J\\u{202e}\\u{e0049}"), "{text}");
     }
 
     #[test]

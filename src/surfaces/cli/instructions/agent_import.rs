@@ -14,8 +14,12 @@ use crate::app::blocking;
 use crate::surfaces::cli::output::{BAD, DIM, GOOD, NOTE, PATH, styled};
 use crate::surfaces::cli::session::{CommandResult, Exit, Session};
 use contract::{Fault, config, escaped_line};
-use instructions::agents::{self, FILE_PREFIX, FROM_PREFIX};
+use instructions::agents::{self, AgentRules, FILE_PREFIX, FROM_PREFIX};
 use instructions::entry::ID_CHARS_MAX;
+use instructions::review::{Criteria, ReviewIssue, review};
+
+/// Category of the built-in review rules that find secrets.
+const SECRETS: &str = "secrets";
 
 /// Arguments of `import-agents`.
 #[derive(Debug, clap::Args)]
@@ -44,6 +48,8 @@ struct AgentImport {
     passed_over: Vec<PassedOver>,
     /// Files that are broken.
     broken: Vec<PassedOver>,
+    /// What a person should know of the files that are imported.
+    notes: Vec<FileNote>,
     /// Why files may be missing.
     incomplete: Vec<String>,
     /// What the import did; absent for a dry run.
@@ -63,6 +69,13 @@ struct ReadFile {
     entries: Vec<String>,
     /// Sections that repeat one of another file.
     repeated: usize,
+}
+
+/// Something noticeable about a file.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct FileNote {
+    path: String,
+    note: String,
 }
 
 /// `import-agents`. Exits with 1 if a file or an entry was refused.
@@ -104,13 +117,16 @@ impl AgentImport {
             let reason = "it was generated from a catalog".to_owned();
             return self.passed_over.push(PassedOver { path, reason });
         }
-        let entries = match agents::import(&path, &text) {
-            Ok(entries) => entries,
+        let AgentRules { entries, notes } = match agents::import(&path, &text) {
+            Ok(rules) => rules,
             Err(reason) => return self.broken.push(PassedOver { path, reason }),
         };
         let count = entries.len();
         let entries: Vec<Value> =
             entries.into_iter().filter_map(|entry| known.new_entry(&path, entry)).collect();
+        let secrets = entries.iter().flat_map(secrets_in);
+        let notes: Vec<String> = notes.into_iter().chain(secrets).collect();
+        self.notes.extend(notes.into_iter().map(|note| FileNote { path: path.clone(), note }));
         let ids: Vec<String> =
             entries.iter().filter_map(|entry| entry["id"].as_str()).map(str::to_owned).collect();
         let repeated = count - entries.len();
@@ -149,6 +165,17 @@ impl KnownEntries {
     }
 }
 
+/// The secrets in an entry, each as a sentence that does not repeat it. The entry is imported all the same.
+fn secrets_in(entry: &Value) -> Vec<String> {
+    let id = entry["id"].as_str().unwrap_or_default();
+    let issues = review(&Criteria::default(), entry["body"].as_str().unwrap_or_default()).issues;
+    let told = |issue: ReviewIssue| {
+        let matched = issue.matched.map(|text| format!(": {text}")).unwrap_or_default();
+        format!("{id} may hold a secret ({}{matched}). {}", issue.rule_id, issue.remediation)
+    };
+    issues.into_iter().filter(|issue| issue.category == SECRETS).map(told).collect()
+}
+
 /// What makes two entries the same rule: all but the id and where they come from.
 fn rule_key(entry: &Value) -> String {
     let categories = entry["categories"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -174,6 +201,9 @@ fn render(read: &AgentImport) -> String {
     for PassedOver { path, reason } in &read.broken {
         text.push_str(&format!("{} {}: {}\n", styled(BAD, "✗"), escaped_line(path), escaped_line(reason)));
     }
+    for FileNote { path, note } in &read.notes {
+        text.push_str(&format!("{} {}: {}\n", styled(NOTE, "!"), escaped_line(path), escaped_line(note)));
+    }
     for reason in &read.incomplete {
         text.push_str(&format!("{} {}\n", styled(NOTE, "!"), escaped_line(reason)));
     }
@@ -182,6 +212,7 @@ fn render(read: &AgentImport) -> String {
         None if read.files.is_empty() => {
             text.push_str("No file of an agent was found that can be imported.\n")
         }
+        None if !read.dry_run => text.push_str("The files hold no rules; nothing was changed.\n"),
         None => {
             let count = read.files.iter().map(|file| file.entries.len()).sum();
             let count = counted(count, "entry", "entries");
@@ -194,6 +225,7 @@ fn render(read: &AgentImport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use instructions::agents::AgentFormat;
     use serde_json::json;
 
     fn entry(id: &str, body: &str, categories: &[&str]) -> Value {
@@ -209,6 +241,24 @@ mod tests {
         // For other files, it is another rule.
         assert!(known.new_entry("CLAUDE.md", entry("claude-a", "x", &["scope:web/**"])).is_some());
         assert!(known.new_entry("AGENTS.md", entry("agents-b", "x", &["from:agents-md"])).is_some());
+    }
+
+    #[test]
+    fn a_secret_is_told_and_not_repeated() {
+        let key = format!("AKIA{}", "IOSFODNN7EXAMPLE");
+        let mut read = AgentImport::default();
+        let format = AgentFormat::by_name("agents-md").unwrap();
+        let text = format!("## Upload\n\nUse the key {key}.\n\n## Tests\n\nNever commit a password.\n");
+        read.add(AgentFile { path: "AGENTS.md".into(), format, text }, &mut KnownEntries::default());
+        assert_eq!(read.entries.len(), 2, "both are imported");
+        let text = anstream::adapter::strip_str(&render(&read)).to_string();
+        assert!(
+            text.contains(
+                "! AGENTS.md: agents-upload may hold a secret (aws-access-key-id: AKIA…[20 characters])."
+            ),
+            "{text}"
+        );
+        assert!(!text.contains(&key) && text.matches("secret").count() == 1, "{text}");
     }
 
     #[test]

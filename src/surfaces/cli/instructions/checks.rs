@@ -29,23 +29,50 @@ pub(super) struct ReviewArgs {
     project: ProjectArg,
 }
 
-/// Arguments of `verify`, and of the tool.
-#[derive(Debug, clap::Args, Serialize)]
+/// Arguments of `verify`.
+#[derive(Debug, clap::Args)]
 pub(super) struct VerifyArgs {
-    /// Also list entries that name files, scripts or symbols that the project's index does not have
+    /// Also list entries that name files, scripts or symbols that the project's index does not have; exits with 1 if no repository
+    /// is indexed
     #[arg(long)]
     stale: bool,
-    /// Also list pairs of entries that say nearly the same
+    /// Also list pairs of entries that say nearly the same, or contradict each other
     #[arg(long)]
     duplicates: bool,
+    /// Check this too, and exit with 1 if there is any: stale, duplicates, or both with a comma between them
+    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    fail_on: Vec<Check>,
     #[command(flatten)]
-    #[serde(flatten)]
     project: ProjectArg,
+}
+
+/// A check for what a person has to judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Check {
+    Stale,
+    Duplicates,
+}
+
+impl VerifyArgs {
+    fn fails_on(&self, check: Check) -> bool {
+        self.fail_on.contains(&check)
+    }
+}
+
+#[derive(Serialize)]
+struct VerifyInput<'a> {
+    stale: bool,
+    duplicates: bool,
+    #[serde(flatten)]
+    project: &'a ProjectArg,
 }
 
 /// Arguments of `gates`.
 #[derive(Debug, clap::Args)]
 pub(super) struct GatesArgs {
+    /// Exit with 1 also if the catalog has no gates
+    #[arg(long)]
+    require: bool,
     #[command(flatten)]
     project: ProjectArg,
 }
@@ -144,6 +171,7 @@ struct Verified {
     issues: Vec<Mismatch>,
     catalog_hash: Option<Mismatch>,
     stale: Vec<StaleEntry>,
+    stale_not_checked: Option<String>,
     duplicates: Vec<SimilarPair>,
 }
 
@@ -170,17 +198,29 @@ struct StaleEntry {
 #[serde(default)]
 struct SimilarPair {
     ids: Vec<String>,
+    titles: Vec<String>,
     similarity: f64,
+    by: String,
 }
 
-/// `verify`. What is stale or said twice is for a person to judge, and does not count as a failure.
+/// `verify`. What is stale or said twice is for a person to judge, and counts as a failure only if `--fail-on` says so; that it
+/// could not be checked always does.
 pub(super) async fn verify_entries(session: &Session, args: &VerifyArgs) -> CommandResult {
-    let called = session.call("integrity_verify", args, Progress::default()).await;
+    let input = VerifyInput {
+        stale: args.stale || args.fails_on(Check::Stale),
+        duplicates: args.duplicates || args.fails_on(Check::Duplicates),
+        project: &args.project,
+    };
+    let called = session.call("integrity_verify", &input, Progress::default()).await;
     let verified = called.envelope.result.as_ref().and_then(|result| Verified::deserialize(result).ok());
     let verified = verified.unwrap_or_default();
     let exit = session.output.answer(&called, |_| render_verified(&verified));
-    let is_changed = !verified.issues.is_empty() || verified.catalog_hash.is_some();
-    Ok(if exit == Exit::Ok && is_changed { Exit::Failed } else { exit })
+    let fails = !verified.issues.is_empty()
+        || verified.catalog_hash.is_some()
+        || verified.stale_not_checked.is_some()
+        || (args.fails_on(Check::Stale) && !verified.stale.is_empty())
+        || (args.fails_on(Check::Duplicates) && !verified.duplicates.is_empty());
+    Ok(if exit == Exit::Ok && fails { Exit::Failed } else { exit })
 }
 
 fn render_verified(verified: &Verified) -> String {
@@ -199,9 +239,23 @@ fn render_verified(verified: &Verified) -> String {
         let (id, names) = (styled(BOLD, &escaped_line(id)), escaped_line(&names));
         text.push_str(&format!("{} {id} names what the index does not have: {names}\n", styled(NOTE, "!")));
     }
-    for SimilarPair { ids, similarity } in &verified.duplicates {
-        let ids = styled(BOLD, &escaped_line(&ids.join(", ")));
-        text.push_str(&format!("{} {ids} say nearly the same ({similarity:.2})\n", styled(NOTE, "!")));
+    if let Some(reason) = &verified.stale_not_checked {
+        let reason = escaped_line(reason);
+        text.push_str(&format!(
+            "{} Names of files and symbols were not checked: {reason}\n",
+            styled(BAD, "✗")
+        ));
+    }
+    for SimilarPair { ids, titles, similarity, by } in &verified.duplicates {
+        let named = |(id, title): (&String, &String)| {
+            format!("{} ({})", styled(BOLD, &escaped_line(id)), escaped_line(title))
+        };
+        let both = ids.iter().zip(titles).map(named).collect::<Vec<_>>().join(" and ");
+        let what = match by.as_str() {
+            "text" => "have the same text".to_owned(),
+            _ => format!("say nearly the same, or contradict each other ({similarity:.2})"),
+        };
+        text.push_str(&format!("{} {both} {what}\n", styled(NOTE, "!")));
     }
     text
 }
@@ -243,7 +297,8 @@ pub(super) async fn evaluate_gates(session: &Session, args: &GatesArgs) -> Comma
     let report = report.map_err(|error| Fault::internal("The report of the gates cannot be read.", error))?;
     let report = report.unwrap_or_default();
     let exit = session.output.answer(&called, |_| render_gates(&report));
-    Ok(if exit == Exit::Ok && report.summary.errors > 0 { Exit::Failed } else { exit })
+    let fails = report.summary.errors > 0 || (args.require && report.not_configured);
+    Ok(if exit == Exit::Ok && fails { Exit::Failed } else { exit })
 }
 
 fn render_gates(report: &GateReport) -> String {
@@ -356,11 +411,20 @@ mod tests {
             "✗ a: stored is 1, actual is 2\n✗ the catalog: stored is 3, actual is 4\n"
         );
         let advice = json!({ "count": 1, "stale": [{ "id": "a", "paths": ["src/x.rs"], "symbols": ["Gone"] }],
-            "duplicates": [{ "ids": ["a", "b"], "similarity": 0.9123 }] });
+            "duplicates": [
+                { "ids": ["a", "b"], "titles": ["Coverage", "Tests"], "similarity": 0.9123, "by": "meaning" },
+                { "ids": ["a", "c"], "titles": ["Coverage", "Copy"], "similarity": 1.0, "by": "text" }] });
         assert_eq!(
             plain(&render_verified(&Verified::deserialize(advice).unwrap())),
             "✓ 1 entry, each as it was stored\n! a names what the index does not have: src/x.rs, Gone\n\
-             ! a, b say nearly the same (0.91)\n"
+             ! a (Coverage) and b (Tests) say nearly the same, or contradict each other (0.91)\n\
+             ! a (Coverage) and c (Copy) have the same text\n"
+        );
+        let unknown = json!({ "count": 1, "staleNotChecked": "no repository is indexed" });
+        assert_eq!(
+            plain(&render_verified(&Verified::deserialize(unknown).unwrap())),
+            "✓ 1 entry, each as it was stored\n\
+             ✗ Names of files and symbols were not checked: no repository is indexed\n"
         );
     }
 

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use super::import_calls::RefusedEntry;
 use crate::catalog::{self, FolderContent};
 use contract::{ErrorCode, Fault, echo};
-use instructions::canonical::parse_hash;
-use instructions::diff::{CatalogHashes, Hashes, catalog_hashes};
+use instructions::diff::{CatalogHashes, Hashes};
 use instructions::files::{CATALOG_FILE, CATALOG_FILE_BYTES_MAX, CatalogFile};
 use instructions::{Instruction, Rules};
 use platform::safe_open::{Folder, ReadError};
@@ -34,7 +33,7 @@ pub(super) fn read_entry_folder(path: &Path, rules: &Rules) -> Result<EntryFolde
     let file = Folder::open(&path).map_err(|error| unreadable(&path, &error))?;
     let note = match read_catalog_file(&file) {
         Ok(None) => None,
-        Ok(Some(file)) => (errors.is_empty() && !fits(&file, &hashes)).then(|| {
+        Ok(Some(file)) => (errors.is_empty() && !file.fits(&hashes)).then(|| {
             format!(
                 "The files are not those of the last export: {CATALOG_FILE} says {} entries and the hash {}.",
                 file.count,
@@ -94,12 +93,4 @@ fn check(content: &FolderContent, rules: &Rules) -> (CatalogHashes, Vec<RefusedE
         }
     }
     (hashes, errors)
-}
-
-/// Whether `catalog.json` was written for entries with these hashes.
-fn fits(file: &CatalogFile, hashes: &CatalogHashes) -> bool {
-    let (source, meta) = catalog_hashes(hashes);
-    file.count == hashes.len()
-        && parse_hash(&file.hash) == Some(source)
-        && parse_hash(&file.meta_hash) == Some(meta)
 }

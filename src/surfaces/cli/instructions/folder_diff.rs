@@ -1,4 +1,4 @@
-//! `diff`: what an import of a folder would change.
+//! `diff`: how a folder differs from the catalog, and what an import would do about it.
 
 use std::path::PathBuf;
 
@@ -42,10 +42,12 @@ struct FolderDiff {
     added: Vec<String>,
     /// Entries that differ.
     changed: Vec<String>,
-    /// Entries that only the catalog has.
+    /// Entries that only the catalog has; an import leaves them unless it prunes.
     removed: Vec<String>,
-    /// Documents that differ.
+    /// Documents that an import would set.
     documents: Vec<&'static str>,
+    /// Documents that only the catalog has; every import leaves them.
+    kept_documents: Vec<&'static str>,
     /// Entries of the folder that an import would refuse.
     errors: Vec<RefusedEntry>,
 }
@@ -72,8 +74,9 @@ fn compare(folder: EntryFolder, catalog: &CatalogSnapshot) -> FolderDiff {
     let removed = known.keys().filter(|id| !hashes.contains_key(*id) && !is_refused(id));
     let documents =
         [(GATES_FILE, &content.gates, &catalog.gates), (CRITERIA_FILE, &content.criteria, &catalog.criteria)];
-    let differing = |(name, ours, theirs): (&'static str, &Option<Value>, &Option<Value>)| {
-        (ours != theirs).then_some(name)
+    type Compared<'a> = (&'static str, &'a Option<Value>, &'a Option<Value>);
+    let names = |is_named: fn(&Compared) -> bool| {
+        documents.iter().filter(|compared| is_named(compared)).map(|(name, ..)| *name).collect()
     };
     let hash = |hash: Hash| sha256::to_hex(&hash);
     let mut found = FolderDiff {
@@ -83,13 +86,15 @@ fn compare(folder: EntryFolder, catalog: &CatalogSnapshot) -> FolderDiff {
         added: added.cloned().collect(),
         changed: hashes.keys().filter(differs).cloned().collect(),
         removed: removed.cloned().collect(),
-        documents: documents.into_iter().filter_map(differing).collect(),
+        documents: names(|(_, ours, theirs)| ours.is_some() && ours != theirs),
+        kept_documents: names(|(_, ours, theirs)| ours.is_none() && theirs.is_some()),
         errors,
     };
     found.up_to_date = found.added.is_empty()
         && found.changed.is_empty()
         && found.removed.is_empty()
         && found.documents.is_empty()
+        && found.kept_documents.is_empty()
         && found.errors.is_empty();
     found
 }
@@ -99,18 +104,23 @@ fn render(found: &FolderDiff) -> String {
         return format!("{} Folder and catalog are the same\n", styled(GOOD, "✓"));
     }
     let mut text = String::new();
+    let documents = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let (set, kept) = (documents(&found.documents), documents(&found.kept_documents));
     let lists = [
-        (styled(GOOD, "+"), &found.added, "only in the folder"),
-        (styled(NOTE, "~"), &found.changed, "differs"),
-        (styled(BAD, "-"), &found.removed, "only in the catalog"),
+        (styled(GOOD, "+"), &found.added, "only in the folder: `import` adds it"),
+        (styled(NOTE, "~"), &found.changed, "differs: `import --overwrite` replaces it"),
+        (
+            styled(BAD, "-"),
+            &found.removed,
+            "only in the catalog: only `import --overwrite --prune` removes it",
+        ),
+        (styled(NOTE, "~"), &set, "differs: `import` sets it"),
+        (styled(DIM, "="), &kept, "only in the catalog: `import` leaves it"),
     ];
-    for (mark, ids, meaning) in lists {
-        for id in ids {
-            text.push_str(&format!("{mark} {}  {}\n", escaped_line(id), styled(DIM, meaning)));
+    for (mark, names, meaning) in lists {
+        for name in names {
+            text.push_str(&format!("{mark} {}  {}\n", escaped_line(name), styled(DIM, meaning)));
         }
-    }
-    for name in &found.documents {
-        text.push_str(&format!("{} {name}  {}\n", styled(NOTE, "~"), styled(DIM, "differs")));
     }
     text + &render_refused(&found.errors)
 }
@@ -152,7 +162,10 @@ mod tests {
         let mut folder = folder(&ours);
         folder.content.gates = Some(json!({ "gates": [] }));
         folder.errors.push(RefusedEntry { id: "broken".into(), error: "Wrong.".into() });
-        let found = compare(folder, &catalog(theirs));
+        let mut catalog = catalog(theirs);
+        catalog.criteria = Some(json!({ "categories": [] }));
+        let found = compare(folder, &catalog);
+        assert_eq!(found.kept_documents, ["criteria.json"]);
         assert_eq!(
             (
                 &found.added[..],
@@ -171,7 +184,10 @@ mod tests {
         );
         assert_eq!(
             anstream::adapter::strip_str(&render(&found)).to_string(),
-            "+ new  only in the folder\n~ b  differs\n- gone  only in the catalog\n~ gates.json  differs\n\
+            "+ new  only in the folder: `import` adds it\n~ b  differs: `import --overwrite` replaces it\n\
+             - gone  only in the catalog: only `import --overwrite --prune` removes it\n\
+             ~ gates.json  differs: `import` sets it\n\
+             = criteria.json  only in the catalog: `import` leaves it\n\
              ✗ 1 entry was refused\n  broken: Wrong.\n"
         );
     }

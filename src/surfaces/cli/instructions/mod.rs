@@ -7,6 +7,7 @@ mod checks;
 mod entries;
 mod remove;
 
+mod earlier_export;
 mod folder;
 mod folder_diff;
 mod folder_export;
@@ -43,9 +44,10 @@ enum Action {
     Apply(entries::ApplyArgs),
     /// Check a prompt: secrets, vague words, dangerous commands; exits with 1 on a high or critical issue
     Review(checks::ReviewArgs),
-    /// Check that nobody changed an entry behind the server's back; exits with 1 if somebody did
+    /// Check that nobody changed an entry behind the server's back, and on request that none is stale or said twice; exits with 1
+    /// if somebody did, with --fail-on also on these
     Verify(checks::VerifyArgs),
-    /// Evaluate the gates of the catalog; exits with 1 if one of severity error fails
+    /// Evaluate the gates of the catalog; exits with 1 if one of severity error fails, with --require also if there are none
     Gates(checks::GatesArgs),
     /// List the entries that are used most
     Hot(checks::HotArgs),
@@ -118,7 +120,9 @@ mod tests {
             "apply task --path src/a.rs --path b.rs --max-tokens 100",
             "review -",
             "verify --stale --duplicates",
+            "verify --fail-on stale,duplicates",
             "gates --project a",
+            "gates --require",
             "hot --limit 100",
             "export rules --format json",
             "import rules --overwrite --prune --if-hash 00",
@@ -136,6 +140,7 @@ mod tests {
             "import rules --prune",
             "remove",
             "hot --limit 0",
+            "verify --fail-on warnings",
             "hot --limit 101",
             "apply task --max-tokens 0",
             "export rules --format yaml",

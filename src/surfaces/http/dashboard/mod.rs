@@ -12,7 +12,7 @@ mod page;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::any;
@@ -92,7 +92,24 @@ fn router(app: &Arc<App>) -> Router {
 }
 
 async fn guard_dashboard(State(guarded): State<Guarded>, request: Request, next: Next) -> Response {
+    if is_from_another_site(request.headers()) {
+        let fault = Fault::new(ErrorCode::Forbidden, "Pages of other sites may not ask for the dashboard.")
+            .with_hint("Type the address, or follow a link of the dashboard itself.");
+        return answer::refused(
+            &guarded.app,
+            StatusCode::FORBIDDEN,
+            &fault,
+            &shared::fresh_request_id(&guarded.app),
+        );
+    }
     guard(&guarded.app, &guarded.server, request, next).await
+}
+
+/// Whether a browser says that another page caused the request. An image or a form of a foreign page sends no `Origin`, and each
+/// request reads the whole catalog.
+fn is_from_another_site(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
 }
 
 async fn add_headers(request: Request, next: Next) -> Response {

@@ -89,7 +89,7 @@ fn entries_are_read_as_text_and_as_envelopes() {
     );
     let missing = run(&project, &["get", "nobody"]);
     assert_eq!((missing.code, missing.stdout.as_str()), (1, "✗ There is no entry nobody.\n"));
-    let verified = run(&project, &["verify", "--stale"]);
+    let verified = run(&project, &["verify"]);
     assert_eq!((verified.code, verified.stdout.as_str()), (0, "✓ 2 entries, each as it was stored\n"));
     assert_eq!(run(&project, &["hot"]).stdout, "No entry was used yet.\n");
     let applied =

@@ -41,7 +41,7 @@ fn the_example_workflow_names_commands_that_exist_and_fails_on_a_failed_gate() {
         .filter_map(|line| line.trim().strip_prefix("run: uvx pairofcleats "))
         .map(|command| command.split(' ').collect())
         .collect();
-    assert_eq!(commands.len(), 4, "{text}");
+    assert_eq!(commands.len(), 6, "{text}");
     for command in &commands {
         let help = printed(program(&[&command[..], &["--help"]].concat()), "");
         assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{command:?}");
@@ -49,10 +49,15 @@ fn the_example_workflow_names_commands_that_exist_and_fails_on_a_failed_gate() {
     for variable in ["MCP_ENABLE_MUTATION: \"1\"", "PAIROFCLEATS_INSTRUCTIONS__SEMANTIC: \"false\""] {
         assert!(text.contains(variable), "{variable}");
     }
-    let workplace = Files::new(&[("instructions/README.md", "")]);
+    let workplace = Files::new(&[
+        ("instructions/README.md", ""),
+        // What the rules name.
+        ("docs/errors.md", "# Codes\n"),
+        ("docs/setup.md", "# Variables\n"),
+    ]);
     copy(&examples().join("instructions"), &Path::new(workplace.path()).join("instructions"));
     let codes = |project: &str| -> Vec<i32> {
-        let steps = commands.iter().filter(|command| command[0] == "instructions");
+        let steps = commands.iter().filter(|command| command[0] != "bootstrap");
         steps
             .map(|step| {
                 let mut command = program(&[&step[..], &["--project", project]].concat());
@@ -61,11 +66,11 @@ fn the_example_workflow_names_commands_that_exist_and_fails_on_a_failed_gate() {
             })
             .collect()
     };
-    assert_eq!(codes(&project("cli-workflow")), [0, 0, 0]);
+    assert_eq!(codes(&project("cli-workflow")), [0, 0, 0, 0, 0]);
     // Without its critical rule, the catalog fails a gate; with a rule that was changed without its hash, the import fails.
     workplace.0.remove("instructions/no-secrets.md");
-    assert_eq!(codes(&project("cli-workflow-gate")), [0, 0, 1]);
+    assert_eq!(codes(&project("cli-workflow-gate")), [0, 0, 0, 1, 0]);
     let path = "instructions/api-errors.md";
     workplace.0.write(path, &workplace.read(path).replace("stable code", "code"));
-    assert_eq!(codes(&project("cli-workflow-hash"))[0], 1);
+    assert_eq!(codes(&project("cli-workflow-hash"))[1], 1);
 }

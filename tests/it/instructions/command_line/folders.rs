@@ -207,3 +207,77 @@ fn links_and_pipes_in_a_folder_are_neither_read_nor_written() {
     mkfifoat(CWD, Path::new(target.path()).join("a.md"), Mode::RWXU).unwrap();
     assert_eq!(run(&project, &["export", target.path()]).code, 1);
 }
+
+#[test]
+fn an_export_loses_no_file_that_a_person_wrote_or_changed() {
+    let project = project("cli-foreign");
+    let entries =
+        ["changelog", "keep", "package"].map(|id| (format!("{id}.md"), entry_file(id, "optional", id)));
+    let files: Vec<(&str, &str)> =
+        entries.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    json_of(&project, &["import", Files::new(&files).path()]);
+
+    // Files of a person that are named as entries, which a catalog.json from elsewhere calls its own.
+    let theirs =
+        Files::new(&[("changelog.md", "# Changelog\n"), ("package.json", "{\"name\": \"package\"}")]);
+    let refused = run(&project, &["export", theirs.path(), "--format", "json"]);
+    assert_eq!(
+        (refused.code, refused.stderr.contains("package.json: it is not")),
+        (1, true),
+        "{}",
+        refused.all()
+    );
+    let listed = json!({ "hash": "", "metaHash": "", "count": 2, "schemaVersion": "1", "ids": ["changelog", "package"] });
+    let hashes = ["changelog.md", "package.json"].map(|name| (name, json!(sha256sum(&theirs.read(name)))));
+    let hashes: serde_json::Map<_, _> =
+        hashes.into_iter().map(|(name, hash)| (name.to_owned(), hash)).collect();
+    let with_hashes =
+        json!({ "hash": "", "metaHash": "", "count": 2, "schemaVersion": "1", "files": hashes });
+    for hostile in [listed, with_hashes] {
+        theirs.0.write("catalog.json", &hostile.to_string());
+        let refused = run(&project, &["export", theirs.path()]);
+        assert_eq!((refused.code, refused.stderr.contains("changelog.md")), (1, true), "{}", refused.all());
+        let other = crate::harness::project("cli-foreign-other");
+        json_of(&other, &["import", Files::new(&[("x.md", &entry_file("x", "optional", "x"))]).path()]);
+        let exported = json_of(&other, &["export", theirs.path()]);
+        assert_eq!(exported["removed"], json!([]), "{exported:#}");
+        assert_eq!(theirs.names(), ["catalog.json", "changelog.md", "package.json", "x.md"]);
+        theirs.0.remove("x.md");
+    }
+
+    // Beside our own files: one with the id of an entry, and one that a member of the team edited.
+    let ours = Files::new(&[("keep.json", "{\"mine\": true}")]);
+    json_of(&project, &["export", ours.path()]);
+    json_of(&project, &["export", ours.path()]);
+    assert_eq!(ours.read("keep.json"), "{\"mine\": true}");
+    ours.0.write("keep.md", &ours.read("keep.md").replace("Title of keep", "Keep it"));
+    let refused = run(&project, &["export", ours.path()]);
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stderr.contains("keep.md: somebody wrote or changed it"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("import") && refused.stderr.contains("--overwrite"),
+        "{}",
+        refused.stderr
+    );
+    assert!(ours.read("keep.md").contains("Keep it"));
+    ours.0.remove("keep.json");
+    json_of(&project, &["import", ours.path(), "--overwrite"]);
+    json_of(&project, &["export", ours.path()]);
+    assert!(ours.read("keep.md").contains("Keep it"));
+    ours.0.write("keep.md", &ours.read("keep.md").replace("Keep it", "Not imported"));
+    assert_eq!(run(&project, &["remove", "keep", "package"]).code, 0);
+    let exported = json_of(&project, &["export", ours.path()]);
+    assert_eq!((&exported["removed"], &exported["kept"]), (&json!(["package.md"]), &json!(["keep.md"])));
+    assert!(ours.read("keep.md").contains("Not imported"));
+}
+
+#[test]
+fn json_has_no_character_that_a_terminal_obeys() {
+    let project = project("cli-controls");
+    let body = "a\u{9b}31m\u{7f}\u{85}b";
+    let hostile = json!({ "id": "a", "title": "A", "body": body, "priority": 1, "audience": "all", "requirement": "optional" });
+    json_of(&project, &["import", Files::new(&[("a.json", &hostile.to_string())]).path()]);
+    let shown = run(&project, &["get", "a", "--json"]);
+    assert!(!shown.stdout.trim_end().contains(char::is_control), "{:?}", shown.stdout);
+    assert_eq!(shown.result()["item"]["body"], body);
+}

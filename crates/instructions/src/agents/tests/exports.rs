@@ -1,6 +1,7 @@
 //! Where entries go, and what is written.
 
 use super::*;
+use crate::scope::scopes;
 
 #[test]
 fn entries_go_where_their_scope_or_origin_says() {
@@ -150,4 +151,29 @@ fn rules_of_one_file_return_to_it() {
     let taken = [scoped("a", &["scope:x", "file:.cursor/rules/B.mdc"]), scoped("b", &["scope:y"])];
     let paths: Vec<String> = exported(&cursor::FORMAT, &taken).into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, [".cursor/rules/b-2.mdc", ".cursor/rules/b.mdc"]);
+}
+
+#[test]
+fn a_generated_file_says_no_more_to_an_agent_than_to_a_person() {
+    let hidden = "\u{1b}[2J\u{9b}x\u{202e}\u{e0049}\u{200b}\u{feff}";
+    let entry = stored(
+        json!({ "id": "a", "title": format!("T{hidden}"), "body": format!("B{hidden}\n\n👩\u{200d}💻"),
+        "priority": 50, "audience": "all", "requirement": "recommended", "rationale": format!("R{hidden}"),
+        "categories": [encoded(SCOPE_PREFIX, "web\u{202e}/**"), "file:.cursor/rules/q\u{2066}.mdc"] }),
+    );
+    assert!(has_hidden_text(&entry.instruction));
+    for format in FORMATS {
+        let files = exported(format, std::slice::from_ref(&entry));
+        let [(path, text)] = &files[..] else { panic!("{files:?}") };
+        let without_emoji = text.replace("👩\u{200d}💻", "");
+        assert!(without_emoji.len() < text.len(), "{}: {text}", format.name);
+        for shown in [path, &without_emoji] {
+            assert_eq!(contract::escaped(shown), *shown, "{}", format.name);
+        }
+        assert!(text.contains("B\\u{1b}[2J\\u{9b}x\\u{202e}\\u{e0049}\\u{200b}\\u{feff}"), "{text}");
+        let again = imported(path, text);
+        assert_eq!(scopes(&again[0].instruction), ["web?/**"], "{}: {text}", format.name);
+        assert_eq!(exported(format, &again), files, "{}", format.name);
+    }
+    assert!(!has_hidden_text(&entry_of("b", "می\u{200c}خواهم 👩\u{200d}💻").instruction));
 }

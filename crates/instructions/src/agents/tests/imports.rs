@@ -126,6 +126,7 @@ fn what_cannot_be_imported_is_told() {
         ("AGENTS.md", &"x".repeat(FILE_BYTES_MAX + 1), "bytes; at most"),
         ("AGENTS.md", &"# A\nx\n".repeat(1001), "1001 sections"),
         (".cursor/rules/a.mdc", "---\na: [\n---\nx", "not valid YAML"),
+        (".cursor/rules/a.mdc", "---\nglobs: *.ts\nnever closed", "front matter has no end"),
         (".cursor/rules/a.mdc", "---\na: &a [x]\nb: [*a, *a]\n---\nx", "not valid YAML"),
         (".cursor/rules/a.mdc", &scoped(&"a".repeat(250)), "is too long"),
         (
@@ -141,13 +142,54 @@ fn what_cannot_be_imported_is_told() {
 
 #[test]
 fn what_agents_take_for_text_is_text() {
-    let text = "---\nglobs: *.ts\nnever closed";
+    let text = "---\n\nA separator, and then text.";
     assert_eq!(imported(".cursor/rules/a.mdc", text)[0].instruction.body, text);
     let long = format!("# {}\n\ntext", "word ".repeat(60));
     let entry = &imported("AGENTS.md", &long)[0].instruction;
     assert!(entry.title.ends_with('…') && entry.title.chars().count() == 200);
     assert!(entry.body.starts_with("word word") && entry.body.ends_with("word\n\ntext"));
-    assert!(import("AGENTS.md", "").unwrap().is_empty());
+    assert!(import("AGENTS.md", "").unwrap().entries.is_empty());
+}
+
+#[test]
+fn a_line_that_only_includes_a_file_is_no_rule() {
+    let read = |text: &str| {
+        let rules = import("CLAUDE.md", text).unwrap();
+        let bodies = |entry: &Value| entry["body"].as_str().unwrap().to_owned();
+        (rules.entries.iter().map(bodies).collect::<Vec<_>>(), rules.notes)
+    };
+    let told = |names: &str| vec![format!("Lines that only include another file are left out: {names}.")];
+    for (text, bodies, names) in [
+        ("@AGENTS.md\n", &[][..], "@AGENTS.md"),
+        ("# CLAUDE.md\n\n@AGENTS.md\n", &[], "@AGENTS.md"),
+        ("## Shared\n\n- @docs/style.md\n- @README\n\n## Own\n\nx", &["x"], "@docs/style.md, @README"),
+        (
+            "# T\n\nRead this.\n@~/.claude/mine.md\n---\nEnd.",
+            &["Read this.\n\n---\nEnd."],
+            "@~/.claude/mine.md",
+        ),
+    ] {
+        assert_eq!(
+            read(text),
+            (bodies.iter().map(|body| (*body).to_owned()).collect(), told(names)),
+            "{text}"
+        );
+    }
+    for text in ["See @AGENTS.md first.", "@alice", "```java\n@a.b.Override\n```", "@Override"] {
+        assert_eq!(read(text), (vec![text.to_owned()], Vec::new()), "{text}");
+    }
+    let many: String = (0..7).map(|at| format!("@{at}.md\n")).collect();
+    assert_eq!(read(&many).1, told("@0.md, @1.md, @2.md, @3.md, @4.md and 2 more"));
+}
+
+#[test]
+fn an_empty_section_is_told() {
+    let rules = import("AGENTS.md", "## Never force-push\n\n## Tests\n\nRun them.\n").unwrap();
+    assert_eq!(rules.entries.len(), 2);
+    assert_eq!(rules.notes, ["Section \"Never force-push\" has no text, so its heading is the whole rule."]);
+    let generated = format!("{MARKER}\n\n## A\n\n@AGENTS.md\n");
+    let rules = import("AGENTS.md", &generated).unwrap();
+    assert_eq!((rules.entries[0]["body"].as_str(), rules.notes.len()), (Some("@AGENTS.md"), 0));
 }
 
 #[test]

@@ -93,8 +93,8 @@ proptest! {
         path in proptest::sample::select(&PATHS[..]),
         format in any_format(),
     ) {
-        if let Ok(entries) = import(path, &text) {
-            let entries: Vec<Stored> = entries.into_iter().map(stored).collect();
+        if let Ok(rules) = import(path, &text) {
+            let entries: Vec<Stored> = rules.entries.into_iter().map(stored).collect();
             let ids: BTreeSet<&str> = entries.iter().map(|entry| entry.instruction.id.as_str()).collect();
             prop_assert_eq!(ids.len(), entries.len());
             // Once into any format, and then the same again and again.

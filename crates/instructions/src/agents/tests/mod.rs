@@ -17,8 +17,8 @@ fn stored(entry: Value) -> Stored {
 }
 
 fn imported(path: &str, text: &str) -> Vec<Stored> {
-    let entries = import(path, text).unwrap_or_else(|error| panic!("{path}: {error}\n{text}"));
-    entries.into_iter().map(stored).collect()
+    let rules = import(path, text).unwrap_or_else(|error| panic!("{path}: {error}\n{text}"));
+    rules.entries.into_iter().map(stored).collect()
 }
 
 fn exported(format: &AgentFormat, entries: &[Stored]) -> Vec<(String, String)> {

@@ -224,22 +224,25 @@ pub async fn put(tx: &mut ProjectTx, entries: &[EntryWrite], revision: i64, by: 
     tx.execute(query).await.map(drop)
 }
 
-/// Stores the hashes of bodies whose stored hashes were wrong.
-pub async fn put_source_hashes(
+/// Stores the hashes of entries whose stored hashes were wrong.
+pub async fn put_hashes(
     tx: &mut ProjectTx,
-    hashes: &[(String, [u8; 32])],
+    hashes: &[EntryHashes],
     revision: i64,
     now_ms: i64,
     by: &str,
 ) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} AS t SET source_hash = w.hash, revision = $1, updated_ms = $2, updated_by = $3 \
-         FROM unnest($4::text[], $5::bytea[]) AS w (id, hash) WHERE t.id = w.id",
+        "UPDATE {} AS t SET source_hash = w.source_hash, meta_hash = w.meta_hash, revision = $1, updated_ms = $2, \
+           updated_by = $3 \
+         FROM unnest($4::text[], $5::bytea[], $6::bytea[]) AS w (id, source_hash, meta_hash) WHERE t.id = w.id",
         tx.table("instructions")
     );
-    let ids: Vec<&str> = hashes.iter().map(|(id, _)| id.as_str()).collect();
-    let hashes: Vec<&[u8]> = hashes.iter().map(|(_, hash)| hash.as_slice()).collect();
-    tx.execute(sql(text).bind(revision).bind(now_ms).bind(by).bind(ids).bind(hashes)).await.map(drop)
+    let ids: Vec<&str> = hashes.iter().map(|entry| entry.id.as_str()).collect();
+    let source: Vec<&[u8]> = hashes.iter().map(|entry| entry.source_hash.as_slice()).collect();
+    let meta: Vec<&[u8]> = hashes.iter().map(|entry| entry.meta_hash.as_slice()).collect();
+    let query = sql(text).bind(revision).bind(now_ms).bind(by).bind(ids).bind(source).bind(meta);
+    tx.execute(query).await.map(drop)
 }
 
 /// Removes entries; returns the ids of those that existed, in byte order.
