@@ -199,7 +199,7 @@ mod tests {
             vec![span(0, inside_a_character)],
         ] {
             assert_eq!(
-                with_script("cat $frame; sleep 60", &encoded(&[spans.clone()])),
+                with_script("cat $frame; sleep 60", &encoded(std::slice::from_ref(&spans))),
                 [vec![]],
                 "{spans:?}"
             );

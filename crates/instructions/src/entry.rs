@@ -91,7 +91,7 @@ struct Given {
 impl Given {
     /// Undoes what answers do to invisible characters, such as the joiners of emoji and Persian: they show them as `\u{200d}`. Only
     /// an entry with the hash of its body can come from an answer, and its body is changed only if that makes the hash right.
-    fn as_written(mut self) -> Self {
+    fn without_escapes(mut self) -> Self {
         let Some(hash) = self.source_hash.as_deref().and_then(parse_hash) else { return self };
         let has_hash = |body: &str| sha256::digest(normalised_text(body).as_bytes()) == hash;
         if !has_hash(&self.body)
@@ -128,7 +128,7 @@ impl Instruction {
     pub fn check(entry: Value, rules: &Rules) -> Result<Checked, String> {
         let given = serde_json::from_value::<Given>(entry)
             .map_err(|error| format!("{}.", echo(&error.to_string())))?
-            .as_written();
+            .without_escapes();
         check_version(given.schema_version.as_deref())?;
         let id = checked_id(given.id, "id")?;
         let requirement = Requirement::parse(&given.requirement).ok_or_else(|| {

@@ -96,7 +96,7 @@ async fn import(call: Call, input: Input) -> Result<Output, Fault> {
         return Err(invalid("prune", "`prune` needs `mode: \"overwrite\"`."));
     }
     let documents = checked_documents(input.gates, input.criteria)?;
-    if input.entries.is_empty() && documents.is_empty() {
+    if input.entries.is_empty() && documents.is_empty() && !prune {
         return Err(invalid("entries", "There is nothing to import: `entries` is empty."));
     }
     call.app.disk_space().require(0).await?;

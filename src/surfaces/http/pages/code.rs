@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn pieces_follow_colours_and_marks() {
         let spans = [(0..2, Highlight::Keyword), (3..8, Highlight::Function)];
-        let cut = pieces(10, &spans, &[1..5]);
+        let cut = pieces(10, &spans, std::slice::from_ref(&(1..5)));
         let shown: Vec<_> =
             cut.iter().map(|it| (it.range.clone(), it.highlight.is_some(), it.is_marked)).collect();
         assert_eq!(

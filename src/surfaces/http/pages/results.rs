@@ -92,6 +92,9 @@ impl Results {
     }
 }
 
+/// A hit with the coloured parts of its snippet.
+type ColouredHit<'a> = (&'a Hit, &'a [HighlightedSpan]);
+
 /// What the results are shown in.
 pub(super) struct ResultsView<'a> {
     pub(super) project: &'a str,
@@ -105,7 +108,7 @@ pub(super) struct ResultsView<'a> {
 impl ResultsView<'_> {
     /// Ranked hits, those of a file together, where the best of them stands.
     pub(super) fn hits(&self, hits: &[Hit]) -> Markup {
-        let mut files: Vec<(Place<'_>, Vec<(&Hit, &[HighlightedSpan])>)> = Vec::new();
+        let mut files: Vec<(Place<'_>, Vec<ColouredHit<'_>>)> = Vec::new();
         for (at, hit) in hits.iter().enumerate() {
             let hit = (hit, self.colours(at));
             let place = self.place(hit.0.repo.as_deref(), &hit.0.file);
