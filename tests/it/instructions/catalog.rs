@@ -129,13 +129,25 @@ async fn a_stale_revision_changes_nothing_whatever_was_changed() {
 async fn what_is_exported_is_imported_as_it_was() {
     let (app, project) = (writable_app(), project("catalog-joiners"));
     let family = "\u{1f468}\u{200d}\u{1f469}";
-    let mut given = entry("family", &format!("Greet {family} and write \\u{{200d}}."));
-    given["title"] = format!("The {family}").into();
-    let first = import(&app, &project, &[given], json!({})).await;
+    let mut joined = entry("family", &format!("Greet {family}."));
+    joined["title"] = format!("The {family}").into();
+    // Text about an escape is not an escape.
+    let mut literal = entry("literal", "Never write \\u{202e}.");
+    literal["title"] = "About \\u{202e}".into();
+    let first = import(&app, &project, &[joined, literal], json!({})).await;
     let exported = result(&app, "instructions_export", json!({ "project_id": project })).await;
-    let again =
-        import(&app, &project, exported["items"].as_array().unwrap(), json!({ "mode": "overwrite" })).await;
-    assert_eq!((&again["changed"], &again["hash"]), (&json!(0), &first["hash"]), "{again:#}");
+    let items = exported["items"].as_array().unwrap();
+    assert!(items[0]["body"].as_str().unwrap().contains("\\u{200d}"), "answers show joiners: {exported:#}");
+    let again = import(&app, &project, items, json!({ "mode": "overwrite" })).await;
+    assert_eq!(
+        (&again["changed"], &again["errors"], &again["hash"]),
+        (&json!(0), &json!([]), &first["hash"]),
+        "{again:#}"
+    );
+    let mut forged = items[0].clone();
+    forged["body"] = "Other \\u{200d}.".into();
+    let refused = import(&app, &project, &[forged], json!({ "mode": "overwrite" })).await;
+    assert_eq!(ids(&refused["errors"]), ["family"], "{refused:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
