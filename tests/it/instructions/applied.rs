@@ -61,7 +61,7 @@ async fn a_prompt_has_the_rules_of_the_task_and_its_files() {
     assert!(positions[0] < positions[1] && positions[0].is_some(), "{text}");
     assert!(!text.contains("`sql`"), "{text}");
     assert!(apply(json!({ "paths": "db/0001.sql" })).await.contains("`sql`"));
-    let tight = apply(json!({ "paths": "src/main.rs", "max_tokens": "30" })).await;
+    let tight = apply(json!({ "paths": "src/main.rs", "max_tokens": "20" })).await;
     assert!(tight.contains("did not fit") && tight.contains("rust"), "{tight}");
 
     let uri = format!("instruction://sql?project={project}");

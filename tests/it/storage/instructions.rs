@@ -51,6 +51,8 @@ pub(super) async fn run_statements(store: &Store, project: &Project) -> Result<(
     let written = [row("b"), without_categories.clone(), row("a")].map(write);
     entries::put(&mut tx, &written, 1, "local").await?;
     assert!(entries::any(&mut tx).await?);
+    let texts = "Title of bBodyBecauseTitle of b-2BodyTitle of aBodyBecause";
+    assert_eq!(entries::text_bytes(&mut tx).await?, i64::try_from(texts.len()).unwrap());
     assert_eq!(entries::ids(&mut tx, None).await?, ["a", "b", "b-2"]);
     assert_eq!(entries::ids(&mut tx, Some("a b")).await?, ["a", "b"]);
     assert_eq!(entries::containing(&mut tx, "of b").await?, ["b", "b-2"]);

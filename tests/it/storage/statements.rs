@@ -306,6 +306,8 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
         store::files::paths_containing(&mut tx, &[repo], "A.R", 5).await?,
         (vec!["src/a.rs".to_owned()], 1)
     );
+    let entries = store::files::folder(&mut tx, repo, "", 5).await?;
+    assert_eq!((entries[0].name.as_str(), entries[0].files), ("src", Some(2)));
     assert_eq!(store::files::similar_paths(&mut tx, &[repo], "lib/a.rs", 1).await?, ["src/a.rs"]);
     assert_eq!(store::files::totals(&mut tx, None).await?.files, 2);
     assert!(store::files::measure(&mut tx, repo).await?.rows > 5);
