@@ -5,7 +5,6 @@
 //! answers are checked before they are used.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,17 +12,14 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-use crate::indexing::parser::Parsing;
+use crate::indexing::parser::{Parsing, TextMemory, sandboxed_mode};
 use languages::highlight::{HighlightLimits, HighlightedSpan, highlight};
 use platform::process::Program;
-use platform::process::sandbox::{self, MemoryLimit};
-use platform::process::worker::{Worker, serve_requests};
+use platform::process::worker::Worker;
 use platform::task::blocking;
 
 /// Name of the hidden mode: `highlighter <memory bytes>`.
 const MODE: &str = "highlighter";
-/// Additional memory for each byte of the texts.
-const MEMORY_PER_BYTE: u64 = 1024;
 /// Longest request in bytes: the texts with their languages. Longer ones are not coloured.
 const REQUEST_BYTES_MAX: usize = 2 << 20;
 /// Longest answer in bytes, and the addition for each byte of the texts.
@@ -124,29 +120,13 @@ fn spans_of(text: &CodeText) -> Vec<HighlightedSpan> {
 /// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
-    let [mode, memory_bytes] = arguments else { return None };
-    if mode != MODE {
-        return None;
-    }
-    let memory_bytes = memory_bytes.to_str()?.parse().ok()?;
-    Some(match serve(memory_bytes) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "the highlighter ended: {error}");
-            ExitCode::FAILURE
-        }
-    })
-}
-
-fn serve(memory_bytes: u64) -> io::Result<()> {
-    let memory = sandbox::enter_compute_only(memory_bytes + MEMORY_PER_BYTE * REQUEST_BYTES_MAX as u64)?;
-    serve_requests(REQUEST_BYTES_MAX, |request| answer_request(request, memory_bytes, &memory))
+    sandboxed_mode(MODE, arguments, REQUEST_BYTES_MAX, answer_request)
 }
 
 /// Answers a request; an invalid request gets an empty answer, which the caller rejects.
-fn answer_request(request: &[u8], memory_bytes: u64, memory: &MemoryLimit) -> Vec<u8> {
+fn answer_request(request: &[u8], memory: &TextMemory<'_>) -> Vec<u8> {
     let Ok(texts) = postcard::from_bytes::<Vec<CodeText>>(request) else { return Vec::new() };
-    memory.set_headroom(memory_bytes + MEMORY_PER_BYTE * request.len() as u64);
+    memory.permit(request.len());
     let spans: Vec<_> = texts.iter().map(spans_of).collect();
     postcard::to_stdvec(&spans).unwrap_or_default()
 }

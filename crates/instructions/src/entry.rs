@@ -1,15 +1,16 @@
 //! An entry of the catalog, and the rules that each must follow however it comes in.
 
 use contract::clock::{MILLIS_MAX, iso_from_millis};
-use contract::{echo, unescaped};
+use contract::echo;
 use jiff::Timestamp;
 use platform::sha256;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::canonical::{Hash, canonical_json, normalised_text, parse_hash};
 use crate::levels::{Audience, Requirement};
+use crate::sent_entry::SentEntry;
 
 /// The only version of the entry format so far.
 pub const SCHEMA_VERSION: &str = "1";
@@ -60,55 +61,6 @@ pub struct Instruction {
     pub deprecated_by: Option<String>,
 }
 
-/// The fields of an entry as clients send them.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Given {
-    id: String,
-    title: String,
-    body: String,
-    rationale: Option<String>,
-    priority: i64,
-    audience: String,
-    requirement: String,
-    #[serde(default)]
-    categories: Vec<String>,
-    deprecated_by: Option<String>,
-    schema_version: Option<String>,
-    source_hash: Option<String>,
-    created_at: Option<String>,
-    // The server's to say; accepted because clients send back the entries that they received.
-    #[serde(rename = "updatedAt")]
-    _updated_at: Option<Value>,
-    #[serde(rename = "usageCount")]
-    _usage_count: Option<Value>,
-    #[serde(rename = "lastUsedAt")]
-    _last_used_at: Option<Value>,
-    #[serde(rename = "riskScore")]
-    _risk_score: Option<Value>,
-}
-
-impl Given {
-    /// Undoes what answers do to invisible characters, such as the joiners of emoji and Persian: they show them as `\u{200d}`. Only
-    /// if that makes the hash of the body right is it known that the entry comes from an answer, and anything changed.
-    fn without_escapes(mut self) -> Self {
-        let Some(hash) = self.source_hash.as_deref().and_then(parse_hash) else { return self };
-        let has_hash = |body: &str| sha256::digest(normalised_text(body).as_bytes()) == hash;
-        if !has_hash(&self.body)
-            && let Some(body) = unescaped(&self.body).filter(|body| has_hash(body))
-        {
-            self.body = body;
-            let texts = self.categories.iter_mut().chain(&mut self.rationale).chain([&mut self.title]);
-            for text in texts {
-                if let Some(written) = unescaped(text) {
-                    *text = written;
-                }
-            }
-        }
-        self
-    }
-}
-
 /// An entry that follows the rules, and what else its sender said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
@@ -124,7 +76,7 @@ impl Instruction {
     /// # Errors
     /// What is wrong, as one sentence for the person who wrote the entry.
     pub fn check(entry: Value, rules: &Rules) -> Result<Checked, String> {
-        let given = serde_json::from_value::<Given>(entry)
+        let given = serde_json::from_value::<SentEntry>(entry)
             .map_err(|error| format!("{}.", echo(&error.to_string())))?
             .without_escapes();
         check_version(given.schema_version.as_deref())?;

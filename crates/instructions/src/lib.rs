@@ -17,6 +17,7 @@ pub mod mentions;
 pub mod review;
 mod rule_files;
 pub mod scope;
+mod sent_entry;
 mod yaml;
 
 pub use entry::{Instruction, InstructionEntry, Rules, Stored, Usage};

@@ -131,7 +131,7 @@ fn add_facts(
 }
 
 /// Runs `work` on a thread with enough stack for a text of `bytes`. `None` if the thread cannot be started or `work` panicked.
-fn with_stack<R: Send>(bytes: usize, work: impl FnOnce() -> R + Send) -> Option<R> {
+pub(crate) fn with_stack<R: Send>(bytes: usize, work: impl FnOnce() -> R + Send) -> Option<R> {
     if bytes <= INLINE_BYTES_MAX {
         return Some(work());
     }

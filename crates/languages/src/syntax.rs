@@ -197,7 +197,11 @@ pub(super) fn with_outline<R>(
     Ok(then(&outline, &nodes))
 }
 
-fn parse(text: &str, grammar: &Grammar, stop: &Stop<'_>) -> Result<Tree, &'static str> {
+/// Parses a text.
+///
+/// # Errors
+/// The reason, `parse_timeout` if the time limit passed.
+pub(super) fn parse(text: &str, grammar: &Grammar, stop: &Stop<'_>) -> Result<Tree, &'static str> {
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&(grammar.language)()).map_err(|_| "bad_grammar")?;
         let masked = grammar.mask.and_then(|mask| mask(text));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -32,7 +32,7 @@ const PROXY_HEADERS: [HeaderName; 3] =
 #[derive(Clone)]
 pub(super) struct Access {
     pub(super) app: Arc<App>,
-    /// Whether a path needs no key.
+    /// Whether a route, or a path that is none, needs no key.
     pub(super) is_public: fn(&str) -> bool,
     pub(super) keys: Arc<Keyring>,
     pub(super) tokens: Option<Arc<TokenVerifier>>,
@@ -57,10 +57,10 @@ fn is_behind_proxy(server: &Server) -> bool {
 /// Authenticates the request and stores the [`Caller`] in its extensions.
 pub(super) async fn identify(State(access): State<Access>, mut request: Request, next: Next) -> Response {
     let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
-    let path = request.uri().path();
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     // A probe must not wait for the database that holds the keys.
-    let is_public = (access.is_public)(path);
-    let is_page = request.method() == Method::GET && pages::is_page(path);
+    let is_public = (access.is_public)(route.unwrap_or_else(|| request.uri().path()));
+    let is_page = request.method() == Method::GET && route.is_some_and(pages::is_page);
     let is_local = is_local(&request);
     let mut sent = credential(request.headers());
     if is_page

@@ -225,12 +225,11 @@ static ROUTES: &[Route] = &[
     },
 ];
 
-/// Whether requests to the path need no key. All of `/.well-known/` is public, so that OAuth clients that probe for other documents
+/// Whether requests to the route, or to a path that is none, need no key. All of `/.well-known/` is public, so that OAuth clients that probe for other documents
 /// get 404 instead of 401.
 fn is_public(path: &str) -> bool {
-    path.starts_with("/.well-known/")
-        || pages::is_public(path)
-        || ROUTES.iter().any(|route| route.public && route.path == path)
+    let mut routes = ROUTES.iter().chain(PAGES);
+    path.starts_with("/.well-known/") || routes.any(|route| route.public && route.path == path)
 }
 
 /// How long a browser may cache the answer to a CORS preflight request.
@@ -262,7 +261,6 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
         .with_state(Arc::clone(app))
         .layer(from_fn_with_state(Arc::clone(app), timed_body::limit_body_time))
         .layer(CatchPanicLayer::custom(move |panic: Box<dyn Any + Send>| panic_response(&panicked, panic)))
-        .layer(Extension(Arc::clone(&access.sessions)))
         .layer(Extension(access.clone()))
         .layer(from_fn_with_state(access, identify))
         .layer(from_fn(pages::add_headers))

@@ -163,31 +163,55 @@ fn facts_missing_reason(language: &Language, worker: Worker) -> &'static str {
 /// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
+    sandboxed_mode(MODE, arguments, REQUEST_BYTES_MAX, answer_request)
+}
+
+/// Memory of a process that answers requests: the base limit in bytes, and the limit to adjust to each text.
+pub(crate) struct TextMemory<'m> {
+    base: u64,
+    limit: &'m MemoryLimit,
+}
+
+impl TextMemory<'_> {
+    /// Permits the memory for texts of so many bytes.
+    pub(crate) fn permit(&self, text_bytes: usize) {
+        self.limit.set_headroom(self.base + MEMORY_PER_BYTE * text_bytes as u64);
+    }
+}
+
+/// Runs a hidden mode `name <memory bytes>` if the arguments select it: gives up all access, then answers requests of at most
+/// `request_bytes_max` bytes, each of which holds texts for a grammar.
+pub(crate) fn sandboxed_mode(
+    name: &str,
+    arguments: &[OsString],
+    request_bytes_max: usize,
+    answer: impl Fn(&[u8], &TextMemory<'_>) -> Vec<u8>,
+) -> Option<ExitCode> {
     let [mode, memory_bytes] = arguments else { return None };
-    if mode != MODE {
+    if mode != name {
         return None;
     }
-    let memory_bytes = memory_bytes.to_str()?.parse().ok()?;
-    Some(match serve(memory_bytes) {
+    let base: u64 = memory_bytes.to_str()?.parse().ok()?;
+    let serve = || -> io::Result<()> {
+        let limit = sandbox::enter_compute_only(base + MEMORY_PER_BYTE * request_bytes_max as u64)?;
+        let memory = TextMemory { base, limit: &limit };
+        serve_requests(request_bytes_max, |request| answer(request, &memory))
+    };
+    Some(match serve() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "the parser ended: {error}");
+            let _ = writeln!(io::stderr(), "the {name} ended: {error}");
             ExitCode::FAILURE
         }
     })
 }
 
-fn serve(memory_bytes: u64) -> io::Result<()> {
-    let memory = sandbox::enter_compute_only(memory_bytes + MEMORY_PER_BYTE * PARSED_BYTES_MAX as u64)?;
-    serve_requests(REQUEST_BYTES_MAX, |request| answer_request(request, memory_bytes, &memory))
-}
-
 /// Answers a request; an invalid request gets an empty answer, which the caller rejects.
-fn answer_request(request: &[u8], memory_bytes: u64, memory: &MemoryLimit) -> Vec<u8> {
+fn answer_request(request: &[u8], memory: &TextMemory<'_>) -> Vec<u8> {
     let Ok(ParseRequest { language, limits, text }) = postcard::from_bytes(request) else {
         return Vec::new();
     };
-    memory.set_headroom(memory_bytes + MEMORY_PER_BYTE * text.len() as u64);
+    memory.permit(text.len());
     let chunked = languages::chunk(text, languages::by_name(language), &limits);
     postcard::to_stdvec(&chunked).unwrap_or_default()
 }

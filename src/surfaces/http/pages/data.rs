@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::FromRequestParts;
+use axum::extract::rejection::ExtensionRejection;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Deserialize;
@@ -12,14 +14,12 @@ use serde_json::{Value, json};
 use super::sessions::SignedIn;
 use crate::app::App;
 use crate::surfaces::answer as shared;
-use crate::surfaces::http::request_parts::RequestId;
 use crate::surfaces::http::tool_routes::call_tool;
 use crate::tools::browse::{COMPLETE, browse};
-use crate::tools::{Caller, Request, Surface, ToolSpec};
+use crate::tools::{Caller, Request, ToolSpec};
 use contract::{Envelope, ErrorBody, ErrorCode, Meta};
 use engine::highlighting::CodeText;
 use languages::highlight::HighlightedSpan;
-use tenancy::Principal;
 
 /// Who asks for a page, and through what.
 pub(super) struct Asker {
@@ -30,18 +30,10 @@ pub(super) struct Asker {
 }
 
 impl FromRequestParts<Arc<App>> for Asker {
-    type Rejection = std::convert::Infallible;
+    type Rejection = ExtensionRejection;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Self::Rejection> {
-        // The layer around the routes has stored a caller with every request.
-        let caller = parts.extensions.get::<Caller>().cloned();
-        let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_default();
-        let nobody = || Caller {
-            principal: Arc::new(Principal::unauthenticated()),
-            request_id: Some(id.0),
-            ..Caller::local(Surface::Http)
-        };
-        let caller = caller.unwrap_or_else(nobody);
+        let Extension(caller) = Extension::<Caller>::from_request_parts(parts, app).await?;
         let is_signed_in = parts.extensions.get::<SignedIn>().is_some();
         Ok(Self { app: Arc::clone(app), caller, is_signed_in })
     }

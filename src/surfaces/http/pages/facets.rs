@@ -50,10 +50,9 @@ fn facet<'a>(label: &'static str, field: &'static str, found: impl Iterator<Item
 /// The query with one more filter.
 fn narrowed(query: &str, field: &str, value: &str) -> String {
     let is_plain = value.chars().all(|char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.'));
-    let value = if is_plain { value.to_owned() } else { format!("\"{}\"", value.replace('"', "")) };
-    let value = if field == "path" { format!("{}/**", value.trim_matches('"')) } else { value };
-    let value = if field == "path" && !is_plain { format!("\"{value}\"") } else { value };
-    format!("{query} {field}:{value}")
+    let quote = if is_plain { "" } else { "\"" };
+    let below = if field == "path" { "/**" } else { "" };
+    format!("{query} {field}:{quote}{}{below}{quote}", value.replace('"', ""))
 }
 
 #[cfg(test)]

@@ -8,14 +8,7 @@ use super::layout::Frame;
 
 /// A whole page that says why there is none.
 pub(super) fn page(asker: &Asker, project: &str, section: &str, error: &PageError) -> Response {
-    let frame = Frame {
-        title: "Not shown",
-        project,
-        section,
-        is_signed_in: asker.is_signed_in,
-        has_search_box: true,
-        is_live: false,
-    };
+    let frame = Frame { section, ..Frame::new(asker, project, "Not shown") };
     frame.respond(error.status, &html! { h1 { "This page cannot be shown" } (note(error)) })
 }
 

@@ -94,14 +94,7 @@ pub(super) async fn show(
             let language = file.language.clone().unwrap_or_default();
             let colours = asker.colours(vec![CodeText { language, text: file.text.clone() }]).await;
             let spans = colours.first().map(Vec::as_slice).unwrap_or_default();
-            let frame = Frame {
-                title: &path,
-                project: &project,
-                section: "",
-                is_signed_in: asker.is_signed_in,
-                has_search_box: true,
-                is_live: false,
-            };
+            let frame = Frame::new(&asker, &project, &path);
             frame.respond(StatusCode::OK, &content(&place, &file, spans, panel.as_ref()))
         }
         Err(error) => failure::page(&asker, &project, "", &error),

@@ -38,14 +38,7 @@ pub(super) async fn show(
     match asker.operation::<FolderList>(LIST_FOLDER, arguments).await {
         Ok(answered) => {
             let title = if folder.is_empty() { &repository } else { &folder };
-            let frame = Frame {
-                title,
-                project: &project,
-                section: "",
-                is_signed_in: asker.is_signed_in,
-                has_search_box: true,
-                is_live: false,
-            };
+            let frame = Frame::new(&asker, &project, title);
             frame.respond(StatusCode::OK, &content(&place, &answered.result))
         }
         Err(error) => failure::page(&asker, &project, "", &error),

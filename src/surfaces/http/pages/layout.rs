@@ -5,6 +5,7 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
+use super::data::Asker;
 use super::links::with_parameters;
 use super::{repositories, search, sign_in};
 
@@ -25,7 +26,19 @@ pub(super) struct Frame<'a> {
     pub(super) is_live: bool,
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
+    /// The frame of a page below no section, with a search box.
+    pub(super) fn new(asker: &Asker, project: &'a str, title: &'a str) -> Self {
+        Self {
+            title,
+            project,
+            section: "",
+            is_signed_in: asker.is_signed_in,
+            has_search_box: true,
+            is_live: false,
+        }
+    }
+
     /// The response.
     pub(super) fn respond(&self, status: StatusCode, content: &Markup) -> Response {
         (status, Html(self.page(content).into_string())).into_response()

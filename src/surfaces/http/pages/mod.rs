@@ -21,7 +21,7 @@ mod sign_in;
 mod symbol;
 mod words;
 
-use axum::extract::Request;
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -59,14 +59,9 @@ const fn public(path: &'static str, method: MethodFilter, handler: Handler) -> R
     Route { path, method, handler, public: true, operation: Operation::Undocumented }
 }
 
-/// Whether a path is a page: a browser that has no key is asked to sign in there, and only there does the cookie count.
-pub(super) fn is_page(path: &str) -> bool {
-    path == search::PATH || path == symbol::PATH || path == repositories::PATH || path.starts_with("/p/")
-}
-
-/// Whether a path needs no key although it has parameters.
-pub(super) fn is_public(path: &str) -> bool {
-    path == sign_in::PATH || path == sign_in::OUT_PATH || path.starts_with("/assets/")
+/// Whether a route is a page that needs a key: a browser without one is asked to sign in there, and only there does the cookie count.
+pub(super) fn is_page(route: &str) -> bool {
+    PAGES.iter().any(|page| page.path == route && !page.public)
 }
 
 /// Headers of every page: nothing is loaded from elsewhere, embedded elsewhere, guessed, or passed on.
@@ -84,8 +79,8 @@ const HEADERS: [(HeaderName, &str); 5] = [
 
 /// Adds the headers of pages to their answers.
 pub(super) async fn add_headers(request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    let is_ours = is_page(path) || is_public(path);
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let is_ours = route.is_some_and(|route| PAGES.iter().any(|page| page.path == route));
     let mut response = next.run(request).await;
     if is_ours {
         let headers = response.headers_mut();

@@ -108,12 +108,9 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         Err(error) => return failure::page(&asker, &project, PATH, &error),
     };
     let frame = Frame {
-        title: "Repositories",
-        project: &project,
         section: PATH,
-        is_signed_in: asker.is_signed_in,
-        has_search_box: true,
         is_live: status.as_ref().is_some_and(|status| status.jobs.iter().any(Job::is_unfinished)),
+        ..Frame::new(&asker, &project, "Repositories")
     };
     let content = match &status {
         Some(status) => content(&project, status),

@@ -1,5 +1,6 @@
 //! `GET /`: the search box, and what was found. Without a query: where to begin.
 
+use axum::http::StatusCode;
 use axum::response::Response;
 use languages::highlight::HighlightedSpan;
 use maud::{Markup, html};
@@ -147,27 +148,20 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         Err(error) => return failure::page(&asker, asker.default_project(), PATH, &error),
     };
     let title = if state.query.is_empty() { "Search" } else { &state.query };
-    let frame = Frame {
-        title,
-        project: &state.project,
-        section: PATH,
-        is_signed_in: asker.is_signed_in,
-        has_search_box: false,
-        is_live: false,
-    };
+    let frame = Frame { section: PATH, has_search_box: false, ..Frame::new(&asker, &state.project, title) };
     if state.query.is_empty() {
         let (known, projects) = tokio::join!(asker.repositories(&state.project), asker.projects());
         let content = html! { (search_form(&state, &known)) (beginning(&state, &known, &projects)) };
-        return frame.respond(axum::http::StatusCode::OK, &content);
+        return frame.respond(StatusCode::OK, &content);
     }
     let (answered, known) =
         tokio::join!(asker.tool::<Results>("search", state.arguments()), asker.repositories(&state.project));
     let (status, found) = match &answered {
         Ok(answered) => {
             let colours = asker.colours(answered.result.texts()).await;
-            (axum::http::StatusCode::OK, found(&state, answered, &known, &colours))
+            (StatusCode::OK, found(&state, answered, &known, &colours))
         }
-        Err(error) if error.is_unindexed() => (axum::http::StatusCode::OK, unindexed(&state, error)),
+        Err(error) if error.is_unindexed() => (StatusCode::OK, unindexed(&state, error)),
         Err(error) => (error.status, failure::note(error)),
     };
     frame.respond(status, &html! { (search_form(&state, &known)) (found) })

@@ -14,7 +14,7 @@ use super::failure;
 use super::layout::Frame;
 use super::links::with_parameters;
 use super::search;
-use super::sessions::{Sessions, set_cookie};
+use super::sessions::set_cookie;
 use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::http::access::Access;
@@ -45,7 +45,6 @@ pub(super) async fn show(query: SentQuery) -> Response {
 /// `POST /sign-in`: begins a session for a valid key.
 pub(super) async fn sign_in(
     State(app): State<Arc<App>>,
-    Extension(sessions): Extension<Arc<Sessions>>,
     Extension(access): Extension<Access>,
     request: Request,
 ) -> Response {
@@ -69,17 +68,17 @@ pub(super) async fn sign_in(
             return respond(StatusCode::INTERNAL_SERVER_ERROR, next, Some(&fault.into()));
         }
     };
-    sessions.begin(&id, key, Instant::now());
+    access.sessions.begin(&id, key, Instant::now());
     with_cookie(Redirect::to(local_path(next)).into_response(), &set_cookie(&id, is_secure(&app)))
 }
 
 /// `POST /sign-out`.
 pub(super) async fn sign_out(
     State(app): State<Arc<App>>,
-    Extension(sessions): Extension<Arc<Sessions>>,
+    Extension(access): Extension<Access>,
     headers: HeaderMap,
 ) -> Response {
-    sessions.end(&headers);
+    access.sessions.end(&headers);
     with_cookie(Redirect::to(PATH).into_response(), &set_cookie("", is_secure(&app)))
 }
 

@@ -186,14 +186,7 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         Ok(answered) => {
             let found = answered.result;
             let title = found.symbol.as_ref().map_or(state.symbol.as_str(), |symbol| &symbol.qualified);
-            let frame = Frame {
-                title,
-                project: &state.project,
-                section: "",
-                is_signed_in: asker.is_signed_in,
-                has_search_box: true,
-                is_live: false,
-            };
+            let frame = Frame::new(&asker, &state.project, title);
             frame.respond(StatusCode::OK, &html! { h1 { (title) } (answer(&state, &found)) })
         }
         Err(error) => failure::page(&asker, &state.project, "", &error),
