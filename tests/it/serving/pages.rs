@@ -110,7 +110,11 @@ async fn each_page_shows_what_was_indexed() {
             &["INVALID_REQUEST", "value=\"lang:nonsense:x(\""],
         ),
         (format!("/?project={id}&q=(&mode=regex"), StatusCode::BAD_REQUEST, &["role=\"alert\""]),
-        (file.clone(), StatusCode::OK, &["id=\"L3\"", "3 lines", ">drawer</a>", "Outline"]),
+        (
+            file.clone(),
+            StatusCode::OK,
+            &["id=\"L3\"", "<span class=\"kw\">def</span>", "3 lines", ">drawer</a>", "Outline"],
+        ),
         (format!("{file}?at=1:5"), StatusCode::OK, &["src/shop.py", "resolved", "Callers"]),
         (format!("{file}?from=2"), StatusCode::OK, &["lines 2 to 3 are shown", "← Earlier lines"]),
         (format!("{file}?at=x"), StatusCode::BAD_REQUEST, &["`at`"]),
