@@ -87,7 +87,7 @@ async fn measure(folder: &Path, repository: &Path, texts: &[String]) {
     println!("  /mcp : stdio   {:.1}x at p50", http.p50 / stdio.p50);
 
     corpus::call(&app, "build_index", json!({ "repoPath": repository })).await;
-    let queries = Arc::new(sample_queries(texts));
+    let queries = Arc::new(corpus::sample_queries(texts, QUERIES));
     search(&url, &queries, 20).await;
     let one_client = Latencies::new(search(&url, &queries, QUERIES).await);
     let clients = (0..CLIENTS).map(|_| {
@@ -197,17 +197,6 @@ async fn measure_http(url: &str) -> Latencies {
         assert!(answer.contains("\"result\""), "{answer}");
     }
     Latencies::new(durations)
-}
-
-/// Queries of three neighbouring words of the corpus, so that every query finds something.
-fn sample_queries(texts: &[String]) -> Vec<String> {
-    let words = |text: &String| {
-        let words: Vec<&str> =
-            text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 4).collect();
-        let middle = words.len() / 2;
-        words.get(middle..middle + 3).map(|three| three.join(" "))
-    };
-    texts.iter().filter_map(words).take(QUERIES).collect()
 }
 
 /// Sends `count` searches one after the other; their durations.

@@ -55,6 +55,17 @@ pub(crate) fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String
     found.into_iter().step_by(step).take(count).enumerate().filter_map(copy).collect()
 }
 
+/// Queries of three neighbouring words of the corpus, so that every query finds something; at most `count`.
+pub(crate) fn sample_queries(texts: &[String], count: usize) -> Vec<String> {
+    let words = |text: &String| {
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 4).collect();
+        let middle = words.len() / 2;
+        words.get(middle..middle + 3).map(|three| three.join(" "))
+    };
+    texts.iter().filter_map(words).take(count).collect()
+}
+
 /// An application with the home directory `home` and the assets that are installed on the machine.
 pub(crate) fn app(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
     Arc::new(unshared_app(home, change))

@@ -162,6 +162,12 @@ impl Toolbox {
         self.require_callable(tool, config, caller).map(|()| tool)
     }
 
+    /// Whether `caller` may call the tool with this name, listed or not.
+    #[must_use]
+    pub fn is_callable(&self, name: &str, config: &Config, caller: &Caller) -> bool {
+        self.find(name).is_some_and(|tool| self.require_callable(tool, config, caller).is_ok())
+    }
+
     /// The compiled input schema of a tool.
     pub(super) fn schema(&self, tool: &ToolSpec) -> Result<&InputSchema, &str> {
         match self.schemas.get(tool.name) {

@@ -24,7 +24,7 @@ mod unindexed_directory;
 mod violation;
 mod visibility;
 
-mod admin;
+pub(crate) mod admin;
 mod artifacts;
 pub mod browse;
 mod index;

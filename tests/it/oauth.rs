@@ -162,6 +162,9 @@ fn settings(issuer: &str) -> config::Oauth {
         jwks_cache_ms: 300_000,
         fetch_ms: 2000,
         leeway_ms: 30_000,
+        client_id: None,
+        client_secret: None,
+        sign_in_scopes: String::new(),
     }
 }
 

@@ -131,6 +131,29 @@ impl HttpClient {
     pub async fn post_json(&self, url: &Url, body: &Value, bytes_max: usize) -> Result<Value, HttpError> {
         read_json(self.client.post(url.clone()).json(body).send().await?, bytes_max).await
     }
+
+    /// Sends a form by POST and returns the JSON of the response, at most `bytes_max` bytes; with `user`, as that user and password.
+    ///
+    /// # Errors
+    /// As [`HttpClient::get_json`].
+    pub async fn post_form(
+        &self,
+        url: &Url,
+        user: Option<(&str, &str)>,
+        fields: &[(&str, &str)],
+        bytes_max: usize,
+    ) -> Result<Value, HttpError> {
+        let mut form = url.clone();
+        form.query_pairs_mut().clear().extend_pairs(fields);
+        let request = self.client.post(url.clone()).header("accept", "application/json");
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let request = request.body(form.query().unwrap_or_default().to_owned());
+        let request = match user {
+            Some((name, password)) => request.basic_auth(name, Some(password)),
+            None => request,
+        };
+        read_json(request.send().await?, bytes_max).await
+    }
 }
 
 async fn read_json(mut response: reqwest::Response, bytes_max: usize) -> Result<Value, HttpError> {

@@ -164,6 +164,21 @@ impl Program {
         })?;
         Ok(ProgramOutput { status, stdout, stderr })
     }
+
+    /// Runs the program in the foreground, as a pager: it prints on the terminal, and shares the process group of this process,
+    /// so that keys and Ctrl-C reach it. Blocks until it ends, however long that takes. It need not read all of its input.
+    ///
+    /// # Errors
+    /// Those of starting it and of waiting for it; a failed exit status is none.
+    pub fn run_in_foreground(self) -> io::Result<ExitStatus> {
+        let Program { mut command, input } = self;
+        let mut child = command.stdin(Stdio::piped()).spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Fails if the program ends before it has read everything.
+            let _ = stdin.write_all(&input);
+        }
+        child.wait()
+    }
 }
 
 /// The path to start `program` from: `/proc/self/exe` if `program` is the executable of this process, so that the same version
@@ -397,6 +412,16 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "100000");
         let output = run(shell("wc -c"), LONG, &|| false).unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "empty by default");
+    }
+
+    #[test]
+    fn a_program_in_the_foreground_may_end_before_it_reads_everything() {
+        let text = "line\n".repeat(100_000);
+        for (script, code) in [("exit 3", 3), ("read -r line; test \"$line\" = line", 0)] {
+            let status = shell(script).input(text.as_str()).run_in_foreground().unwrap();
+            assert_eq!(status.code(), Some(code), "{script}");
+        }
+        assert!(Program::new("no-such-program-here").run_in_foreground().is_err());
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::scip::{self, ScipDocumentWrite, ScipFile};
 pub use project::sizes::{self, RowUsage, TableSize};
 pub use project::statistics::{self, TermCount};
+pub use project::suggestions;
 pub use project::symbols::{self, InterfaceRow, SymbolsWrite, Unresolved};
 pub use project::triage;
 pub use project::use_places;

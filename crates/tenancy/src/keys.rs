@@ -44,11 +44,34 @@ pub struct IssuedKey {
     pub id: String,
 }
 
+/// Who changes a key, for the audit table.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyAuthor<'a> {
+    /// Who.
+    pub principal: &'a Principal,
+    /// `cli` or `http`.
+    pub surface: &'static str,
+}
+
+/// Creates a key at `now_ms` for the operator at the command line; see [`issue_key_as`].
+///
+/// # Errors
+/// As [`issue_key_as`].
+pub async fn issue_key(store: &Store, new: NewKey, now_ms: i64) -> Result<IssuedKey, Fault> {
+    let local = Principal::local();
+    issue_key_as(store, new, now_ms, KeyAuthor { principal: &local, surface: "cli" }).await
+}
+
 /// Creates a key at `now_ms`, with an entry in the audit table.
 ///
 /// # Errors
 /// `INTERNAL` if the system provides no random bytes; storage faults.
-pub async fn issue_key(store: &Store, new: NewKey, now_ms: i64) -> Result<IssuedKey, Fault> {
+pub async fn issue_key_as(
+    store: &Store,
+    new: NewKey,
+    now_ms: i64,
+    author: KeyAuthor<'_>,
+) -> Result<IssuedKey, Fault> {
     let mut random = [0; ID_BYTES + SECRET_BYTES];
     getrandom::fill(&mut random).map_err(|e| Fault::internal("No random key could be generated.", e))?;
     let (id, secret) = random.split_at(ID_BYTES);
@@ -74,7 +97,7 @@ pub async fn issue_key(store: &Store, new: NewKey, now_ms: i64) -> Result<Issued
     };
     let mut control = store.control().await?;
     api_keys::insert(&mut control, &row).await?;
-    audit::append(&mut control, &[audit_entry("keys create", &id, now_ms)]).await?;
+    audit::append(&mut control, &[audit_entry(author, "keys create", &id, now_ms)]).await?;
     control.commit().await?;
     Ok(IssuedKey { secret, id })
 }
@@ -90,27 +113,35 @@ pub async fn list_keys(store: &Store) -> Result<Vec<KeyRow>, Fault> {
     Ok(keys)
 }
 
+/// Revokes a key for the operator at the command line; see [`revoke_key_as`].
+///
+/// # Errors
+/// As [`revoke_key_as`].
+pub async fn revoke_key(store: &Store, id: &str, now_ms: i64) -> Result<(), Fault> {
+    let local = Principal::local();
+    revoke_key_as(store, id, now_ms, KeyAuthor { principal: &local, surface: "cli" }).await
+}
+
 /// Revokes a key. Servers that have it in their cache accept it for up to `access.key_cache_ms`.
 ///
 /// # Errors
 /// `NOT_FOUND` when there is no such key or it was revoked before; storage faults.
-pub async fn revoke_key(store: &Store, id: &str, now_ms: i64) -> Result<(), Fault> {
+pub async fn revoke_key_as(store: &Store, id: &str, now_ms: i64, author: KeyAuthor<'_>) -> Result<(), Fault> {
     let mut control = store.control().await?;
     if !api_keys::revoke(&mut control, id).await? {
         return Err(Fault::new(ErrorCode::NotFound, "The key does not exist or was revoked before.")
             .with_hint("`pairofcleats keys list` shows the ids of all keys."));
     }
-    audit::append(&mut control, &[audit_entry("keys revoke", id, now_ms)]).await?;
+    audit::append(&mut control, &[audit_entry(author, "keys revoke", id, now_ms)]).await?;
     control.commit().await
 }
 
-fn audit_entry(command: &str, id: &str, at_ms: i64) -> AuditEntry {
-    let local = Principal::local();
+fn audit_entry(author: KeyAuthor<'_>, command: &str, id: &str, at_ms: i64) -> AuditEntry {
     AuditEntry {
         at_ms,
-        principal: local.id,
-        name: format!("{}: key:{id}", local.name),
-        surface: "cli",
+        principal: author.principal.id.clone(),
+        name: format!("{}: key:{id}", author.principal.name),
+        surface: author.surface,
         tool: command.to_owned(),
         project_id: None,
         outcome: "ok",

@@ -21,8 +21,12 @@ use platform::failpoints;
 use store::{self, ModelFacts, Store};
 
 pub use grants::who_may_index;
-pub use keys::{IssuedKey, Keyring, NewKey, issue_key, list_keys, revoke_key};
-pub use oauth::{ResourceMetadata, TokenError, TokenVerifier, protected_resource_metadata};
+pub use keys::{
+    IssuedKey, KeyAuthor, Keyring, NewKey, issue_key, issue_key_as, list_keys, revoke_key, revoke_key_as,
+};
+pub use oauth::{
+    ResourceMetadata, SignInAttempt, SignInClient, TokenError, TokenVerifier, protected_resource_metadata,
+};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{
     ChosenProject, SESSION_FILE, SESSION_FILE_BYTES_MAX, Session, SessionFile, read_session_file, resolve,

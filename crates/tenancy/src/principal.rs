@@ -163,6 +163,12 @@ impl Principal {
         self.is_local || (self.has_scope(Scope::Admin) && self.projects == Projects::All)
     }
 
+    /// Whether it is known who this is, so that what outlives the request, such as a key, has an author.
+    #[must_use]
+    pub fn is_identified(&self) -> bool {
+        self.is_local || self.id.contains(':')
+    }
+
     /// The fault for writing into a project that this principal may not use; the same whether the project exists or not.
     #[must_use]
     pub fn project_forbidden(&self, id: &ProjectId) -> Fault {
@@ -213,6 +219,7 @@ mod tests {
         let of_catalog = BTreeSet::from([Scope::Instructions, Scope::Curate]);
         assert_eq!(Principal::local().scopes, &listed | &of_catalog);
         assert_eq!(Principal::unauthenticated().scopes, BTreeSet::new());
+        assert!(Principal::local().is_identified() && !Principal::anonymous().is_identified());
     }
 
     #[test]

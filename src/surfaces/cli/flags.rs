@@ -24,9 +24,44 @@ pub(super) struct GlobalFlags {
     /// Suppress progress and notes
     #[arg(short, long, global = true, help_heading = "Global")]
     pub(super) quiet: bool,
+    /// When to use colours: auto (on terminals, unless NO_COLOR is set), always, never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Global"
+    )]
+    pub(super) color: Option<When>,
+    /// When paths are links that terminals open: auto (on terminals known to have them), always, never; links need colours
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Global"
+    )]
+    pub(super) hyperlinks: Option<When>,
+    /// Print long results at once instead of through a pager
+    #[arg(long, global = true, help_heading = "Global")]
+    pub(super) no_pager: bool,
     /// Log more to stderr; repeat for debug output
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Global")]
     pub(super) verbose: u8,
+}
+
+/// When to use what only some terminals have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum When {
+    /// Where stdout has it.
+    #[default]
+    Auto,
+    /// Everywhere, also in pipes.
+    Always,
+    /// Nowhere.
+    Never,
 }
 
 /// One configuration value by its dotted name.

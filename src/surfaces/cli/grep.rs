@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::answer_style::{AnswerStyle, CodeLine, page_code};
 use super::filter_args::FilterArgs;
 use super::flags::{absolute, repository, whole_number, whole_number_in};
-use super::output::{BAD, DIM, GOOD, PATH, styled};
+use super::hyperlinks::LinkedPlace;
+use super::output::{DIM, GOOD, PATH, styled};
 use super::search::note_scope;
 use super::session::{CommandResult, Exit, Session, ToolAnswer};
+use crate::surfaces::marks::Marks;
 use crate::tools::Progress;
 use crate::tools::browse::SEARCH_FILE;
-use contract::{escaped, escaped_line};
+use contract::escaped_line;
 
 /// Lines of a page; each page is a call.
 const PAGE_LINES: usize = 1000;
@@ -96,7 +100,7 @@ fn is_false(flag: &bool) -> bool {
 pub(super) async fn run_grep(session: &Session, args: &GrepArgs) -> CommandResult {
     let answer = all_pages(session, args).await;
     note_scope(session, &answer);
-    let exit = session.output.answer(&answer, |result| render(result, args));
+    let exit = page_code(session, &answer, args.marks(), |result, style| render(result, args, style)).await;
     let Some(result) = answer.envelope.result.as_ref() else { return Ok(Exit::NotRun) };
     if !session.output.json {
         session.output.print_note(&styled(DIM, &summary(result)));
@@ -183,6 +187,11 @@ impl GrepArgs {
         let around = self.context.unwrap_or(0);
         (self.before_context.unwrap_or(around), self.after_context.unwrap_or(around))
     }
+
+    /// What to mark in the lines.
+    fn marks(&self) -> Marks {
+        Marks::of_search(&self.query, if self.fixed { "exact" } else { "regex" }, self.case)
+    }
 }
 
 /// The part of a result that is printed.
@@ -231,22 +240,22 @@ struct FoundLine {
 }
 
 /// Formats the matching lines of a `search` result, each as `path:line:column:text`.
-pub(super) fn render_lines(result: &Value) -> String {
-    render(result, &GrepArgs { context: Some(usize::MAX), ..GrepArgs::default() })
+pub(super) fn render_lines(result: &Value, style: &AnswerStyle) -> String {
+    render(result, &GrepArgs { context: Some(usize::MAX), ..GrepArgs::default() }, style)
 }
 
-fn render(result: &Value, args: &GrepArgs) -> String {
+fn render(result: &Value, args: &GrepArgs, style: &AnswerStyle) -> String {
     // A result of an unexpected shape is printed like one without lines.
     let found = GrepResult::deserialize(result).unwrap_or_default();
     let mut shown = String::new();
     for file in &found.matches.files {
-        let path = file.shown_path();
         if args.files_with_matches {
-            let _ = writeln!(shown, "{path}");
+            let _ = writeln!(shown, "{}", style.link(&file.place(None, None), file.shown_path()));
         } else if args.count {
+            let path = style.link(&file.place(None, None), file.shown_path());
             let _ = writeln!(shown, "{path}:{}", file.lines.len());
         } else {
-            file.render_into(&mut shown, &path, args.around());
+            file.render_into(&mut shown, args.around(), style);
         }
     }
     shown
@@ -258,8 +267,38 @@ impl FoundFile {
         styled(PATH, &format!("{repo}{}", escaped_line(&self.file)))
     }
 
-    fn render_into(&self, shown: &mut String, path: &str, (before, after): (usize, usize)) {
-        // All lines to print, so that those around two matches are printed once; `None` for lines around matches.
+    fn place(&self, line: Option<u64>, column: Option<u64>) -> LinkedPlace<'_> {
+        LinkedPlace { repository: self.repo.as_deref(), file: &self.file, line, column }
+    }
+
+    fn render_into(&self, shown: &mut String, (before, after): (usize, usize), style: &AnswerStyle) {
+        let path = self.shown_path();
+        let lines = self.lines_with_context(before, after);
+        for run in lines.chunk_by(|one, next| one.0 + 1 == next.0) {
+            // As grep does, a line of dashes separates runs of lines.
+            if before.max(after) > 0 && !shown.is_empty() {
+                let _ = writeln!(shown, "{}", styled(DIM, "--"));
+            }
+            let code: Vec<CodeLine<'_>> = run
+                .iter()
+                .map(|(_, found, text)| CodeLine { text, matched: found.and_then(FoundLine::matched) })
+                .collect();
+            for ((number, found, _), code) in run.iter().zip(style.lines(&self.file, &code)) {
+                let line = styled(GOOD, &number.to_string());
+                let column = found.map(|found| found.column);
+                let location = match column {
+                    Some(column) => format!("{path}:{line}:{column}"),
+                    None => format!("{path}-{line}"),
+                };
+                let location = style.link(&self.place(Some(*number), column), location);
+                let separator = if found.is_some() { ':' } else { '-' };
+                let _ = writeln!(shown, "{location}{separator}{code}");
+            }
+        }
+    }
+
+    /// The lines to print, so that those around two matches are printed once: the number, the match if it is one, the text.
+    fn lines_with_context(&self, before: usize, after: usize) -> Vec<(u64, Option<&FoundLine>, &str)> {
         let mut lines: BTreeMap<u64, (Option<&FoundLine>, &str)> = BTreeMap::new();
         for found in &self.lines {
             let first = found.line.saturating_sub(found.before.len() as u64);
@@ -270,40 +309,19 @@ impl FoundFile {
             }
         }
         lines.extend(self.lines.iter().map(|found| (found.line, (Some(found), found.text.as_str()))));
-        let mut last = None;
-        for (number, (found, text)) in lines {
-            // As grep does, a line of dashes separates runs of lines.
-            if before.max(after) > 0 && (last.map_or(!shown.is_empty(), |last: u64| last + 1 < number)) {
-                let _ = writeln!(shown, "{}", styled(DIM, "--"));
-            }
-            last = Some(number);
-            let line = styled(GOOD, &number.to_string());
-            let _ = match found {
-                Some(found) => writeln!(shown, "{path}:{line}:{}:{}", found.column, found.highlighted()),
-                None => writeln!(shown, "{path}-{line}-{}", escaped(text)),
-            };
-        }
+        lines.into_iter().map(|(number, (found, text))| (number, found, text)).collect()
     }
 }
 
 impl FoundLine {
-    /// The text with its match in colour.
-    fn highlighted(&self) -> String {
-        let first =
-            usize::try_from(self.column.saturating_sub(self.text_column.unwrap_or(1))).unwrap_or(usize::MAX);
-        let part = |skip: usize, take: usize| {
-            escaped(&self.text.chars().skip(skip).take(take).collect::<String>()).to_string()
-        };
-        let matched = part(first, self.length);
-        if matched.is_empty() {
-            return escaped(&self.text).to_string();
-        }
-        format!(
-            "{}{}{}",
-            part(0, first),
-            styled(BAD, &matched),
-            part(first.saturating_add(self.length), usize::MAX)
-        )
+    /// The first match in the text, in bytes.
+    fn matched(&self) -> Option<Range<usize>> {
+        let first = self.column.checked_sub(self.text_column.unwrap_or(1))?;
+        let first = usize::try_from(first).ok()?;
+        let byte = |char: usize| self.text.char_indices().map(|(at, _)| at).nth(char);
+        let start = byte(first)?;
+        let end = byte(first.saturating_add(self.length)).unwrap_or(self.text.len());
+        (start < end).then_some(start..end)
     }
 }
 
@@ -339,6 +357,7 @@ fn summary(result: &Value) -> String {
 mod tests {
     use super::*;
     use crate::surfaces::cli::arguments::{Cli, Command};
+    use crate::surfaces::cli::output::MARK;
     use clap::Parser;
     use serde_json::json;
 
@@ -350,7 +369,7 @@ mod tests {
     }
 
     fn plain(result: &Value, line: &[&str]) -> String {
-        anstream::adapter::strip_str(&render(result, &parse(line))).to_string()
+        anstream::adapter::strip_str(&render(result, &parse(line), &AnswerStyle::default())).to_string()
     }
 
     #[test]
@@ -395,8 +414,8 @@ mod tests {
         assert_eq!(plain(&answer(), &["grep", "x", "-l"]), "a.rs\nshop: b.rs\n");
         assert_eq!(plain(&answer(), &["grep", "x", "-c"]), "a.rs:2\nshop: b.rs:1\n");
         assert_eq!(summary(&answer()), "3 lines in 2 files; 2 files are not indexed (minified 2)");
-        let coloured = render(&answer(), &parse(&["grep", "x"]));
-        assert!(coloured.contains(&format!("a {}", styled(BAD, "foo"))), "{coloured:?}");
+        let coloured = render(&answer(), &parse(&["grep", "x"]), &AnswerStyle::default());
+        assert!(coloured.contains(&format!("a {}", styled(MARK, "foo"))), "{coloured:?}");
     }
 
     #[test]
@@ -421,6 +440,6 @@ mod tests {
             { "line": 1, "column": 1, "length": 1, "text": "\u{1b}[2J\u{202e}" }] }] } });
         let shown = plain(&result, &["grep", "x"]);
         assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
-        assert_eq!(render(&json!(null), &parse(&["grep", "x"])), "");
+        assert_eq!(plain(&json!(null), &["grep", "x"]), "");
     }
 }

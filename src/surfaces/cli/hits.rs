@@ -5,7 +5,10 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::answer_style::{AnswerStyle, CodeLine};
+use super::explanation::{SearchExplanation, legend, score_parts};
 use super::grep::render_lines;
+use super::hyperlinks::LinkedPlace;
 use super::output::{BOLD, DIM, PATH, styled};
 use contract::{escaped, escaped_line};
 use engine::search::OtherPlaces;
@@ -26,24 +29,6 @@ struct SearchResult {
     query: String,
     /// Set only with `--explain`.
     explain: Option<SearchExplanation>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct SearchExplanation {
-    filters: Vec<String>,
-    terms: Vec<ExplainedTerm>,
-    /// The remaining numbers that concern the whole query.
-    #[serde(flatten)]
-    rest: Map<String, Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ExplainedTerm {
-    term: String,
-    weight: f64,
-    chunks: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,13 +74,13 @@ struct SearchHit {
 }
 
 /// Formats a `search` result.
-pub(super) fn render(result: &Value) -> String {
+pub(super) fn render(result: &Value, style: &AnswerStyle) -> String {
     // A result of an unexpected shape is printed like one without hits.
     let found = SearchResult::deserialize(result).unwrap_or_default();
     if result["matches"].is_object() {
         let least = if found.total_relation.is_some() { "at least " } else { "" };
         let counted = styled(DIM, &format!("{least}{} lines", found.total));
-        return format!("{}{counted}\n", render_lines(result));
+        return format!("{}{counted}\n", render_lines(result, style));
     }
     let mut shown = found.explain.as_ref().map(|explain| explain.render(&found.query)).unwrap_or_default();
     if found.hits.is_empty() {
@@ -116,7 +101,7 @@ pub(super) fn render(result: &Value) -> String {
         shown.push_str("Probably no relevant results; the closest matches:\n\n");
     }
     for hit in &found.hits {
-        hit.render_into(&mut shown);
+        hit.render_into(&mut shown, style);
     }
     let least = if found.total_relation.is_some() { "at least " } else { "" };
     let counted = format!("{} of {least}{} hits", found.hits.len(), found.total);
@@ -124,65 +109,19 @@ pub(super) fn render(result: &Value) -> String {
     if let Some(omitted) = &found.omitted {
         let _ = writeln!(shown, "{}", styled(DIM, &omitted.sentence()));
     }
+    if found.explain.is_some() {
+        shown.push_str(&legend());
+    }
     shown
 }
 
-impl SearchExplanation {
-    /// The parsed query, the filters and the weights of the terms.
-    fn render(&self, query: &str) -> String {
-        let mut shown = String::new();
-        let mut line = |label: &str, text: &str| {
-            let _ = writeln!(shown, "{} {}", styled(DIM, &format!("{label:>8}")), escaped_line(text));
-        };
-        line("query", query);
-        line("filters", &self.filters.join("; "));
-        let terms = self
-            .terms
-            .iter()
-            .map(|term| format!("{} {:.2} ({} chunks)", term.term, term.weight, term.chunks));
-        line("terms", &terms.collect::<Vec<_>>().join(", "));
-        line("weights", &format_values(&self.rest));
-        shown.push('\n');
-        shown
-    }
-}
-
-/// Formats named values in one line; splits names in camel case into words.
-fn format_values(values: &Map<String, Value>) -> String {
-    let shown = values.iter().filter_map(|(name, value)| {
-        let value = match value {
-            Value::Number(number) => match number.as_f64() {
-                Some(float) if number.is_f64() => format!("{float:.3}"),
-                _ => number.to_string(),
-            },
-            Value::String(text) => text.clone(),
-            Value::Bool(holds) => holds.to_string(),
-            _ => return None,
-        };
-        let mut words = String::new();
-        for char in name.replace('_', " ").chars() {
-            if char.is_uppercase() {
-                words.push(' ');
-            }
-            words.extend(char.to_lowercase());
-        }
-        Some(format!("{words} {value}"))
-    });
-    shown.collect::<Vec<_>>().join(", ")
-}
-
 impl SearchHit {
-    fn render_into(&self, shown: &mut String) {
-        let repo = self.repo.as_deref().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
-        let location = format!("{repo}{}:{}", escaped_line(&self.file), self.line.unwrap_or(self.start_line));
+    fn render_into(&self, shown: &mut String, style: &AnswerStyle) {
         let name = self.name.as_deref().map(|name| format!(" {}", styled(BOLD, &escaped_line(name))));
         let what = format!("{}{}", escaped_line(&self.kind), name.unwrap_or_default());
         let score = styled(DIM, &format!("{:.3}", self.score));
-        let _ = writeln!(shown, "{}  {what}  {score}", styled(PATH, &location));
-        if !self.score_breakdown.is_empty() {
-            let _ =
-                writeln!(shown, "    {}", styled(DIM, &escaped_line(&format_values(&self.score_breakdown))));
-        }
+        let _ = writeln!(shown, "{}  {what}  {score}", self.location(style));
+        shown.push_str(&score_parts(&self.score_breakdown));
         if let Some(places) = &self.other_places {
             let _ = writeln!(shown, "    {}", styled(DIM, &escaped_line(&places.sentence())));
         }
@@ -192,13 +131,27 @@ impl SearchHit {
         }
         let width =
             lines.iter().filter_map(|(number, _)| *number).max().unwrap_or_default().to_string().len();
-        for (number, line) in lines {
+        let code: Vec<CodeLine<'_>> = lines.iter().map(|(_, line)| without_end_spaces(line).into()).collect();
+        for ((number, _), code) in lines.iter().zip(style.lines(&self.file, &code)) {
             let number = number.map(|number| number.to_string()).unwrap_or_default();
             let gutter = styled(DIM, &format!("{number:>width$} │"));
-            let line = format!("  {gutter} {}", escaped(line));
-            let _ = writeln!(shown, "{}", line.trim_end());
+            let _ = writeln!(shown, "{}", format!("  {gutter} {code}").trim_end());
         }
         shown.push('\n');
+    }
+
+    /// `path:line`, which is a link.
+    fn location(&self, style: &AnswerStyle) -> String {
+        let line = self.line.unwrap_or(self.start_line);
+        let repo = self.repo.as_deref().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
+        let location = styled(PATH, &format!("{repo}{}:{line}", escaped_line(&self.file)));
+        let place = LinkedPlace {
+            repository: self.repo.as_deref(),
+            file: &self.file,
+            line: Some(line.into()),
+            column: None,
+        };
+        style.link(&place, location)
     }
 
     /// The code with line numbers. A snippet may start after the first line of the chunk.
@@ -218,6 +171,16 @@ impl SearchHit {
     }
 }
 
+/// A line without the spaces at its end, as far as they are printed as spaces.
+fn without_end_spaces(line: &str) -> &str {
+    line.trim_end_matches(|char: char| char.is_whitespace() && !is_escaped(char))
+}
+
+fn is_escaped(char: char) -> bool {
+    let text = char.to_string();
+    escaped(&text) != text
+}
+
 fn numbered<'a>(
     lines: impl Iterator<Item = &'a str>,
     first: Option<u32>,
@@ -231,7 +194,7 @@ mod tests {
     use serde_json::json;
 
     fn plain(result: &Value) -> String {
-        anstream::adapter::strip_str(&render(result)).to_string()
+        anstream::adapter::strip_str(&render(result, &AnswerStyle::default())).to_string()
     }
 
     #[test]
@@ -279,10 +242,24 @@ mod tests {
             " filters mode = code; lang = rust\n",
             "   terms retry 2.50 (3 chunks)\n",
             "weights symbol 0.250, dense weight 0.500, within everything, candidates 300\n",
-            "    lexical 0.750, dense 0.500, role 1.000\n",
+            "    found by words and vectors\n",
+            "      lexical    0.750\n",
+            "      vectors    0.500\n",
         ] {
             assert!(shown.contains(line), "{line:?}: {shown}");
         }
+        let last = shown.lines().next_back().unwrap();
+        assert!(last.starts_with("lexical: ") && shown.contains("1 of 1 hits\n"), "{shown}");
+        let silent = plain(&json!({ "total": 1, "hits": [{ "file": "a", "startLine": 1, "snippet": "x" }] }));
+        assert!(silent.ends_with("1 of 1 hits\n"), "no legend without --explain: {silent}");
+    }
+
+    #[test]
+    fn spaces_at_the_end_are_left_out_and_escapes_are_not() {
+        let shown = plain(
+            &json!({ "hits": [{ "file": "a.py", "startLine": 1, "snippet": "x \n\t\ny \u{2028} \nz" }] }),
+        );
+        assert!(shown.contains("\n  1 │ x\n  2 │\n  3 │ y \\u{2028}\n  4 │ z\n"), "{shown:?}");
     }
 
     #[test]
@@ -308,9 +285,10 @@ mod tests {
 
     #[test]
     fn repository_text_cannot_steer_the_terminal() {
-        let shown = render(&json!({ "hits": [{ "file": "a\u{1b}[2J", "snippet": "\u{202e}x" }] }));
+        let hostile = json!({ "hits": [{ "file": "a\u{1b}[2J", "snippet": "\u{202e}x" }] });
+        let shown = render(&hostile, &AnswerStyle::default());
         assert!(shown.contains("a\\u{1b}[2J") && shown.contains("\\u{202e}x"), "{shown:?}");
-        assert_eq!(render(&json!({ "hits": [] })), "No hits.\n");
-        assert_eq!(render(&json!(null)), "No hits.\n");
+        assert_eq!(plain(&json!({ "hits": [] })), "No hits.\n");
+        assert_eq!(plain(&json!(null)), "No hits.\n");
     }
 }

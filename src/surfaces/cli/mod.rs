@@ -10,14 +10,20 @@ mod start_command;
 
 pub mod clients;
 
+mod answer_style;
 mod background_run;
+mod code_colours;
+mod explanation;
 mod filter_args;
 mod hits;
+mod hyperlinks;
 mod install;
 mod output;
+mod pager;
 mod places;
 mod progress_bar;
 mod prompt;
+mod terminal;
 
 mod agents;
 mod bench;
@@ -82,6 +88,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     if let Command::Completions(args) = &cli.command {
         return completions::print_completions(args, Cli::command()).into();
     }
+    terminal::choose_colours(cli.global.color);
     let output = Output::new(&cli.global);
     let session = match Session::open(&cli.global, &cli.overrides(), cli.serves()) {
         Ok(session) => session,

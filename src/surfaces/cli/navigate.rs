@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::answer_style::page_code;
 use super::flags::{repository, whole_number};
 use super::places;
 use super::session::{CommandResult, Session};
@@ -70,7 +71,8 @@ pub(super) async fn run_navigate(
         arguments["repoPath"] = Value::from("*");
     }
     let answer = session.call("navigate", &arguments, Progress::default()).await;
-    Ok(session.output.answer(&answer, places::render))
+    let marks = answer.envelope.result.as_ref().map(places::marks).unwrap_or_default();
+    Ok(page_code(session, &answer, marks, places::render).await)
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub(super) const PATH: Style = AnsiColor::Cyan.on_default();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 /// Error marks.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Words of the query in what was found, as grep colours them.
+pub(super) const MARK: Style = BAD;
 /// Warnings and hints.
 pub(super) const NOTE: Style = AnsiColor::Yellow.on_default();
 
@@ -48,11 +50,21 @@ impl Output {
 
     /// Prints a tool's answer: the envelope with `--json`, else the result as `render` formats it, or the failure.
     pub(super) fn answer(self, answer: &ToolAnswer, render: impl FnOnce(&Value) -> String) -> Exit {
+        self.answer_through(answer, render, |text| self.print_text(text))
+    }
+
+    /// As [`Output::answer`], with `print` to print the text of a result.
+    pub(super) fn answer_through(
+        self,
+        answer: &ToolAnswer,
+        render: impl FnOnce(&Value) -> String,
+        print: impl FnOnce(&str),
+    ) -> Exit {
         let envelope = &answer.envelope;
         if self.json {
             self.print_line(&envelope_json(envelope).to_string());
         } else if let Some(result) = &envelope.result {
-            self.print_text(&render(result));
+            print(&render(result));
             for warning in &envelope.meta.warnings {
                 self.print_note(&format!("{} {}", styled(NOTE, "warning:"), escaped_line(&warning.message)));
             }

@@ -6,8 +6,11 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::answer_style::AnswerStyle;
+use super::hyperlinks::LinkedPlace;
 use super::output::{BOLD, DIM, NOTE, PATH, styled};
-use contract::{escaped, escaped_line};
+use crate::surfaces::marks::Marks;
+use contract::escaped_line;
 
 /// The part of a `navigate` result that is printed.
 #[derive(Debug, Default, Deserialize)]
@@ -91,23 +94,31 @@ struct OmittedCounts {
     places: u64,
 }
 
+/// Marks the name of the symbol, as a whole word.
+pub(super) fn marks(result: &Value) -> Marks {
+    match result.pointer("/symbol/name").and_then(Value::as_str) {
+        Some(name) => Marks::of_pattern(&format!(r"\b{}\b", regex::escape(name)), true, false),
+        None => Marks::default(),
+    }
+}
+
 /// Formats a `navigate` result.
-pub(super) fn render(result: &Value) -> String {
+pub(super) fn render(result: &Value, style: &AnswerStyle) -> String {
     // A result of an unexpected shape is printed like one without places.
     let found = NavigationResult::deserialize(result).unwrap_or_default();
     let mut shown = String::new();
     if !found.candidates.is_empty() {
-        found.write_candidates(&mut shown);
+        found.write_candidates(&mut shown, style);
         return shown;
     }
     if let Some(symbol) = &found.symbol {
-        symbol.write(&mut shown);
+        symbol.write(&mut shown, style);
     }
-    let shown_places = write_files(&mut shown, &found.files);
+    let shown_places = write_files(&mut shown, &found.files, style);
     let unresolved = found.unresolved.as_ref();
     if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.files.is_empty()) {
         let _ = writeln!(shown, "{}", styled(NOTE, "not resolved, only the name fits:"));
-        write_files(&mut shown, &unresolved.files);
+        write_files(&mut shown, &unresolved.files, style);
     }
     found.write_summary(&mut shown, shown_places);
     shown
@@ -118,7 +129,7 @@ fn at_least(relation: Option<&String>) -> &'static str {
 }
 
 impl NavigationResult {
-    fn write_candidates(&self, shown: &mut String) {
+    fn write_candidates(&self, shown: &mut String, style: &AnswerStyle) {
         let least = at_least(self.total_relation.as_ref());
         let first = self.candidates.first();
         let is_one_name = self.candidates.iter().all(|one| first.is_some_and(|first| one.name == first.name));
@@ -129,7 +140,7 @@ impl NavigationResult {
         };
         let _ = writeln!(shown, "{heading}");
         for candidate in &self.candidates {
-            candidate.write(shown);
+            candidate.write(shown, style);
         }
         if let Some(advice) = self.advice() {
             let _ = writeln!(shown, "{}", styled(DIM, &advice));
@@ -209,14 +220,21 @@ impl NavigationResult {
 }
 
 impl SymbolInfo {
-    fn write(&self, shown: &mut String) {
-        let place = format!("{}:{}:{}:", escaped_line(&self.file), self.line, self.column);
-        let signature = self.signature.as_deref().map(|text| format!("  {}", escaped_line(text)));
+    fn write(&self, shown: &mut String, style: &AnswerStyle) {
+        let location = format!("{}:{}:{}:", escaped_line(&self.file), self.line, self.column);
+        let place = LinkedPlace {
+            repository: Some(self.repo.as_str()).filter(|repo| !repo.is_empty()),
+            file: &self.file,
+            line: Some(self.line.into()),
+            column: Some(self.column.into()),
+        };
+        let signature =
+            self.signature.as_deref().map(|text| format!("  {}", style.line(&self.file, &on_one_line(text))));
         let uses = self.uses.map(|uses| styled(DIM, &format!("  {uses} uses"))).unwrap_or_default();
         let _ = writeln!(
             shown,
             "{} {} {}{}{uses}  {}",
-            styled(PATH, &place),
+            style.link(&place, styled(PATH, &location)),
             escaped_line(&self.kind),
             styled(BOLD, &escaped_line(&self.qualified)),
             signature.unwrap_or_default(),
@@ -225,28 +243,41 @@ impl SymbolInfo {
     }
 }
 
+/// A text without line ends and tabs, as [`escaped_line`] has it, but not yet escaped.
+fn on_one_line(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\\n").replace('\t', " ")
+}
+
 /// Writes the places of files; returns their number.
-fn write_files(shown: &mut String, files: &[FilePlaces]) -> usize {
+fn write_files(shown: &mut String, files: &[FilePlaces], style: &AnswerStyle) -> usize {
     for file in files {
-        let repo = file.repo.as_deref().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
         for place in &file.places {
-            place.write(shown, &format!("{repo}{}", escaped_line(&file.file)));
+            place.write(shown, file, style);
         }
     }
     files.iter().map(|file| file.places.len()).sum()
 }
 
 impl Place {
-    fn write(&self, shown: &mut String, file: &str) {
-        let location = format!("{file}:{}:{}:", self.line, self.column);
+    fn write(&self, shown: &mut String, file: &FilePlaces, style: &AnswerStyle) {
+        let repo = file.repo.as_deref().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
+        let location = format!("{repo}{}:{}:{}:", escaped_line(&file.file), self.line, self.column);
+        let linked = LinkedPlace {
+            repository: file.repo.as_deref(),
+            file: &file.file,
+            line: Some(self.line.into()),
+            column: Some(self.column.into()),
+        };
+        let location = style.link(&linked, styled(PATH, &location));
         let name = self.name.as_deref();
         let name =
             name.map(|name| format!(" {} {}", escaped_line(&self.kind), styled(BOLD, &escaped_line(name))));
-        let text = self.text.as_deref().map(|text| format!(" {}", escaped(text))).unwrap_or_default();
+        let text = self.text.as_deref().map(|text| format!(" {}", style.line(&file.file, text)));
+        let text = text.unwrap_or_default();
         let notes = self.notes(name.is_some());
         let notes =
             if notes.is_empty() { String::new() } else { styled(DIM, &format!("  [{}]", notes.join(", "))) };
-        let _ = writeln!(shown, "{}{}{text}{notes}", styled(PATH, &location), name.unwrap_or_default());
+        let _ = writeln!(shown, "{location}{}{text}{notes}", name.unwrap_or_default());
     }
 
     fn notes(&self, is_definition: bool) -> Vec<String> {
@@ -276,7 +307,7 @@ mod tests {
     use serde_json::json;
 
     fn plain(result: &Value) -> String {
-        anstream::adapter::strip_str(&render(result)).to_string()
+        anstream::adapter::strip_str(&render(result, &AnswerStyle::default())).to_string()
     }
 
     #[test]
@@ -342,11 +373,11 @@ mod tests {
 
     #[test]
     fn repository_text_cannot_steer_the_terminal() {
-        let shown =
-            render(&json!({ "files": [{ "file": "a\u{1b}[2J", "places": [{ "text": "\u{202e}x" }] }] }));
+        let hostile = json!({ "files": [{ "file": "a\u{1b}[2J", "places": [{ "text": "\u{202e}x" }] }] });
+        let shown = render(&hostile, &AnswerStyle::default());
         assert!(shown.contains("a\\u{1b}[2J") && shown.contains("\\u{202e}x"), "{shown:?}");
         assert_eq!(
-            render(&json!(null)),
+            render(&json!(null), &AnswerStyle::default()),
             "0 of 0 places\n"
                 .to_owned()
                 .replace("0 of", "\u{1b}[2m0 of")

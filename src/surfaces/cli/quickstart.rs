@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use super::answer_style::print_code;
 use super::background_run::BackgroundRun;
 use super::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
 use super::flags::absolute;
@@ -126,10 +127,12 @@ async fn print_search(
     background: Option<&BackgroundRun<'_>>,
 ) -> Exit {
     let Some(background) = background else {
-        return session.output.answer(&call_search(session, &search).await, hits::render);
+        let answer = call_search(session, &search).await;
+        return print_code(session, &answer, search.marks(), hits::render).await;
     };
-    let answer = call_search(session, &search.lexical_only()).await;
-    session.output.answer(&background.without_warnings(answer), hits::render)
+    let marks = search.marks();
+    let answer = background.without_warnings(call_search(session, &search.lexical_only()).await);
+    print_code(session, &answer, marks, hits::render).await
 }
 
 /// Runs an example search about this repository, so that a new user sees hits first.

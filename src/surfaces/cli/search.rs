@@ -3,12 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::answer_style::page_code;
 use super::filter_args::FilterArgs;
 use super::flags::{absolute, repository, whole_number};
 use super::hits;
 use super::install::offer_assets;
 use super::output::{DIM, styled};
 use super::session::{CommandResult, Session, ToolAnswer};
+use crate::surfaces::marks::Marks;
 use crate::tools::Progress;
 use crate::tools::browse::SEARCH_FILE;
 use contract::escaped_line;
@@ -66,7 +68,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<usize>,
-    /// Show how the query was parsed and how each score is composed
+    /// Show how the query was parsed, what found each hit, and how its score is composed
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     explain: bool,
@@ -123,6 +125,12 @@ impl SearchArgs {
     pub(super) fn lexical_only(self) -> Self {
         Self { no_ann: true, ..self }
     }
+
+    /// The words to mark in what is found.
+    pub(super) fn marks(&self) -> Marks {
+        let mode = if self.regex { "regex" } else { self.mode.as_deref().unwrap_or_default() };
+        Marks::of_search(&self.query.join(" "), mode, self.case || self.case_tokens)
+    }
 }
 
 /// Entry point of `search`.
@@ -132,7 +140,7 @@ pub(super) async fn run_search(session: &Session, args: &SearchArgs) -> CommandR
     }
     let answer = call_search(session, args).await;
     note_scope(session, &answer);
-    Ok(session.output.answer(&answer, hits::render))
+    Ok(page_code(session, &answer, args.marks(), hits::render).await)
 }
 
 /// Calls the tool `search`, or searches the portable file if `--sqlite` names one.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::flags::{GlobalFlags, Setting};
 use super::output::Output;
+use super::terminal::Terminal;
 use crate::app::App;
 use crate::surfaces::answer;
 use crate::tools::browse::browse;
@@ -74,6 +75,8 @@ pub(super) struct ToolAnswer {
 pub(super) struct Session {
     pub(super) app: Arc<App>,
     pub(super) output: Output,
+    /// What stdout can show.
+    pub(super) terminal: Terminal,
     /// The absolute path of `--config`.
     pub(super) config_file: Option<PathBuf>,
     /// The values of `--set`.
@@ -88,13 +91,14 @@ impl Session {
                 .with_hint("Correct the setting. crates/contract/src/config/defaults.toml in the source code documents every setting.")
         })?;
         tenancy::check_root_settings(&config.indexing)?;
+        let terminal = Terminal::new(flags, &config.terminal)?;
         telemetry::start_logging(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()
             .map_err(|error| Fault::internal("The path of the running program is unknown.", error))?;
         let app = App::new(config, layout, Arc::new(SystemClock), program);
         let config_file = flags.config.as_deref().and_then(|file| std::path::absolute(file).ok());
         let settings = flags.set.clone();
-        Ok(Self { app: Arc::new(app), output: Output::new(flags), config_file, settings })
+        Ok(Self { app: Arc::new(app), output: Output::new(flags), terminal, config_file, settings })
     }
 
     /// The operator in the current directory, limited to the tools that the configuration enables.

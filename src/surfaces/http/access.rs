@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::address::bind_address;
 use super::answer;
 use super::oauth;
-use super::pages::{self, Sessions, SignedIn};
+use super::pages::{self, Sessions};
 use super::request_parts::{
     API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS, header_text,
 };
@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::tools::{Caller, Surface, ToolVisibility};
 use contract::config::{Config, Required, Server};
 use contract::{ErrorCode, Fault};
-use tenancy::{self, Keyring, Principal, TokenVerifier};
+use tenancy::{self, Keyring, Principal, SignInClient, TokenVerifier};
 
 /// Headers that a reverse proxy adds.
 const PROXY_HEADERS: [HeaderName; 3] =
@@ -36,6 +36,8 @@ pub(super) struct Access {
     pub(super) is_public: fn(&str) -> bool,
     pub(super) keys: Arc<Keyring>,
     pub(super) tokens: Option<Arc<TokenVerifier>>,
+    /// Where people with a browser sign in without a key.
+    pub(super) sign_in: Option<Arc<SignInClient>>,
     /// Browsers that have signed in; only pages accept their cookie.
     pub(super) sessions: Arc<Sessions>,
 }
@@ -60,15 +62,15 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     // A probe must not wait for the database that holds the keys.
     let is_public = (access.is_public)(route.unwrap_or_else(|| request.uri().path()));
-    let is_page = request.method() == Method::GET && route.is_some_and(pages::is_page);
+    let is_page = route.is_some_and(pages::is_page);
     let is_local = is_local(&request);
     let mut sent = credential(request.headers());
     if is_page
         && matches!(sent, Ok(None))
-        && let Some(key) = access.sessions.key(request.headers(), Instant::now())
+        && let Some((session, key)) = access.sessions.find(request.headers(), Instant::now())
     {
         sent = Ok(Some(key));
-        request.extensions_mut().insert(SignedIn);
+        request.extensions_mut().insert(session);
     }
     let principal = match is_public {
         true => Arc::new(Principal::unauthenticated()),

@@ -41,7 +41,7 @@ use crate::app::App;
 use crate::surfaces::answer;
 use contract::{ErrorCode, Fault};
 use platform::telemetry::ConnectionEnd;
-use tenancy::{self, TokenVerifier};
+use tenancy::{self, SignInClient, TokenVerifier};
 
 /// How long a rejected connection may take to read its answer.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -70,6 +70,7 @@ pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let tls = Tls::from_config(server)?;
     let proxies = TrustedProxies::from_config(server)?;
     TokenVerifier::from_settings(&app.config.oauth, Arc::clone(&app.clock))?;
+    SignInClient::from_settings(&app.config.oauth)?;
     require_key_beyond_loopback(app, address.ip()).await?;
     let listener = TcpListener::bind(address).await.map_err(|error| bind_fault(address, &error))?;
     let address = listener

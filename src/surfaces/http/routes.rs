@@ -29,7 +29,7 @@ use crate::surfaces::mcp::{SESSION_ID, TEXT};
 use crate::tools::Toolbox;
 use contract::config::Server;
 use contract::{ErrorCode, Fault};
-use tenancy::{Keyring, TokenVerifier};
+use tenancy::{Keyring, SignInClient, TokenVerifier};
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
@@ -248,7 +248,8 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
         is_public,
         keys: Arc::new(Keyring::new(Duration::from_millis(app.config.access.key_cache_ms))),
         tokens: token_verifier(app),
-        sessions: Arc::default(),
+        sign_in: SignInClient::from_settings(&app.config.oauth).ok().flatten().map(Arc::new),
+        sessions: Arc::new(pages::Sessions::new(shared::unguessable_id().ok().as_deref())),
     };
     let mut routes = Router::new();
     for route in ROUTES.iter().chain(PAGES) {

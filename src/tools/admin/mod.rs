@@ -1,9 +1,11 @@
 //! Tools that set up, inspect and clean an installation.
 
+pub(crate) mod audit_log;
 pub(super) mod bootstrap;
 pub(super) mod cache_gc;
 pub(super) mod clean_artifacts;
 pub(super) mod config_status;
+pub(crate) mod keys;
 pub(super) mod report_artifacts;
 
 mod redact;

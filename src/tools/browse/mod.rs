@@ -1,16 +1,18 @@
-//! Operations that are not tools: those behind MCP prompts, resources and completion, folders on the pages, the search of a portable file by the command
-//! line, and the stream of HTTP.
+//! Operations that are not tools: those behind MCP prompts, resources and completion, folders and findings on the pages,
+//! the search of a portable file by the command line, and the stream of HTTP.
 //!
 //! They have a [`ToolSpec`] like the tools of [`LIST`](super::LIST) and pass the same gate, but are in a toolbox of their own:
 //! no list shows them, and clients cannot call them by name.
 
 mod complete;
+mod file_facts;
 mod folder;
 mod instructions;
 mod list;
 mod media;
 mod prompts;
 mod read;
+mod suggest;
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,11 +25,13 @@ use contract::config::Config;
 use contract::{Envelope, Refusal};
 
 pub use complete::{Completions, VALUES_MAX};
+pub use file_facts::{KnownFile, KnownPart};
 pub use folder::{FolderItem, FolderList};
 pub use instructions::InstructionText;
 pub use list::{ListedResource, ResourcePage};
 pub use prompts::RenderedPrompt;
 pub use read::FileText;
+pub use suggest::{QuerySuggestion, Suggestions};
 
 /// One page of indexed files; answers [`ResourcePage`].
 pub const LIST_FILES: &ToolSpec = &list::TOOL;
@@ -40,6 +44,10 @@ pub const READ_SYMBOL: &ToolSpec =
     &ToolSpec { name: "resources/symbol", title: "Read a symbol", ..super::search::navigate::TOOL };
 /// Values that match what was typed; answers [`Completions`].
 pub const COMPLETE: &ToolSpec = &complete::TOOL;
+/// What is known of a file beside its text; answers [`KnownFile`].
+pub const FILE_FACTS: &ToolSpec = &file_facts::TOOL;
+/// What the last word of a query may become; answers [`Suggestions`].
+pub const COMPLETE_QUERY: &ToolSpec = &suggest::TOOL;
 /// Searches one portable file; answers like the tool `search`.
 pub const SEARCH_FILE: &ToolSpec = &super::search::search_file::TOOL;
 /// One instruction of the catalog; answers [`InstructionText`].
@@ -48,6 +56,18 @@ pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
 pub const COMPLETE_INSTRUCTION: &ToolSpec = &instructions::COMPLETE_ID;
 /// What changed in the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
 pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL;
+/// The API keys; answers `KeyList`.
+pub(crate) const LIST_KEYS: &ToolSpec = &super::admin::keys::LIST;
+/// A new API key; answers `CreatedKey`.
+pub(crate) const CREATE_KEY: &ToolSpec = &super::admin::keys::CREATE;
+/// Ends an API key; answers `RevokedKey`.
+pub(crate) const REVOKE_KEY: &ToolSpec = &super::admin::keys::REVOKE;
+/// The audited calls; answers `AuditPage`.
+pub(crate) const LIST_AUDIT: &ToolSpec = &super::admin::audit_log::LIST;
+/// Findings, filtered and counted; answers [`engine::triage::FindingList`].
+pub const LIST_FINDINGS: &ToolSpec = &super::triage::findings::LIST;
+/// One finding with its decisions; answers [`engine::triage::FindingDetail`].
+pub const READ_FINDING: &ToolSpec = &super::triage::findings::READ;
 /// The prompts, in the order in which they are listed; each answers [`RenderedPrompt`].
 pub static PROMPTS: &[&ToolSpec] =
     &[&prompts::FIND_CODE, &prompts::EXPLAIN_CODE, &prompts::ONBOARD, &instructions::APPLY];
@@ -57,16 +77,17 @@ pub static PROMPTS: &[&ToolSpec] =
 /// # Errors
 /// The [`Refusal`] says why the operation was not run.
 pub async fn browse(app: &Arc<App>, request: Request) -> Result<Envelope, Refusal> {
-    toolbox().call(app, request).await
+    operations().call(app, request).await
 }
 
 /// Whether `caller` may use `operation`; the lists of prompts and resources are empty otherwise, like the list of tools.
 #[must_use]
 pub fn is_open_to(operation: &ToolSpec, config: &Config, caller: &Caller) -> bool {
-    toolbox().listed(config, caller).any(|open| open.name == operation.name)
+    operations().listed(config, caller).any(|open| open.name == operation.name)
 }
 
-fn toolbox() -> &'static Toolbox {
+/// The operations.
+pub(crate) fn operations() -> &'static Toolbox {
     static BROWSE: OnceLock<Toolbox> = OnceLock::new();
     BROWSE.get_or_init(|| {
         Toolbox::new(
@@ -81,7 +102,16 @@ fn toolbox() -> &'static Toolbox {
                 COMPLETE_INSTRUCTION,
             ]
             .into_iter()
-            .chain([STREAM_DIFFERENCE])
+            .chain([
+                STREAM_DIFFERENCE,
+                COMPLETE_QUERY,
+                FILE_FACTS,
+                LIST_KEYS,
+                CREATE_KEY,
+                REVOKE_KEY,
+                LIST_AUDIT,
+            ])
+            .chain([LIST_FINDINGS, READ_FINDING])
             .chain(PROMPTS.iter().copied())
             .collect(),
         )
@@ -94,15 +124,21 @@ mod tests {
     use crate::tools::{LIST, Toolset, find_tool};
 
     #[test]
-    fn none_is_a_tool_and_all_belong_to_search() {
+    fn none_is_a_tool_and_each_belongs_to_its_toolset() {
         let (config, caller) =
             (contract::config::fuzzing::defaults(), Caller::local(crate::tools::Surface::Cli));
-        for operation in toolbox().listed(config, &caller) {
+        for operation in operations().listed(config, &caller) {
             assert!(find_tool(operation.name).is_none(), "{}", operation.name);
             assert!(LIST.iter().all(|tool| tool.name != operation.name));
-            assert_eq!(operation.toolset, Toolset::Search, "{}", operation.name);
-            assert!(operation.effects.read_only, "{}", operation.name);
+            let toolset = match operation.name.split('/').next() {
+                Some("triage") => Toolset::Triage,
+                Some("keys" | "audit") => Toolset::Admin,
+                _ => Toolset::Search,
+            };
+            assert_eq!(operation.toolset, toolset, "{}", operation.name);
+            let writes = matches!(operation.name, "keys/create" | "keys/revoke");
+            assert_eq!(operation.effects.read_only, !writes, "{}", operation.name);
         }
-        assert!(toolbox().find("search").is_none(), "and no tool is among them");
+        assert!(operations().find("search").is_none(), "and no tool is among them");
     }
 }

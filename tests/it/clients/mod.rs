@@ -10,7 +10,9 @@ mod inspector;
 mod schemathesis;
 mod sdks;
 
-pub(crate) use setup::{agent_packages, compose_schema, cyclonedx_schemas};
+pub(crate) use setup::{
+    agent_packages, client_sources, compose_schema, cyclonedx_schemas, node, npm_packages, package_set,
+};
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

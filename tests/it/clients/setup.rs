@@ -147,8 +147,8 @@ impl AgentPackages {
     }
 }
 
-/// Installs the packages of a list in `tests/clients/`.
-fn npm_packages(name: &str) -> PathBuf {
+/// Installs the packages of a list in `tests/clients/`. Returns their `node_modules`.
+pub(crate) fn npm_packages(name: &str) -> PathBuf {
     require_version(node(), NODE_MIN, "Node.js 20 or newer with npm");
     let sources = client_sources().join(name);
     let package_folder = package_set(name, &sources.join("package-lock.json"), |folder| {
@@ -163,7 +163,7 @@ fn npm_packages(name: &str) -> PathBuf {
     package_folder.join("node_modules")
 }
 
-fn node() -> Command {
+pub(crate) fn node() -> Command {
     Command::new("node")
 }
 
@@ -172,7 +172,7 @@ fn python() -> Command {
 }
 
 /// Folder of the scripts and of the lists of packages.
-pub(super) fn client_sources() -> PathBuf {
+pub(crate) fn client_sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
@@ -190,7 +190,7 @@ fn require_version(mut interpreter: Command, minimum: (u32, u32), requirement: &
 }
 
 /// The folder of a package set; `install` returns the command that fills the folder it is given.
-fn package_set(name: &str, list: &Path, install: impl FnOnce(&Path) -> Command) -> PathBuf {
+pub(crate) fn package_set(name: &str, list: &Path, install: impl FnOnce(&Path) -> Command) -> PathBuf {
     let cache = test_home().home().with_file_name("pairofcleats-test-clients");
     let hash = blake3::hash(&fs::read(list).unwrap()).to_hex();
     let complete = cache.join(format!("{name}-{}", &hash[..16]));

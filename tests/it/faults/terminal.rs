@@ -40,7 +40,7 @@ fn control_sequences(text: &str) -> Vec<String> {
             .strip_prefix("\u{1b}[")
             .and_then(|code| Some(&code[..=code.find(|c: char| !c.is_ascii_digit() && c != ';')?]))
             // The program prints only these codes.
-            .filter(|code| ["0m", "1m", "2m", "4m", "31m", "32m", "33m", "36m"].contains(code));
+            .filter(|code| ["0m", "1m", "2m", "4m", "31m", "32m", "33m", "34m", "35m", "36m"].contains(code));
         match colour {
             Some(code) => rest = &from_here[2 + code.len()..],
             None => {

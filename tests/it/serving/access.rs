@@ -14,7 +14,7 @@ use crate::harness::{Repository, http, project};
 use crate::valid_arguments::ToolSubject;
 
 /// Issues a key for these projects (none means all) and scopes. Returns its id and its secret.
-pub(super) async fn issue_key(app: &App, projects: &[&str], scopes: &[Scope]) -> (String, String) {
+pub(crate) async fn issue_key(app: &App, projects: &[&str], scopes: &[Scope]) -> (String, String) {
     issue_key_with(app, projects, scopes, |_| {}).await
 }
 

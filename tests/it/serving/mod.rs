@@ -7,13 +7,17 @@ mod access;
 mod fair_queues;
 mod faults;
 mod fixtures;
+mod form_page;
 mod greedy_clients;
 mod headers;
 mod http;
+mod instruction_pages;
+mod issuer_pages;
 mod malformed;
 mod messages;
 mod methods;
 mod openapi;
+mod operator_pages;
 mod oversized;
 mod pages;
 mod parity;
@@ -24,7 +28,10 @@ mod requests;
 mod roots;
 mod sessions;
 mod tls;
+mod triage_pages;
 mod waiting_calls;
+
+pub(crate) use access::issue_key;
 
 use std::sync::Arc;
 

@@ -28,20 +28,20 @@ fn repository() -> Repository {
     ])
 }
 
-async fn page(server: &TestServer, path: &str) -> (StatusCode, String) {
+pub(super) async fn page(server: &TestServer, path: &str) -> (StatusCode, String) {
     let response = browser().get(server.url_of(path)).send().await.unwrap();
     (response.status(), response.text().await.unwrap())
 }
 
 /// A client that follows no redirects, so that tests see them.
-fn browser() -> Client {
+pub(super) fn browser() -> Client {
     // Installs the cryptography that every client needs.
     drop(http());
     Client::builder().redirect(redirect::Policy::none()).build().unwrap()
 }
 
 /// The elements of a page, and the values of their attributes.
-fn elements(html: &str) -> Vec<(String, Vec<(String, String)>)> {
+pub(super) fn elements(html: &str) -> Vec<(String, Vec<(String, String)>)> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let mut found = Vec::new();
     for token in Tokenizer::new(html) {
@@ -54,7 +54,7 @@ fn elements(html: &str) -> Vec<(String, Vec<(String, String)>)> {
 }
 
 /// Checks that a page has only the markup of the program: one script of its own, no handlers, no addresses elsewhere.
-fn check_markup(path: &str, html: &str) {
+pub(super) fn check_markup(path: &str, html: &str) {
     for (element, attributes) in elements(html) {
         let value =
             |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
@@ -184,7 +184,7 @@ async fn nothing_from_a_repository_becomes_markup() {
     server.stop().await;
 }
 
-async fn sign_in(server: &TestServer, key: &str, next: &str) -> Response {
+pub(super) async fn sign_in(server: &TestServer, key: &str, next: &str) -> Response {
     let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
     let form = format!("key={}&next={}", encoded(key), encoded(next));
     let request = browser().post(server.url_of("/sign-in"));

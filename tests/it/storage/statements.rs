@@ -12,7 +12,7 @@ use serde_json::json;
 use store::files::Touched;
 use store::postgres::recorder::{self, Statement};
 use store::postgres::{Pool, TRIAGE, VectorProbe, sql};
-use store::triage::{RecordWrite, Related};
+use store::triage::{BoardPage, FindingFilter, RecordWrite, Related};
 use store::{
     self, Access, AuditEntry, AuthorsWrite, ChunkSelection, Claim, CommentWrite, Completion, Counted,
     DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, GramQuery, HistoryWrite, KeyRow, KnownNames,
@@ -167,6 +167,11 @@ async fn control(store: &Store) -> Result<(), Fault> {
     store::audit::append(&mut control, &[entry]).await?;
     let last = store::audit::recent_calls(&mut control, "ann", 5).await?;
     assert_eq!(last, [("search".to_owned(), None, "ok".to_owned())]);
+    let filter = store::audit::AuditFilter { outcome: Some("failed"), ..Default::default() };
+    assert_eq!(store::audit::list(&mut control, filter, 5).await?, []);
+    let filter =
+        store::audit::AuditFilter { principal: Some("ann"), outcome: Some("ok"), ..Default::default() };
+    assert_eq!(store::audit::list(&mut control, filter, 5).await?[0].tool, "search");
     store::audit::prune(&mut control, 1).await?;
 
     store::mcp_sessions::save(&mut control, "s", "ann", &json!({"a": 1})).await?;
@@ -362,6 +367,10 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(store::names::of_length(&mut tx, &[14], (5, 5), 5).await?, ["Crawl"]);
     assert_eq!(store::names::used_in_repositories(&mut tx, &[crawl], &[repo]).await?, [crawl]);
     assert_eq!(store::names::with_prefix(&mut tx, 14, "CRAWL", &["("]).await?, [crawl]);
+    let suggested = store::suggestions::facts(&mut tx, &[14], "CRA", &[repo], 5).await?;
+    assert_eq!((suggested[0].value.as_str(), suggested[0].chunks), ("Crawl", 1));
+    assert_eq!(store::suggestions::facts(&mut tx, &[14], "cra", &[], 5).await?, []);
+    store::suggestions::definitions(&mut tx, "cra", &[repo], 5).await?;
     assert_eq!(store::names::with_suffix(&mut tx, 14, "wl", &["("]).await?, [crawl]);
     assert_eq!(store::names::chunks_with(&mut tx, &[crawl], true).await?, ids[..1]);
     assert!(store::names::of_chunks(&mut tx, &ids).await?.contains(&(ids[0], 14, "Crawl".to_owned())));
@@ -530,6 +539,14 @@ async fn triage(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((finding.is_decision, finding.current.unwrap().status.as_str()), (false, "accepted"));
     assert!(store::triage::page(&mut tx, "", 5, 6).await?[0].is_decision);
     assert_eq!(store::triage::history(&mut tx, &finding_id, &related, 5).await?[0].id, decision_id);
+    let filter = FindingFilter { text: Some("cve-1".to_owned()), ..FindingFilter::default() };
+    let page = BoardPage { limit: 5, ..BoardPage::default() };
+    assert_eq!(store::triage::findings(&mut tx, &filter, page, 6).await?, []);
+    let filter = FindingFilter::default();
+    assert_eq!(store::triage::findings(&mut tx, &filter, page, 6).await?[0].id, finding_id);
+    let counted = store::triage::finding_counts(&mut tx, &filter, 6).await?;
+    assert_eq!((counted[0].status.as_str(), counted[0].severity.as_str()), ("accepted", "other"));
+    assert_eq!(store::triage::decisions(&mut tx, &finding_id, 5).await?[0].id, decision_id);
     tx.commit().await
 }
 

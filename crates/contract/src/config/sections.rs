@@ -29,6 +29,7 @@ sections! {
         triage: Triage,
         instructions: Instructions,
         upkeep: Upkeep,
+        terminal: Terminal,
         log: Log,
     }
     /// The database: address of an external Postgres, connection pools, timeouts.
@@ -99,6 +100,7 @@ sections! {
     Oauth {
         issuer: Option<String>, audience: Option<String>, jwks_url: Option<String>, projects_claim: String,
         scopes_claim: String, jwks_cache_ms: u64, fetch_ms: u64, leeway_ms: u64,
+        client_id: Option<String>, client_secret: Option<String>, sign_in_scopes: String,
     }
     /// The audit log of calls.
     Audit { enabled: bool, keep_days: u32, queries: bool }
@@ -146,6 +148,8 @@ sections! {
         progress_interval_ms: u64,
         resources_page: usize, resources_max: usize,
     }
+    /// How the command line prints on a terminal.
+    Terminal { link_format: String }
     /// Logging to stderr.
     Log { filter: String, format: LogFormat }
 }

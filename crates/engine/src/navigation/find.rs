@@ -7,7 +7,7 @@ use super::nearest::nearest_names;
 use super::request::Subject;
 use crate::search::{Spelling, SymbolName};
 use ::navigation::is_in_identifier;
-use contract::{ErrorCode, Fault, Warning, echo};
+use contract::{ErrorCode, Fault, Warning, echo, unescaped};
 use languages::facts::{DEFINED, Field};
 use languages::terms::squash;
 use store::navigation::{self, DefinitionAt, NamedDefinitions};
@@ -305,6 +305,12 @@ impl Finder<'_> {
     async fn file(&mut self, path: &str) -> Result<(i64, String), Fault> {
         let ids = self.ids();
         let mut found = use_places::files_at(self.tx, &ids, path).await?;
+        // Answers show the invisible characters of a path in escaped form.
+        if found.is_empty()
+            && let Some(path) = unescaped(path)
+        {
+            found = use_places::files_at(self.tx, &ids, &path).await?;
+        }
         if found.len() > 1 {
             let name =
                 |id: i64| self.repositories.iter().find(|row| row.id == id).map(|row| row.name.as_str());

@@ -36,7 +36,7 @@ pub enum Verdict {
 impl Verdict {
     /// Its name in the database and in answers.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fix => "fix",
             Self::Accept => "accept",

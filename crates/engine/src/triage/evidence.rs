@@ -109,7 +109,7 @@ pub(super) async fn search_evidence(
     warnings: &mut Vec<PackWarning>,
 ) -> Evidence {
     let mut found = Evidence::default();
-    for query in queries(&finding.record) {
+    for query in evidence_queries(&finding.record) {
         for mode in MODES {
             let request = SearchRequest {
                 query: query.clone(),
@@ -155,7 +155,7 @@ fn hits(answer: &SearchAnswer) -> Vec<EvidenceHit> {
 
 /// The queries for a finding: the ids of the vulnerability, the package, its import name, its manifest, the public
 /// endpoint and the locations. Each is a phrase, so that only chunks that contain it are evidence.
-fn queries(record: &Record) -> Vec<String> {
+pub(super) fn evidence_queries(record: &Record) -> Vec<String> {
     let (vuln, package) = (&record.vuln, &record.package);
     let mut queries = Vec::new();
     let mut add = |query: Option<String>| queries.extend(query);
@@ -237,7 +237,7 @@ mod tests {
             "\"/pay\"",
             "path:\"src/a b .rs\"",
         ];
-        assert_eq!(queries(&record), expected);
-        assert_eq!(queries(&Record::default()), [] as [String; 0]);
+        assert_eq!(evidence_queries(&record), expected);
+        assert_eq!(evidence_queries(&Record::default()), [] as [String; 0]);
     }
 }

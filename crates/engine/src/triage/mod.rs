@@ -28,6 +28,11 @@ mod decision;
 mod evidence;
 mod pack;
 
+mod board;
+
+pub use board::{
+    Count, FindingDetail, FindingList, FindingSummary, PastDecision, STATUSES, finding_detail, list_findings,
+};
 pub use decision::{NewDecision, Verdict, decide};
 pub use evidence::{Evidence, EvidenceHit, EvidenceOptions, EvidenceQuery, PackWarning};
 pub use ingest::{IngestReport, IngestRequest, ItemError, ingest};

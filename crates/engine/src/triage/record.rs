@@ -7,12 +7,10 @@ use serde_json::{Map, Value};
 use super::json_path;
 use contract::Fault;
 use contract::clock::iso_from_millis;
-use store::triage::{RecordRow, RecordWrite, Related};
+use store::triage::{RecordRow, RecordWrite, Related, STATUS_OPEN};
 
 /// Length of a record's id, in hexadecimal digits.
 const ID_DIGITS: usize = 40;
-/// Status of a finding without a decision.
-const STATUS_OPEN: &str = "open";
 
 /// The content of a record, as it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

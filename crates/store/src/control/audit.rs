@@ -61,6 +61,86 @@ pub async fn prune(control: &mut ControlTx, days: u32) -> Result<u64, Fault> {
     control.tx.execute(query.bind(i32::try_from(days).unwrap_or(i32::MAX))).await
 }
 
+/// An audited call as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditRow {
+    /// Grows with time; pages continue below the last one.
+    pub id: i64,
+    /// When it ended, milliseconds since the epoch, UTC.
+    pub at_ms: i64,
+    /// Id of the principal.
+    pub principal: String,
+    /// Its name.
+    pub name: String,
+    /// Where it came in.
+    pub surface: String,
+    /// The tool.
+    pub tool: String,
+    /// The project.
+    pub project_id: Option<String>,
+    /// `ok` or an error code.
+    pub outcome: String,
+    /// Milliseconds.
+    pub duration_ms: f64,
+    /// Correlation id.
+    pub request_id: Option<String>,
+    /// The query, where queries are kept.
+    pub query: Option<String>,
+}
+
+/// Which entries to list; `None` takes all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AuditFilter<'a> {
+    /// Id or a part of the name of the principal.
+    pub principal: Option<&'a str>,
+    /// The tool.
+    pub tool: Option<&'a str>,
+    /// The project.
+    pub project_id: Option<&'a str>,
+    /// `ok` or an error code; `failed` takes every error.
+    pub outcome: Option<&'a str>,
+    /// Only entries with a smaller id.
+    pub before: Option<i64>,
+}
+
+/// Entries, newest first.
+pub async fn list(
+    control: &mut ControlTx,
+    filter: AuditFilter<'_>,
+    limit: i64,
+) -> Result<Vec<AuditRow>, Fault> {
+    let query =
+        sql("SELECT id, (extract(epoch FROM at) * 1000)::int8 AS at_ms, principal, name, surface, tool, \
+           project_id, outcome, duration_ms, request_id, query \
+         FROM pairofcleats.audit \
+         WHERE ($1::text IS NULL OR principal = $1 OR strpos(name, $1) > 0) \
+           AND ($2::text IS NULL OR tool = $2) \
+           AND ($3::text IS NULL OR project_id = $3) \
+           AND ($4::text IS NULL OR outcome = $4 OR ($4 = 'failed' AND outcome <> 'ok')) \
+           AND ($5::int8 IS NULL OR id < $5) \
+         ORDER BY id DESC LIMIT $6");
+    let AuditFilter { principal, tool, project_id, outcome, before } = filter;
+    let query = query.bind(principal).bind(tool).bind(project_id).bind(outcome).bind(before).bind(limit);
+    let rows = control.tx.all(query).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(AuditRow {
+                id: row.try_get("id")?,
+                at_ms: row.try_get("at_ms")?,
+                principal: row.try_get("principal")?,
+                name: row.try_get("name")?,
+                surface: row.try_get("surface")?,
+                tool: row.try_get("tool")?,
+                project_id: row.try_get("project_id")?,
+                outcome: row.try_get("outcome")?,
+                duration_ms: row.try_get("duration_ms")?,
+                request_id: row.try_get("request_id")?,
+                query: row.try_get("query")?,
+            })
+        })
+        .collect()
+}
+
 /// The last calls of a principal, newest first: tool, project, outcome.
 pub async fn recent_calls(
     control: &mut ControlTx,

@@ -35,6 +35,7 @@ pub mod triage;
 pub mod lexical;
 pub mod sizes;
 pub mod statistics;
+pub mod suggestions;
 pub mod vectors;
 
 pub mod pages;

@@ -11,60 +11,89 @@ const METADATA_BYTES_MAX: usize = 262_144;
 pub(super) enum KeysUrlSource {
     /// The settings contain the address.
     Configured(Url),
-    /// The metadata at one of these addresses contains it.
-    Metadata { issuer: String, addresses: Vec<Url> },
-}
-
-/// The fields of the metadata that are read.
-#[derive(Deserialize)]
-struct Metadata {
-    issuer: String,
-    jwks_uri: String,
+    /// The metadata of the issuer contains it.
+    Metadata(IssuerMetadata),
 }
 
 impl KeysUrlSource {
     /// Checks the configured addresses; sends no request.
     pub(super) fn new(issuer: &str, keys_url: Option<&str>) -> Result<Self, HttpError> {
-        let url = https_or_loopback_url(issuer)?;
+        let metadata = IssuerMetadata::new(issuer)?;
         Ok(match keys_url {
             Some(keys_url) => Self::Configured(https_or_loopback_url(keys_url)?),
-            None => Self::Metadata { issuer: issuer.to_owned(), addresses: metadata_addresses(&url) },
+            None => Self::Metadata(metadata),
         })
     }
 
     /// The address of the keys.
     ///
     /// # Errors
-    /// The problem with each address, if none has valid metadata.
+    /// As [`IssuerMetadata::read`].
     pub(super) async fn keys_url(&self, outbound: &HttpClient) -> Result<Url, HttpError> {
-        let (issuer, addresses) = match self {
-            Self::Configured(url) => return Ok(url.clone()),
-            Self::Metadata { issuer, addresses } => (issuer, addresses),
-        };
+        match self {
+            Self::Configured(url) => Ok(url.clone()),
+            Self::Metadata(issuer) => issuer.read(outbound, |found| Some(found.jwks_uri.clone())).await,
+        }
+    }
+}
+
+/// Where an issuer publishes what it is.
+pub(super) struct IssuerMetadata {
+    issuer: String,
+    addresses: Vec<Url>,
+}
+
+/// The fields of the metadata that are read.
+#[derive(Deserialize)]
+pub(super) struct Metadata {
+    issuer: String,
+    pub(super) jwks_uri: String,
+    pub(super) authorization_endpoint: Option<String>,
+    pub(super) token_endpoint: Option<String>,
+}
+
+impl IssuerMetadata {
+    /// Checks the address; sends no request.
+    pub(super) fn new(issuer: &str) -> Result<Self, HttpError> {
+        let addresses = metadata_addresses(&https_or_loopback_url(issuer)?);
+        Ok(Self { issuer: issuer.to_owned(), addresses })
+    }
+
+    /// The address that `pick` takes from the metadata.
+    ///
+    /// # Errors
+    /// The problem with each place of metadata, if none has this address.
+    pub(super) async fn read(
+        &self,
+        outbound: &HttpClient,
+        pick: impl Fn(&Metadata) -> Option<String>,
+    ) -> Result<Url, HttpError> {
         let mut problems = Vec::new();
-        for address in addresses {
-            match keys_url_from_metadata(outbound, issuer, address).await {
+        for address in &self.addresses {
+            match self.read_at(outbound, address, &pick).await {
                 Ok(url) => return Ok(url),
                 Err(problem) => problems.push(format!("{}: {problem}", address.path())),
             }
         }
         Err(HttpError::Malformed(format!("no metadata of the issuer ({})", problems.join("; "))))
     }
-}
 
-async fn keys_url_from_metadata(
-    outbound: &HttpClient,
-    issuer: &str,
-    address: &Url,
-) -> Result<Url, HttpError> {
-    let answer = outbound.get_json(address, METADATA_BYTES_MAX).await?;
-    let metadata: Metadata =
-        serde_json::from_value(answer).map_err(|error| HttpError::Malformed(error.to_string()))?;
-    // Metadata of another issuer would lead to the keys of that issuer (RFC 8414 §3.3).
-    if metadata.issuer != issuer {
-        return Err(HttpError::Malformed("its `issuer` is not oauth.issuer".to_owned()));
+    async fn read_at(
+        &self,
+        outbound: &HttpClient,
+        address: &Url,
+        pick: impl Fn(&Metadata) -> Option<String>,
+    ) -> Result<Url, HttpError> {
+        let answer = outbound.get_json(address, METADATA_BYTES_MAX).await?;
+        let metadata: Metadata =
+            serde_json::from_value(answer).map_err(|error| HttpError::Malformed(error.to_string()))?;
+        // Metadata of another issuer would lead to the keys of that issuer (RFC 8414 §3.3).
+        if metadata.issuer != self.issuer {
+            return Err(HttpError::Malformed("its `issuer` is not oauth.issuer".to_owned()));
+        }
+        let missing = || HttpError::Malformed("it lacks an address that signing in needs".to_owned());
+        https_or_loopback_url(&pick(&metadata).ok_or_else(missing)?)
     }
-    https_or_loopback_url(&metadata.jwks_uri)
 }
 
 /// The possible addresses of metadata, in the order that MCP requires: the issuer's path is appended to the well-known

@@ -10,6 +10,7 @@ mod discovery;
 pub(super) mod fuzzing;
 mod keys;
 mod resource;
+mod sign_in;
 mod token_error;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use contract::config;
 use contract::{ErrorCode, Fault};
 
 pub use resource::{ResourceMetadata, protected_resource_metadata};
+pub use sign_in::{SignInAttempt, SignInClient};
 pub use token_error::TokenError;
 
 /// Longest token, in bytes: about the header limit of common servers.

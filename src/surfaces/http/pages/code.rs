@@ -1,11 +1,13 @@
 //! Source code as HTML: line numbers that are links, syntax colours, marked words.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 use languages::highlight::{Highlight, HighlightedLine, HighlightedSpan, by_line};
 use maud::{Markup, html};
 
-use super::words::Marks;
+use super::links::line_of;
+use crate::surfaces::code_pieces::{Piece, pieces};
+use crate::surfaces::marks::Marks;
 
 /// Code to show.
 pub(super) struct CodeView<'a> {
@@ -19,15 +21,12 @@ pub(super) struct CodeView<'a> {
     pub(super) file_url: &'a str,
     /// Whether names of functions and types lead to where they are defined and used; on the page of the file only.
     pub(super) links_names: bool,
+    /// What is said above a line, by its number.
+    pub(super) notes: &'a BTreeMap<u32, Vec<String>>,
 }
 
-/// A part of a line that looks the same.
-#[derive(Debug, PartialEq, Eq)]
-struct Piece {
-    range: Range<usize>,
-    highlight: Option<Highlight>,
-    is_marked: bool,
-}
+/// No notes.
+pub(super) static NO_NOTES: &BTreeMap<u32, Vec<String>> = &BTreeMap::new();
 
 /// The lines in a scrolling block.
 pub(super) fn block(view: &CodeView<'_>) -> Markup {
@@ -44,10 +43,14 @@ fn line(view: &CodeView<'_>, number: u32, line: &HighlightedLine<'_>) -> Markup 
     let text = line.text;
     let pieces = pieces(text.len(), &line.spans, &view.marks.within(text));
     // On its own page a line has an id to jump to.
-    let id = view.file_url.is_empty().then(|| format!("L{number}"));
+    let is_own_page = view.file_url.is_empty();
+    let id = is_own_page.then(|| format!("L{number}"));
+    let address = if is_own_page { format!("#L{number}") } else { line_of(view.file_url, number) };
     html! {
+        @for note in view.notes.get(&number).into_iter().flatten() { span.above { (note) "\n" } }
         span.l id=[id] {
-            a.n href=(format!("{}#L{number}", view.file_url)) { (number) }
+            // A blank line is no stop of the Tab key.
+            a.n href=(address) tabindex=[text.trim().is_empty().then_some("-1")] { (number) }
             @for piece in &pieces { (self::piece(view, number, text, piece)) }
             "\n"
         }
@@ -68,53 +71,20 @@ fn piece(view: &CodeView<'_>, number: u32, line: &str, piece: &Piece) -> Markup 
     }
 }
 
-/// Cuts a line of `length` bytes wherever a span or a mark begins or ends. Both are in order and do not overlap among themselves.
-fn pieces(length: usize, spans: &[(Range<usize>, Highlight)], marks: &[Range<usize>]) -> Vec<Piece> {
-    let mut cuts: Vec<usize> = vec![0, length];
-    cuts.extend(spans.iter().flat_map(|(span, _)| [span.start, span.end]));
-    cuts.extend(marks.iter().flat_map(|mark| [mark.start, mark.end]));
-    cuts.retain(|cut| *cut <= length);
-    cuts.sort_unstable();
-    cuts.dedup();
-    let (mut spans, mut marks) = (spans.iter().peekable(), marks.iter().peekable());
-    let ranges = cuts.iter().zip(cuts.iter().skip(1)).map(|(start, end)| *start..*end);
-    ranges
-        .map(|range| {
-            while spans.next_if(|(span, _)| span.end <= range.start).is_some() {}
-            while marks.next_if(|mark| mark.end <= range.start).is_some() {}
-            let span = spans.peek().filter(|(span, _)| span.start <= range.start);
-            let is_marked = marks.peek().is_some_and(|mark| mark.start <= range.start);
-            Piece { highlight: span.map(|(_, highlight)| *highlight), is_marked, range }
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn view<'a>(text: &'a str, marks: &'a Marks) -> CodeView<'a> {
-        CodeView { text, spans: &[], first_line: 3, marks, file_url: "/f", links_names: false }
-    }
-
-    #[test]
-    fn pieces_follow_colours_and_marks() {
-        let spans = [(0..2, Highlight::Keyword), (3..8, Highlight::Function)];
-        let cut = pieces(10, &spans, std::slice::from_ref(&(1..5)));
-        let shown: Vec<_> =
-            cut.iter().map(|it| (it.range.clone(), it.highlight.is_some(), it.is_marked)).collect();
-        assert_eq!(
-            shown,
-            [
-                (0..1, true, false),
-                (1..2, true, true),
-                (2..3, false, true),
-                (3..5, true, true),
-                (5..8, true, false),
-                (8..10, false, false)
-            ]
-        );
-        assert!(pieces(0, &[], &[]).is_empty());
+        CodeView {
+            text,
+            spans: &[],
+            first_line: 3,
+            marks,
+            file_url: "/f",
+            links_names: false,
+            notes: NO_NOTES,
+        }
     }
 
     #[test]

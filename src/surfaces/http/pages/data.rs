@@ -11,12 +11,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::forms::FormToken;
 use super::sessions::SignedIn;
 use crate::app::App;
 use crate::surfaces::answer as shared;
+use crate::surfaces::http::access::Access;
 use crate::surfaces::http::tool_routes::call_tool;
-use crate::tools::browse::{COMPLETE, browse};
-use crate::tools::{Caller, Request, ToolSpec};
+use crate::tools::browse::{COMPLETE, browse, operations};
+use crate::tools::{Caller, Request, ToolSpec, Toolbox};
 use contract::{Envelope, ErrorBody, ErrorCode, Meta};
 use engine::highlighting::CodeText;
 use languages::highlight::HighlightedSpan;
@@ -27,6 +29,8 @@ pub(super) struct Asker {
     caller: Caller,
     /// Whether the browser has signed in, so that it can sign out.
     pub(super) is_signed_in: bool,
+    /// What a form of this browser must carry.
+    pub(super) form_token: Option<FormToken>,
 }
 
 impl FromRequestParts<Arc<App>> for Asker {
@@ -34,8 +38,10 @@ impl FromRequestParts<Arc<App>> for Asker {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Self::Rejection> {
         let Extension(caller) = Extension::<Caller>::from_request_parts(parts, app).await?;
-        let is_signed_in = parts.extensions.get::<SignedIn>().is_some();
-        Ok(Self { app: Arc::clone(app), caller, is_signed_in })
+        let Extension(access) = Extension::<Access>::from_request_parts(parts, app).await?;
+        let session = parts.extensions.get::<SignedIn>().map(|session| session.0);
+        let form_token = access.sessions.forms.of(session);
+        Ok(Self { app: Arc::clone(app), caller, is_signed_in: session.is_some(), form_token })
     }
 }
 
@@ -87,6 +93,18 @@ pub(super) struct Answered<T> {
 }
 
 impl Asker {
+    /// Whether the gate lets the asker call a tool or an operation, so that pages offer only what will be answered.
+    pub(super) fn may_call(&self, name: &str) -> bool {
+        [Toolbox::standard(), operations()]
+            .into_iter()
+            .any(|toolbox| toolbox.is_callable(name, &self.app.config, &self.caller))
+    }
+
+    /// Whether the asker may change what all projects share.
+    pub(super) fn is_operator(&self) -> bool {
+        self.caller.principal.is_operator()
+    }
+
     /// Calls a tool.
     pub(super) async fn tool<T: DeserializeOwned>(
         &self,

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::results::{Hit, language_of};
+use super::results::Hit;
+use crate::surfaces::code_pieces::language_of;
 
 /// Values of a facet that are shown.
 const VALUES_MAX: usize = 6;

@@ -7,11 +7,32 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets;
 use super::data::Asker;
 use super::links::with_parameters;
-use super::{repositories, search, sign_in};
+use super::{administration, catalog, repositories, search, sign_in, triage};
 
-/// The pages that every page links to. A subsystem adds its first page here.
-pub(super) const NAVIGATION: &[(&str, &str)] =
-    &[("Search", search::PATH), ("Repositories", repositories::PATH)];
+/// The pages that the head of every page links to. A subsystem adds its first page here.
+pub(super) static NAVIGATION: &[NavigationLink] = &[
+    NavigationLink { label: "Search", path: search::PATH, tool: None },
+    NavigationLink { label: "Repositories", path: repositories::PATH, tool: None },
+    NavigationLink {
+        label: "Instructions",
+        path: catalog::entries::PATH,
+        tool: Some(catalog::entries::TOOL),
+    },
+    NavigationLink { label: "Triage", path: triage::board::PATH, tool: Some(triage::board::OPERATION) },
+    NavigationLink {
+        label: "Administration",
+        path: administration::overview::PATH,
+        tool: Some("config_status"),
+    },
+];
+
+/// A link in the head of every page.
+pub(super) struct NavigationLink {
+    label: &'static str,
+    path: &'static str,
+    /// The tool or operation that a caller must be able to call to see the link; everybody sees a link without one.
+    tool: Option<&'static str>,
+}
 
 /// The frame around the content of a page.
 pub(super) struct Frame<'a> {
@@ -19,10 +40,13 @@ pub(super) struct Frame<'a> {
     pub(super) project: &'a str,
     /// The page of [`NAVIGATION`] that this one belongs to.
     pub(super) section: &'a str,
+    /// The links of [`NAVIGATION`] that the asker may use.
+    pub(super) links: Vec<&'static NavigationLink>,
     pub(super) is_signed_in: bool,
     /// The search box of the head; a page that has one of its own shows none.
     pub(super) has_search_box: bool,
-    /// Whether the page is loaded again every few seconds, because it shows work in progress.
+    /// Whether the page shows work in progress: the script reads its part `data-live` again every few seconds; without scripts the
+    /// whole page is loaded again.
     pub(super) is_live: bool,
 }
 
@@ -33,8 +57,22 @@ impl<'a> Frame<'a> {
             title,
             project,
             section: "",
+            links: links(|tool| asker.may_call(tool)),
             is_signed_in: asker.is_signed_in,
             has_search_box: true,
+            is_live: false,
+        }
+    }
+
+    /// The frame of a page for somebody who is not known yet.
+    pub(super) fn signed_out(title: &'a str, section: &'a str) -> Self {
+        Self {
+            title,
+            project: "",
+            section,
+            links: links(|_| false),
+            is_signed_in: false,
+            has_search_box: false,
             is_live: false,
         }
     }
@@ -53,7 +91,7 @@ impl<'a> Frame<'a> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    @if self.is_live { meta http-equiv="refresh" content="3"; }
+                    @if self.is_live { noscript { meta http-equiv="refresh" content="3"; } }
                     title { (self.title) " · PairOfCleats" }
                     link rel="stylesheet" href=(assets::STYLE.url());
                     link rel="icon" href=(assets::ICON.url()) type="image/svg+xml";
@@ -71,8 +109,10 @@ impl<'a> Frame<'a> {
                             }
                         }
                         nav aria-label="Pages" {
-                            @for (label, path) in NAVIGATION {
-                                a href=(in_project(path)) aria-current=[(*path == self.section).then_some("page")] { (label) }
+                            @for link in &self.links {
+                                a href=(in_project(link.path)) aria-current=[(link.path == self.section).then_some("page")] {
+                                    (link.label)
+                                }
                             }
                             @if self.is_signed_in {
                                 form method="post" action=(sign_in::OUT_PATH) { button.link { "Sign out" } }
@@ -84,6 +124,11 @@ impl<'a> Frame<'a> {
             }
         }
     }
+}
+
+/// The links of [`NAVIGATION`] that need no tool, or one that passes the test.
+fn links(may_call: impl Fn(&str) -> bool) -> Vec<&'static NavigationLink> {
+    NAVIGATION.iter().filter(|link| link.tool.is_none_or(&may_call)).collect()
 }
 
 /// The hidden field that keeps the project of a form.

@@ -24,7 +24,13 @@ impl Place<'_> {
 
     /// The page of the file, at a line.
     pub(super) fn line(&self, line: u32) -> String {
-        format!("{}#L{line}", self.file())
+        line_of(&self.file(), line)
+    }
+
+    /// The file as plain text.
+    pub(super) fn raw(&self) -> String {
+        let Self { project, repository, path } = self;
+        format!("/p/{}/r/{}/raw/{}", encoded(project), encoded(repository), utf8_percent_encode(path, PATH))
     }
 
     /// The page that finds files of the repository.
@@ -40,6 +46,17 @@ impl Place<'_> {
     }
 }
 
+/// The last line that the first part of a file shows, unless its lines are very long.
+const LINES_OF_FIRST_PART: u32 = 1000;
+
+/// A line on the page of a file. A file may not fit a page, so the address of a late line also asks for the part that has it.
+pub(super) fn line_of(file: &str, line: u32) -> String {
+    match line > LINES_OF_FIRST_PART {
+        true => format!("{file}?line={line}#L{line}"),
+        false => format!("{file}#L{line}"),
+    }
+}
+
 /// An address with parameters; those without a value are left out.
 pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = parameters
@@ -50,7 +67,8 @@ pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 
-fn encoded(text: &str) -> String {
+/// A text as one segment of a path, or as the value of a parameter.
+pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
 }
 
@@ -63,6 +81,7 @@ mod tests {
         let place = Place { project: "a-b", repository: "x/../y", path: "src/a?b#c/%2e\"<é>.rs" };
         assert_eq!(place.file(), "/p/a-b/r/x%2F..%2Fy/-/src/a%3Fb%23c/%252e%22%3C%C3%A9%3E.rs");
         assert_eq!(place.line(7), format!("{}#L7", place.file()));
+        assert_eq!(place.line(7000), format!("{}?line=7000#L7000", place.file()));
         assert_eq!(place.folder(), "/p/a-b/r/x%2F..%2Fy/tree?path=src%2Fa%3Fb%23c%2F%252e%22%3C%C3%A9%3E.rs");
     }
 

@@ -3,7 +3,9 @@
 //! A page asks the gate like every other surface and renders the answer, so no rule and no SQL lives here. Each state is a URL that
 //! works without scripts; the one script adds keys and copying. Text from repositories only ever becomes text: `maud` escapes it.
 
+mod administration;
 mod assets;
+mod catalog;
 mod code;
 mod data;
 mod facets;
@@ -11,15 +13,21 @@ mod failure;
 mod file;
 mod find;
 mod folder;
+mod forms;
+mod issuer;
 mod layout;
 mod links;
+mod raw;
 mod repositories;
 mod results;
 mod search;
 mod sessions;
 mod sign_in;
+mod suggest;
 mod symbol;
-mod words;
+mod symbol_graph;
+mod text;
+mod triage;
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, header};
@@ -29,7 +37,7 @@ use axum::routing::{MethodFilter, on};
 
 use super::route::{Operation, Route};
 
-pub(super) use sessions::{Sessions, SignedIn};
+pub(super) use sessions::Sessions;
 pub(super) use sign_in::redirect as redirect_to_sign_in;
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -38,13 +46,36 @@ const POST: MethodFilter = MethodFilter::POST;
 /// Every page. [`layout::NAVIGATION`] lists those that the head of each page links to.
 pub(super) static PAGES: &[Route] = &[
     page(search::PATH, GET, |method| on(method, search::show)),
+    page(suggest::PATH, GET, |method| on(method, suggest::show)),
     page(file::PATH, GET, |method| on(method, file::show)),
+    page(raw::PATH, GET, |method| on(method, raw::show)),
     page(folder::PATH, GET, |method| on(method, folder::show)),
     page(find::PATH, GET, |method| on(method, find::show)),
     page(symbol::PATH, GET, |method| on(method, symbol::show)),
     page(repositories::PATH, GET, |method| on(method, repositories::show)),
+    page(repositories::PATH, POST, |method| on(method, repositories::change)),
+    page(administration::overview::PATH, GET, |method| on(method, administration::overview::show)),
+    page(administration::keys::PATH, GET, |method| on(method, administration::keys::show)),
+    page(administration::keys::PATH, POST, |method| on(method, administration::keys::change)),
+    page(administration::audit::PATH, GET, |method| on(method, administration::audit::show)),
+    page(catalog::entries::PATH, GET, |method| on(method, catalog::entries::show)),
+    page(catalog::entry::PATH, GET, |method| on(method, catalog::entry::show)),
+    page(catalog::remove::PATH, GET, |method| on(method, catalog::remove::ask)),
+    page(catalog::remove::PATH, POST, |method| on(method, catalog::remove::remove)),
+    page(catalog::changes::PATH, GET, |method| on(method, catalog::changes::show)),
+    page(catalog::changes::PATH, POST, |method| on(method, catalog::changes::compare)),
+    page(catalog::usage::PATH, GET, |method| on(method, catalog::usage::show)),
+    page(catalog::gates::PATH, GET, |method| on(method, catalog::gates::show)),
+    page(catalog::checks::PATH, GET, |method| on(method, catalog::checks::show)),
+    page(catalog::review::PATH, GET, |method| on(method, catalog::review::show)),
+    page(catalog::review::PATH, POST, |method| on(method, catalog::review::review)),
+    page(triage::board::PATH, GET, |method| on(method, triage::board::show)),
+    page(triage::finding::PATH, GET, |method| on(method, triage::finding::show)),
+    page(triage::finding::PATH, POST, |method| on(method, triage::finding::decide)),
     public(sign_in::PATH, GET, |method| on(method, sign_in::show)),
     public(sign_in::PATH, POST, |method| on(method, sign_in::sign_in)),
+    public(issuer::PATH, GET, |method| on(method, issuer::begin)),
+    public(issuer::CALLBACK_PATH, GET, |method| on(method, issuer::finish)),
     public(sign_in::OUT_PATH, POST, |method| on(method, sign_in::sign_out)),
     public(assets::PATH, GET, |method| on(method, assets::send)),
 ];
@@ -68,11 +99,12 @@ pub(super) fn is_page(route: &str) -> bool {
 const HEADERS: [(HeaderName, &str); 5] = [
     (
         header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; \
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
          frame-ancestors 'none'",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    // With `no-referrer`, browsers would send the forms of the pages with `Origin: null`, which the server refuses.
+    (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];

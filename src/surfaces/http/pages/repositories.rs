@@ -1,16 +1,20 @@
-//! `GET /repositories`: what is indexed, how fresh it is, what was left out and why, and which runs are in progress.
+//! `/repositories`: what is indexed, how fresh it is, what was left out and why, which runs are in progress; and adding, refreshing
+//! and removing.
 
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::data::Asker;
+use super::data::{Asker, PageError};
+use super::forms::{SentForm, token_field};
 use super::layout::{Frame, shown_project};
 use super::links::{Place, with_parameters};
+use super::text::moment;
 use super::{failure, search};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use contract::ErrorCode;
 
 pub(super) const PATH: &str = "/repositories";
 
@@ -102,26 +106,103 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         Err(fault) => return failure::page(&asker, asker.default_project(), PATH, &fault.into()),
     };
     let project = project.unwrap_or_else(|| asker.default_project().to_owned());
+    respond(&asker, &project, None, "").await
+}
+
+/// `POST /repositories`: starts a run for a folder or a repository (`index`), or removes a repository from the index (`remove`).
+pub(super) async fn change(form: SentForm) -> Response {
+    let (asker, project) = (&form.asker, form.project());
+    let outcome = match (form.optional("index"), form.optional("remove")) {
+        (Some(repository), None) => {
+            let arguments = json!({ "repoPath": repository, "project_id": project, "wait": false });
+            asker.tool::<Value>("build_index", arguments).await
+        }
+        (None, Some(repository)) => {
+            asker.tool("clean_artifacts", json!({ "repoPath": repository, "project_id": project })).await
+        }
+        _ => Err(PageError::new(ErrorCode::InvalidRequest, "Type the path of a folder on the server.")),
+    };
+    match outcome {
+        Ok(_) => Redirect::to(&url(project)).into_response(),
+        Err(error) => respond(asker, project, Some(&error), form.text("index")).await,
+    }
+}
+
+async fn respond(asker: &Asker, project: &str, failed: Option<&PageError>, typed: &str) -> Response {
     let status = match asker.tool::<IndexStatus>("index_status", json!({ "project_id": project })).await {
         Ok(answered) => Some(answered.result),
         Err(error) if error.is_unindexed() => None,
-        Err(error) => return failure::page(&asker, &project, PATH, &error),
+        Err(error) => return failure::page(asker, project, PATH, &error),
     };
-    let frame = Frame {
-        section: PATH,
-        is_live: status.as_ref().is_some_and(|status| status.jobs.iter().any(Job::is_unfinished)),
-        ..Frame::new(&asker, &project, "Repositories")
+    let is_live = status.as_ref().is_some_and(|status| status.jobs.iter().any(Job::is_unfinished));
+    let frame = Frame { section: PATH, is_live, ..Frame::new(asker, project, "Repositories") };
+    let actions = Actions { asker, project };
+    let content = html! {
+        h1 { "Repositories" }
+        @if let Some(error) = failed { (failure::note(error)) }
+        // The script replaces this part alone while a run is in progress, so that nothing that is being typed is lost.
+        div.state data-live[is_live] {
+            @match &status {
+                Some(status) => (content(&actions, status)),
+                None => (search::nothing_indexed()),
+            }
+        }
+        (actions.add(typed))
     };
-    let content = match &status {
-        Some(status) => content(&project, status),
-        None => html! { h1 { "Repositories" } (search::nothing_indexed()) },
-    };
-    frame.respond(StatusCode::OK, &content)
+    frame.respond(failed.map_or(StatusCode::OK, |error| error.status), &content)
 }
 
-fn content(project: &str, status: &IndexStatus) -> Markup {
+/// The forms that change what is indexed; those that the gate would refuse are not shown.
+struct Actions<'a> {
+    asker: &'a Asker,
+    project: &'a str,
+}
+
+impl Actions<'_> {
+    /// Indexes a folder, into this project or another.
+    fn add(&self, typed: &str) -> Markup {
+        html! {
+            @if self.asker.may_call("build_index") {
+                h2 { "Index a folder" }
+                form.fields method="post" action=(PATH) {
+                    (token_field(self.asker))
+                    label for="index" { "Folder on the server" }
+                    input id="index" name="index" value=(typed) required maxlength="4096" autocomplete="off" spellcheck="false"
+                        placeholder="/srv/code/shop";
+                    label for="project" { "Project" }
+                    input id="project" name="project" value=(self.project) required maxlength="64" autocomplete="off"
+                        spellcheck="false";
+                    button { "Index" }
+                }
+            }
+        }
+    }
+
+    fn for_repository(&self, name: &str) -> Markup {
+        html! {
+            @if self.asker.may_call("build_index") { (self.button("index", name, &html! { "Refresh" })) }
+            @if self.asker.may_call("clean_artifacts") {
+                details {
+                    summary { "Remove" }
+                    (self.button("remove", name, &html! { "Remove " bdi { (name) } " from the index" }))
+                }
+            }
+        }
+    }
+
+    fn button(&self, action: &str, repository: &str, label: &Markup) -> Markup {
+        html! {
+            form method="post" action=(PATH) {
+                (token_field(self.asker))
+                input type="hidden" name="project" value=(self.project);
+                button.quiet name=(action) value=(repository) { (label) }
+            }
+        }
+    }
+}
+
+fn content(actions: &Actions<'_>, status: &IndexStatus) -> Markup {
     html! {
-        h1 { "Repositories" }
         p.dim {
             (status.files) " files in " (status.chunks) " chunks, embedded by " (status.model.id)
             @if status.vectors_pending > 0 { " · " (status.vectors_pending) " texts have no vector yet" }
@@ -137,10 +218,11 @@ fn content(project: &str, status: &IndexStatus) -> Markup {
                     tr {
                         th scope="col" { "Repository" } th scope="col" { "State" } th.number scope="col" { "Files" }
                         th.number scope="col" { "Chunks" } th scope="col" { "Indexed" } th scope="col" { "Left out" }
+                        th scope="col" { span.unseen { "Change" } }
                     }
                 }
                 tbody {
-                    @for repository in &status.repositories { (row(project, repository)) }
+                    @for repository in &status.repositories { (row(actions, repository)) }
                 }
             }
         }
@@ -152,8 +234,8 @@ fn content(project: &str, status: &IndexStatus) -> Markup {
     }
 }
 
-fn row(project: &str, repository: &Repository) -> Markup {
-    let place = Place { project, repository: &repository.name, path: "" };
+fn row(actions: &Actions<'_>, repository: &Repository) -> Markup {
+    let place = Place { project: actions.project, repository: &repository.name, path: "" };
     html! {
         tr {
             th scope="row" { a href=(place.folder()) { bdi { (repository.name) } } }
@@ -162,6 +244,7 @@ fn row(project: &str, repository: &Repository) -> Markup {
             td.number { (repository.chunks) }
             td { @match &repository.indexed_at { Some(at) => (moment(at)), None => "not yet" } }
             td { @if let Some(report) = &repository.report { (left_out(report)) } }
+            td { (actions.for_repository(&repository.name)) }
         }
     }
 }
@@ -205,11 +288,4 @@ fn job(job: &Job) -> Markup {
         }
         @if let Some(message) = job.error.as_ref().and_then(|error| error.message.as_ref()) { " · " (message) }
     }
-}
-
-/// A time in UTC, to the minute.
-fn moment(at: &str) -> Markup {
-    let shown =
-        at.get(..16).map_or_else(|| at.to_owned(), |minute| format!("{} UTC", minute.replace('T', " ")));
-    html! { time datetime=(at) { (shown) } }
 }

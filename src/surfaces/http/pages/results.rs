@@ -6,10 +6,11 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::code::{CodeView, block};
+use super::code::{CodeView, NO_NOTES, block};
 use super::links::{Place, with_parameters};
 use super::symbol;
-use super::words::Marks;
+use crate::surfaces::code_pieces::language_of;
+use crate::surfaces::marks::Marks;
 
 /// Callers that a hit names.
 const CALLERS_MAX: usize = 5;
@@ -148,6 +149,7 @@ impl ResultsView<'_> {
                 @if let Some(text) = &hit.snippet {
                     (block(&CodeView {
                         text, spans, first_line, marks: self.marks, file_url: &place.file(), links_names: false,
+                        notes: NO_NOTES,
                     }))
                 }
                 @if !hit.called_by.is_empty() {
@@ -181,6 +183,7 @@ impl ResultsView<'_> {
                                 marks: self.marks,
                                 file_url: &place.file(),
                                 links_names: false,
+                                notes: NO_NOTES,
                             }))
                         }
                     }
@@ -205,6 +208,7 @@ fn file_head(place: &Place<'_>) -> Markup {
             " "
             a href=(place.file()) { bdi { (place.path) } }
             button.copy type="button" hidden data-copy=(place.path) { "Copy path" }
+            button.copy type="button" hidden data-context=(place.path) { "Copy for an agent" }
         }
     }
 }
@@ -225,11 +229,6 @@ fn breakdown(score: f64, parts: &Value) -> Markup {
             @for (name, part) in parts { dt { (name) } dd { (format!("{part:.3}")) } }
         }
     }
-}
-
-/// The id of the language of a file, by its name.
-pub(super) fn language_of(path: &str) -> Option<&'static str> {
-    languages::detect(path, b"").map(|language| language.id)
 }
 
 /// The address of a search with another query.

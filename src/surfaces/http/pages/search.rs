@@ -11,9 +11,9 @@ use super::facets::facets;
 use super::layout::{Frame, project_field, shown_project};
 use super::links::{Place, with_parameters};
 use super::results::{Results, ResultsView, search_url};
-use super::words::Marks;
-use super::{failure, repositories};
+use super::{failure, repositories, suggest};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use crate::surfaces::marks::Marks;
 use contract::{ErrorCode, Warning, echo};
 
 pub(super) const PATH: &str = "/";
@@ -130,14 +130,7 @@ impl SearchState {
 
     /// The words to mark in what is found.
     fn marks(&self) -> Marks {
-        match self.mode.as_str() {
-            "regex" => Marks::of_pattern(&self.query, true, !self.is_case_sensitive),
-            "exact" => Marks::of_pattern(&self.query, false, !self.is_case_sensitive),
-            _ => match engine::search::slashed_query(&self.query) {
-                Some((pattern, ignores_case)) => Marks::of_pattern(&pattern, true, ignores_case),
-                None => Marks::of_query(&self.query),
-            },
-        }
+        Marks::of_search(&self.query, &self.mode, self.is_case_sensitive)
     }
 }
 
@@ -172,11 +165,14 @@ fn search_form(state: &SearchState, repositories: &[String]) -> Markup {
         form.search role="search" action=(PATH) {
             (project_field(&state.project))
             div.box {
-                input type="search" name="q" id="q" value=(state.query) aria-label="Search code" autocomplete="off"
+                input type="text" inputmode="search" enterkeyhint="search" name="q" id="q" value=(state.query)
+                    aria-label="Search code" autocomplete="off"
                     spellcheck="false" autocapitalize="none" maxlength="8192" autofocus[state.query.is_empty()]
-                    placeholder="A question, a name, or words with filters";
+                    placeholder="A question, a name, or words with filters" data-suggest=(suggest::PATH);
                 button { "Search" }
             }
+            // The script fills it while somebody types.
+            ul.suggestions id="suggestions" role="listbox" aria-label="Suggestions" hidden {}
             div.options {
                 label {
                     "in "
@@ -247,14 +243,25 @@ fn summary(result: &Results) -> String {
     let at_least = if result.total_relation.is_some() { "at least " } else { "" };
     match &result.matches {
         Some(matches) => {
-            format!("{at_least}{} matching lines in {} files", result.total, matches.total_files)
+            let (lines, files) =
+                (counted(result.total, "matching line"), counted(matches.total_files, "file"));
+            format!("{at_least}{lines} in {files}")
         }
         None if result.hits.is_empty() => "Nothing was found".to_owned(),
-        None => format!("{} hits, the best first, of {at_least}{}", result.hits.len(), result.total),
+        None => {
+            let hits = counted(result.hits.len(), "hit");
+            format!("{hits}, the best first, of {at_least}{}", result.total)
+        }
     }
 }
 
-fn warnings(warnings: &[Warning]) -> Markup {
+/// A number with the noun that it counts.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What a reader should know although there is an answer.
+pub(super) fn warnings(warnings: &[Warning]) -> Markup {
     html! { @for warning in warnings { p.note { (warning.message) } } }
 }
 

@@ -1,11 +1,13 @@
 //! Browsers that have signed in. A session is kept in this process and stands for the key that was given: each request checks the
-//! key again, so revoking it ends the session at once. Only pages that read accept the cookie; the API never does.
+//! key again, so revoking it ends the session at once. Only pages accept the cookie; the API never does.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
+
+use super::forms::FormTokens;
 
 /// The cookie's name.
 const COOKIE: &str = "pairofcleats_session";
@@ -14,13 +16,16 @@ const SESSIONS_MAX: usize = 10_000;
 /// A session ends when it was not used this long.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Marks a request whose key came from a session.
+/// Marks a request whose key came from a session, which it names.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct SignedIn;
+pub(in super::super) struct SignedIn(pub(super) blake3::Hash);
 
 /// The sessions of this process.
-#[derive(Default)]
-pub(in super::super) struct Sessions(Mutex<HashMap<blake3::Hash, Session>>);
+pub(in super::super) struct Sessions {
+    live: Mutex<HashMap<blake3::Hash, Session>>,
+    /// Tokens of the forms that change something.
+    pub(super) forms: FormTokens,
+}
 
 struct Session {
     key: String,
@@ -28,9 +33,14 @@ struct Session {
 }
 
 impl Sessions {
+    /// No session yet; `secret` is unguessable. Without it no form is accepted.
+    pub(in super::super) fn new(secret: Option<&str>) -> Self {
+        Self { live: Mutex::default(), forms: FormTokens::new(secret) }
+    }
+
     /// Begins a session for a key that was checked; `id` is unguessable.
     pub(super) fn begin(&self, id: &str, key: &str, now: Instant) {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|_, session| now.saturating_duration_since(session.last_used) < IDLE);
         if sessions.len() >= SESSIONS_MAX {
             let oldest = sessions.iter().min_by_key(|(_, session)| session.last_used).map(|(id, _)| *id);
@@ -39,23 +49,23 @@ impl Sessions {
         sessions.insert(stored_id(id), Session { key: key.to_owned(), last_used: now });
     }
 
-    /// The key of the session that the request's cookie names.
-    pub(in super::super) fn key(&self, headers: &HeaderMap, now: Instant) -> Option<String> {
-        let id = stored_id(&cookie(headers)?);
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The session that the request's cookie names, and its key.
+    pub(in super::super) fn find(&self, headers: &HeaderMap, now: Instant) -> Option<(SignedIn, String)> {
+        let id = stored_id(&cookie(headers, COOKIE)?);
+        let mut sessions = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         let session = sessions.get_mut(&id)?;
         if now.saturating_duration_since(session.last_used) >= IDLE {
             sessions.remove(&id);
             return None;
         }
         session.last_used = now;
-        Some(session.key.clone())
+        Some((SignedIn(id), session.key.clone()))
     }
 
     /// Ends the session that the request's cookie names.
     pub(super) fn end(&self, headers: &HeaderMap) {
-        if let Some(id) = cookie(headers) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&stored_id(&id));
+        if let Some(id) = cookie(headers, COOKIE) {
+            self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&stored_id(&id));
         }
     }
 }
@@ -65,11 +75,11 @@ fn stored_id(id: &str) -> blake3::Hash {
     blake3::hash(id.as_bytes())
 }
 
-/// The value of the cookie; none if it was sent more than once.
-fn cookie(headers: &HeaderMap) -> Option<String> {
+/// The value of a cookie; none if it was sent more than once.
+pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut values = pairs.flat_map(|pairs| pairs.split(';')).filter_map(|pair| {
-        pair.trim().split_once('=').filter(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+        pair.trim().split_once('=').filter(|(known, _)| *known == name).map(|(_, value)| value)
     });
     let value = values.next()?;
     values.next().is_none().then(|| value.to_owned())
@@ -91,23 +101,27 @@ mod tests {
         cookies.iter().map(|text| (header::COOKIE, HeaderValue::from_str(text).unwrap())).collect()
     }
 
+    fn key(sessions: &Sessions, headers: &HeaderMap, now: Instant) -> Option<String> {
+        sessions.find(headers, now).map(|(_, key)| key)
+    }
+
     #[test]
     fn a_session_lives_while_it_is_used() {
-        let (sessions, start) = (Sessions::default(), Instant::now());
+        let (sessions, start) = (Sessions::new(None), Instant::now());
         sessions.begin("id", "key", start);
         let headers = sent(&[&format!("a=b; {COOKIE}=id")]);
         let later = start + IDLE - Duration::from_secs(1);
-        assert_eq!(sessions.key(&headers, later).as_deref(), Some("key"));
-        assert_eq!(sessions.key(&headers, later + IDLE / 2).as_deref(), Some("key"), "it was used");
-        assert_eq!(sessions.key(&headers, later + IDLE * 2), None);
+        assert_eq!(key(&sessions, &headers, later).as_deref(), Some("key"));
+        assert_eq!(key(&sessions, &headers, later + IDLE / 2).as_deref(), Some("key"), "it was used");
+        assert_eq!(key(&sessions, &headers, later + IDLE * 2), None);
         sessions.begin("id", "key", start);
         sessions.end(&headers);
-        assert_eq!(sessions.key(&headers, start), None);
+        assert_eq!(key(&sessions, &headers, start), None);
     }
 
     #[test]
     fn a_cookie_that_is_sent_twice_or_foreign_counts_as_none() {
-        let (sessions, now) = (Sessions::default(), Instant::now());
+        let (sessions, now) = (Sessions::new(None), Instant::now());
         sessions.begin("id", "key", now);
         for cookies in [
             &[format!("{COOKIE}=id; {COOKIE}=id")][..],
@@ -117,17 +131,17 @@ mod tests {
             &[],
         ] {
             let cookies: Vec<&str> = cookies.iter().map(String::as_str).collect();
-            assert_eq!(sessions.key(&sent(&cookies), now), None, "{cookies:?}");
+            assert_eq!(key(&sessions, &sent(&cookies), now), None, "{cookies:?}");
         }
     }
 
     #[test]
     fn sessions_are_bounded_and_the_oldest_makes_room() {
-        let (sessions, start) = (Sessions::default(), Instant::now());
+        let (sessions, start) = (Sessions::new(None), Instant::now());
         for at in 0..=SESSIONS_MAX {
             sessions.begin(&format!("id{at}"), "key", start + Duration::from_millis(at as u64));
         }
-        let key = |id: usize| sessions.key(&sent(&[&format!("{COOKIE}=id{id}")]), start);
+        let key = |id: usize| key(&sessions, &sent(&[&format!("{COOKIE}=id{id}")]), start);
         assert_eq!((key(0), key(1).as_deref()), (None, Some("key")));
     }
 

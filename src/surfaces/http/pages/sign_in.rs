@@ -1,16 +1,17 @@
-//! Signing in with a key, where the server asks for one.
+//! Signing in with a key, where the server asks for one; [`issuer`](super::issuer) does so without.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Extension;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::data::PageError;
 use super::failure;
+use super::issuer;
 use super::layout::Frame;
 use super::links::with_parameters;
 use super::search;
@@ -30,15 +31,21 @@ const FORM_BYTES_MAX: usize = 16 << 10;
 
 /// Sends a browser without a key to the form, and from there back to the page.
 pub(in super::super) fn redirect(request: &Request) -> Response {
-    let asked = request.uri().path_and_query().map_or("/", |asked| asked.as_str());
+    let asked = match *request.method() {
+        Method::GET => request.uri().path_and_query().map_or("/", |asked| asked.as_str()),
+        // What a form would have changed is not sent a second time.
+        _ => request.uri().path(),
+    };
     Redirect::to(&with_parameters(PATH, &[("next", asked)])).into_response()
 }
 
 /// `GET /sign-in`.
-pub(super) async fn show(query: SentQuery) -> Response {
+pub(super) async fn show(State(app): State<Arc<App>>, query: SentQuery) -> Response {
     match unique_parameters(query) {
-        Ok(mut parameters) => respond(StatusCode::OK, &parameters.remove("next").unwrap_or_default(), None),
-        Err(fault) => respond(StatusCode::BAD_REQUEST, "", Some(&fault.into())),
+        Ok(mut parameters) => {
+            respond(&app, StatusCode::OK, &parameters.remove("next").unwrap_or_default(), None)
+        }
+        Err(fault) => respond(&app, StatusCode::BAD_REQUEST, "", Some(&fault.into())),
     }
 }
 
@@ -50,26 +57,32 @@ pub(super) async fn sign_in(
 ) -> Response {
     let form = match body::form(request, FORM_BYTES_MAX).await {
         Ok(form) => form,
-        Err((status, fault)) => return respond(status, "", Some(&fault.into())),
+        Err((status, fault)) => return respond(&app, status, "", Some(&fault.into())),
     };
     let field = |name: &str| form.get(name).map(|value| value.trim()).unwrap_or_default();
     let (key, next) = (field("key"), field("next"));
     if key.is_empty() {
         let error = PageError::new(ErrorCode::InvalidRequest, "Type or paste a key.");
-        return respond(error.status, next, Some(&error));
+        return respond(&app, error.status, next, Some(&error));
     }
     if let Err(fault) = access.check(key).await {
-        return respond(StatusCode::UNAUTHORIZED, next, Some(&fault.into()));
+        return respond(&app, StatusCode::UNAUTHORIZED, next, Some(&fault.into()));
     }
-    let id = match shared::unguessable_id() {
-        Ok(id) => id,
-        Err(error) => {
-            let fault = Fault::internal("The system has no random numbers.", error);
-            return respond(StatusCode::INTERNAL_SERVER_ERROR, next, Some(&fault.into()));
-        }
-    };
-    access.sessions.begin(&id, key, Instant::now());
-    with_cookie(Redirect::to(local_path(next)).into_response(), &set_cookie(&id, is_secure(&app)))
+    begin_session(&app, &access, key, next)
+        .unwrap_or_else(|error| respond(&app, error.status, next, Some(&error)))
+}
+
+/// Begins a session for a key or token that was checked, and leads to the page that was asked for.
+pub(super) fn begin_session(
+    app: &App,
+    access: &Access,
+    credential: &str,
+    next: &str,
+) -> Result<Response, PageError> {
+    let id = shared::unguessable_id()
+        .map_err(|error| Fault::internal("The system has no random numbers.", error))?;
+    access.sessions.begin(&id, credential, Instant::now());
+    Ok(with_cookie(Redirect::to(local_path(next)).into_response(), &set_cookie(&id, is_secure(app))))
 }
 
 /// `POST /sign-out`.
@@ -82,15 +95,15 @@ pub(super) async fn sign_out(
     with_cookie(Redirect::to(PATH).into_response(), &set_cookie("", is_secure(&app)))
 }
 
-fn with_cookie(mut response: Response, cookie: &str) -> Response {
+pub(super) fn with_cookie(mut response: Response, cookie: &str) -> Response {
     if let Ok(value) = HeaderValue::from_str(cookie) {
-        response.headers_mut().insert(header::SET_COOKIE, value);
+        response.headers_mut().append(header::SET_COOKIE, value);
     }
     response
 }
 
 /// Whether browsers reach the server over TLS: its own, or that of the proxy in front.
-fn is_secure(app: &App) -> bool {
+pub(super) fn is_secure(app: &App) -> bool {
     let server = &app.config.server;
     server.tls_certificate.is_some() || server.behind_proxy || !server.trusted_proxies.is_empty()
 }
@@ -103,23 +116,24 @@ fn local_path(next: &str) -> &str {
     if is_local { next } else { search::PATH }
 }
 
-fn respond(status: StatusCode, next: &str, error: Option<&PageError>) -> Response {
-    let frame = Frame {
-        title: "Sign in",
-        project: "default",
-        section: PATH,
-        is_signed_in: false,
-        has_search_box: false,
-        is_live: false,
-    };
-    frame.respond(status, &form(next, error))
+pub(super) fn respond(app: &App, status: StatusCode, next: &str, error: Option<&PageError>) -> Response {
+    let issuer = app.config.oauth.client_id.as_ref().and(app.config.oauth.issuer.as_deref());
+    Frame::signed_out("Sign in", PATH).respond(status, &form(next, issuer, error))
 }
 
-fn form(next: &str, error: Option<&PageError>) -> Markup {
+fn form(next: &str, issuer: Option<&str>, error: Option<&PageError>) -> Markup {
     html! {
         section.narrow {
             h1 { "Sign in" }
             @if let Some(error) = error { (failure::note(error)) }
+            @if let Some(issuer) = issuer {
+                p {
+                    a href=(with_parameters(issuer::PATH, &[("next", next)])) {
+                        "Sign in at " (issuer.trim_start_matches("https://"))
+                    }
+                }
+                p.dim { "or with a key:" }
+            }
             form method="post" action=(PATH) {
                 input type="hidden" name="next" value=(next);
                 label for="key" { "API key" }

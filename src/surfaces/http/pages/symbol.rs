@@ -10,6 +10,7 @@ use super::data::{Asker, PageError};
 use super::failure;
 use super::layout::{Frame, shown_project};
 use super::links::{Place, with_parameters};
+use super::symbol_graph::{NEIGHBOURS_MAX, Neighbour, graph};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use contract::{ErrorCode, echo};
 
@@ -186,8 +187,12 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         Ok(answered) => {
             let found = answered.result;
             let title = found.symbol.as_ref().map_or(state.symbol.as_str(), |symbol| &symbol.qualified);
+            let picture = match &found.symbol {
+                Some(symbol) => picture(&asker, &state.of(symbol), symbol).await,
+                None => html! {},
+            };
             let frame = Frame::new(&asker, &state.project, title);
-            frame.respond(StatusCode::OK, &html! { h1 { (title) } (answer(&state, &found)) })
+            frame.respond(StatusCode::OK, &html! { h1 { (title) } (answer(&state, &found, &picture)) })
         }
         Err(error) => failure::page(&asker, &state.project, "", &error),
     }
@@ -205,22 +210,50 @@ pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32
     };
     let answered = asker.tool::<Navigated>("navigate", state.arguments(PANEL_PLACES)).await;
     html! {
-        p { a href=(place.file()) { "← Outline" } }
+        p { a href=(place.line(line)) { "← Outline" } }
         @match answered {
             Ok(answered) => {
                 @if let Some(symbol) = &answered.result.symbol { h2 { (symbol.qualified) } }
-                (answer(&state, &answered.result))
+                (answer(&state, &answered.result, &html! {}))
             }
             Err(error) => (failure::note(&error)),
         }
     }
 }
 
-fn answer(state: &SymbolState, found: &Navigated) -> Markup {
+/// The symbol between its callers and what it calls; nothing where that is not known.
+async fn picture(asker: &Asker, of_symbol: &SymbolState, symbol: &SymbolInfo) -> Markup {
+    let neighbours = async |relation: &str| {
+        let state = SymbolState { certainty: String::new(), ..of_symbol.with_relation(relation) };
+        let answered = asker.tool::<Navigated>("navigate", state.arguments(PLACES)).await;
+        answered.map_or_else(|_| Vec::new(), |answered| neighbours(&state, &answered.result, relation))
+    };
+    let (callers, callees) = tokio::join!(neighbours("callers"), neighbours("callees"));
+    graph(&symbol.qualified, &callers, &callees)
+}
+
+/// The different symbols at the places of an answer, in its order.
+fn neighbours(state: &SymbolState, found: &Navigated, relation: &str) -> Vec<Neighbour> {
+    let mut neighbours: Vec<Neighbour> = Vec::new();
+    for file in &found.files {
+        for used in &file.places {
+            let name = if relation == "callers" { &used.within } else { &used.name };
+            let Some(name) = name else { continue };
+            if neighbours.len() < NEIGHBOURS_MAX && neighbours.iter().all(|known| known.name != *name) {
+                let repository = file.repo.as_deref().unwrap_or(&state.repository);
+                neighbours.push(Neighbour { name: name.clone(), url: url(&state.project, repository, name) });
+            }
+        }
+    }
+    neighbours
+}
+
+fn answer(state: &SymbolState, found: &Navigated, picture: &Markup) -> Markup {
     let shown = if state.relation.is_empty() { "references" } else { &state.relation };
     html! {
         @if let Some(symbol) = &found.symbol {
             (definition(&state.project, symbol))
+            (picture)
             nav.tabs aria-label="What to show" {
                 @for (relation, label) in RELATIONS {
                     a href=(state.of(symbol).with_relation(relation).url()) aria-current=[(*relation == shown).then_some("true")] { (label) }

@@ -75,7 +75,7 @@ const COLUMNS: &str = "r.id, r.record_type = 'decision' AS is_decision, r.findin
     r.updated_ms, r.record, d.id AS current_id, d.status AS current_status, d.expires_ms AS current_expires_ms";
 
 /// The FROM clause for records `r`, each with its latest decision `d` that has not expired at `$1`.
-fn with_current(tx: &ProjectTx) -> String {
+pub(super) fn with_current(tx: &ProjectTx) -> String {
     let table = tx.table("triage_records");
     format!(
         "{table} r \
@@ -176,7 +176,7 @@ pub async fn history(
     rows.iter().map(decode).collect()
 }
 
-fn decode(row: &Row) -> Result<RecordRow, Fault> {
+pub(super) fn decode(row: &Row) -> Result<RecordRow, Fault> {
     let current: (Option<String>, Option<String>) =
         (row.try_get("current_id")?, row.try_get("current_status")?);
     let current_expires_ms = row.try_get("current_expires_ms")?;

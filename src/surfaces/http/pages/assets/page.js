@@ -1,4 +1,4 @@
-// Keys and copying. Everything else works without this script.
+// Keys, copying, suggestions, progress. Everything else works without this script.
 "use strict";
 
 const box = document.getElementById("q");
@@ -24,18 +24,109 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// Suggestions below the search box (the combobox pattern of the ARIA practices).
+const list = document.getElementById("suggestions");
+if (list && box?.dataset.suggest) {
+  let timer = 0;
+  let asked = "";
+  const options = () => [...list.children];
+  const chosen = () => options().findIndex((option) => option.ariaSelected === "true");
+  const close = () => {
+    list.hidden = true;
+    box.setAttribute("aria-expanded", "false");
+    box.removeAttribute("aria-activedescendant");
+  };
+  const select = (at) => {
+    options().forEach((option, index) => { option.ariaSelected = String(index === at); });
+    const option = options()[at];
+    if (!option) return box.removeAttribute("aria-activedescendant");
+    box.setAttribute("aria-activedescendant", option.id);
+    option.scrollIntoView({ block: "nearest" });
+  };
+  const take = (option) => {
+    box.value = option.dataset.query;
+    box.focus();
+    if (box.value.endsWith(":")) ask(); else close();
+  };
+  const ask = async () => {
+    const form = new FormData(box.form);
+    const address = new URLSearchParams({ q: box.value });
+    for (const name of ["project", "repo"]) if (form.get(name)) address.set(name, form.get(name));
+    asked = box.value;
+    if (!asked.trim()) return close();
+    try {
+      const answer = await fetch(`${box.dataset.suggest}?${address}`);
+      const text = answer.ok && !answer.redirected ? await answer.text() : "";
+      // Somebody typed on, or left the box.
+      if (asked !== box.value || document.activeElement !== box) return;
+      list.innerHTML = text;
+      list.hidden = !list.children.length;
+      box.setAttribute("aria-expanded", String(!list.hidden));
+      box.removeAttribute("aria-activedescendant");
+    } catch { close(); }
+  };
+  for (const [name, value] of [["role", "combobox"], ["aria-controls", "suggestions"], ["aria-autocomplete", "list"]]) {
+    box.setAttribute(name, value);
+  }
+  box.setAttribute("aria-expanded", "false");
+  box.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 150); });
+  box.addEventListener("blur", close);
+  box.addEventListener("keydown", (event) => {
+    if (list.hidden) return;
+    const [count, at] = [list.children.length, chosen()];
+    if (event.key === "ArrowDown") select((at + 1) % count);
+    else if (event.key === "ArrowUp") select(at <= 0 ? count - 1 : at - 1);
+    else if (event.key === "Enter" && at >= 0) take(options()[at]);
+    else if (event.key === "Escape") close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  list.addEventListener("mousedown", (event) => {
+    event.preventDefault();
+    const option = event.target.closest("li");
+    if (option) take(option);
+  });
+}
+
+// What an agent needs of code that somebody looks at: where it is, and the lines; those that are marked, if some are.
+function context(button) {
+  const file = button.closest(".file") || document;
+  const lines = [...file.querySelectorAll(".code .l")];
+  const marked = lines.filter((line) => line.matches(".chosen, :target"));
+  const shown = marked.length ? marked : lines;
+  const number = (line) => line?.querySelector(".n").textContent;
+  const text = shown.map((line) => line.textContent.slice(number(line).length)).join("");
+  return `${button.dataset.context}:${number(shown[0])}-${number(shown.at(-1))}\n\`\`\`\n${text}\`\`\`\n`;
+}
+
 // Buttons that copy stay hidden where copying is impossible.
 if (navigator.clipboard) {
-  for (const button of document.querySelectorAll("button[data-copy]")) {
+  for (const button of document.querySelectorAll("button[data-copy], button[data-context]")) {
     button.hidden = false;
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(button.dataset.copy ?? context(button));
       const label = button.textContent;
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = label; }, 1500);
     });
   }
 }
+
+// A page that shows work in progress: its live part is read again until the work has ended.
+async function follow() {
+  const live = document.querySelector("[data-live]");
+  if (!live) return;
+  try {
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return location.reload();
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main .state");
+    // Somebody is about to press a button there.
+    if (next && !live.contains(document.activeElement) && !live.querySelector("details[open]")) live.replaceWith(next);
+  } catch { /* The server cannot be reached now; ask again. */ }
+  setTimeout(follow, 3000);
+}
+if (document.querySelector("[data-live]")) setTimeout(follow, 3000);
 
 // `#L10-L20` marks lines; a click on a number with Shift held makes such an address.
 const range = () => /^#L(\d+)(?:-L(\d+))?$/.exec(location.hash);

@@ -1,4 +1,4 @@
-//! Which words of a query are marked in what was found.
+//! Which words of a query are marked in what was found, on pages and on terminals.
 
 use std::ops::Range;
 
@@ -14,6 +14,18 @@ const WORDS_MAX: usize = 32;
 pub(super) struct Marks(Option<Regex>);
 
 impl Marks {
+    /// The words of a search in a mode: `regex`, `exact`, or any other, in which the query may be an expression between slashes.
+    pub(super) fn of_search(query: &str, mode: &str, matches_case: bool) -> Self {
+        match mode {
+            "regex" => Self::of_pattern(query, true, !matches_case),
+            "exact" => Self::of_pattern(query, false, !matches_case),
+            _ => match engine::search::slashed_query(query) {
+                Some((pattern, ignores_case)) => Self::of_pattern(&pattern, true, ignores_case),
+                None => Self::of_query(query),
+            },
+        }
+    }
+
     /// The words that rank, and phrases; neither filters nor what is excluded.
     pub(super) fn of_query(query: &str) -> Self {
         let mut words: Vec<String> = Vec::new();
@@ -74,6 +86,22 @@ mod tests {
         assert_eq!(marked(&marks, text), ["ParseURL", "where", "Not Found"]);
         assert!(Marks::of_query("lang:rust").within("lang rust").is_empty());
         assert!(Marks::of_query("\"\" \"").within("x").is_empty());
+    }
+
+    #[test]
+    fn a_mode_decides_how_the_query_is_read() {
+        let text = "a+b aab AB";
+        for (query, mode, matches_case, expected) in [
+            ("a+b", "regex", false, vec!["aab", "AB"]),
+            ("a+b", "regex", true, vec!["aab"]),
+            ("a+b", "exact", false, vec!["a+b"]),
+            ("/a+b/", "", false, vec!["aab"]),
+            ("/a+b/i", "code", false, vec!["aab", "AB"]),
+            ("aab", "code", false, vec!["aab"]),
+        ] {
+            let marks = Marks::of_search(query, mode, matches_case);
+            assert_eq!(marked(&marks, text), expected, "{query} {mode} {matches_case}");
+        }
     }
 
     #[test]

@@ -1,0 +1,124 @@
+//! Signs people with a browser in at the issuer: authorization code with PKCE (RFC 6749, RFC 7636, OpenID Connect). What comes of it
+//! is an access token for this server, which is verified like that of any other client.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+
+use super::discovery::IssuerMetadata;
+use contract::config;
+use contract::{ErrorCode, Fault};
+use platform::outbound::{HttpClient, HttpError, Url};
+use platform::sha256::digest;
+
+/// Most bytes of the issuer's answer to a code.
+const ANSWER_BYTES_MAX: usize = 65_536;
+
+/// This server as a client of the issuer.
+pub struct SignInClient {
+    issuer: String,
+    metadata: IssuerMetadata,
+    audience: String,
+    client_id: String,
+    client_secret: Option<String>,
+    scopes: String,
+    outbound: HttpClient,
+}
+
+/// One attempt of a browser.
+#[derive(Debug, Clone)]
+pub struct SignInAttempt {
+    /// Returned by the issuer with the code, unguessable.
+    pub state: String,
+    /// Proves to the issuer that the code was asked for here; unguessable, 43 to 128 letters and digits.
+    pub verifier: String,
+    /// Where the issuer sends the browser back to.
+    pub redirect_url: String,
+}
+
+/// The field of the issuer's answer that is read.
+#[derive(Deserialize)]
+struct Tokens {
+    access_token: String,
+}
+
+impl SignInClient {
+    /// Creates a client; `None` if no client id is configured. Sends no request.
+    ///
+    /// # Errors
+    /// `INVALID_INPUT` if the section `[oauth]` is incomplete or has an address that cannot be used.
+    pub fn from_settings(settings: &config::Oauth) -> Result<Option<Self>, Fault> {
+        let Some(client_id) = settings.client_id.clone() else { return Ok(None) };
+        let (Some(issuer), Some(audience)) = (&settings.issuer, &settings.audience) else {
+            let message = "oauth.client_id is set without oauth.issuer and oauth.audience.";
+            return Err(Fault::new(ErrorCode::InvalidInput, message)
+                .with_hint("Set all three, or leave out oauth.client_id."));
+        };
+        let unusable = |problem: HttpError| {
+            Fault::new(ErrorCode::InvalidInput, format!("The section [oauth] cannot be used: {problem}."))
+                .with_hint("Correct oauth.issuer; it needs https unless it is on this machine.")
+        };
+        Ok(Some(Self {
+            issuer: issuer.clone(),
+            metadata: IssuerMetadata::new(issuer).map_err(unusable)?,
+            audience: audience.clone(),
+            client_id,
+            client_secret: settings.client_secret.clone(),
+            scopes: settings.sign_in_scopes.clone(),
+            outbound: HttpClient::new(Duration::from_millis(settings.fetch_ms)).map_err(unusable)?,
+        }))
+    }
+
+    /// The page of the issuer that begins `attempt`.
+    ///
+    /// # Errors
+    /// The issuer's metadata cannot be read.
+    pub async fn authorization_url(&self, attempt: &SignInAttempt) -> Result<Url, HttpError> {
+        let endpoint = |found: &super::discovery::Metadata| found.authorization_endpoint.clone();
+        let mut url = self.metadata.read(&self.outbound, endpoint).await?;
+        let challenge = URL_SAFE_NO_PAD.encode(digest(attempt.verifier.as_bytes()));
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.client_id)
+            .append_pair("redirect_uri", &attempt.redirect_url)
+            .append_pair("scope", &self.scopes)
+            .append_pair("state", &attempt.state)
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256")
+            // The server that the token is for (RFC 8707).
+            .append_pair("resource", &self.audience);
+        Ok(url)
+    }
+
+    /// Whether an answer with this `iss` comes from the issuer (RFC 9207); older ones send none.
+    #[must_use]
+    pub fn is_of_issuer(&self, iss: Option<&str>) -> bool {
+        iss.is_none_or(|iss| iss == self.issuer)
+    }
+
+    /// The access token for a code.
+    ///
+    /// # Errors
+    /// The issuer cannot be reached or does not accept the code.
+    pub async fn access_token(&self, code: &str, attempt: &SignInAttempt) -> Result<String, HttpError> {
+        let endpoint = |found: &super::discovery::Metadata| found.token_endpoint.clone();
+        let url = self.metadata.read(&self.outbound, endpoint).await?;
+        let mut fields = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", &attempt.redirect_url),
+            ("code_verifier", &attempt.verifier),
+            ("resource", &self.audience),
+        ];
+        let user = self.client_secret.as_deref().map(|secret| (self.client_id.as_str(), secret));
+        if user.is_none() {
+            fields.push(("client_id", &self.client_id));
+        }
+        let answer = self.outbound.post_form(&url, user, &fields, ANSWER_BYTES_MAX).await?;
+        let tokens: Tokens = serde_json::from_value(answer)
+            .map_err(|_| HttpError::Malformed("it has no access token".to_owned()))?;
+        Ok(tokens.access_token)
+    }
+}

@@ -1,0 +1,95 @@
+//! What the pages of the catalog have in common: tabs, tables, how one begins.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::super::data::{Asker, PageError};
+use super::super::failure;
+use super::super::layout::Frame;
+use super::parameters::url;
+use super::{changes, checks, entries, gates, review, usage};
+
+/// The pages of the catalog, with their labels.
+const TABS: &[(&str, &str)] = &[
+    ("Entries", entries::PATH),
+    ("Changes", changes::PATH),
+    ("Usage", usage::PATH),
+    ("Gates", gates::PATH),
+    ("Checks", checks::PATH),
+    ("Review", review::PATH),
+];
+
+/// Where a page of the catalog stands, and what it is called.
+pub(super) struct CatalogFrame<'a> {
+    /// Whoever asks for it.
+    pub(super) asker: &'a Asker,
+    /// The project that it is about.
+    pub(super) project: &'a str,
+    /// The address of its tab.
+    pub(super) tab: &'a str,
+    /// Its title and heading.
+    pub(super) title: &'a str,
+}
+
+impl CatalogFrame<'_> {
+    /// The page with this content.
+    pub(super) fn respond(&self, status: StatusCode, content: &Markup) -> Response {
+        let frame = Frame { section: entries::PATH, ..Frame::new(self.asker, self.project, self.title) };
+        frame.respond(status, &html! { (self.tabs()) h1 { (self.title) } (content) })
+    }
+
+    /// The page with this content, or why there is none.
+    pub(super) fn answer(&self, content: Result<Markup, PageError>) -> Response {
+        match content {
+            Ok(content) => self.respond(StatusCode::OK, &content),
+            Err(error) => refused(self.asker, self.project, &error),
+        }
+    }
+
+    fn tabs(&self) -> Markup {
+        html! {
+            nav.tabs aria-label="Instructions" {
+                @for (label, path) in TABS {
+                    a href=(url(path, self.project, &[])) aria-current=[(*path == self.tab).then_some("page")] { (label) }
+                }
+            }
+        }
+    }
+}
+
+/// The page that says why there is none.
+pub(super) fn refused(asker: &Asker, project: &str, error: &PageError) -> Response {
+    failure::page(asker, project, entries::PATH, error)
+}
+
+/// A table that scrolls by itself where it is too wide; `head` and `rows` are rows of it.
+pub(super) fn table(label: &str, head: &Markup, rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table { thead { tr { (head) } } tbody { (rows) } }
+        }
+    }
+}
+
+/// How the first entries get into a catalog.
+pub(super) fn beginning() -> Markup {
+    html! {
+        p { "The catalog has no entries yet. On the machine of the server, this takes the rules that a repository has for its agents:" }
+        pre.command.text { "MCP_ENABLE_MUTATION=1 pairofcleats instructions import-agents PATH" }
+    }
+}
+
+/// Whether something is as it should be, as a word that a colour only underlines.
+pub(super) fn verdict(is_good: bool, word: &str) -> Markup {
+    html! { @if is_good { span.good { (word) } } @else { strong.wrong { (word) } } }
+}
+
+/// A time, in the minutes that people read; `None` shows nothing.
+pub(super) fn time(time: Option<&str>) -> Markup {
+    html! {
+        @if let Some(time) = time {
+            time datetime=(time) { (time.get(..16).unwrap_or(time).replace('T', " ")) }
+        }
+    }
+}

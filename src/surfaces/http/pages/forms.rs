@@ -1,0 +1,138 @@
+//! Forms that change something. Each carries a token that only pages of this server can read, so no other site can send one with
+//! the rights of somebody who is signed in, or of whoever sits at this machine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use super::data::{Asker, PageError};
+use super::failure;
+use crate::app::App;
+use crate::surfaces::http::body;
+use contract::ErrorCode;
+
+/// The field that holds the token.
+const TOKEN: &str = "form_token";
+/// Longest form: a finding's justification, or a list of folders.
+const FORM_BYTES_MAX: usize = 64 << 10;
+
+/// A form that a page of this server sent.
+pub(super) struct SentForm {
+    /// Who sent it.
+    pub(super) asker: Asker,
+    fields: BTreeMap<String, String>,
+}
+
+impl SentForm {
+    /// A field without the spaces around it; empty if it was not sent.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.fields.get(name).map(|value| value.trim()).unwrap_or_default()
+    }
+
+    /// A field that may be left empty.
+    pub(super) fn optional(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+
+    /// A field that must not be empty; `label` is what the page calls it.
+    pub(super) fn required(&self, name: &str, label: &str) -> Result<&str, PageError> {
+        self.optional(name).ok_or_else(|| {
+            PageError::new(ErrorCode::InvalidRequest, format!("The field \"{label}\" must not be empty."))
+        })
+    }
+
+    /// Whether a box was ticked.
+    pub(super) fn is_ticked(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    /// The names of the fields that begin with `prefix`, without it: the ticked boxes of a group.
+    pub(super) fn ticked<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        self.fields.keys().filter_map(move |name| name.strip_prefix(prefix))
+    }
+
+    /// The project that the form is about.
+    pub(super) fn project(&self) -> &str {
+        self.optional("project").unwrap_or_else(|| self.asker.default_project())
+    }
+}
+
+impl FromRequest<Arc<App>> for SentForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let asker = Asker::from_request_parts(&mut parts, app).await.map_err(IntoResponse::into_response)?;
+        let refused = |error: &PageError| failure::page(&asker, asker.default_project(), "", error);
+        let mut fields = match body::form(Request::from_parts(parts, body), FORM_BYTES_MAX).await {
+            Ok(fields) => fields,
+            Err((status, fault)) => return Err(refused(&PageError { status, ..fault.into() })),
+        };
+        let sent = fields.remove(TOKEN).unwrap_or_default();
+        if !asker.form_token.is_some_and(|token| token.is(&sent)) {
+            let error = PageError {
+                hint: Some("Go back, load the page again and send it once more.".to_owned()),
+                ..PageError::new(ErrorCode::Forbidden, "The form is from another session or another site.")
+            };
+            return Err(refused(&error));
+        }
+        Ok(Self { asker, fields })
+    }
+}
+
+/// Makes the tokens of forms; the key is random and lives as long as this process.
+pub(super) struct FormTokens(Option<[u8; 32]>);
+
+impl FormTokens {
+    /// Tokens under a key derived from `secret`; without one no form is accepted.
+    pub(super) fn new(secret: Option<&str>) -> Self {
+        Self(secret.map(|secret| *blake3::hash(secret.as_bytes()).as_bytes()))
+    }
+
+    /// The token of a session; `None` stands for everybody who needs no session.
+    pub(super) fn of(&self, session: Option<blake3::Hash>) -> Option<FormToken> {
+        let session = session.map_or([0; 32], |session| *session.as_bytes());
+        self.0.as_ref().map(|key| FormToken(blake3::keyed_hash(key, &session)))
+    }
+}
+
+/// What a form must carry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FormToken(blake3::Hash);
+
+impl FormToken {
+    /// Compares in constant time.
+    fn is(self, sent: &str) -> bool {
+        blake3::Hash::from_hex(sent).is_ok_and(|sent| sent == self.0)
+    }
+}
+
+/// The hidden field of a form that changes something.
+pub(super) fn token_field(asker: &Asker) -> Markup {
+    let token = asker.form_token.map(|token| token.0.to_hex());
+    html! { @if let Some(token) = token { input type="hidden" name=(TOKEN) value=(token.as_str()); } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_fits_one_session_of_one_process() {
+        let (tokens, others) = (FormTokens::new(Some("secret")), FormTokens::new(Some("other")));
+        let (session, foreign) = (Some(blake3::hash(b"a")), Some(blake3::hash(b"b")));
+        let token = tokens.of(session).unwrap();
+        let text = token.0.to_hex();
+        assert!(token.is(&text) && tokens.of(session).unwrap().is(&text));
+        for other in [tokens.of(foreign), tokens.of(None), others.of(session)] {
+            assert!(!other.unwrap().is(&text));
+        }
+        for bad in ["", "0", &"0".repeat(64), &text[1..]] {
+            assert!(!token.is(bad), "{bad}");
+        }
+        assert!(FormTokens::new(None).of(session).is_none());
+    }
+}

@@ -1,0 +1,193 @@
+//! Signing in at the OpenID Connect issuer that the operator configured, instead of with a key.
+//!
+//! What the attempt must remember is kept in a cookie of the browser that began it, so an answer of the issuer counts only there, and
+//! nothing of an attempt is stored here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::data::PageError;
+use super::sessions::cookie;
+use super::sign_in::{begin_session, is_secure, respond, with_cookie};
+use crate::app::App;
+use crate::surfaces::answer as shared;
+use crate::surfaces::http::access::Access;
+use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use contract::{ErrorCode, Fault};
+use platform::outbound::HttpError;
+use tenancy::{SignInAttempt, SignInClient};
+
+pub(super) const PATH: &str = "/sign-in/issuer";
+pub(super) const CALLBACK_PATH: &str = "/sign-in/callback";
+
+/// The cookie of an attempt.
+const COOKIE: &str = "pairofcleats_sign_in";
+/// Seconds that somebody may take at the issuer.
+const ATTEMPT_SECONDS: u32 = 600;
+
+/// `GET /sign-in/issuer`: sends the browser to the issuer.
+pub(super) async fn begin(
+    State(app): State<Arc<App>>,
+    Extension(access): Extension<Access>,
+    headers: HeaderMap,
+    query: SentQuery,
+) -> Response {
+    let next = match unique_parameters(query) {
+        Ok(mut parameters) => parameters.remove("next").unwrap_or_default(),
+        Err(fault) => return respond(&app, StatusCode::BAD_REQUEST, "", Some(&fault.into())),
+    };
+    match start(&app, &access, &headers, &next).await {
+        Ok(response) => response,
+        Err(error) => respond(&app, error.status, &next, Some(&error)),
+    }
+}
+
+async fn start(app: &App, access: &Access, headers: &HeaderMap, next: &str) -> Result<Response, PageError> {
+    let client = client(access)?;
+    let random = || {
+        let id = || shared::unguessable_id();
+        // A verifier has at least 43 characters.
+        Ok::<_, getrandom::Error>((id()?, format!("{}{}", id()?, id()?)))
+    };
+    let (state, verifier) =
+        random().map_err(|error| Fault::internal("The system has no random numbers.", error))?;
+    let attempt = SignInAttempt { state, verifier, redirect_url: redirect_url(app, headers)? };
+    let url = client.authorization_url(&attempt).await.map_err(|problem| unreachable_issuer(&problem))?;
+    let kept = Kept { state: attempt.state, verifier: attempt.verifier, next: next.to_owned() };
+    Ok(with_cookie(Redirect::to(url.as_str()).into_response(), &set_cookie(&kept.to_text(), is_secure(app))))
+}
+
+/// `GET /sign-in/callback`: the issuer sends the browser back, with a code for an access token.
+pub(super) async fn finish(
+    State(app): State<Arc<App>>,
+    Extension(access): Extension<Access>,
+    headers: HeaderMap,
+    query: SentQuery,
+) -> Response {
+    let kept = cookie(&headers, COOKIE).and_then(|text| Kept::of_text(&text));
+    let next = kept.as_ref().map(|kept| kept.next.clone()).unwrap_or_default();
+    let signed_in = async {
+        let parameters = unique_parameters(query)?;
+        let token = token(&app, &access, &headers, &parameters, kept).await?;
+        access.check(&token).await?;
+        begin_session(&app, &access, &token, &next)
+    };
+    let response = match signed_in.await {
+        Ok(response) => response,
+        Err(error) => respond(&app, error.status, &next, Some(&error)),
+    };
+    with_cookie(response, &set_cookie("", is_secure(&app)))
+}
+
+async fn token(
+    app: &App,
+    access: &Access,
+    headers: &HeaderMap,
+    answer: &BTreeMap<String, String>,
+    kept: Option<Kept>,
+) -> Result<String, PageError> {
+    let client = client(access)?;
+    let sent = |name: &str| answer.get(name).map(String::as_str);
+    let refused = |message: &str| PageError {
+        hint: Some("Begin again with the link below.".to_owned()),
+        ..PageError::new(ErrorCode::Unauthorized, message)
+    };
+    let of_this_browser = kept.filter(|kept| sent("state") == Some(&kept.state));
+    let Some(kept) = of_this_browser.filter(|_| client.is_of_issuer(sent("iss"))) else {
+        return Err(refused("The answer is not about a sign-in that this browser began."));
+    };
+    let Some(code) = sent("code") else {
+        let why = sent("error").unwrap_or("no code");
+        return Err(refused(&format!("The issuer did not sign you in ({}).", contract::echo(why))));
+    };
+    let attempt = SignInAttempt {
+        state: kept.state,
+        verifier: kept.verifier,
+        redirect_url: redirect_url(app, headers)?,
+    };
+    client.access_token(code, &attempt).await.map_err(|problem| match problem {
+        HttpError::Status(_) => refused("The issuer did not accept the sign-in."),
+        problem => unreachable_issuer(&problem),
+    })
+}
+
+fn client(access: &Access) -> Result<&SignInClient, PageError> {
+    access.sign_in.as_deref().ok_or_else(|| PageError {
+        hint: Some("The operator sets oauth.client_id to offer it.".to_owned()),
+        ..PageError::new(ErrorCode::NotFound, "This server does not sign people in at an issuer.")
+    })
+}
+
+fn unreachable_issuer(problem: &HttpError) -> PageError {
+    tracing::warn!(%problem, "nobody can sign in at oauth.issuer");
+    PageError {
+        hint: Some(
+            "Try again in a few seconds; the operator should check that the issuer can be reached."
+                .to_owned(),
+        ),
+        ..PageError::new(ErrorCode::StorageUnavailable, "The issuer does not answer as expected.")
+    }
+}
+
+/// Where the issuer sends the browser back to: this server by the name that the browser used, which was checked before.
+fn redirect_url(app: &App, headers: &HeaderMap) -> Result<String, PageError> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.ok_or_else(|| PageError::new(ErrorCode::InvalidRequest, "The request names no host."))?;
+    let scheme = if is_secure(app) { "https" } else { "http" };
+    Ok(format!("{scheme}://{host}{CALLBACK_PATH}"))
+}
+
+/// What the browser keeps while somebody is at the issuer.
+#[derive(Debug, PartialEq)]
+struct Kept {
+    state: String,
+    verifier: String,
+    next: String,
+}
+
+impl Kept {
+    fn to_text(&self) -> String {
+        format!("{}.{}.{}", self.state, self.verifier, platform::sha256::to_hex(self.next.as_bytes()))
+    }
+
+    fn of_text(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '.');
+        let (state, verifier, next) = (parts.next()?, parts.next()?, parts.next()?);
+        let byte = |at: usize| u8::from_str_radix(next.get(at..at + 2)?, 16).ok();
+        let next = (0..next.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?;
+        let is_ours = !state.is_empty() && !verifier.is_empty();
+        is_ours.then(|| Self {
+            state: state.to_owned(),
+            verifier: verifier.to_owned(),
+            next: String::from_utf8(next).unwrap_or_default(),
+        })
+    }
+}
+
+fn set_cookie(value: &str, is_secure: bool) -> String {
+    let secure = if is_secure { "; Secure" } else { "" };
+    let age = if value.is_empty() { 0 } else { ATTEMPT_SECONDS };
+    // Lax: the issuer's page leads back here, and that is a request from another site.
+    format!("{COOKIE}={value}; Path=/sign-in; HttpOnly; SameSite=Lax; Max-Age={age}{secure}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_is_kept_as_one_word() {
+        let kept = Kept { state: "a1".into(), verifier: "b2".into(), next: "/p/a?q=é;,.".into() };
+        let text = kept.to_text();
+        assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'), "{text}");
+        assert_eq!(Kept::of_text(&text), Some(kept));
+        for bad in ["", "a", "a.b", "a.b.0", "a.b.zz", ".b.00", "a.b.é0"] {
+            assert_eq!(Kept::of_text(bad), None, "{bad}");
+        }
+    }
+}

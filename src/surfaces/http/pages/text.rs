@@ -1,0 +1,52 @@
+//! Times and sizes as people read them.
+
+use maud::{Markup, html};
+
+/// A time in UTC, to the minute.
+pub(super) fn moment(at: &str) -> Markup {
+    let shown =
+        at.get(..16).map_or_else(|| at.to_owned(), |minute| format!("{} UTC", minute.replace('T', " ")));
+    html! { time datetime=(at) { (shown) } }
+}
+
+/// Bytes in the largest unit that leaves at least 1, with three digits.
+pub(super) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut unit = 0;
+    let mut divisor = 1_u64;
+    while unit + 1 < UNITS.len() && count / divisor >= 1024 {
+        divisor *= 1024;
+        unit += 1;
+    }
+    let (whole, tenths) = (count / divisor, count % divisor * 10 / divisor);
+    let label = UNITS[unit];
+    if unit == 0 || whole >= 100 { format!("{whole} {label}") } else { format!("{whole}.{tenths} {label}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_the_unit_that_fits() {
+        for (count, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (200 << 20, "200 MiB"),
+            (u64::MAX, "16777215 TiB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_shortened_stays() {
+        assert_eq!(
+            moment("2026-11-24T10:11:12.345Z").into_string(),
+            "<time datetime=\"2026-11-24T10:11:12.345Z\">2026-11-24 10:11 UTC</time>"
+        );
+        assert_eq!(moment("é").into_string(), "<time datetime=\"é\">é</time>");
+    }
+}

@@ -1,0 +1,122 @@
+//! `resources/file_facts`: what is known of a file and of its parts beside their text: last change, authors, risks, lint findings.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
+use crate::tools::search::open_file::require_relative;
+use crate::tools::spec::run_typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use contract::clock::iso_from_millis;
+use contract::{ErrorCode, Fault, echo};
+use languages::facts::Field;
+use store::{Access, ProjectTx, files, history, names};
+use tenancy::Scope;
+
+pub(super) const TOOL: ToolSpec = ToolSpec {
+    name: "resources/file_facts",
+    title: "What is known of a file",
+    description: "Last change, authors, risks and lint findings of an indexed file and its parts.",
+    toolset: Toolset::Search,
+    effects: Effects::READS,
+    scope: Scope::Search,
+    bulkhead: Bulkhead::Search,
+    timeout: TimeoutClass::Search,
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<FileFactsInput>,
+    output: schema::generate_output_schema::<KnownFile>,
+    run: |call, arguments| run_typed(call, arguments, file_facts),
+};
+
+/// Most parts of a file in an answer; larger files are generated, or data.
+const PARTS_MAX: usize = 2000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FileFactsInput {
+    /// Name of the repository.
+    #[schemars(length(min = 1, max = 4096))]
+    repository: String,
+    /// Path relative to the repository.
+    #[schemars(length(min = 1, max = 4096))]
+    path: String,
+    /// Project; default: the session's.
+    project_id: Option<ProjectIdArg>,
+}
+
+/// What is known of a file.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownFile {
+    /// The commit that was indexed, hex; absent outside of git.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Author of the file's last commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_author: Option<String>,
+    /// Author date of that commit, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+    /// That commit, hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_commit: Option<String>,
+    /// Its parts in file order, as far as anything is known of them.
+    pub parts: Vec<KnownPart>,
+}
+
+/// What is known of some lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownPart {
+    /// First line, 1-based.
+    pub start_line: i32,
+    /// Last line, inclusive.
+    pub end_line: i32,
+    /// Who wrote them.
+    pub authors: Vec<String>,
+    /// Tags of the risk rules that match.
+    pub risks: Vec<String>,
+    /// Structural rules that are broken.
+    pub lint: Vec<String>,
+}
+
+async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Fault> {
+    let path = require_relative(&input.path)?;
+    let project = call.project(input.project_id.as_deref()).await?;
+    let repository = repository::indexed_repository(&call, &project, &input.repository).await?;
+    let mut tx = ProjectTx::begin(call.app.store().await?, &project, Access::Search).await?;
+    let Some(file) = files::get(&mut tx, repository.id, &path).await? else {
+        let message = format!("The index has no file `{}` in this repository.", echo(&path));
+        return Err(Fault::new(ErrorCode::NotFound, message));
+    };
+    let known =
+        history::of_files(&mut tx, &[file.id]).await?.pop().map(|(_, facts)| facts).unwrap_or_default();
+    let mut spans = history::spans(&mut tx, &[file.id]).await?.remove(&file.id).unwrap_or_default();
+    spans.truncate(PARTS_MAX);
+    let ids: Vec<i64> = spans.iter().map(|span| span.chunk_id).collect();
+    let facts = names::of_chunks(&mut tx, &ids).await?;
+    tx.commit().await?;
+    let of = |chunk: i64, field: Field| -> Vec<String> {
+        let from = facts.partition_point(|(id, ..)| *id < chunk);
+        let of_chunk = facts[from..].iter().take_while(|(id, ..)| *id == chunk);
+        of_chunk.filter(|(_, code, _)| *code == field as i16).map(|(.., name)| name.clone()).collect()
+    };
+    let parts = spans.iter().map(|span| KnownPart {
+        start_line: span.first,
+        end_line: span.last,
+        authors: of(span.chunk_id, Field::Author),
+        risks: of(span.chunk_id, Field::RiskTag),
+        lint: of(span.chunk_id, Field::Lint),
+    });
+    let is_known =
+        |part: &KnownPart| !(part.authors.is_empty() && part.risks.is_empty() && part.lint.is_empty());
+    Ok(KnownFile {
+        commit: repository.commit,
+        last_author: known.last_author,
+        last_modified: known.last_modified_s.map(|seconds| iso_from_millis(seconds.saturating_mul(1000))),
+        last_commit: known.last_commit,
+        parts: parts.filter(is_known).collect(),
+    })
+}

@@ -1,0 +1,51 @@
+//! Pictures of the pages for the documents, made of this project's own code: `docs/developing.md` has the command.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::Page;
+use crate::harness::{app_in, new_home, result};
+use crate::serving::TestServer;
+use pairofcleats::tools::Toolbox;
+
+/// Name of a picture, colour scheme, and the page that it shows.
+const PICTURES: &[(&str, &str, &str)] = &[
+    ("search", "light", "/?q=how is a job claimed by one worker"),
+    ("search-dark", "dark", "/?q=how is a job claimed by one worker"),
+    ("file", "light", "/p/default/r/engine/-/jobs/queue.rs?at=1:1"),
+    ("symbol", "light", "/symbol?symbol=Search"),
+    ("repositories", "light", "/repositories"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes docs/images"]
+async fn make_screenshots() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("engine");
+    copy(&sources.join("crates/engine/src"), &root);
+    let app = app_in(&new_home("screenshots"), |config| config.server.port = 0);
+    let server = TestServer::over(app, Toolbox::standard()).await;
+    result(&server.app, "build_index", json!({ "repoPath": root })).await;
+    for (name, colour_scheme, path) in PICTURES {
+        let options = json!({ "viewport": { "width": 1280, "height": 800 }, "colorScheme": colour_scheme });
+        let page = Page::open(&server.url, options).await;
+        page.go(path).await;
+        let file = sources.join(format!("docs/images/{name}.png"));
+        page.call("picture", json!([file])).await;
+        page.close().await;
+    }
+    server.stop().await;
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}

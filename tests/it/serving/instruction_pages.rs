@@ -1,0 +1,521 @@
+//! The pages of the instruction catalog: each state has an address, only forms of this server change something, and no text of the
+//! catalog becomes markup.
+
+use std::sync::Arc;
+
+use contract::config::Required;
+use pairofcleats::app::App;
+use pairofcleats::tools::Toolbox;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Response, StatusCode, header};
+use serde_json::{Value, json};
+use tenancy::Scope;
+
+use super::TestServer;
+use super::access::issue_key;
+use super::pages::{browser, check_markup, elements, page, sign_in};
+use crate::harness::{app_with, project, result};
+use crate::instructions::{allow_writes, entry, import, sha256sum};
+use crate::upkeep::{execute_sql, schema};
+
+/// A text that becomes markup or script where somebody forgets to escape it.
+const HOSTILE: &str = "</textarea></pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
+
+/// A catalog with gates, criteria and two entries, of which one was used.
+async fn catalog(app: &Arc<App>, project: &str) -> Value {
+    let mut critical = entry("errors", "Say what failed and what to do.");
+    (critical["requirement"], critical["rationale"]) = ("critical".into(), "Users read them.".into());
+    let gates = json!({ "gates": [
+        { "id": "critical", "severity": "error", "type": "count", "where": { "requirement": "critical" }, "op": ">=", "value": 1 },
+        { "id": "many", "severity": "warn", "description": "Enough rules", "all": [{ "type": "count", "op": ">=", "value": 9 }] }
+    ] });
+    let criteria = json!({ "categories": [{ "id": "team", "rules": [
+        { "id": "team/no-foo", "pattern": "\\bfoo\\b", "severity": "medium", "description": "foo", "remediation": "Say bar." }
+    ] }] });
+    let documents = json!({ "gates": gates, "criteria": criteria });
+    let imported = import(app, project, &[critical, entry("tests", "Test each branch.")], documents).await;
+    result(app, "usage_track", json!({ "id": "errors", "project_id": project })).await;
+    imported
+}
+
+/// Sends a form with the token of `from`, a page that has one.
+async fn send_form(server: &TestServer, from: &str, to: &str, fields: &[(&str, &str)]) -> Response {
+    let token = hidden(&page(server, from).await.1, "form_token");
+    send_fields(server, to, &[fields, &[("form_token", &token)]].concat()).await
+}
+
+async fn send_fields(server: &TestServer, to: &str, fields: &[(&str, &str)]) -> Response {
+    let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+    let pairs: Vec<String> =
+        fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
+    let request = browser().post(server.url_of(to));
+    let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    request.body(pairs.join("&")).send().await.unwrap()
+}
+
+/// The value of a hidden field of a page.
+fn hidden(html: &str, name: &str) -> String {
+    let fields = elements(html).into_iter().filter(|(element, _)| element == "input");
+    let value = |attributes: &[(String, String)], wanted: &str| {
+        attributes.iter().find(|(known, _)| known == wanted).map(|(_, value)| value.clone())
+    };
+    let mut found = fields.filter(|(_, attributes)| value(attributes, "name").as_deref() == Some(name));
+    found
+        .next()
+        .and_then(|(_, attributes)| value(&attributes, "value"))
+        .unwrap_or_else(|| panic!("{name}: {html}"))
+}
+
+/// The target of the link with this text.
+fn target(html: &str, text: &str) -> String {
+    let before = html.split(&format!(">{text}</a>")).next().unwrap();
+    let target = before.rsplit("href=\"").next().unwrap().split('"').next().unwrap();
+    target.replace("&amp;", "&")
+}
+
+/// The addresses of all pages of a catalog that has the entry `errors`.
+fn addresses(id: &str) -> Vec<String> {
+    [
+        "/catalog?project={}",
+        "/catalog/entries/errors?project={}",
+        "/catalog/entries/errors/remove?project={}",
+        "/catalog/changes?project={}",
+        "/catalog/changes?since=1&project={}",
+        "/catalog/usage?project={}",
+        "/catalog/gates?project={}",
+        "/catalog/checks?stale=1&duplicates=1&project={}",
+        "/catalog/review?project={}",
+        "/catalog/review?entry=errors&project={}",
+        "/catalog?q=errors&by=text&project={}",
+    ]
+    .iter()
+    .map(|path| path.replace("{}", id))
+    .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_page_shows_what_the_tools_answer() {
+    let server = TestServer::start(allow_writes).await;
+    let id = project("rule-pages");
+    let imported = catalog(&server.app, &id).await;
+    let (hash, revision) = (imported["hash"].as_str().unwrap(), &imported["revision"]);
+    let errors_hash = sha256sum("Say what failed and what to do.");
+    let pages: &[(String, StatusCode, &[&str])] = &[
+        (
+            format!("/catalog?project={id}"),
+            StatusCode::OK,
+            &[
+                "2 entries",
+                "Title of errors",
+                "critical",
+                "category=test",
+                "aria-current=\"page\">Instructions</a>",
+            ],
+        ),
+        (
+            format!("/catalog?project={id}&category=test"),
+            StatusCode::OK,
+            &["2 entries in the category", "all entries"],
+        ),
+        (format!("/catalog?project={id}&category=none"), StatusCode::OK, &["0 entries in the category"]),
+        (
+            format!("/catalog?project={id}&after=errors"),
+            StatusCode::OK,
+            &["Title of tests", "From the beginning"],
+        ),
+        (format!("/catalog?project={id}&q=branch&by=text"), StatusCode::OK, &["1 entry", "Title of tests"]),
+        (
+            format!("/catalog?project={id}&q=branch&category=test"),
+            StatusCode::BAD_REQUEST,
+            &["leave `category`"],
+        ),
+        (format!("/catalog?project={id}&q=a&by=smell"), StatusCode::BAD_REQUEST, &["`meaning` or `text`"]),
+        (format!("/catalog?project={id}&nonsense=1"), StatusCode::BAD_REQUEST, &["`nonsense`"]),
+        (format!("/catalog?project={}", project("absent")), StatusCode::OK, &["import-agents PATH"]),
+        (
+            format!("/catalog/entries/errors?project={id}"),
+            StatusCode::OK,
+            &["Say what failed", "Users read them.", &errors_hash, hash, "1 ×, last", "Remove this entry"],
+        ),
+        (format!("/catalog/entries/none?project={id}"), StatusCode::NOT_FOUND, &["no entry `none`"]),
+        (format!("/catalog/entries/%FF?project={id}"), StatusCode::NOT_FOUND, &["role=\"alert\""]),
+        (
+            format!("/catalog/entries/errors/remove?project={id}"),
+            StatusCode::OK,
+            &["Remove it", "Keep it", "Say what failed"],
+        ),
+        (format!("/catalog/changes?project={id}"), StatusCode::OK, &["2 entries", hash, "name=\"known\""]),
+        (format!("/catalog/changes?project={id}&since={revision}"), StatusCode::OK, &["Nothing changed."]),
+        (format!("/catalog/changes?project={id}&hash={hash}"), StatusCode::OK, &["Nothing changed."]),
+        (
+            format!("/catalog/changes?project={id}&hash=1234"),
+            StatusCode::OK,
+            &["so these are all", "Title of errors", "value=\"1234\""],
+        ),
+        (
+            format!("/catalog/changes?project={id}&since=x"),
+            StatusCode::BAD_REQUEST,
+            &["whole number", "value=\"x\""],
+        ),
+        (
+            format!("/catalog/changes?project={id}&since=99"),
+            StatusCode::CONFLICT,
+            &["ILLEGAL_STATE", "value=\"99\""],
+        ),
+        (
+            format!("/catalog/usage?project={id}"),
+            StatusCode::OK,
+            &["<meter min=\"0\" max=\"1\" value=\"1\"", ">errors</a>", "<code>usage/track</code>"],
+        ),
+        (
+            format!("/catalog/gates?project={id}"),
+            StatusCode::OK,
+            &[
+                "2 gates: 0 failed, 1 with a warning",
+                "Enough rules",
+                "passed",
+                "does not hold",
+                "&quot;requirement&quot;",
+            ],
+        ),
+        (format!("/catalog/checks?project={id}"), StatusCode::OK, &["intact", "all 2 entries"]),
+        (
+            format!("/catalog/checks?project={id}&stale=1&duplicates=1"),
+            StatusCode::OK,
+            &[
+                "Not checked: no repository is indexed.",
+                "Pairs that say nearly the same",
+                "name=\"stale\" value=\"1\" checked",
+            ],
+        ),
+        (format!("/catalog/review?project={id}"), StatusCode::OK, &["<textarea", "team/no-foo"]),
+        (
+            format!("/catalog/review?project={id}&entry=errors"),
+            StatusCode::OK,
+            &["31 characters", ">Say what failed"],
+        ),
+        (format!("/catalog/review?project={id}&entry=none"), StatusCode::NOT_FOUND, &["no entry `none`"]),
+    ];
+    let mut wrong = Vec::new();
+    for (path, status, parts) in pages {
+        let (answered, html) = page(&server, path).await;
+        let missing: Vec<_> = parts.iter().filter(|part| !html.contains(**part)).collect();
+        if answered != *status || !missing.is_empty() {
+            wrong.push(format!("{path}: {answered}, without {missing:?}\n{html}"));
+        }
+        check_markup(path, &html);
+        check_labels(path, &html);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    server.stop().await;
+}
+
+/// Checks that each field has a name for those who do not see it, and that headings skip no level.
+fn check_labels(path: &str, html: &str) {
+    let (mut labelled, mut ids, mut level) = (Vec::new(), Vec::new(), 0);
+    for (element, attributes) in elements(html) {
+        let value =
+            |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        match element.as_str() {
+            "label" => labelled.extend(value("for")),
+            "input" | "select" | "textarea" if value("type").as_deref() != Some("hidden") => {
+                // A field inside of a label needs no id.
+                ids.extend(value("id").filter(|_| value("aria-label").is_none()));
+            }
+            "h1" | "h2" | "h3" => {
+                let next = element[1..].parse::<usize>().unwrap();
+                assert!(next <= level + 1, "{path}: {element} after h{level}");
+                level = next;
+            }
+            _ => {}
+        }
+    }
+    assert!(ids.iter().all(|id| labelled.contains(id)), "{path}: {ids:?} {labelled:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_and_a_text_are_compared_and_reviewed_and_stay_on_the_page() {
+    let server = TestServer::start(allow_writes).await;
+    let id = project("rule-forms");
+    let before = catalog(&server.app, &id).await;
+    let (changes, review) =
+        (format!("/catalog/changes?project={id}"), format!("/catalog/review?project={id}"));
+    let list = format!(
+        "errors {}\ntests {}\ngone {}",
+        sha256sum("old"),
+        sha256sum("Test each branch."),
+        sha256sum("x")
+    );
+    let compare = async |list: &str| {
+        let sent =
+            send_form(&server, &changes, "/catalog/changes", &[("known", list), ("project", &id)]).await;
+        (sent.status(), sent.text().await.unwrap())
+    };
+    let (status, html) = compare(&list).await;
+    assert_eq!(status, StatusCode::OK, "{html}");
+    assert!(html.contains("0 added, 1 changed, 1 removed") && html.contains("<code>gone</code>"), "{html}");
+    assert!(
+        html.contains("Title of errors") && !html.contains("Title of tests") && html.contains(&list),
+        "{html}"
+    );
+    let (status, html) = compare("errors\n").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(html.contains("Line 1 of the list") && html.contains(">errors</textarea>"), "{html}");
+
+    let secret = format!("AKIA{}", "IOSFODNN7EXAMPLF");
+    let check = async |text: &str| {
+        let sent = send_form(&server, &review, "/catalog/review", &[("text", text), ("project", &id)]).await;
+        (sent.status(), sent.text().await.unwrap())
+    };
+    let (status, html) = check(&format!("All agents: use foo.\nUpload with {secret}.")).await;
+    assert_eq!(status, StatusCode::OK);
+    for shown in ["team/no-foo", "Say bar.", "critical", "AKIA…", "<td class=\"number\">2</td>"] {
+        assert!(html.contains(shown), "{shown}: {html}");
+    }
+    assert_eq!(html.matches(&secret).count(), 1, "only where it was typed: {html}");
+    for (text, status) in [(" ", StatusCode::BAD_REQUEST), (&"x".repeat(10_241), StatusCode::BAD_REQUEST)] {
+        let (answered, html) = check(text).await;
+        assert_eq!(answered, status);
+        assert!(html.contains("role=\"alert\"") && html.contains(text.trim()), "{html}");
+    }
+    let after = result(&server.app, "instructions_checksums", json!({ "project_id": id })).await;
+    assert_eq!(after["revision"], before["revision"], "comparing and reviewing change nothing");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_is_removed_after_a_question_and_only_by_a_form_of_this_server() {
+    let server = TestServer::start(allow_writes).await;
+    let id = project("rule-remove");
+    catalog(&server.app, &id).await;
+    let ask = format!("/catalog/entries/errors/remove?project={id}");
+    let to = "/catalog/entries/errors/remove";
+    let list =
+        async || result(&server.app, "instructions_list", json!({ "project_id": id })).await["count"].clone();
+    let hash = hidden(&page(&server, &ask).await.1, "hash");
+
+    // To look at the question changes nothing, and neither does a form of another site.
+    for token in ["", "0", &"0".repeat(64)] {
+        let fields = [("project", id.as_str()), ("hash", &hash), ("form_token", token)];
+        assert_eq!(send_fields(&server, to, &fields).await.status(), StatusCode::FORBIDDEN, "{token}");
+    }
+    assert_eq!(list().await, 2);
+
+    // Neither does one about another catalog than the person saw: the page asks again, about the catalog as it is now.
+    import(&server.app, &id, &[entry("later", "Later.")], json!({})).await;
+    let stale = send_form(&server, &ask, to, &[("project", &id), ("hash", &hash)]).await;
+    assert!(stale.status().is_client_error(), "{}", stale.status());
+    let again = stale.text().await.unwrap();
+    assert!(again.contains("role=\"alert\"") && again.contains("Say what failed"), "{again}");
+    let hash = hidden(&again, "hash");
+    assert_eq!(list().await, 3);
+
+    let sent = send_form(&server, &ask, to, &[("project", &id), ("hash", &hash)]).await;
+    assert_eq!(sent.status(), StatusCode::SEE_OTHER);
+    let next = sent.headers()[header::LOCATION].to_str().unwrap().to_owned();
+    let (status, html) = page(&server, &next).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(html.contains("0 added, 0 changed, 1 removed") && html.contains("<code>errors</code>"), "{html}");
+    assert_eq!(page(&server, &ask).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(list().await, 2);
+    server.stop().await;
+
+    // Where the operator allows no writes, the page says so.
+    let closed = TestServer::over(
+        app_with(|config| (config.server.port, config.instructions.mutation) = (0, false)),
+        Toolbox::standard(),
+    )
+    .await;
+    let ask = format!("/catalog/entries/tests/remove?project={id}");
+    let hash = hidden(&page(&closed, &ask).await.1, "hash");
+    let fields = [("project", id.as_str()), ("hash", &hash)];
+    let refused = send_form(&closed, &ask, "/catalog/entries/tests/remove", &fields).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    assert!(refused.text().await.unwrap().contains("MCP_ENABLE_MUTATION=1"));
+    closed.stop().await;
+}
+
+/// A session of a browser that signed in with a key: answers of pages.
+struct SignedIn<'a> {
+    server: &'a TestServer,
+    cookie: String,
+}
+
+impl<'a> SignedIn<'a> {
+    async fn begin(server: &'a TestServer, key: &str) -> Self {
+        let signed_in = sign_in(server, key, "/").await;
+        let cookie = signed_in.headers()[header::SET_COOKIE].to_str().unwrap();
+        Self { server, cookie: cookie.split(';').next().unwrap().to_owned() }
+    }
+
+    async fn page(&self, path: &str) -> (StatusCode, String) {
+        let request = browser().get(self.server.url_of(path)).header(header::COOKIE, &self.cookie);
+        let response = request.send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_those_who_may_read_the_catalog_see_it_and_its_link() {
+    let server = TestServer::start(|config| {
+        allow_writes(config);
+        config.access.required = Required::Always;
+    })
+    .await;
+    let (ours, theirs, absent) = (project("rules-ours"), project("rules-theirs"), project("rules-absent"));
+    catalog(&server.app, &ours).await;
+    catalog(&server.app, &theirs).await;
+    let searcher = issue_key(&server.app, &[&ours], &[Scope::Search]).await.1;
+    let reader = issue_key(&server.app, &[&ours], &[Scope::Search, Scope::Instructions]).await.1;
+    let curator = issue_key(&server.app, &[&ours], &[Scope::Instructions, Scope::Curate]).await.1;
+    let (searcher, reader, curator) = (
+        SignedIn::begin(&server, &searcher).await,
+        SignedIn::begin(&server, &reader).await,
+        SignedIn::begin(&server, &curator).await,
+    );
+
+    for path in addresses(&ours) {
+        assert_eq!(page(&server, &path).await.0, StatusCode::SEE_OTHER, "{path}: without a key");
+        let (status, html) = searcher.page(&path).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path}");
+        assert!(
+            !html.contains("Title of") && !html.contains("Say what") && !html.contains(">Instructions</a>"),
+            "{html}"
+        );
+        let (status, html) = reader.page(&path).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {html}");
+        assert!(html.contains(">Instructions</a>"), "{html}");
+    }
+    assert!(!searcher.page("/").await.1.contains("/catalog"));
+    let entry = format!("/catalog/entries/errors?project={ours}");
+    assert!(!reader.page(&entry).await.1.contains("Remove this entry"));
+    assert!(curator.page(&entry).await.1.contains("Remove this entry"));
+
+    // A catalog of another project is one that nobody has.
+    for (path, of_absent) in addresses(&theirs).iter().zip(addresses(&absent)) {
+        let (status, html) = reader.page(path).await;
+        let (absent_status, absent_html) = reader.page(&of_absent).await;
+        assert_eq!(
+            (status, html.replace(&theirs, "ID")),
+            (absent_status, absent_html.replace(&absent, "ID")),
+            "{path}"
+        );
+        assert!(!html.contains("Title of") && !html.contains("Say what"), "{html}");
+    }
+    // And a form cannot remove anything of it.
+    let question = curator.page(&format!("/catalog/entries/errors/remove?project={ours}")).await.1;
+    let (token, hash) = (hidden(&question, "form_token"), hidden(&question, "hash"));
+    let body = format!("project={theirs}&hash={hash}&form_token={token}");
+    let request = browser().post(server.url_of("/catalog/entries/errors/remove"));
+    let request = request.header(header::COOKIE, &curator.cookie);
+    let sent =
+        request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded").body(body).send().await;
+    assert_eq!(sent.unwrap().status(), StatusCode::NOT_FOUND);
+    assert_eq!(result(&server.app, "instructions_list", json!({ "project_id": theirs })).await["count"], 2);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_text_of_the_catalog_becomes_markup() {
+    let server = TestServer::start(allow_writes).await;
+    let id = project("rules-hostile");
+    let mut evil = entry("errors", &format!("{HOSTILE}\nSee `src/{HOSTILE}.rs`."));
+    (evil["title"], evil["rationale"], evil["categories"]) =
+        (HOSTILE.into(), HOSTILE.into(), json!([HOSTILE]));
+    let mut twin = evil.clone();
+    twin["id"] = "twin".into();
+    let gates = json!({ "gates": [
+        { "id": HOSTILE, "description": HOSTILE, "severity": "error", "type": "count", "where": { "textContains": HOSTILE }, "op": ">", "value": 9 }
+    ] });
+    let criteria = json!({ "categories": [{ "id": HOSTILE, "rules": [
+        { "id": HOSTILE, "pattern": "script", "severity": "high", "description": HOSTILE, "remediation": HOSTILE }
+    ] }] });
+    let imported =
+        import(&server.app, &id, &[evil, twin], json!({ "gates": gates, "criteria": criteria })).await;
+    assert_eq!(imported["errors"], json!([]), "{imported:#}");
+    let table = format!("{}.instructions", schema(&id));
+    execute_sql(&format!("UPDATE {table} SET body = body || ' changed' WHERE id = 'twin'")).await;
+    let evil_query = utf8_percent_encode(HOSTILE, NON_ALPHANUMERIC).to_string();
+    let mut paths = addresses(&id);
+    paths.extend([
+        format!("/catalog?project={id}&category={evil_query}"),
+        format!("/catalog?project={id}&q={evil_query}&by=text"),
+        format!("/catalog?project={id}&{evil_query}=1"),
+        format!("/catalog/entries/{evil_query}?project={id}"),
+        format!(
+            "/catalog/changes?project={id}&hash={}",
+            utf8_percent_encode(&HOSTILE[..60], NON_ALPHANUMERIC)
+        ),
+        format!("/catalog/changes?project={id}&since={evil_query}"),
+        format!("/catalog/review?project={id}&entry={evil_query}"),
+    ]);
+    for path in paths {
+        let html = page(&server, &path).await.1;
+        check_markup(&path, &html);
+        let scripts = elements(&html).iter().filter(|(element, _)| element == "script").count();
+        assert_eq!(scripts, 1, "{path}: {html}");
+    }
+    let html = page(&server, &format!("/catalog/entries/errors?project={id}")).await.1;
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{html}");
+    let gates = page(&server, &format!("/catalog/gates?project={id}")).await.1;
+    assert!(gates.contains("&lt;script&gt;") && gates.contains("failed"), "{gates}");
+    let checks = page(&server, &format!("/catalog/checks?duplicates=1&project={id}")).await.1;
+    assert!(checks.contains("changed in the database") && checks.contains(">twin</a>"), "{checks}");
+    let list = [("project", id.as_str()), ("known", HOSTILE)];
+    let sent = send_form(&server, &format!("/catalog/changes?project={id}"), "/catalog/changes", &list).await;
+    check_markup("a list", &sent.text().await.unwrap());
+    let text = [("project", id.as_str()), ("text", HOSTILE)];
+    let sent = send_form(&server, &format!("/catalog/review?project={id}"), "/catalog/review", &text).await;
+    let reviewed = sent.text().await.unwrap();
+    check_markup("a text", &reviewed);
+    assert!(reviewed.contains("&lt;/textarea&gt;"), "{reviewed}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_catalog_is_shown_and_compared_in_pages() {
+    let server = TestServer::start(allow_writes).await;
+    let id = project("rules-large");
+    let all: Vec<Value> = (0..250).map(|at| entry(&format!("n-{at:03}"), &"long ".repeat(600))).collect();
+    import(&server.app, &id, &all, json!({})).await;
+    let (mut path, mut shown, mut pages) = (format!("/catalog?project={id}&category=test"), 0, 0);
+    loop {
+        let html = page(&server, &path).await.1;
+        assert!(html.contains("250 entries"), "{html}");
+        (shown, pages) = (shown + html.matches("Title of").count(), pages + 1);
+        if !html.contains("Further entries →") {
+            break;
+        }
+        path = target(&html, "Further entries →");
+    }
+    assert_eq!(shown, 250);
+    assert!(pages >= 3, "{pages}");
+
+    let (mut path, mut shown) = (format!("/catalog/changes?project={id}&since=0"), 0);
+    loop {
+        let html = page(&server, &path).await.1;
+        shown += html.matches("Title of").count();
+        if !html.contains("Further changes →") {
+            break;
+        }
+        path = target(&html, "Further changes →");
+    }
+    assert_eq!(shown, 250);
+
+    // A list that does not fit an address is sent again for each page.
+    let changes = format!("/catalog/changes?project={id}");
+    let list = format!("gone {}", sha256sum("x"));
+    let (mut after, mut shown, mut pages) = (String::new(), 0, 0);
+    loop {
+        let fields = [("project", id.as_str()), ("known", &list), ("after", &after)];
+        let html = send_form(&server, &changes, "/catalog/changes", &fields).await.text().await.unwrap();
+        (shown, pages) = (shown + html.matches("Title of").count(), pages + 1);
+        if !html.contains("Further changes</button>") {
+            break;
+        }
+        after = hidden(&html, "after");
+    }
+    assert_eq!(shown, 250);
+    assert!(pages >= 2, "{pages}");
+    server.stop().await;
+}

@@ -1,0 +1,259 @@
+//! Pages that change something, and those of the operator: keys, audited calls, repositories; and what pages say beside the text.
+
+use contract::config::Required;
+use reqwest::{StatusCode, header};
+use serde_json::json;
+use tenancy::Scope;
+
+use super::access::issue_key;
+use super::form_page::Visitor;
+use super::pages::{browser, check_markup, page};
+use super::{TestServer, send_json};
+use crate::harness::{Repository, http, project, result};
+
+const KEYS: &str = "/administration/keys";
+
+fn repository() -> Repository {
+    Repository::new(&[
+        (
+            "src/cash.py",
+            "def drawer(coins):\n    return sum(coins)\n\n\ndef drawer_of(shop):\n    return drawer(shop)\n",
+        ),
+        ("src/run.py", "import os\n\n\ndef run(request):\n    os.system(request.args['command'])\n"),
+    ])
+}
+
+/// The key that a page shows.
+fn shown_key(html: &str) -> String {
+    let from = html.find("poc_").unwrap_or_else(|| panic!("no key: {html}"));
+    html[from..].chars().take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_').collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_creates_a_key_that_works_and_revokes_it() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (id, repository) = (project("page-keys"), repository());
+    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;
+    let (_, operator) = issue_key(&server.app, &[], &[Scope::Admin, Scope::Search]).await;
+    let visitor = Visitor::signed_in(&server, &operator).await;
+
+    let fields = [("name", "agent of ann"), ("projects", &id), ("scope_search", "1"), ("expires", "30d")];
+    let (status, html) = visitor.send(KEYS, &fields).await;
+    assert_eq!(status, StatusCode::OK, "{html}");
+    check_markup(KEYS, &html);
+    let key = shown_key(&html);
+    let search = async || {
+        let arguments = json!({ "query": "coins", "project_id": id });
+        send_json(http().post(server.url_of("/search")).bearer_auth(&key).json(&arguments)).await.0
+    };
+    assert_eq!(search().await, StatusCode::OK);
+    let (_, html) = visitor.get(KEYS).await;
+    assert!(html.contains("agent of ann") && !html.contains(&key), "{html}");
+
+    // What cannot be granted, or is not filled in, is refused, and what was typed stays.
+    for (fields, said) in [
+        (
+            &[("name", "b"), ("all_projects", "1"), ("scope_triage", "1"), ("expires", "30d")][..],
+            "scope `triage`",
+        ),
+        (&[("name", "b"), ("projects", ""), ("scope_search", "1"), ("expires", "30d")], "Name the projects"),
+        (&[("name", " "), ("all_projects", "1"), ("scope_search", "1"), ("expires", "30d")], "1 to 100"),
+        (
+            &[("name", "kept name"), ("all_projects", "1"), ("scope_search", "1"), ("expires", "1y")],
+            "value=\"kept name\"",
+        ),
+    ] {
+        let (status, html) = visitor.send(KEYS, fields).await;
+        assert!(status.is_client_error() && html.contains(said), "{said}: {status} {html}");
+        assert!(!html.contains("poc_"), "{html}");
+    }
+
+    let key_id = key.split('_').nth(1).unwrap();
+    let (status, _) = visitor.send(KEYS, &[("revoke", key_id)]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert!(visitor.get(KEYS).await.1.contains("revoked"));
+    let mut answered = search().await;
+    for _ in 0..100 {
+        if answered == StatusCode::UNAUTHORIZED {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        answered = search().await;
+    }
+    assert_eq!(answered, StatusCode::UNAUTHORIZED);
+    let (status, html) = visitor.send(KEYS, &[("revoke", key_id)]).await;
+    assert!(status == StatusCode::NOT_FOUND && html.contains("revoked before"), "{html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_needs_the_token_of_its_session() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (_, operator) = issue_key(&server.app, &[], &Scope::ALL).await;
+    let (one, other) =
+        (Visitor::signed_in(&server, &operator).await, Visitor::signed_in(&server, &operator).await);
+    let fields = "name=x&all_projects=1&scope_search=1&expires=30d";
+    let foreign = other.token(KEYS).await;
+    for token in [String::new(), "&form_token=".to_owned(), format!("&form_token={foreign}")] {
+        let (status, html) = one.send_body(KEYS, format!("{fields}{token}")).await;
+        assert!(status == StatusCode::FORBIDDEN && html.contains("another session"), "{html}");
+    }
+    // Nor is a cookie needed to be refused, or a key in a header enough.
+    let unsigned =
+        browser().post(server.url_of(KEYS)).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    assert_eq!(unsigned.body(fields).send().await.unwrap().status(), StatusCode::SEE_OTHER);
+    let by_key = browser().post(server.url_of(KEYS)).bearer_auth(&operator);
+    let by_key = by_key.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    assert_eq!(by_key.body(fields).send().await.unwrap().status(), StatusCode::FORBIDDEN);
+    let keys = tenancy::list_keys(server.app.store().await.unwrap()).await.unwrap();
+    assert!(keys.iter().all(|key| key.name != "x"), "{keys:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_the_operator_are_for_the_operator() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let id = project("page-operator");
+    let (_, reader) = issue_key(&server.app, &[&id], &[Scope::Search]).await;
+    let (_, of_project) = issue_key(&server.app, &[&id], &[Scope::Search, Scope::Admin]).await;
+    let (_, operator) = issue_key(&server.app, &[], &[Scope::Search, Scope::Admin]).await;
+    let (reader, of_project, operator) = (
+        Visitor::signed_in(&server, &reader).await,
+        Visitor::signed_in(&server, &of_project).await,
+        Visitor::signed_in(&server, &operator).await,
+    );
+    assert!(!reader.get("/").await.1.contains("Administration"));
+    assert!(operator.get("/").await.1.contains("Administration"));
+    for path in [KEYS, "/administration/audit"] {
+        for visitor in [&reader, &of_project] {
+            let (status, html) = visitor.get(path).await;
+            assert!(status == StatusCode::FORBIDDEN && !html.contains("poc_"), "{path}: {status}");
+        }
+        assert_eq!(operator.get(path).await.0, StatusCode::OK, "{path}");
+    }
+    assert_eq!(reader.get("/administration").await.0, StatusCode::FORBIDDEN);
+    let (status, html) = of_project.get(&format!("/administration?project={id}")).await;
+    assert!(status == StatusCode::OK && !html.contains(KEYS), "{html}");
+    let (status, html) = operator.get("/administration").await;
+    assert!(status == StatusCode::OK && html.contains("PostgreSQL") && html.contains(KEYS), "{html}");
+    check_markup("/administration", &html);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn audited_calls_are_listed_and_filtered() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (_, operator) = issue_key(&server.app, &[], &[Scope::Search, Scope::Admin]).await;
+    let visitor = Visitor::signed_in(&server, &operator).await;
+    let arguments = json!({ "query": "x", "project_id": "page-audit" });
+    send_json(http().post(server.url_of("/search")).bearer_auth(&operator).json(&arguments)).await;
+    let mut html = String::new();
+    for _ in 0..100 {
+        html = visitor.get("/administration/audit?tool=search&outcome=failed").await.1;
+        if html.contains("NO_INDEX") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(html.contains("NO_INDEX") && html.contains("value=\"failed\""), "{html}");
+    let none = visitor.get("/administration/audit?tool=search&outcome=ok&project=none").await.1;
+    assert!(none.contains("No call matches"), "{none}");
+    for bad in ["before=x", "nonsense=1"] {
+        assert_eq!(visitor.get(&format!("/administration/audit?{bad}")).await.0, StatusCode::BAD_REQUEST);
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_indexed_refreshed_and_removed_from_the_page() {
+    let server = TestServer::start(|_| {}).await;
+    let (id, repository) = (project("page-index"), repository());
+    let visitor = Visitor::without_key(&server);
+    let path = format!("/repositories?project={id}");
+    let (status, html) =
+        visitor.send("/repositories", &[("index", &repository.root()), ("project", &id)]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
+    let settled = async |part: &str| {
+        for _ in 0..300 {
+            let html = visitor.get(&path).await.1;
+            if html.contains(part) && !html.contains("In progress") {
+                return html;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        panic!("never {part}: {}", visitor.get(&path).await.1);
+    };
+    let html = settled("2 files").await;
+    check_markup(&path, &html);
+    let status = result(&server.app, "index_status", json!({ "project_id": id })).await;
+    let name = status["repositories"][0]["name"].as_str().unwrap().to_owned();
+
+    repository.write("src/more.py", "def more():\n    pass\n");
+    assert_eq!(
+        visitor.send("/repositories", &[("index", &name), ("project", &id)]).await.0,
+        StatusCode::SEE_OTHER
+    );
+    settled("3 files").await;
+
+    let (status, html) =
+        visitor.send("/repositories", &[("index", "/does/not/exist"), ("project", &id)]).await;
+    assert!(status.is_client_error() && html.contains("value=\"/does/not/exist\""), "{status} {html}");
+    let (status, html) = visitor.send("/repositories", &[("project", &id)]).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("Type the path"), "{html}");
+
+    assert_eq!(
+        visitor.send("/repositories", &[("remove", &name), ("project", &id)]).await.0,
+        StatusCode::SEE_OTHER
+    );
+    settled("0 files").await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_word_of_a_query_is_completed() {
+    let server = TestServer::start(|_| {}).await;
+    let (id, repository) = (project("page-suggest"), repository());
+    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;
+    for (query, parts) in [
+        ("open+lan", &["data-query=\"open lang:\"", "Language by name"][..]),
+        ("lang%3Apy", &["data-query=\"lang:python\"", "chunks"]),
+        ("draw", &["data-query=\"drawer\"", "1 definition<", "drawer_of"]),
+        ("path%3Acash", &["data-query=\"path:src/cash.py\""]),
+        ("type%3Afun", &["data-query=\"type:function\""]),
+        ("calls%3Adraw", &["data-query=\"calls:drawer\""]),
+    ] {
+        let (status, html) = page(&server, &format!("/suggest?project={id}&q={query}")).await;
+        assert_eq!(status, StatusCode::OK);
+        check_markup(query, &html);
+        assert!(parts.iter().all(|part| html.contains(part)), "{query}: {html}");
+    }
+    for nothing in ["", "%22draw", "qwrtz", "nothing%3Ax"] {
+        let html = page(&server, &format!("/suggest?project={id}&q={nothing}")).await.1;
+        assert!(!html.contains("<li"), "{nothing}: {html}");
+    }
+    let other = page(&server, &format!("/suggest?project={}&q=draw", project("absent"))).await;
+    assert_eq!((other.0, other.1.contains("drawer")), (StatusCode::OK, false));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_has_its_text_its_risks_and_a_drawing_of_its_symbols() {
+    let server = TestServer::start(|_| {}).await;
+    let (id, repository) = (project("page-beside"), repository());
+    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;
+    let status = result(&server.app, "index_status", json!({ "project_id": id })).await;
+    let name = status["repositories"][0]["name"].as_str().unwrap();
+    let html = page(&server, &format!("/p/{id}/r/{name}/-/src/run.py")).await.1;
+    assert!(html.contains("risk: ") && html.contains("/raw/src/run.py"), "{html}");
+
+    let raw = browser().get(server.url_of(&format!("/p/{id}/r/{name}/raw/src/run.py"))).send().await.unwrap();
+    assert_eq!(raw.headers()[header::CONTENT_TYPE], "text/plain; charset=utf-8");
+    assert_eq!(raw.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+    assert!(raw.text().await.unwrap().starts_with("import os\n"));
+    assert_eq!(page(&server, &format!("/p/{id}/r/{name}/raw/none.py")).await.0, StatusCode::NOT_FOUND);
+
+    let html = page(&server, &format!("/symbol?project={id}&symbol=drawer")).await.1;
+    assert!(html.contains("<svg") && html.contains("<title>drawer_of</title>"), "{html}");
+    check_markup("symbol", &html);
+    server.stop().await;
+}
