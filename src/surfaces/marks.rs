@@ -39,7 +39,7 @@ impl Marks {
                 !word.starts_with('-') && !word.contains(':') && !matches!(*word, "AND" | "OR" | "NOT")
             });
             let parts = ranked.flat_map(|word| word.split(|c: char| !c.is_alphanumeric() && c != '_'));
-            words.extend(parts.filter(|word| word.chars().count() >= WORD_CHARS_MIN).map(regex::escape));
+            words.extend(parts.filter(|word| word.chars().count() >= WORD_CHARS_MIN).map(word_pattern));
         }
         Self::of_patterns(&words, true)
     }
@@ -71,6 +71,12 @@ impl Marks {
     }
 }
 
+/// The shortest words are marked only where they stand alone: `is` is also a part of `this`.
+fn word_pattern(word: &str) -> String {
+    let escaped = regex::escape(word);
+    if word.chars().count() == WORD_CHARS_MIN { format!(r"\b{escaped}\b") } else { escaped }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +90,7 @@ mod tests {
         let marks = Marks::of_query("where is parseUrl \"not found\" lang:rust -mock OR a");
         let text = "fn ParseURL() { where(); Not Found; lang rust mock or a }";
         assert_eq!(marked(&marks, text), ["ParseURL", "where", "Not Found"]);
+        assert_eq!(marked(&Marks::of_query("is"), "this is"), ["is"]);
         assert!(Marks::of_query("lang:rust").within("lang rust").is_empty());
         assert!(Marks::of_query("\"\" \"").within("x").is_empty());
     }

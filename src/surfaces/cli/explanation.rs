@@ -9,9 +9,9 @@ use super::output::{DIM, styled};
 use contract::escaped_line;
 
 /// What the legend below the hits says.
-const LEGEND: &str = "lexical: rarity and number of the query's words; vectors: nearness in meaning; each compared with the best \
-    candidate, and combined by weight; then + is added and × multiplies. The order is by the total; the score of the first hit is how \
-    likely the answer is right, and the others are relative to it.";
+const LEGEND: &str = "lexical: how many of the query's words, and how rare; vectors: nearness in meaning; 1 is the best candidate. \
+    + is added, × multiplies; the total orders the hits of a repository. The first hit's score is how likely the answer is right; \
+    the others are relative to it.";
 
 /// How a part enters the total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

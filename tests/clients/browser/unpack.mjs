@@ -19,7 +19,7 @@ writeFileSync(`${folder}/fonts.conf`, `<?xml version="1.0"?>
 <fontconfig>
 <dir prefix="relative">fonts/fonts</dir>
 <dir>${packages}/dejavu-fonts-ttf/ttf</dir>
-<cachedir prefix="relative">font-cache</cachedir>
+<cachedir prefix="xdg">fontconfig</cachedir>
 ${aliases.join("\n")}
 </fontconfig>
 `);

@@ -3,12 +3,26 @@
 use serde_json::json;
 
 use super::{Page, Shop};
+use crate::harness::result;
+use crate::instructions::{entry, import};
+use crate::triage::ingest;
 
-/// Files that [`pages`] shows beside those of the shop.
-pub(super) const FILES: &[(&str, &str)] = &[("src/empty.py", ""), ("docs/a & <b>.md", "# A & B\n\nText.\n")];
+/// Files that [`furnished`] shows beside those of the shop.
+const FILES: &[(&str, &str)] = &[("src/empty.py", ""), ("docs/a & <b>.md", "# A & B\n\nText.\n")];
 
-/// Every page in every state, with a name for messages. A new page gets its rows here.
-pub(super) fn pages(shop: &Shop) -> Vec<(&'static str, String)> {
+/// A name for messages, and an address.
+type Row = (&'static str, String);
+
+/// A shop with something for each page to show, and every page in every state.
+pub(super) async fn furnished() -> (Shop, Vec<Row>) {
+    let shop = Shop::open(FILES, |_| {}).await;
+    let (findings, rules) = (pages_of_findings(&shop).await, pages_of_instructions(&shop).await);
+    let pages = [pages(&shop), findings, rules].concat();
+    (shop, pages)
+}
+
+/// The pages that need nothing but the shop. A new page gets its rows here, or in a function of its own like those below.
+fn pages(shop: &Shop) -> Vec<Row> {
     vec![
         ("search: beginning", shop.at("/", "")),
         ("search: hits", shop.search("coins")),
@@ -34,16 +48,83 @@ pub(super) fn pages(shop: &Shop) -> Vec<(&'static str, String)> {
         ("symbol: unknown", shop.at("/symbol", "symbol=none")),
         ("repositories", shop.at("/repositories", "")),
         ("repositories: none", "/repositories?project=absent".to_owned()),
+        ("administration", shop.at("/administration", "")),
+        ("administration: keys", shop.at("/administration/keys", "")),
+        ("administration: audit", shop.at("/administration/audit", "")),
+        ("administration: audit, filtered", shop.at("/administration/audit", "tool=search&outcome=failed")),
         ("sign-in", "/sign-in".to_owned()),
         ("sign-in: error", "/sign-in?next=/&next=/".to_owned()),
     ]
 }
 
+/// The pages of findings, of which it ingests two and decides about one.
+async fn pages_of_findings(shop: &Shop) -> Vec<Row> {
+    let report = r#"[
+        { "stableKey": "a", "vulnId": "CVE-2030-0001", "title": "The drawer stays open", "severity": "critical", "service": "till",
+          "description": "It opens.", "package": { "name": "drawer", "fixedVersion": "2.0" }, "exposure": { "internetExposed": true },
+          "references": ["https://example.com/advisory"], "locations": [{ "path": "src/cash.py", "startLine": 8 }] },
+        { "stableKey": "b", "title": "The bell is quiet", "severity": "low" }
+    ]"#;
+    let answer = ingest(&shop.server.app, &shop.project, "generic", report, json!({})).await;
+    let id = |at: usize| answer["recordIds"][at].as_str().unwrap().to_owned();
+    let decision = json!({
+        "finding": id(0), "status": "defer", "expires": "2999-12-31", "reviewer": "ada", "justification": "After the sale.",
+        "codes": ["later"], "evidence": ["https://example.com/review"], "project_id": shop.project,
+    });
+    result(&shop.server.app, "triage_decision", decision).await;
+    vec![
+        ("findings", shop.at("/triage", "")),
+        ("findings: one status", shop.at("/triage", "status=open&severity=low")),
+        ("findings: none pass", shop.at("/triage", "q=nothing")),
+        ("findings: none yet", "/triage?project=absent".to_owned()),
+        ("findings: error", shop.at("/triage", "status=none")),
+        ("finding: decided", shop.at("/triage/finding", &format!("id={}", id(0)))),
+        ("finding: open", shop.at("/triage/finding", &format!("id={}", id(1)))),
+        ("finding: missing", shop.at("/triage/finding", &format!("id={}", "0".repeat(40)))),
+    ]
+}
+
+/// The pages of the instruction catalog, into which it imports two entries.
+async fn pages_of_instructions(shop: &Shop) -> Vec<Row> {
+    let (app, project) = (&shop.server.app, shop.project.as_str());
+    let gates = json!({ "gates": [
+        { "id": "critical", "severity": "error",
+          "all": [{ "type": "count", "where": { "requirement": "critical" }, "op": ">=", "value": 1 }] },
+        { "id": "few", "severity": "warn", "description": "Few rules", "type": "count", "op": "<", "value": 1000 }
+    ] });
+    let mut drawer =
+        entry("drawer", "Count the coins in `src/gone.py`, again and again, before the drawer is closed.");
+    drawer["rationale"] = "Coins get lost.".into();
+    let twin =
+        entry("twin", "Count the coins in `src/gone.py`, again and again, before the drawer is closed.");
+    import(app, project, &[drawer, twin], json!({ "gates": gates })).await;
+    result(app, "usage_track", json!({ "id": "drawer", "project_id": project })).await;
+    vec![
+        ("instructions", shop.at("/catalog", "")),
+        ("instructions: a category", shop.at("/catalog", "category=test")),
+        ("instructions: containing a text", shop.at("/catalog", "q=coins&by=text")),
+        ("instructions: nothing", shop.at("/catalog", "q=nothing&by=text")),
+        ("instructions: none yet", "/catalog?project=absent".to_owned()),
+        ("instructions: error", shop.at("/catalog", "q=a&category=b")),
+        ("instruction", shop.at("/catalog/entries/drawer", "")),
+        ("instruction: missing", shop.at("/catalog/entries/none", "")),
+        ("instruction: question", shop.at("/catalog/entries/drawer/remove", "")),
+        ("changes", shop.at("/catalog/changes", "")),
+        ("changes: since a revision", shop.at("/catalog/changes", "since=0")),
+        ("changes: error", shop.at("/catalog/changes", "since=x")),
+        ("usage", shop.at("/catalog/usage", "")),
+        ("gates", shop.at("/catalog/gates", "")),
+        ("checks", shop.at("/catalog/checks", "stale=1&duplicates=1")),
+        ("review", shop.at("/catalog/review", "")),
+        ("review: an entry", shop.at("/catalog/review", "entry=drawer")),
+    ]
+}
+
 async fn assert_accessible(colour_scheme: &str) {
-    let shop = Shop::open(FILES, |_| {}).await;
+    let (shop, pages) = furnished().await;
     let page = Page::open(&shop.server.url, json!({ "colorScheme": colour_scheme })).await;
     let mut broken = Vec::new();
-    for (name, path) in pages(&shop) {
+    for (name, path) in pages {
         page.go(&path).await;
         // Focus shows what else is hidden, such as the link to the content.
         page.press(&["Tab"]).await;

@@ -21,6 +21,7 @@ pub(super) fn driver() -> Command {
             let folder = unpacked(&packages);
             driver.env("LD_LIBRARY_PATH", folder.join("al2023/lib"));
             driver.env("FONTCONFIG_FILE", folder.join("fonts.conf"));
+            driver.env("XDG_CACHE_HOME", folder.join("cache"));
             driver.arg(folder.join("chromium"))
         }
     };

@@ -37,10 +37,10 @@ async fn without_scripts_everything_but_keys_and_copying_works() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_phone_no_page_is_wider_than_the_screen() {
     let phone = json!({ "viewport": { "width": 360, "height": 640 }, "isMobile": true, "hasTouch": true });
-    let shop = Shop::open(accessibility::FILES, |_| {}).await;
+    let (shop, pages) = accessibility::furnished().await;
     let page = Page::open(&shop.server.url, phone).await;
     let mut wide = Vec::new();
-    for (name, path) in accessibility::pages(&shop) {
+    for (name, path) in pages {
         page.go(&path).await;
         let width = page.eval("document.documentElement.scrollWidth").await;
         if width != 360 {

@@ -165,6 +165,24 @@ async fn modes_and_case_stay_chosen_and_change_what_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn suggestions_are_chosen_with_keys_and_never_in_the_way() {
+    journey(async |page, shop| {
+        page.go(&shop.at("/", "")).await;
+        page.has_focus("q").await;
+        page.type_text("lang:py").await;
+        page.sees("#suggestions li:has-text('python')").await;
+        assert_eq!(page.violations().await, [""; 0]);
+        page.press(&["ArrowDown", "Enter"]).await;
+        page.waits_until("document.getElementById('q').value.trim() === 'lang:python'").await;
+        page.type_text(" coins").await;
+        page.press(&["Enter"]).await;
+        page.arrives("lang%3Apython").await;
+        page.sees(".hit mark:has-text('coins')").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_finds_nothing_or_errs_keeps_the_query_and_learns_why() {
     journey(async |page, shop| {
         page.go(&shop.search("drawwer")).await;

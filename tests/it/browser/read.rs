@@ -76,7 +76,7 @@ async fn a_button_copies_the_path() {
             page.click("button:has-text('Copy path')").await;
             page.sees("button:has-text('Copied')").await;
             assert_eq!(page.call("readClipboard", json!([])).await, "docs/hours.md");
-            page.call("evaluate", json!(["navigator.clipboard.writeText('')"])).await;
+            page.eval("navigator.clipboard.writeText('')").await;
         }
     })
     .await;

@@ -9,13 +9,29 @@ use crate::harness::{app_in, new_home, result};
 use crate::serving::TestServer;
 use pairofcleats::tools::Toolbox;
 
-/// Name of a picture, colour scheme, and the page that it shows.
-const PICTURES: &[(&str, &str, &str)] = &[
-    ("search", "light", "/?q=how is a job claimed by one worker"),
-    ("search-dark", "dark", "/?q=how is a job claimed by one worker"),
-    ("file", "light", "/p/default/r/engine/-/jobs/queue.rs?at=1:1"),
-    ("symbol", "light", "/symbol?symbol=Search"),
-    ("repositories", "light", "/repositories"),
+struct Picture {
+    name: &'static str,
+    colour_scheme: &'static str,
+    path: &'static str,
+    /// What is clicked before the picture is taken.
+    clicked: Option<&'static str>,
+}
+
+const fn picture(name: &'static str, path: &'static str) -> Picture {
+    Picture { name, colour_scheme: "light", path, clicked: None }
+}
+
+const QUERY: &str = "/?q=how is a job claimed by a worker";
+
+const PICTURES: &[Picture] = &[
+    picture("search", QUERY),
+    Picture { colour_scheme: "dark", ..picture("search-dark", QUERY) },
+    Picture {
+        clicked: Some("a.fn:text-is('try_claim')"),
+        ..picture("file", "/p/default/r/engine/-/jobs/lease.rs")
+    },
+    picture("symbol", "/symbol?symbol=ClaimedJob"),
+    picture("repositories", "/repositories"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,10 +44,14 @@ async fn make_screenshots() {
     let app = app_in(&new_home("screenshots"), |config| config.server.port = 0);
     let server = TestServer::over(app, Toolbox::standard()).await;
     result(&server.app, "build_index", json!({ "repoPath": root })).await;
-    for (name, colour_scheme, path) in PICTURES {
+    for Picture { name, colour_scheme, path, clicked } in PICTURES {
         let options = json!({ "viewport": { "width": 1280, "height": 800 }, "colorScheme": colour_scheme });
         let page = Page::open(&server.url, options).await;
         page.go(path).await;
+        if let Some(clicked) = clicked {
+            page.click(clicked).await;
+            page.arrives("at=").await;
+        }
         let file = sources.join(format!("docs/images/{name}.png"));
         page.call("picture", json!([file])).await;
         page.close().await;

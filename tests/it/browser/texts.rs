@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Page, Shop, accessibility, journey_with};
+use super::{Page, Shop, journey_with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_10_000_lines_is_read_in_parts_and_every_line_is_reached() {
@@ -106,7 +106,7 @@ async fn nothing_in_a_repository_or_an_address_ever_runs() {
     let text = format!("# {HOSTILE}\ndef evil():\n    return '''{HOSTILE}'''\n");
     let name = "src/<img src=x onerror=stolen=4>\" onfocus=stolen=5 x=\".py";
     let files = [("src/evil.py", text.as_str()), (name, text.as_str())];
-    let shop = Shop::open(&[accessibility::FILES, &files].concat(), |_| {}).await;
+    let shop = Shop::open(&files, |_| {}).await;
     let page = Page::open(&shop.server.url, json!({})).await;
     let hostile = encoded(HOSTILE);
     let pages = [
@@ -125,6 +125,7 @@ async fn nothing_in_a_repository_or_an_address_ever_runs() {
         shop.below("find?q=img"),
         shop.at("/symbol", "symbol=evil"),
         shop.at("/symbol", &format!("symbol={hostile}")),
+        shop.at("/suggest", "q=path:src/"),
         shop.at("/repositories", ""),
         format!("/sign-in?next={hostile}"),
     ];

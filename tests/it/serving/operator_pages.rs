@@ -143,6 +143,9 @@ async fn pages_of_the_operator_are_for_the_operator() {
 #[tokio::test(flavor = "multi_thread")]
 async fn audited_calls_are_listed_and_filtered() {
     let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    server.app.start_background();
+    // Entries are recorded once the writer runs; it starts with the embedder.
+    super::fixtures::wait_until("the audit table's writer", || server.app.has_embedder()).await;
     let (_, operator) = issue_key(&server.app, &[], &[Scope::Search, Scope::Admin]).await;
     let visitor = Visitor::signed_in(&server, &operator).await;
     let arguments = json!({ "query": "x", "project_id": "page-audit" });

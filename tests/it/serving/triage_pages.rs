@@ -258,8 +258,10 @@ async fn a_finding_has_its_facts_its_places_and_its_decisions() {
     let clock = Arc::new(FixedClock::at_millis(1_900_000_000_000));
     let server = TestServer::over(app_at(clock.clone()), Toolbox::standard()).await;
     let (browser, id) = (Browser::new(&server), project("finding"));
-    let repository = Repository::new(&[("web/pad.js", "import leftpad from 'leftpad';\nleftpad('a', 9);\n")]);
-    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;
+    let repository =
+        Repository::new(&[("zoo/web/pad.js", "import leftpad from 'leftpad';\nleftpad('a', 9);\n")]);
+    let root = format!("{}/zoo", repository.root());
+    result(&server.app, "build_index", json!({ "repoPath": root, "project_id": id })).await;
     let item = json!({
         "stableKey": "a", "vulnId": "CVE-2030-0001", "title": "Padding without end", "severity": "high",
         "service": "shop", "description": "First line.\nSecond line.", "references": ["https://example.com/advisory"],
@@ -305,8 +307,13 @@ async fn a_finding_has_its_facts_its_places_and_its_decisions() {
         assert!(links.iter().any(|known| known == link), "{link}: {links:?}");
     }
     assert!(!links.iter().any(|link| link.contains("shop.example.com")), "an endpoint is no link: {links:?}");
-    let place = links.iter().find(|link| link.ends_with("/-/web/pad.js#L2")).unwrap();
-    assert_eq!(browser.get(place.split('#').next().unwrap()).await.0, StatusCode::OK);
+    // The places of the scanner and of the search lead to the file, and so do the hits of a search beside records.
+    let file = format!("/p/{id}/r/zoo/-/web/pad.js");
+    assert!(links.contains(&format!("{file}#L2")), "{links:?}");
+    assert!(links.contains(&file), "{links:?}");
+    assert_eq!(browser.get(&file).await.0, StatusCode::OK);
+    let hits = browser.get(&format!("/?project={id}&q=leftpad")).await.1;
+    assert!(hits.contains(&format!("href=\"{file}\"")), "{hits}");
     // A decision that ended is marked, and the one before holds again.
     clock.advance_millis(30 * 86_400_000);
     let later = text(&browser.page(&path).await);
@@ -378,8 +385,7 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
             "notes.md",
             "code_not_present, other",
         ] {
-            let shown = &refused.html;
-            assert!(shown.contains(part), "{changed:?}: {part}: {shown}");
+            assert!(refused.html.contains(part), "{changed:?}: {part}");
         }
         assert!(refused.html.contains("Nobody has decided yet."));
     }

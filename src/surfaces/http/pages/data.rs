@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::forms::FormToken;
 use super::sessions::SignedIn;
-use crate::app::App;
+use crate::app::{App, RECORD_SOURCES};
 use crate::surfaces::answer as shared;
 use crate::surfaces::http::access::Access;
 use crate::surfaces::http::tool_routes::call_tool;
@@ -152,6 +152,11 @@ impl Asker {
     pub(super) fn default_project(&self) -> &str {
         self.caller.project.as_deref().unwrap_or(DEFAULT_PROJECT)
     }
+}
+
+/// Whether a repository holds records, such as findings, and no files.
+pub(super) fn is_of_records(repository: &str) -> bool {
+    RECORD_SOURCES.iter().any(|source| source.root == repository)
 }
 
 /// The id of the default workspace.

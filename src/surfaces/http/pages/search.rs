@@ -6,7 +6,7 @@ use languages::highlight::HighlightedSpan;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::data::{Answered, Asker, PageError};
+use super::data::{Answered, Asker, PageError, is_of_records};
 use super::facets::facets;
 use super::layout::{Frame, project_field, shown_project};
 use super::links::{Place, with_parameters};
@@ -205,7 +205,9 @@ fn found(
 ) -> Markup {
     let Answered { result, meta } = answered;
     let marks = state.marks();
-    let repository = match known {
+    let searched: Vec<&String> =
+        known.iter().filter(|name| is_of_records(name) == (state.mode == "records")).collect();
+    let repository = match searched[..] {
         [only] if state.repository.is_empty() => only,
         _ => &state.repository,
     };

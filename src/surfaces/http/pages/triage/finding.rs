@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::data::{Asker, PageError};
+use super::super::data::{Asker, PageError, is_of_records};
 use super::super::failure;
 use super::super::forms::SentForm;
 use super::super::layout::{Frame, shown_project};
@@ -119,7 +119,8 @@ async fn respond(
         Err(error) => return failure::page(asker, project, board::PATH, &error),
     };
     let may_search = asker.may_call("search");
-    let repositories = if may_search { asker.repositories(project).await } else { Vec::new() };
+    let mut repositories = if may_search { asker.repositories(project).await } else { Vec::new() };
+    repositories.retain(|name| !is_of_records(name));
     let query = evidence_query(&detail.evidence_queries);
     let evidence = match query.is_empty() || !may_search {
         true => html! {},
