@@ -271,11 +271,10 @@ fn granted_scopes(principal: &Principal, named: &[String]) -> Result<BTreeSet<Sc
     let mut scopes = BTreeSet::new();
     for name in named {
         let Some(scope) = Scope::parse(name) else {
-            let known = Scope::ALL.map(Scope::as_str).join(", ");
+            let own: Vec<&str> = principal.scopes.iter().map(|scope| scope.as_str()).collect();
             let message = format!("There is no scope `{}`.", contract::echo(name));
-            return Err(
-                Fault::new(ErrorCode::InvalidInput, message).with_hint(format!("The scopes are {known}."))
-            );
+            return Err(Fault::new(ErrorCode::InvalidInput, message)
+                .with_hint(format!("Your key can give {}.", own.join(", "))));
         };
         if !principal.has_scope(scope) {
             let message = format!("Your key lacks the scope `{scope}`, so it cannot give it to another.");

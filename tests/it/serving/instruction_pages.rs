@@ -14,8 +14,8 @@ use tenancy::Scope;
 use super::TestServer;
 use super::access::issue_key;
 use super::pages::{browser, check_markup, elements, page, sign_in};
-use crate::harness::{app_with, project, result};
-use crate::instructions::{allow_writes, entry, import, sha256sum};
+use crate::harness::{app_with, app_with_model_and, project, result};
+use crate::instructions::{allow_writes, entry, import, sha256sum, wait_until_indexed};
 use crate::upkeep::{execute_sql, schema};
 
 /// A text that becomes markup or script where somebody forgets to escape it.
@@ -251,6 +251,38 @@ fn check_labels(path: &str, html: &str) {
         }
     }
     assert!(ids.iter().all(|id| labelled.contains(id)), "{path}: {ids:?} {labelled:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_found_by_meaning_where_the_operator_has_them_indexed() {
+    let app = app_with_model_and(|config| {
+        allow_writes(config);
+        config.server.port = 0;
+    });
+    let server = TestServer::over(app, Toolbox::standard()).await;
+    let id = project("rules-meaning");
+    let entries = [
+        entry("credentials", "Never write credentials into code; read them from the vault at start."),
+        entry("commits", "Write commit messages in the imperative mood."),
+    ];
+    import(&server.app, &id, &entries, json!({})).await;
+    wait_until_indexed(&server.app, &id).await;
+    let path = format!("/catalog?project={id}&q=how+do+we+treat+passwords");
+    let (status, html) = page(&server, &path).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(html.contains("Title of credentials") && html.contains(">Score</th>"), "{html}");
+    let (_, html) = page(&server, &format!("{path}&by=text")).await;
+    assert!(html.contains("0 entries") && !html.contains("Title of"), "{html}");
+    server.stop().await;
+
+    let off = TestServer::start(|config| config.instructions.semantic = false).await;
+    let (status, html) = page(&off, &path).await;
+    assert!(status.is_client_error() || status.is_server_error(), "{status}");
+    assert!(
+        html.contains("CAPABILITY_MISSING") && html.contains("value=\"how do we treat passwords\""),
+        "{html}"
+    );
+    off.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
