@@ -1,4 +1,4 @@
-//! Signing in with a key, where the server asks for one; [`issuer`](super::issuer) does so without.
+//! Signing in with a key, where the server asks for one; [`issuer`] does so without.
 
 use std::sync::Arc;
 use std::time::Instant;
