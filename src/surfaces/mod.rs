@@ -2,7 +2,7 @@
 //! elsewhere.
 //!
 //! Every surface offers the same tools ([`listing`]) and the same envelope ([`answer`]). People see the same colours
-//! ([`code_pieces`]) and marked words ([`marks`]) on pages and on terminals.
+//! ([`code_pieces`]), marked words ([`marks`]) and explanations of scores ([`score`]) on pages and on terminals.
 
 mod answer;
 mod code_pieces;
@@ -10,6 +10,8 @@ pub mod contracts;
 mod listing;
 mod marks;
 mod progress;
+mod score;
+mod uri_encoding;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;

@@ -10,7 +10,10 @@ use contract::{ErrorCode, ProjectId};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use serde_json::{Value, json};
-use tenancy::{Principal, Projects, Scope, TokenError, TokenVerifier, protected_resource_metadata};
+use tenancy::{
+    Principal, Projects, Scope, SignInAttempt, SignInClient, TokenError, TokenVerifier,
+    protected_resource_metadata,
+};
 
 use crate::loopback::{FakeServer, ManualClock, Reply, refusing_url};
 
@@ -571,4 +574,32 @@ async fn a_server_accepts_tokens_and_publishes_their_issuer() {
     let request = with_key(http().get(server_without_issuer.url_of("/tools")), Some(&valid));
     assert_eq!(send_json(request).await.0, 503, "an issuer that cannot be reached is not the client's fault");
     server_without_issuer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_issuer_is_asked_once_where_people_sign_in() {
+    let issuer = Issuer::without_pages().await;
+    let url = issuer.server.url.clone();
+    let settings = config::Oauth { client_id: Some("pages".to_owned()), ..settings(&url) };
+    let client = SignInClient::from_settings(&settings).unwrap().unwrap();
+    let attempt = SignInAttempt {
+        state: "s".to_owned(),
+        verifier: "v".repeat(64),
+        redirect_url: "http://127.0.0.1/sign-in/callback".to_owned(),
+    };
+    assert!(client.authorization_url(&attempt).await.is_err(), "an issuer without metadata");
+    issuer.set_page(METADATA, json!({ "issuer": url, "jwks_uri": format!("{url}/keys") }));
+    let refused = client.authorization_url(&attempt).await.unwrap_err().to_string();
+    assert!(refused.contains("lacks an address"), "{refused}");
+    issuer.set_page(
+        OPENID,
+        json!({ "issuer": url, "jwks_uri": format!("{url}/keys"), "authorization_endpoint": format!("{url}/auth"),
+            "token_endpoint": format!("{url}/token") }),
+    );
+    let address = client.authorization_url(&attempt).await.unwrap();
+    assert_eq!(address.path(), "/auth");
+    assert!(address.query().unwrap().contains("code_challenge_method=S256"), "{address}");
+    let asked = issuer.server.requested_paths().len();
+    client.authorization_url(&attempt).await.unwrap();
+    assert_eq!(issuer.server.requested_paths().len(), asked, "the metadata is kept");
 }

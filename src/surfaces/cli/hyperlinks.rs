@@ -5,17 +5,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde_json::Value;
 
 use super::session::Session;
+use crate::surfaces::uri_encoding::{PATH, UNRESERVED};
 use contract::{Envelope, ErrorCode, Fault, ProjectId, unescaped};
 use store::{Access, ProjectTx, repositories};
-
-/// What stays as it is in the name of a host (RFC 3986, unreserved).
-const HOST: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// As [`HOST`], with the slashes between the folders of a path.
-const PATH: &AsciiSet = &HOST.remove(b'/');
 
 /// What a format may contain in braces.
 const VARIABLES: [&str; 4] = ["{host}", "{path}", "{line}", "{column}"];
@@ -87,7 +83,7 @@ impl LinkFormat {
         self.0
             .replace("{line}", &number(line))
             .replace("{column}", &number(column))
-            .replace("{host}", &utf8_percent_encode(host, HOST).to_string())
+            .replace("{host}", &utf8_percent_encode(host, UNRESERVED).to_string())
             .replace("{path}", &utf8_percent_encode(path, PATH).to_string())
     }
 }

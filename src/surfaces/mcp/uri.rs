@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
+
+use crate::surfaces::uri_encoding::{PATH, UNRESERVED};
 
 /// The template for files in the session's project, or else in the default workspace.
 pub(super) const TEMPLATE: &str = "repo://{repository}/{+path}";
@@ -19,10 +21,6 @@ const INSTRUCTION_SCHEME: &str = "instruction://";
 const SCHEME: &str = "repo://";
 const SYMBOL_SCHEME: &str = "symbol://";
 const PROJECT: &str = "?project=";
-
-/// Characters to encode: all except the unreserved ones of RFC 3986.
-const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-const PATH: &AsciiSet = &NAME.remove(b'/');
 
 /// The parts of a URI; their values are validated where they are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,10 +98,10 @@ pub(super) fn parse_instruction(uri: &str) -> Option<Result<(String, Option<Stri
 impl fmt::Display for ResourceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (repository, path) =
-            (utf8_percent_encode(&self.repository, NAME), utf8_percent_encode(&self.path, PATH));
+            (utf8_percent_encode(&self.repository, UNRESERVED), utf8_percent_encode(&self.path, PATH));
         write!(f, "{SCHEME}{repository}/{path}")?;
         match &self.project {
-            Some(project) => write!(f, "{PROJECT}{}", utf8_percent_encode(project, NAME)),
+            Some(project) => write!(f, "{PROJECT}{}", utf8_percent_encode(project, UNRESERVED)),
             None => Ok(()),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) const LIST: ToolSpec = ToolSpec {
     timeout: TimeoutClass::Default,
     method: None,
     aliases: &[],
-    input: schema::generate_schema::<Nothing>,
+    input: schema::generate_schema::<NoInput>,
     output: schema::generate_output_schema::<KeyList>,
     run: |call, arguments| run_typed(call, arguments, list),
 };
@@ -59,7 +59,7 @@ pub(crate) const REVOKE: ToolSpec = ToolSpec {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoInput {}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -231,7 +231,7 @@ impl Lifetime {
     }
 }
 
-async fn list(call: Call, _: Nothing) -> Result<KeyList, Fault> {
+async fn list(call: Call, _: NoInput) -> Result<KeyList, Fault> {
     call.require_operator()?;
     all(&call.app).await
 }

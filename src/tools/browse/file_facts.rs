@@ -3,31 +3,23 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::search::open_file::require_relative;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
-use contract::clock::iso_from_millis;
+use crate::tools::{Call, ToolSpec, repository, schema};
 use contract::{ErrorCode, Fault, echo};
+use engine::search::History;
 use languages::facts::Field;
 use store::{Access, ProjectTx, files, history, names};
-use tenancy::Scope;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/file_facts",
     title: "What is known of a file",
     description: "Last change, authors, risks and lint findings of an indexed file and its parts.",
-    toolset: Toolset::Search,
-    effects: Effects::READS,
-    scope: Scope::Search,
-    bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
     input: schema::generate_schema::<FileFactsInput>,
     output: schema::generate_output_schema::<KnownFile>,
     run: |call, arguments| run_typed(call, arguments, file_facts),
+    ..super::complete::TOOL
 };
 
 /// Most parts of a file in an answer; larger files are generated, or data.
@@ -50,18 +42,9 @@ struct FileFactsInput {
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KnownFile {
-    /// The commit that was indexed, hex; absent outside of git.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-    /// Author of the file's last commit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_author: Option<String>,
-    /// Author date of that commit, UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_modified: Option<String>,
-    /// That commit, hex.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_commit: Option<String>,
+    /// Its last change; empty outside of git.
+    #[serde(flatten)]
+    pub history: History,
     /// Its parts in file order, as far as anything is known of them.
     pub parts: Vec<KnownPart>,
 }
@@ -113,10 +96,7 @@ async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Faul
     let is_known =
         |part: &KnownPart| !(part.authors.is_empty() && part.risks.is_empty() && part.lint.is_empty());
     Ok(KnownFile {
-        commit: repository.commit,
-        last_author: known.last_author,
-        last_modified: known.last_modified_s.map(|seconds| iso_from_millis(seconds.saturating_mul(1000))),
-        last_commit: known.last_commit,
+        history: History::new(known, repository.branch, repository.commit),
         parts: parts.filter(is_known).collect(),
     })
 }

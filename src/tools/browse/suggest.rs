@@ -4,31 +4,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::complete::matching_values;
-use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
-use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use crate::tools::{Call, ToolSpec, repository, schema};
 use contract::Fault;
 use engine::search::fields::{FIELDS, FilterField, FilterTarget, ValueKind, field};
 use languages::facts::Field;
 use store::suggestions::{self, SuggestedValue};
 use store::{Access, Filter, ProjectTx, Test, breakdown, files};
-use tenancy::Scope;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "completion/query",
     title: "Complete a query",
     description: "Complete the last word of a query: names of filters and their values, names of definitions, paths.",
-    toolset: Toolset::Search,
-    effects: Effects::READS,
-    scope: Scope::Search,
-    bulkhead: Bulkhead::Search,
-    timeout: TimeoutClass::Search,
-    method: None,
-    aliases: &[],
     input: schema::generate_schema::<SuggestInput>,
     output: schema::generate_output_schema::<Suggestions>,
     run: |call, arguments| run_typed(call, arguments, suggest),
+    ..super::complete::TOOL
 };
 
 /// Most suggestions of one kind.

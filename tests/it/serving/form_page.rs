@@ -4,7 +4,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{StatusCode, header};
 
 use super::TestServer;
-use super::pages::{browser, elements, sign_in};
+use super::pages::{browser, check_markup, hidden, sign_in};
+
+/// The field with the token of a form.
+pub(super) const TOKEN: &str = "form_token";
 
 /// Somebody at a browser.
 pub(super) struct Visitor<'a> {
@@ -12,8 +15,15 @@ pub(super) struct Visitor<'a> {
     cookie: String,
 }
 
+/// The answer to a form.
+pub(super) struct Sent {
+    pub(super) status: StatusCode,
+    pub(super) location: String,
+    pub(super) html: String,
+}
+
 impl<'a> Visitor<'a> {
-    /// Somebody who needs no key.
+    /// Somebody who has not signed in.
     pub(super) fn without_key(server: &'a TestServer) -> Self {
         Self { server, cookie: String::new() }
     }
@@ -32,31 +42,40 @@ impl<'a> Visitor<'a> {
         (response.status(), response.text().await.unwrap())
     }
 
-    /// The token of the forms of a page.
-    pub(super) async fn token(&self, path: &str) -> String {
-        let html = self.get(path).await.1;
-        let field = elements(&html)
-            .into_iter()
-            .find(|(_, attributes)| attributes.contains(&("name".to_owned(), "form_token".to_owned())));
-        let (_, attributes) = field.unwrap_or_else(|| panic!("no form: {html}"));
-        attributes.into_iter().find(|(name, _)| name == "value").unwrap().1
+    /// A page that must be there, and have only markup of the program.
+    pub(super) async fn page(&self, path: &str) -> String {
+        let (status, html) = self.get(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {html}");
+        check_markup(path, &html);
+        html
     }
 
-    /// Sends a form of the page with its token.
-    pub(super) async fn send(&self, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
-        let token = self.token(path).await;
-        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let all = fields.iter().copied().chain([("form_token", token.as_str())]);
-        let body: Vec<String> =
-            all.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
-        self.send_body(path, body.join("&")).await
+    /// The token of the forms of a page.
+    pub(super) async fn token(&self, path: &str) -> String {
+        hidden(&self.get(path).await.1, TOKEN)
+    }
+
+    /// Sends a form to the page that has it, with its token.
+    pub(super) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Sent {
+        self.submit_to(path, path, fields).await
+    }
+
+    /// Sends a form of the page `from`, with its token.
+    pub(super) async fn submit_to(&self, from: &str, to: &str, fields: &[(&str, &str)]) -> Sent {
+        let token = self.token(from).await;
+        self.send(to, &[fields, &[(TOKEN, &token)]].concat()).await
     }
 
     /// Sends a form as it is.
-    pub(super) async fn send_body(&self, path: &str, body: String) -> (StatusCode, String) {
+    pub(super) async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Sent {
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let pairs: Vec<String> =
+            fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
         let request = browser().post(self.server.url_of(path)).header(header::COOKIE, &self.cookie);
         let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let response = request.body(body).send().await.unwrap();
-        (response.status(), response.text().await.unwrap())
+        let response = request.body(pairs.join("&")).send().await.unwrap();
+        let location = response.headers().get(header::LOCATION).map_or("", |value| value.to_str().unwrap());
+        let location = location.to_owned();
+        Sent { status: response.status(), location, html: response.text().await.unwrap() }
     }
 }

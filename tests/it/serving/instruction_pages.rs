@@ -7,13 +7,14 @@ use contract::config::Required;
 use pairofcleats::app::App;
 use pairofcleats::tools::Toolbox;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Response, StatusCode, header};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tenancy::Scope;
 
 use super::TestServer;
 use super::access::issue_key;
-use super::pages::{browser, check_markup, elements, page, sign_in};
+use super::form_page::Visitor;
+use super::pages::{check_markup, elements, hidden, page};
 use crate::harness::{app_with, app_with_model_and, project, result};
 use crate::instructions::{allow_writes, entry, import, sha256sum, wait_until_indexed};
 use crate::upkeep::{execute_sql, schema};
@@ -36,34 +37,6 @@ async fn catalog(app: &Arc<App>, project: &str) -> Value {
     let imported = import(app, project, &[critical, entry("tests", "Test each branch.")], documents).await;
     result(app, "usage_track", json!({ "id": "errors", "project_id": project })).await;
     imported
-}
-
-/// Sends a form with the token of `from`, a page that has one.
-async fn send_form(server: &TestServer, from: &str, to: &str, fields: &[(&str, &str)]) -> Response {
-    let token = hidden(&page(server, from).await.1, "form_token");
-    send_fields(server, to, &[fields, &[("form_token", &token)]].concat()).await
-}
-
-async fn send_fields(server: &TestServer, to: &str, fields: &[(&str, &str)]) -> Response {
-    let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
-    let pairs: Vec<String> =
-        fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
-    let request = browser().post(server.url_of(to));
-    let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-    request.body(pairs.join("&")).send().await.unwrap()
-}
-
-/// The value of a hidden field of a page.
-fn hidden(html: &str, name: &str) -> String {
-    let fields = elements(html).into_iter().filter(|(element, _)| element == "input");
-    let value = |attributes: &[(String, String)], wanted: &str| {
-        attributes.iter().find(|(known, _)| known == wanted).map(|(_, value)| value.clone())
-    };
-    let mut found = fields.filter(|(_, attributes)| value(attributes, "name").as_deref() == Some(name));
-    found
-        .next()
-        .and_then(|(_, attributes)| value(&attributes, "value"))
-        .unwrap_or_else(|| panic!("{name}: {html}"))
 }
 
 /// The target of the link with this text.
@@ -299,9 +272,10 @@ async fn a_list_and_a_text_are_compared_and_reviewed_and_stay_on_the_page() {
         sha256sum("x")
     );
     let compare = async |list: &str| {
-        let sent =
-            send_form(&server, &changes, "/catalog/changes", &[("known", list), ("project", &id)]).await;
-        (sent.status(), sent.text().await.unwrap())
+        let sent = Visitor::without_key(&server)
+            .submit_to(&changes, "/catalog/changes", &[("known", list), ("project", &id)])
+            .await;
+        (sent.status, sent.html)
     };
     let (status, html) = compare(&list).await;
     assert_eq!(status, StatusCode::OK, "{html}");
@@ -316,8 +290,10 @@ async fn a_list_and_a_text_are_compared_and_reviewed_and_stay_on_the_page() {
 
     let secret = format!("AKIA{}", "IOSFODNN7EXAMPLF");
     let check = async |text: &str| {
-        let sent = send_form(&server, &review, "/catalog/review", &[("text", text), ("project", &id)]).await;
-        (sent.status(), sent.text().await.unwrap())
+        let sent = Visitor::without_key(&server)
+            .submit_to(&review, "/catalog/review", &[("text", text), ("project", &id)])
+            .await;
+        (sent.status, sent.html)
     };
     let (status, html) = check(&format!("All agents: use foo.\nUpload with {secret}.")).await;
     assert_eq!(status, StatusCode::OK);
@@ -349,23 +325,26 @@ async fn an_entry_is_removed_after_a_question_and_only_by_a_form_of_this_server(
     // To look at the question changes nothing, and neither does a form of another site.
     for token in ["", "0", &"0".repeat(64)] {
         let fields = [("project", id.as_str()), ("hash", &hash), ("form_token", token)];
-        assert_eq!(send_fields(&server, to, &fields).await.status(), StatusCode::FORBIDDEN, "{token}");
+        assert_eq!(
+            Visitor::without_key(&server).send(to, &fields).await.status,
+            StatusCode::FORBIDDEN,
+            "{token}"
+        );
     }
     assert_eq!(list().await, 2);
 
     // Neither does one about another catalog than the person saw: the page asks again, about the catalog as it is now.
     import(&server.app, &id, &[entry("later", "Later.")], json!({})).await;
-    let stale = send_form(&server, &ask, to, &[("project", &id), ("hash", &hash)]).await;
-    assert!(stale.status().is_client_error(), "{}", stale.status());
-    let again = stale.text().await.unwrap();
+    let stale = Visitor::without_key(&server).submit_to(&ask, to, &[("project", &id), ("hash", &hash)]).await;
+    assert!(stale.status.is_client_error(), "{}", stale.status);
+    let again = stale.html;
     assert!(again.contains("role=\"alert\"") && again.contains("Say what failed"), "{again}");
     let hash = hidden(&again, "hash");
     assert_eq!(list().await, 3);
 
-    let sent = send_form(&server, &ask, to, &[("project", &id), ("hash", &hash)]).await;
-    assert_eq!(sent.status(), StatusCode::SEE_OTHER);
-    let next = sent.headers()[header::LOCATION].to_str().unwrap().to_owned();
-    let (status, html) = page(&server, &next).await;
+    let sent = Visitor::without_key(&server).submit_to(&ask, to, &[("project", &id), ("hash", &hash)]).await;
+    assert_eq!(sent.status, StatusCode::SEE_OTHER);
+    let (status, html) = page(&server, &sent.location).await;
     assert_eq!(status, StatusCode::OK);
     assert!(html.contains("0 added, 0 changed, 1 removed") && html.contains("<code>errors</code>"), "{html}");
     assert_eq!(page(&server, &ask).await.0, StatusCode::NOT_FOUND);
@@ -381,30 +360,11 @@ async fn an_entry_is_removed_after_a_question_and_only_by_a_form_of_this_server(
     let ask = format!("/catalog/entries/tests/remove?project={id}");
     let hash = hidden(&page(&closed, &ask).await.1, "hash");
     let fields = [("project", id.as_str()), ("hash", &hash)];
-    let refused = send_form(&closed, &ask, "/catalog/entries/tests/remove", &fields).await;
-    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
-    assert!(refused.text().await.unwrap().contains("MCP_ENABLE_MUTATION=1"));
+    let refused =
+        Visitor::without_key(&closed).submit_to(&ask, "/catalog/entries/tests/remove", &fields).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    assert!(refused.html.contains("MCP_ENABLE_MUTATION=1"));
     closed.stop().await;
-}
-
-/// A session of a browser that signed in with a key: answers of pages.
-struct SignedIn<'a> {
-    server: &'a TestServer,
-    cookie: String,
-}
-
-impl<'a> SignedIn<'a> {
-    async fn begin(server: &'a TestServer, key: &str) -> Self {
-        let signed_in = sign_in(server, key, "/").await;
-        let cookie = signed_in.headers()[header::SET_COOKIE].to_str().unwrap();
-        Self { server, cookie: cookie.split(';').next().unwrap().to_owned() }
-    }
-
-    async fn page(&self, path: &str) -> (StatusCode, String) {
-        let request = browser().get(self.server.url_of(path)).header(header::COOKIE, &self.cookie);
-        let response = request.send().await.unwrap();
-        (response.status(), response.text().await.unwrap())
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -421,32 +381,32 @@ async fn only_those_who_may_read_the_catalog_see_it_and_its_link() {
     let reader = issue_key(&server.app, &[&ours], &[Scope::Search, Scope::Instructions]).await.1;
     let curator = issue_key(&server.app, &[&ours], &[Scope::Instructions, Scope::Curate]).await.1;
     let (searcher, reader, curator) = (
-        SignedIn::begin(&server, &searcher).await,
-        SignedIn::begin(&server, &reader).await,
-        SignedIn::begin(&server, &curator).await,
+        Visitor::signed_in(&server, &searcher).await,
+        Visitor::signed_in(&server, &reader).await,
+        Visitor::signed_in(&server, &curator).await,
     );
 
     for path in addresses(&ours) {
         assert_eq!(page(&server, &path).await.0, StatusCode::SEE_OTHER, "{path}: without a key");
-        let (status, html) = searcher.page(&path).await;
+        let (status, html) = searcher.get(&path).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{path}");
         assert!(
             !html.contains("Title of") && !html.contains("Say what") && !html.contains(">Instructions</a>"),
             "{html}"
         );
-        let (status, html) = reader.page(&path).await;
+        let (status, html) = reader.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {html}");
         assert!(html.contains(">Instructions</a>"), "{html}");
     }
-    assert!(!searcher.page("/").await.1.contains("/catalog"));
+    assert!(!searcher.get("/").await.1.contains("/catalog"));
     let entry = format!("/catalog/entries/errors?project={ours}");
-    assert!(!reader.page(&entry).await.1.contains("Remove this entry"));
-    assert!(curator.page(&entry).await.1.contains("Remove this entry"));
+    assert!(!reader.get(&entry).await.1.contains("Remove this entry"));
+    assert!(curator.get(&entry).await.1.contains("Remove this entry"));
 
     // A catalog of another project is one that nobody has.
     for (path, of_absent) in addresses(&theirs).iter().zip(addresses(&absent)) {
-        let (status, html) = reader.page(path).await;
-        let (absent_status, absent_html) = reader.page(&of_absent).await;
+        let (status, html) = reader.get(path).await;
+        let (absent_status, absent_html) = reader.get(&of_absent).await;
         assert_eq!(
             (status, html.replace(&theirs, "ID")),
             (absent_status, absent_html.replace(&absent, "ID")),
@@ -455,16 +415,13 @@ async fn only_those_who_may_read_the_catalog_see_it_and_its_link() {
         assert!(!html.contains("Title of") && !html.contains("Say what"), "{html}");
     }
     // And a form cannot remove anything of it.
-    let question = curator.page(&format!("/catalog/entries/errors/remove?project={ours}")).await.1;
+    let question = curator.get(&format!("/catalog/entries/errors/remove?project={ours}")).await.1;
     let (token, hash) = (hidden(&question, "form_token"), hidden(&question, "hash"));
     let mut answers = Vec::new();
     for id in [&theirs, &absent] {
-        let body = format!("project={id}&hash={hash}&form_token={token}");
-        let request = browser().post(server.url_of("/catalog/entries/errors/remove")).body(body);
-        let request = request.header(header::COOKIE, &curator.cookie);
-        let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let sent = request.send().await.unwrap();
-        answers.push((sent.status(), sent.text().await.unwrap().replace(id, "ID")));
+        let fields = [("project", id.as_str()), ("hash", &hash), ("form_token", &token)];
+        let sent = curator.send("/catalog/entries/errors/remove", &fields).await;
+        answers.push((sent.status, sent.html.replace(id, "ID")));
     }
     assert!(answers[0].0.is_client_error() && answers[0] == answers[1], "{answers:?}");
     assert_eq!(result(&server.app, "instructions_list", json!({ "project_id": theirs })).await["count"], 2);
@@ -519,11 +476,15 @@ async fn no_text_of_the_catalog_becomes_markup() {
     let checks = page(&server, &format!("/catalog/checks?duplicates=1&project={id}")).await.1;
     assert!(checks.contains("changed in the database") && checks.contains(">twin</a>"), "{checks}");
     let list = [("project", id.as_str()), ("known", HOSTILE)];
-    let sent = send_form(&server, &format!("/catalog/changes?project={id}"), "/catalog/changes", &list).await;
-    check_markup("a list", &sent.text().await.unwrap());
+    let sent = Visitor::without_key(&server)
+        .submit_to(&format!("/catalog/changes?project={id}"), "/catalog/changes", &list)
+        .await;
+    check_markup("a list", &sent.html);
     let text = [("project", id.as_str()), ("text", HOSTILE)];
-    let sent = send_form(&server, &format!("/catalog/review?project={id}"), "/catalog/review", &text).await;
-    let reviewed = sent.text().await.unwrap();
+    let sent = Visitor::without_key(&server)
+        .submit_to(&format!("/catalog/review?project={id}"), "/catalog/review", &text)
+        .await;
+    let reviewed = sent.html;
     check_markup("a text", &reviewed);
     assert!(reviewed.contains("&lt;/textarea&gt;"), "{reviewed}");
     server.stop().await;
@@ -565,7 +526,7 @@ async fn a_large_catalog_is_shown_and_compared_in_pages() {
     let (mut after, mut shown, mut pages) = (String::new(), 0, 0);
     loop {
         let fields = [("project", id.as_str()), ("known", &list), ("after", &after)];
-        let html = send_form(&server, &changes, "/catalog/changes", &fields).await.text().await.unwrap();
+        let html = Visitor::without_key(&server).submit_to(&changes, "/catalog/changes", &fields).await.html;
         (shown, pages) = (shown + html.matches("Title of").count(), pages + 1);
         if !html.contains("Further changes</button>") {
             break;

@@ -6,7 +6,7 @@ use serde_json::json;
 use tenancy::Scope;
 
 use super::access::issue_key;
-use super::form_page::Visitor;
+use super::form_page::{Sent, TOKEN, Visitor};
 use super::pages::{browser, check_markup, page};
 use super::{TestServer, send_json};
 use crate::harness::{Repository, http, project, result};
@@ -38,7 +38,7 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
     let visitor = Visitor::signed_in(&server, &operator).await;
 
     let fields = [("name", "agent of ann"), ("projects", &id), ("scope_search", "1"), ("expires", "30d")];
-    let (status, html) = visitor.send(KEYS, &fields).await;
+    let Sent { status, html, .. } = visitor.submit(KEYS, &fields).await;
     assert_eq!(status, StatusCode::OK, "{html}");
     check_markup(KEYS, &html);
     let key = shown_key(&html);
@@ -63,13 +63,13 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
             "value=\"kept name\"",
         ),
     ] {
-        let (status, html) = visitor.send(KEYS, fields).await;
+        let Sent { status, html, .. } = visitor.submit(KEYS, fields).await;
         assert!(status.is_client_error() && html.contains(said), "{said}: {status} {html}");
         assert!(!html.contains("poc_"), "{html}");
     }
 
     let key_id = key.split('_').nth(1).unwrap();
-    let (status, _) = visitor.send(KEYS, &[("revoke", key_id)]).await;
+    let Sent { status, .. } = visitor.submit(KEYS, &[("revoke", key_id)]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert!(visitor.get(KEYS).await.1.contains("revoked"));
     let mut answered = search().await;
@@ -81,7 +81,7 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
         answered = search().await;
     }
     assert_eq!(answered, StatusCode::UNAUTHORIZED);
-    let (status, html) = visitor.send(KEYS, &[("revoke", key_id)]).await;
+    let Sent { status, html, .. } = visitor.submit(KEYS, &[("revoke", key_id)]).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains("revoked before"), "{html}");
     server.stop().await;
 }
@@ -92,19 +92,20 @@ async fn a_form_needs_the_token_of_its_session() {
     let (_, operator) = issue_key(&server.app, &[], &Scope::ALL).await;
     let (one, other) =
         (Visitor::signed_in(&server, &operator).await, Visitor::signed_in(&server, &operator).await);
-    let fields = "name=x&all_projects=1&scope_search=1&expires=30d";
+    let fields = [("name", "x"), ("all_projects", "1"), ("scope_search", "1"), ("expires", "30d")];
     let foreign = other.token(KEYS).await;
-    for token in [String::new(), "&form_token=".to_owned(), format!("&form_token={foreign}")] {
-        let (status, html) = one.send_body(KEYS, format!("{fields}{token}")).await;
+    for token in [&[][..], &[(TOKEN, "")], &[(TOKEN, foreign.as_str())]] {
+        let Sent { status, html, .. } = one.send(KEYS, &[&fields[..], token].concat()).await;
         assert!(status == StatusCode::FORBIDDEN && html.contains("another session"), "{html}");
     }
-    // Nor is a cookie needed to be refused, or a key in a header enough.
-    let unsigned =
-        browser().post(server.url_of(KEYS)).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-    assert_eq!(unsigned.body(fields).send().await.unwrap().status(), StatusCode::SEE_OTHER);
+    // Without a session it leads to the sign-in, and a key in a header is not enough.
+    assert_eq!(Visitor::without_key(&server).send(KEYS, &fields).await.status, StatusCode::SEE_OTHER);
     let by_key = browser().post(server.url_of(KEYS)).bearer_auth(&operator);
     let by_key = by_key.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-    assert_eq!(by_key.body(fields).send().await.unwrap().status(), StatusCode::FORBIDDEN);
+    assert_eq!(
+        by_key.body("name=x&all_projects=1&scope_search=1&expires=30d").send().await.unwrap().status(),
+        StatusCode::FORBIDDEN
+    );
     let keys = tenancy::list_keys(server.app.store().await.unwrap()).await.unwrap();
     assert!(keys.iter().all(|key| key.name != "x"), "{keys:?}");
     server.stop().await;
@@ -173,8 +174,8 @@ async fn a_folder_is_indexed_refreshed_and_removed_from_the_page() {
     let (id, repository) = (project("page-index"), repository());
     let visitor = Visitor::without_key(&server);
     let path = format!("/repositories?project={id}");
-    let (status, html) =
-        visitor.send("/repositories", &[("index", &repository.root()), ("project", &id)]).await;
+    let Sent { status, html, .. } =
+        visitor.submit("/repositories", &[("index", &repository.root()), ("project", &id)]).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
     let settled = async |part: &str| {
         for _ in 0..300 {
@@ -193,19 +194,19 @@ async fn a_folder_is_indexed_refreshed_and_removed_from_the_page() {
 
     repository.write("src/more.py", "def more():\n    pass\n");
     assert_eq!(
-        visitor.send("/repositories", &[("index", &name), ("project", &id)]).await.0,
+        visitor.submit("/repositories", &[("index", &name), ("project", &id)]).await.status,
         StatusCode::SEE_OTHER
     );
     settled("3 files").await;
 
-    let (status, html) =
-        visitor.send("/repositories", &[("index", "/does/not/exist"), ("project", &id)]).await;
+    let Sent { status, html, .. } =
+        visitor.submit("/repositories", &[("index", "/does/not/exist"), ("project", &id)]).await;
     assert!(status.is_client_error() && html.contains("value=\"/does/not/exist\""), "{status} {html}");
-    let (status, html) = visitor.send("/repositories", &[("project", &id)]).await;
+    let Sent { status, html, .. } = visitor.submit("/repositories", &[("project", &id)]).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("Type the path"), "{html}");
 
     assert_eq!(
-        visitor.send("/repositories", &[("remove", &name), ("project", &id)]).await.0,
+        visitor.submit("/repositories", &[("remove", &name), ("project", &id)]).await.status,
         StatusCode::SEE_OTHER
     );
     settled("0 files").await;

@@ -53,8 +53,10 @@ pub(super) fn elements(html: &str) -> Vec<(String, Vec<(String, String)>)> {
     found
 }
 
-/// Checks that a page has only the markup of the program: one script of its own, no handlers, no addresses elsewhere.
+/// Checks that a page has only the markup of the program: one script of its own, no handlers, headings in order, and no addresses
+/// elsewhere but links of findings, which say nothing about the page.
 pub(super) fn check_markup(path: &str, html: &str) {
+    let mut level = 0;
     for (element, attributes) in elements(html) {
         let value =
             |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
@@ -62,13 +64,39 @@ pub(super) fn check_markup(path: &str, html: &str) {
         if element == "script" {
             assert!(value("src").is_some_and(|src| src.starts_with("/assets/")), "{path}: {attributes:?}");
         }
-        for (name, value) in &attributes {
+        if let Some(heading) = element.strip_prefix('h').and_then(|level| level.parse::<u32>().ok()) {
+            assert!(heading <= level + 1, "{path}: h{heading} below h{level}");
+            level = heading;
+        }
+        for (name, address) in &attributes {
             assert!(!name.starts_with("on") && name != "style", "{path}: {element} {name}");
-            if matches!(name.as_str(), "href" | "src" | "action") {
-                assert!(value.starts_with(['/', '#', '?']) && !value.starts_with("//"), "{path}: {value}");
+            if !matches!(name.as_str(), "href" | "src" | "action") {
+                continue;
+            }
+            if value("class") == Some("external") {
+                assert!(
+                    address.starts_with("https://") || address.starts_with("http://"),
+                    "{path}: {address}"
+                );
+                assert_eq!(value("rel"), Some("noopener noreferrer nofollow"), "{path}: {address}");
+            } else {
+                assert!(
+                    address.starts_with(['/', '#', '?']) && !address.starts_with("//"),
+                    "{path}: {address}"
+                );
             }
         }
     }
+}
+
+/// The value of a field of a page, such as the token of its forms.
+pub(super) fn hidden(html: &str, field: &str) -> String {
+    let found = elements(html).into_iter().find_map(|(_, attributes)| {
+        let value =
+            |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        (value("name").as_deref() == Some(field)).then(|| value("value").unwrap())
+    });
+    found.unwrap_or_else(|| panic!("no field {field}: {html}"))
 }
 
 async fn indexed(server: &TestServer, project: &str) -> Repository {

@@ -7,135 +7,19 @@ use contract::config::Required;
 use html5gum::{Token, Tokenizer};
 use pairofcleats::tools::Toolbox;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Client, StatusCode, header, redirect};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tenancy::Scope;
 
 use super::TestServer;
 use super::access::issue_key;
-use crate::harness::{Repository, app_at, http, project, result};
+use super::form_page::Visitor;
+use super::pages::{check_markup, elements, hidden};
+use crate::harness::{Repository, app_at, project, result};
 use crate::triage::ingest;
 
 /// A text that becomes markup or script where somebody forgets to escape it.
 const HOSTILE: &str = "</title></textarea></pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
-
-/// A browser; with the cookie of a session if it has signed in.
-struct Browser<'a> {
-    server: &'a TestServer,
-    client: Client,
-    cookie: String,
-}
-
-impl<'a> Browser<'a> {
-    fn new(server: &'a TestServer) -> Self {
-        // Installs the cryptography that every client needs.
-        drop(http());
-        let client = Client::builder().redirect(redirect::Policy::none()).build().unwrap();
-        Self { server, client, cookie: String::new() }
-    }
-
-    async fn signed_in(server: &'a TestServer, key: &str) -> Self {
-        let mut browser = Self::new(server);
-        let answer = browser.send("/sign-in", &[("key", key), ("next", "/triage")]).await;
-        assert_eq!((answer.status, answer.location.as_str()), (StatusCode::SEE_OTHER, "/triage"));
-        browser.cookie = answer.cookie;
-        browser
-    }
-
-    async fn get(&self, path: &str) -> (StatusCode, String) {
-        let request = self.client.get(self.server.url_of(path)).header(header::COOKIE, &self.cookie);
-        let response = request.send().await.unwrap();
-        (response.status(), response.text().await.unwrap())
-    }
-
-    /// The text of a page that must be there, and have only markup of the program.
-    async fn page(&self, path: &str) -> String {
-        let (status, html) = self.get(path).await;
-        assert_eq!(status, StatusCode::OK, "{path}: {html}");
-        check_markup(path, &html);
-        html
-    }
-
-    async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Sent {
-        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let pairs: Vec<String> =
-            fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
-        let request = self.client.post(self.server.url_of(path)).header(header::COOKIE, &self.cookie);
-        let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let response = request.body(pairs.join("&")).send().await.unwrap();
-        let head = |name| response.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
-        let (location, cookie) = (head(header::LOCATION), head(header::SET_COOKIE));
-        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
-        Sent { status: response.status(), location, cookie, html: response.text().await.unwrap() }
-    }
-}
-
-/// The answer to a form.
-struct Sent {
-    status: StatusCode,
-    location: String,
-    cookie: String,
-    html: String,
-}
-
-/// The elements of a page with their attributes.
-fn elements(html: &str) -> Vec<(String, Vec<(String, String)>)> {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let tags = Tokenizer::new(html).filter_map(|token| match token {
-        Ok(Token::StartTag(tag)) => Some(tag),
-        _ => None,
-    });
-    tags.map(|tag| {
-        let attributes = tag.attributes.iter().map(|(name, value)| (text(name), text(&value.value)));
-        (text(&tag.name), attributes.collect())
-    })
-    .collect()
-}
-
-/// Checks that a page has only the markup of the program. Links of findings may lead to the web, and say nothing about the page.
-fn check_markup(path: &str, html: &str) {
-    let mut level = 0;
-    for (element, attributes) in elements(html) {
-        let value =
-            |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        assert_ne!(element, "img", "{path}");
-        if element == "script" {
-            assert!(value("src").is_some_and(|src| src.starts_with("/assets/")), "{path}: {attributes:?}");
-        }
-        if let Some(heading) = element.strip_prefix('h').and_then(|level| level.parse::<u32>().ok()) {
-            assert!(heading <= level + 1, "{path}: h{heading} below h{level}");
-            level = heading;
-        }
-        for (name, address) in &attributes {
-            assert!(!name.starts_with("on") && name != "style", "{path}: {element} {name}");
-            if !matches!(name.as_str(), "href" | "src" | "action") {
-                continue;
-            }
-            if value("class") == Some("external") {
-                assert!(
-                    address.starts_with("https://") || address.starts_with("http://"),
-                    "{path}: {address}"
-                );
-                assert_eq!(value("rel"), Some("noopener noreferrer nofollow"), "{path}: {address}");
-            } else {
-                assert!(
-                    address.starts_with(['/', '#', '?']) && !address.starts_with("//"),
-                    "{path}: {address}"
-                );
-            }
-        }
-    }
-}
-
-/// The fields of the page's form that are hidden, such as the token.
-fn hidden(html: &str, field: &str) -> String {
-    let found = elements(html).into_iter().find_map(|(_, attributes)| {
-        let value =
-            |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        (value("name").as_deref() == Some(field)).then(|| value("value").unwrap())
-    });
-    found.unwrap_or_else(|| panic!("no field {field}: {html}"))
-}
 
 fn findings(count: usize) -> Vec<Value> {
     let one = |at: usize| json!({ "stableKey": format!("k{at}"), "title": format!("Problem {at}"), "severity": "low", "service": "bulk" });
@@ -169,7 +53,7 @@ fn text(html: &str) -> String {
 async fn the_board_groups_counts_and_filters() {
     let clock = Arc::new(FixedClock::at_millis(1_900_000_000_000));
     let server = TestServer::over(app_at(clock.clone()), Toolbox::standard()).await;
-    let (browser, id) = (Browser::new(&server), project("board"));
+    let (browser, id) = (Visitor::without_key(&server), project("board"));
     let board = |query: &str| format!("/triage?project={id}{query}");
     let empty = browser.page(&board("")).await;
     let command = format!("pairofcleats triage ingest dependabot alerts.json --project {id}");
@@ -231,7 +115,7 @@ async fn the_board_groups_counts_and_filters() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_board_has_pages() {
     let server = TestServer::start(|_| {}).await;
-    let (browser, id) = (Browser::new(&server), project("board-pages"));
+    let (browser, id) = (Visitor::without_key(&server), project("board-pages"));
     ingested(&server, &id, &findings(53)).await;
     let links = async |query: &str| {
         let html = browser.page(&format!("/triage?project={id}{query}")).await;
@@ -257,7 +141,7 @@ async fn a_long_board_has_pages() {
 async fn a_finding_has_its_facts_its_places_and_its_decisions() {
     let clock = Arc::new(FixedClock::at_millis(1_900_000_000_000));
     let server = TestServer::over(app_at(clock.clone()), Toolbox::standard()).await;
-    let (browser, id) = (Browser::new(&server), project("finding"));
+    let (browser, id) = (Visitor::without_key(&server), project("finding"));
     let repository =
         Repository::new(&[("zoo/web/pad.js", "import leftpad from 'leftpad';\nleftpad('a', 9);\n")]);
     let root = format!("{}/zoo", repository.root());
@@ -336,7 +220,7 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
     let id = project("decide");
     let finding = ingested(&server, &id, &findings(1)).await.remove(0);
     let (_, key) = issue_key(&server.app, &[&id], &[Scope::Search, Scope::Triage]).await;
-    let (browser, other) = (Browser::signed_in(&server, &key).await, Browser::signed_in(&server, &key).await);
+    let (browser, other) = (Visitor::signed_in(&server, &key).await, Visitor::signed_in(&server, &key).await);
     let path = format!("/triage/finding?project={id}&id={finding}");
     let html = browser.page(&path).await;
     let (token, foreign) = (hidden(&html, "form_token"), hidden(&other.page(&path).await, "form_token"));
@@ -360,7 +244,7 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
         }
         fields
     };
-    let send = async |browser: &Browser<'_>, token: &str, changed: &[(&'static str, &str)]| {
+    let send = async |browser: &Visitor<'_>, token: &str, changed: &[(&'static str, &str)]| {
         let fields = fields(token, changed);
         let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
         browser.send("/triage/finding", &fields).await
@@ -369,7 +253,7 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
         assert_eq!(send(&browser, wrong, &[]).await.status, StatusCode::FORBIDDEN, "{wrong}");
     }
     // Without a session nothing is decided: the browser is asked to sign in.
-    let unknown = send(&Browser::new(&server), &token, &[]).await;
+    let unknown = send(&Visitor::without_key(&server), &token, &[]).await;
     assert_eq!((unknown.status, unknown.location.starts_with("/sign-in")), (StatusCode::SEE_OTHER, true));
     assert!(text(&browser.page(&path).await).contains("Nobody has decided yet."));
     // What was typed stays when the decision is refused.
@@ -414,7 +298,7 @@ async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
     let secret = json!({ "stableKey": "secret", "title": "Their secret" });
     let foreign = ingested(&server, &theirs, &[secret]).await.remove(0);
     let (_, key) = issue_key(&server.app, &[&ours], &[Scope::Search, Scope::Triage]).await;
-    let browser = Browser::signed_in(&server, &key).await;
+    let browser = Visitor::signed_in(&server, &key).await;
     let none = "0".repeat(40);
     let address = |project: &str, id: &str| format!("/triage/finding?project={project}&id={id}");
     // Their finding in our project, and in theirs, is as one that nobody has.
@@ -452,9 +336,9 @@ async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
     };
     assert!(has_link(&browser.page(&format!("/repositories?project={ours}")).await));
     let (_, key) = issue_key(&server.app, &[&ours], &[Scope::Search]).await;
-    let reader = Browser::signed_in(&server, &key).await;
+    let reader = Visitor::signed_in(&server, &key).await;
     assert!(!has_link(&reader.page(&format!("/repositories?project={ours}")).await));
-    assert!(!has_link(&Browser::new(&server).page("/sign-in").await));
+    assert!(!has_link(&Visitor::without_key(&server).page("/sign-in").await));
     for path in [format!("/triage?project={ours}"), address(&ours, &own)] {
         let (status, html) = reader.get(&path).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{path}");
@@ -469,7 +353,7 @@ async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_in_a_finding_becomes_markup() {
     let server = TestServer::start(|_| {}).await;
-    let (browser, id) = (Browser::new(&server), project("hostile"));
+    let (browser, id) = (Visitor::without_key(&server), project("hostile"));
     let item = json!({
         "stableKey": "a", "vulnId": HOSTILE, "title": HOSTILE, "severity": HOSTILE, "service": HOSTILE, "env": HOSTILE,
         "description": HOSTILE, "package": { "name": HOSTILE, "installedVersion": HOSTILE, "importName": HOSTILE },

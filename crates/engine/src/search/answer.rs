@@ -183,7 +183,7 @@ pub struct AllFacts {
 }
 
 /// Git history of a file.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct History {
     /// Branch of the repository when it was indexed.

@@ -156,7 +156,7 @@ impl<'a> HitPage<'a> {
                 facts: found.facts.remove(&row.id).unwrap_or_default(),
                 detail,
                 meta: file.meta.clone().unwrap_or_default(),
-                history: commit.is_some().then(|| history_of(file, branch, commit)),
+                history: commit.is_some().then(|| History::new(file, branch, commit)),
                 risk_from_elsewhere: flows.and_then(|json| serde_json::from_str(&json).ok()),
             }
         });
@@ -206,15 +206,22 @@ fn called_names(detail: &Detail) -> Vec<String> {
     calls
 }
 
-fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -> History {
-    History {
-        branch,
-        commit,
-        last_author: file.last_author,
-        last_modified: file.last_modified_s.map(iso_seconds),
-        last_commit: file.last_commit,
-        churn: file.churn_added.zip(file.churn_deleted).map(|(added, deleted)| added.saturating_add(deleted)),
-        churn_commits: file.churn_commits,
+impl History {
+    /// The history of a file of a repository that was indexed at a branch and a commit.
+    #[must_use]
+    pub fn new(file: FileFacts, branch: Option<String>, commit: Option<String>) -> Self {
+        Self {
+            branch,
+            commit,
+            last_author: file.last_author,
+            last_modified: file.last_modified_s.map(iso_seconds),
+            last_commit: file.last_commit,
+            churn: file
+                .churn_added
+                .zip(file.churn_deleted)
+                .map(|(added, deleted)| added.saturating_add(deleted)),
+            churn_commits: file.churn_commits,
+        }
     }
 }
 

@@ -32,9 +32,13 @@ impl KeysUrlSource {
     pub(super) async fn keys_url(&self, outbound: &HttpClient) -> Result<Url, HttpError> {
         match self {
             Self::Configured(url) => Ok(url.clone()),
-            Self::Metadata(issuer) => issuer.read(outbound, |found| Some(found.jwks_uri.clone())).await,
+            Self::Metadata(issuer) => issuer.read(outbound, keys_url).await,
         }
     }
+}
+
+fn keys_url(metadata: &Metadata) -> Result<Url, HttpError> {
+    https_or_loopback_url(&metadata.jwks_uri)
 }
 
 /// Where an issuer publishes what it is.
@@ -47,7 +51,7 @@ pub(super) struct IssuerMetadata {
 #[derive(Deserialize)]
 pub(super) struct Metadata {
     issuer: String,
-    pub(super) jwks_uri: String,
+    jwks_uri: String,
     pub(super) authorization_endpoint: Option<String>,
     pub(super) token_endpoint: Option<String>,
 }
@@ -59,31 +63,26 @@ impl IssuerMetadata {
         Ok(Self { issuer: issuer.to_owned(), addresses })
     }
 
-    /// The address that `pick` takes from the metadata.
+    /// What `pick` takes from the metadata.
     ///
     /// # Errors
-    /// The problem with each place of metadata, if none has this address.
-    pub(super) async fn read(
+    /// The problem with each place of metadata, if `pick` accepts none.
+    pub(super) async fn read<T>(
         &self,
         outbound: &HttpClient,
-        pick: impl Fn(&Metadata) -> Option<String>,
-    ) -> Result<Url, HttpError> {
+        pick: impl Fn(&Metadata) -> Result<T, HttpError>,
+    ) -> Result<T, HttpError> {
         let mut problems = Vec::new();
         for address in &self.addresses {
-            match self.read_at(outbound, address, &pick).await {
-                Ok(url) => return Ok(url),
+            match self.read_at(outbound, address).await.and_then(|metadata| pick(&metadata)) {
+                Ok(picked) => return Ok(picked),
                 Err(problem) => problems.push(format!("{}: {problem}", address.path())),
             }
         }
         Err(HttpError::Malformed(format!("no metadata of the issuer ({})", problems.join("; "))))
     }
 
-    async fn read_at(
-        &self,
-        outbound: &HttpClient,
-        address: &Url,
-        pick: impl Fn(&Metadata) -> Option<String>,
-    ) -> Result<Url, HttpError> {
+    async fn read_at(&self, outbound: &HttpClient, address: &Url) -> Result<Metadata, HttpError> {
         let answer = outbound.get_json(address, METADATA_BYTES_MAX).await?;
         let metadata: Metadata =
             serde_json::from_value(answer).map_err(|error| HttpError::Malformed(error.to_string()))?;
@@ -91,8 +90,7 @@ impl IssuerMetadata {
         if metadata.issuer != self.issuer {
             return Err(HttpError::Malformed("its `issuer` is not oauth.issuer".to_owned()));
         }
-        let missing = || HttpError::Malformed("it lacks an address that signing in needs".to_owned());
-        https_or_loopback_url(&pick(&metadata).ok_or_else(missing)?)
+        Ok(metadata)
     }
 }
 

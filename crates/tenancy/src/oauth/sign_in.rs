@@ -6,11 +6,12 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
+use tokio::sync::OnceCell;
 
-use super::discovery::IssuerMetadata;
+use super::discovery::{IssuerMetadata, Metadata};
 use contract::config;
 use contract::{ErrorCode, Fault};
-use platform::outbound::{HttpClient, HttpError, Url};
+use platform::outbound::{HttpClient, HttpError, Url, https_or_loopback_url};
 use platform::sha256::digest;
 
 /// Most bytes of the issuer's answer to a code.
@@ -20,11 +21,19 @@ const ANSWER_BYTES_MAX: usize = 65_536;
 pub struct SignInClient {
     issuer: String,
     metadata: IssuerMetadata,
+    /// Read once, so that browsers cannot make this server ask the issuer again and again.
+    endpoints: OnceCell<Endpoints>,
     audience: String,
     client_id: String,
     client_secret: Option<String>,
     scopes: String,
     outbound: HttpClient,
+}
+
+/// The addresses of the issuer that signing in needs.
+struct Endpoints {
+    authorization: Url,
+    token: Url,
 }
 
 /// One attempt of a browser.
@@ -63,6 +72,7 @@ impl SignInClient {
         Ok(Some(Self {
             issuer: issuer.clone(),
             metadata: IssuerMetadata::new(issuer).map_err(unusable)?,
+            endpoints: OnceCell::new(),
             audience: audience.clone(),
             client_id,
             client_secret: settings.client_secret.clone(),
@@ -76,8 +86,7 @@ impl SignInClient {
     /// # Errors
     /// The issuer's metadata cannot be read.
     pub async fn authorization_url(&self, attempt: &SignInAttempt) -> Result<Url, HttpError> {
-        let endpoint = |found: &super::discovery::Metadata| found.authorization_endpoint.clone();
-        let mut url = self.metadata.read(&self.outbound, endpoint).await?;
+        let mut url = self.endpoints().await?.authorization.clone();
         let challenge = URL_SAFE_NO_PAD.encode(digest(attempt.verifier.as_bytes()));
         url.query_pairs_mut()
             .append_pair("response_type", "code")
@@ -103,8 +112,7 @@ impl SignInClient {
     /// # Errors
     /// The issuer cannot be reached or does not accept the code.
     pub async fn access_token(&self, code: &str, attempt: &SignInAttempt) -> Result<String, HttpError> {
-        let endpoint = |found: &super::discovery::Metadata| found.token_endpoint.clone();
-        let url = self.metadata.read(&self.outbound, endpoint).await?;
+        let url = &self.endpoints().await?.token;
         let mut fields = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -116,9 +124,22 @@ impl SignInClient {
         if user.is_none() {
             fields.push(("client_id", &self.client_id));
         }
-        let answer = self.outbound.post_form(&url, user, &fields, ANSWER_BYTES_MAX).await?;
+        let answer = self.outbound.post_form(url, user, &fields, ANSWER_BYTES_MAX).await?;
         let tokens: Tokens = serde_json::from_value(answer)
             .map_err(|_| HttpError::Malformed("it has no access token".to_owned()))?;
         Ok(tokens.access_token)
     }
+
+    async fn endpoints(&self) -> Result<&Endpoints, HttpError> {
+        self.endpoints.get_or_try_init(|| self.metadata.read(&self.outbound, endpoints)).await
+    }
+}
+
+fn endpoints(metadata: &Metadata) -> Result<Endpoints, HttpError> {
+    let missing = || HttpError::Malformed("it lacks an address that signing in needs".to_owned());
+    let address = |address: &Option<String>| https_or_loopback_url(address.as_ref().ok_or_else(missing)?);
+    Ok(Endpoints {
+        authorization: address(&metadata.authorization_endpoint)?,
+        token: address(&metadata.token_endpoint)?,
+    })
 }

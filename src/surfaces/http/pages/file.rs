@@ -223,9 +223,9 @@ fn content(
 /// Who changed the file last, and a link that shows who wrote which part.
 fn last_change(place: &Place<'_>, known: &KnownFile) -> Markup {
     html! {
-        @if let (Some(author), Some(at)) = (&known.last_author, &known.last_modified) {
+        @if let (Some(author), Some(at)) = (&known.history.last_author, &known.history.last_modified) {
             " · last changed by " bdi { (author) } " on " (moment(at))
-            @if let Some(commit) = &known.last_commit { " in " code { (commit.get(..10).unwrap_or(commit)) } }
+            @if let Some(commit) = &known.history.last_commit { " in " code { (commit.get(..10).unwrap_or(commit)) } }
         }
         @if known.parts.iter().any(|part| !part.authors.is_empty()) {
             " · " a href=(with_parameters(&place.file(), &[("authors", "1")])) rel="nofollow" { "Authors" }

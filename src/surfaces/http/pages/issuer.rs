@@ -10,8 +10,10 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use percent_encoding::percent_decode_str;
 
 use super::data::PageError;
+use super::links::encoded;
 use super::sessions::cookie;
 use super::sign_in::{begin_session, is_secure, respond, with_cookie};
 use crate::app::App;
@@ -58,7 +60,7 @@ async fn start(app: &App, access: &Access, headers: &HeaderMap, next: &str) -> R
         random().map_err(|error| Fault::internal("The system has no random numbers.", error))?;
     let attempt = SignInAttempt { state, verifier, redirect_url: redirect_url(app, headers)? };
     let url = client.authorization_url(&attempt).await.map_err(|problem| unreachable_issuer(&problem))?;
-    let kept = Kept { state: attempt.state, verifier: attempt.verifier, next: next.to_owned() };
+    let kept = AttemptCookie { state: attempt.state, verifier: attempt.verifier, next: next.to_owned() };
     Ok(with_cookie(Redirect::to(url.as_str()).into_response(), &set_cookie(&kept.to_text(), is_secure(app))))
 }
 
@@ -69,7 +71,7 @@ pub(super) async fn finish(
     headers: HeaderMap,
     query: SentQuery,
 ) -> Response {
-    let kept = cookie(&headers, COOKIE).and_then(|text| Kept::of_text(&text));
+    let kept = cookie(&headers, COOKIE).and_then(|text| AttemptCookie::of_text(&text));
     let next = kept.as_ref().map(|kept| kept.next.clone()).unwrap_or_default();
     let signed_in = async {
         let parameters = unique_parameters(query)?;
@@ -89,7 +91,7 @@ async fn token(
     access: &Access,
     headers: &HeaderMap,
     answer: &BTreeMap<String, String>,
-    kept: Option<Kept>,
+    kept: Option<AttemptCookie>,
 ) -> Result<String, PageError> {
     let client = client(access)?;
     let sent = |name: &str| answer.get(name).map(String::as_str);
@@ -142,30 +144,25 @@ fn redirect_url(app: &App, headers: &HeaderMap) -> Result<String, PageError> {
     Ok(format!("{scheme}://{host}{CALLBACK_PATH}"))
 }
 
-/// What the browser keeps while somebody is at the issuer.
+/// The value of the cookie: what the browser keeps while somebody is at the issuer.
 #[derive(Debug, PartialEq)]
-struct Kept {
+struct AttemptCookie {
     state: String,
     verifier: String,
     next: String,
 }
 
-impl Kept {
+impl AttemptCookie {
     fn to_text(&self) -> String {
-        format!("{}.{}.{}", self.state, self.verifier, platform::sha256::to_hex(self.next.as_bytes()))
+        format!("{}.{}.{}", self.state, self.verifier, encoded(&self.next))
     }
 
     fn of_text(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '.');
         let (state, verifier, next) = (parts.next()?, parts.next()?, parts.next()?);
-        let byte = |at: usize| u8::from_str_radix(next.get(at..at + 2)?, 16).ok();
-        let next = (0..next.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?;
         let is_ours = !state.is_empty() && !verifier.is_empty();
-        is_ours.then(|| Self {
-            state: state.to_owned(),
-            verifier: verifier.to_owned(),
-            next: String::from_utf8(next).unwrap_or_default(),
-        })
+        let next = percent_decode_str(next).decode_utf8().ok()?.into_owned();
+        is_ours.then(|| Self { state: state.to_owned(), verifier: verifier.to_owned(), next })
     }
 }
 
@@ -182,12 +179,12 @@ mod tests {
 
     #[test]
     fn an_attempt_is_kept_as_one_word() {
-        let kept = Kept { state: "a1".into(), verifier: "b2".into(), next: "/p/a?q=é;,.".into() };
+        let kept = AttemptCookie { state: "a1".into(), verifier: "b2".into(), next: "/p/a?q=é;,.".into() };
         let text = kept.to_text();
-        assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'), "{text}");
-        assert_eq!(Kept::of_text(&text), Some(kept));
-        for bad in ["", "a", "a.b", "a.b.0", "a.b.zz", ".b.00", "a.b.é0"] {
-            assert_eq!(Kept::of_text(bad), None, "{bad}");
+        assert!(!text.contains([';', ',', ' ', '"', '/']), "{text}");
+        assert_eq!(AttemptCookie::of_text(&text), Some(kept));
+        for bad in ["", "a", "a.b", ".b.x", "a..x", "a.b.%ff"] {
+            assert_eq!(AttemptCookie::of_text(bad), None, "{bad}");
         }
     }
 }

@@ -1,11 +1,8 @@
 //! Addresses of the pages.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
-/// What stays as it is in a segment of a path and in a parameter (RFC 3986, unreserved).
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// As [`UNRESERVED`], with the slashes between the folders of a path.
-const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
+use crate::surfaces::uri_encoding::{PATH, UNRESERVED};
 
 /// A folder or file of a repository.
 #[derive(Debug, Clone, Copy)]

@@ -17,6 +17,7 @@ mod forms;
 mod issuer;
 mod layout;
 mod links;
+mod parameters;
 mod raw;
 mod repositories;
 mod results;
@@ -26,6 +27,7 @@ mod sign_in;
 mod suggest;
 mod symbol;
 mod symbol_graph;
+mod table;
 mod text;
 mod triage;
 

@@ -9,18 +9,20 @@ use serde_json::{Value, json};
 
 use super::data::{Asker, PageError};
 use super::forms::{SentForm, token_field};
-use super::layout::{Frame, shown_project};
-use super::links::{Place, with_parameters};
+use super::layout::Frame;
+use super::links::Place;
+use super::parameters::{self, Parameters};
+use super::table::table;
 use super::text::moment;
 use super::{failure, search};
-use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use crate::surfaces::http::query::SentQuery;
 use contract::ErrorCode;
 
 pub(super) const PATH: &str = "/repositories";
 
 /// The page of a project's repositories.
 pub(super) fn url(project: &str) -> String {
-    with_parameters(PATH, &[("project", shown_project(project))])
+    parameters::url(PATH, project, &[])
 }
 
 /// The answer of `index_status`.
@@ -101,12 +103,10 @@ impl Job {
 
 /// `GET /repositories`.
 pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
-    let project = match unique_parameters(sent) {
-        Ok(mut parameters) => parameters.remove("project").filter(|project| !project.is_empty()),
-        Err(fault) => return failure::page(&asker, asker.default_project(), PATH, &fault.into()),
-    };
-    let project = project.unwrap_or_else(|| asker.default_project().to_owned());
-    respond(&asker, &project, None, "").await
+    match Parameters::read(&asker, sent, &[]) {
+        Ok(parameters) => respond(&asker, &parameters.project, None, "").await,
+        Err(error) => failure::page(&asker, asker.default_project(), PATH, &error),
+    }
 }
 
 /// `POST /repositories`: starts a run for a folder or a repository (`index`), or removes a repository from the index (`remove`).
@@ -212,25 +212,20 @@ fn content(actions: &Actions<'_>, status: &IndexStatus) -> Markup {
             h2 { "In progress" }
             ul.plain { @for job in unfinished { li { (self::job(job)) } } }
         }
-        div.scroll tabindex="0" role="region" aria-label="Repositories" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Repository" } th scope="col" { "State" } th.number scope="col" { "Files" }
-                        th.number scope="col" { "Chunks" } th scope="col" { "Indexed" } th scope="col" { "Left out" }
-                        th scope="col" { span.unseen { "Change" } }
-                    }
-                }
-                tbody {
-                    @for repository in &status.repositories { (row(actions, repository)) }
-                }
-            }
-        }
+        (table("Repositories", &head(), &html! { @for repository in &status.repositories { (row(actions, repository)) } }))
         @let ended: Vec<&Job> = status.jobs.iter().filter(|job| !job.is_unfinished()).collect();
         @if !ended.is_empty() {
             h2 { "Last runs" }
             ul.plain { @for job in ended { li { (self::job(job)) } } }
         }
+    }
+}
+
+fn head() -> Markup {
+    html! {
+        th scope="col" { "Repository" } th scope="col" { "State" } th.number scope="col" { "Files" }
+        th.number scope="col" { "Chunks" } th scope="col" { "Indexed" } th scope="col" { "Left out" }
+        th scope="col" { span.unseen { "Change" } }
     }
 }
 

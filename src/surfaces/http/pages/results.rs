@@ -4,13 +4,14 @@ use engine::highlighting::CodeText;
 use languages::highlight::HighlightedSpan;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::code::{CodeView, NO_NOTES, block};
 use super::links::{Place, with_parameters};
 use super::symbol;
 use crate::surfaces::code_pieces::language_of;
 use crate::surfaces::marks::Marks;
+use crate::surfaces::score;
 
 /// Callers that a hit names.
 const CALLERS_MAX: usize = 5;
@@ -46,7 +47,7 @@ pub(super) struct Hit {
     called_by: Vec<String>,
     other_places: Option<OtherPlaces>,
     score: f64,
-    score_breakdown: Option<Value>,
+    score_breakdown: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -213,20 +214,13 @@ fn file_head(place: &Place<'_>) -> Markup {
     }
 }
 
-/// The parts of a score, the largest first.
-fn breakdown(score: f64, parts: &Value) -> Markup {
-    let mut parts: Vec<(&str, f64)> = parts
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, part)| Some((name.as_str(), part.as_f64()?)))
-        .collect();
-    parts.retain(|(_, part)| *part != 0.0);
-    parts.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
+/// What found a hit, and the parts of its score.
+fn breakdown(score: f64, parts: &Map<String, Value>) -> Markup {
     html! {
+        p.dim { (score::found_by(parts)) }
         dl.parts {
+            @for (label, figure) in score::lines(parts) { dt { (label) } dd { (figure) } }
             dt { "score" } dd { (format!("{score:.3}")) }
-            @for (name, part) in parts { dt { (name) } dd { (format!("{part:.3}")) } }
         }
     }
 }

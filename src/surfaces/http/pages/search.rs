@@ -14,6 +14,7 @@ use super::results::{Results, ResultsView, search_url};
 use super::{failure, repositories, suggest};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::surfaces::marks::Marks;
+use crate::surfaces::score::LEGEND;
 use contract::{ErrorCode, Warning, echo};
 
 pub(super) const PATH: &str = "/";
@@ -162,6 +163,7 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
 
 fn search_form(state: &SearchState, repositories: &[String]) -> Markup {
     html! {
+        h1.unseen { "Search" }
         form.search role="search" action=(PATH) {
             (project_field(&state.project))
             div.box {
@@ -216,6 +218,7 @@ fn found(
     html! {
         p.summary role="status" { (summary(result)) " in " (took) " ms" }
         (warnings(&meta.warnings))
+        @if state.is_explained { p.dim { (LEGEND) } }
         @if matches!(result.confidence.as_deref(), Some("low" | "none")) {
             p.note {
                 "The answer is probably not here."

@@ -18,7 +18,7 @@ pub(super) const PATH: &str = "/symbol";
 
 /// Places of a page.
 const PLACES: usize = 200;
-/// Places of a panel.
+/// Places of a panel, and those that are looked at for a drawing.
 const PANEL_PLACES: usize = 40;
 
 /// What can be asked of a symbol, with the label.
@@ -225,7 +225,7 @@ pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32
 async fn picture(asker: &Asker, of_symbol: &SymbolState, symbol: &SymbolInfo) -> Markup {
     let neighbours = async |relation: &str| {
         let state = SymbolState { certainty: String::new(), ..of_symbol.with_relation(relation) };
-        let answered = asker.tool::<Navigated>("navigate", state.arguments(PLACES)).await;
+        let answered = asker.tool::<Navigated>("navigate", state.arguments(PANEL_PLACES)).await;
         answered.map_or_else(|_| Vec::new(), |answered| neighbours(&state, &answered.result, relation))
     };
     let (callers, callees) = tokio::join!(neighbours("callers"), neighbours("callees"));
@@ -305,7 +305,7 @@ fn places(state: &SymbolState, found: &Navigated) -> Markup {
                     path: &file.file,
                 };
                 li.file {
-                    h3.path { a href=(place.file()) { bdi { (place.path) } } }
+                    h2.path { a href=(place.file()) { bdi { (place.path) } } }
                     ul.plain {
                         @for used in &file.places { li.use { (use_place(&place, used)) } }
                     }

@@ -9,6 +9,7 @@ use super::super::data::{Asker, PageError};
 use super::super::failure;
 use super::super::layout::Frame;
 use super::super::links::with_parameters;
+use super::super::table::table;
 use super::super::text::moment;
 use super::tabs;
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
@@ -72,7 +73,7 @@ fn content(asker: &Asker, filters: &Map<String, Value>, page: &AuditPage) -> Mar
         @if page.entries.is_empty() {
             p { "No call matches." }
         } @else {
-            (table(&page.entries))
+            (calls(&page.entries))
         }
         nav.pages aria-label="Pages of calls" {
             @if filters.contains_key("before") { a rel="prev" href=(address(filters, None)) { "← Newest" } }
@@ -89,30 +90,23 @@ fn address(filters: &Map<String, Value>, before: Option<i64>) -> String {
     with_parameters(PATH, &parameters)
 }
 
-fn table(entries: &[AuditedCall]) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Calls" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "When" } th scope="col" { "Caller" } th scope="col" { "Through" } th scope="col" { "Tool" }
-                        th scope="col" { "Project" } th scope="col" { "Outcome" } th.number scope="col" { "ms" }
-                    }
-                }
-                tbody {
-                    @for entry in entries {
-                        tr {
-                            td { (moment(&entry.at)) }
-                            td { bdi { (entry.name) } @if entry.name != entry.principal { br; code.dim { (entry.principal) } } }
-                            td { (entry.surface) }
-                            td { (entry.tool) @if let Some(query) = &entry.query { br; bdi.dim { (query) } } }
-                            td { @if let Some(project) = &entry.project { bdi { (project) } } }
-                            td { (entry.outcome) }
-                            td.number { (format!("{:.0}", entry.duration_ms)) }
-                        }
-                    }
-                }
+fn calls(entries: &[AuditedCall]) -> Markup {
+    let head = html! {
+        th scope="col" { "When" } th scope="col" { "Caller" } th scope="col" { "Through" } th scope="col" { "Tool" }
+        th scope="col" { "Project" } th scope="col" { "Outcome" } th.number scope="col" { "ms" }
+    };
+    let rows = html! {
+        @for entry in entries {
+            tr {
+                td { (moment(&entry.at)) }
+                td { bdi { (entry.name) } @if entry.name != entry.principal { br; code.dim { (entry.principal) } } }
+                td { (entry.surface) }
+                td { (entry.tool) @if let Some(query) = &entry.query { br; bdi.dim { (query) } } }
+                td { @if let Some(project) = &entry.project { bdi { (project) } } }
+                td { (entry.outcome) }
+                td.number { (format!("{:.0}", entry.duration_ms)) }
             }
         }
-    }
+    };
+    table("Calls", &head, &rows)
 }

@@ -9,9 +9,11 @@ use super::super::data::{Asker, PageError};
 use super::super::failure;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::Frame;
+use super::super::parameters::Parameters;
+use super::super::table::table;
 use super::super::text::moment;
 use super::tabs;
-use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use crate::surfaces::http::query::SentQuery;
 use crate::tools::admin::keys::{CreatedKey, KeyList, KeySummary, RevokedKey};
 use crate::tools::browse::{CREATE_KEY, LIST_KEYS, REVOKE_KEY};
 use contract::ErrorCode;
@@ -21,7 +23,7 @@ pub(in super::super) const PATH: &str = "/administration/keys";
 
 /// Lifetimes that the form offers, the usual one first.
 const LIFETIMES: [(&str, &str); 4] =
-    [("90d", "90 days"), ("30d", "30 days"), ("365d", "one year"), ("never", "for ever")];
+    [("90d", "90 days"), ("30d", "30 days"), ("365d", "one year"), ("never", "no end")];
 
 /// What each scope allows.
 const SCOPES: [(Scope, &str); 6] = [
@@ -35,9 +37,9 @@ const SCOPES: [(Scope, &str); 6] = [
 
 /// `GET /administration/keys`.
 pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
-    match unique_parameters(sent) {
+    match Parameters::read(&asker, sent, &[]) {
         Ok(_) => respond(&asker, StatusCode::OK, None, &NewKeyForm::default()).await,
-        Err(fault) => failure::page(&asker, asker.default_project(), PATH, &fault.into()),
+        Err(error) => failure::page(&asker, asker.default_project(), PATH, &error),
     }
 }
 
@@ -122,7 +124,7 @@ async fn respond(
         h1 { "API keys" }
         (tabs(asker, PATH))
         @if let Some(message) = message { (message) }
-        (table(asker, &list))
+        (keys(asker, &list))
         (new_key(asker, typed))
     };
     frame.respond(status, &content)
@@ -143,25 +145,21 @@ fn created(key: &CreatedKey) -> Markup {
     }
 }
 
-fn table(asker: &Asker, list: &KeyList) -> Markup {
+fn keys(asker: &Asker, list: &KeyList) -> Markup {
     html! {
         @if list.keys.is_empty() {
             p { "There are no keys. A server that only this machine reaches needs none." }
         } @else {
-            div.scroll tabindex="0" role="region" aria-label="Keys" {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "Name" } th scope="col" { "State" } th scope="col" { "Projects" }
-                            th scope="col" { "Scopes" } th scope="col" { "Last used" } th scope="col" { "Expires" }
-                            th scope="col" { span.unseen { "Revoke" } }
-                        }
-                    }
-                    // The newest are those that somebody looks for.
-                    tbody { @for key in list.keys.iter().rev() { (row(asker, key)) } }
-                }
-            }
+            // The newest are those that somebody looks for.
+            (table("Keys", &head(), &html! { @for key in list.keys.iter().rev() { (row(asker, key)) } }))
         }
+    }
+}
+
+fn head() -> Markup {
+    html! {
+        th scope="col" { "Name" } th scope="col" { "State" } th scope="col" { "Projects" } th scope="col" { "Scopes" }
+        th scope="col" { "Last used" } th scope="col" { "Expires" } th scope="col" { span.unseen { "Revoke" } }
     }
 }
 
@@ -181,7 +179,7 @@ fn row(asker: &Asker, key: &KeySummary) -> Markup {
                         form method="post" action=(PATH) {
                             (token_field(asker))
                             input type="hidden" name="revoke" value=(key.id);
-                            button { "Revoke " bdi { (key.name) } " for good" }
+                            button { "Revoke " bdi { (key.name) } " permanently" }
                         }
                     }
                 }
@@ -214,7 +212,7 @@ fn new_key(asker: &Asker, typed: &NewKeyForm) -> Markup {
                     }
                 }
             }
-            label for="expires" { "Works" }
+            label for="expires" { "Lifetime" }
             select id="expires" name="expires" {
                 @for (value, label) in LIFETIMES { option value=(value) selected[value == typed.expires] { (label) } }
             }

@@ -1,4 +1,4 @@
-//! `GET /administration`: whether the server is well, what the project takes, and which projects there are.
+//! `GET /administration`: whether the server is healthy, which projects there are, and the size of one.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,12 +7,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::data::{Answered, Asker, PageError};
-use super::super::layout::{Frame, shown_project};
-use super::super::links::with_parameters;
+use super::super::layout::Frame;
+use super::super::parameters::{self, Parameters};
+use super::super::table::table;
 use super::super::text::{bytes, moment};
 use super::super::{failure, repositories};
 use super::tabs;
-use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use crate::surfaces::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/administration";
 
@@ -98,11 +99,10 @@ struct Repository {
 
 /// `GET /administration`.
 pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
-    let project = match unique_parameters(sent) {
-        Ok(mut parameters) => parameters.remove("project").filter(|project| !project.is_empty()),
-        Err(fault) => return failure::page(&asker, asker.default_project(), PATH, &fault.into()),
+    let project = match Parameters::read(&asker, sent, &[]) {
+        Ok(parameters) => parameters.project,
+        Err(error) => return failure::page(&asker, asker.default_project(), PATH, &error),
     };
-    let project = project.unwrap_or_else(|| asker.default_project().to_owned());
     let of_project = json!({ "project_id": project });
     let settings = match asker.tool::<Settings>("config_status", of_project.clone()).await {
         Ok(answered) => answered.result.warnings,
@@ -122,7 +122,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
         (shown(health, |health| self::health(health, &settings)))
         h2 { "Projects" }
         (shown(workspaces, |found| projects(&found.projects)))
-        h2 { "What the project " bdi { (project) } " takes" }
+        h2 { "Size of the project " bdi { (project) } }
         (shown(sizes, self::sizes))
     };
     frame.respond(StatusCode::OK, &content)
@@ -140,7 +140,7 @@ fn shown<T>(answered: Result<Answered<T>, PageError>, show: impl Fn(&T) -> Marku
 fn health(health: &Health, warnings: &[SettingWarning]) -> Markup {
     html! {
         p {
-            strong { @if health.healthy { "Well" } @else { "Needs attention" } }
+            strong { @if health.healthy { "Healthy" } @else { "Needs attention" } }
             " · version " (health.version) " · up for " (uptime(health.uptime_ms))
         }
         @if let Some(Database { kind, version, pgvector }) = &health.database {
@@ -165,36 +165,30 @@ fn uptime(millis: u64) -> String {
 }
 
 fn projects(projects: &[Workspace]) -> Markup {
-    let total =
-        |project: &Workspace, pick: fn(&Repository) -> i64| project.repositories.iter().map(pick).sum();
+    let head = html! {
+        th scope="col" { "Project" } th.number scope="col" { "Repositories" } th.number scope="col" { "Files" }
+        th.number scope="col" { "Chunks" } th scope="col" { "Since" } th scope="col" { span.unseen { "Sizes" } }
+    };
     html! {
         @if projects.is_empty() {
             p.dim { "There is none yet: the first index run makes one." }
         } @else {
-            div.scroll tabindex="0" role="region" aria-label="Projects" {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "Project" } th.number scope="col" { "Repositories" }
-                            th.number scope="col" { "Files" } th.number scope="col" { "Chunks" } th scope="col" { "Since" }
-                        }
-                    }
-                    tbody {
-                        @for project in projects {
-                            @let id = project.project_id.as_deref().unwrap_or("default");
-                            @let (files, chunks): (i64, i64) = (total(project, |one| one.files), total(project, |one| one.chunks));
-                            tr {
-                                th scope="row" { a href=(repositories::url(id)) { bdi { (id) } } }
-                                td.number { (project.repositories.len()) }
-                                td.number { (files) }
-                                td.number { (chunks) }
-                                td { (moment(&project.created_at)) }
-                                td { a href=(with_parameters(PATH, &[("project", shown_project(id))])) { "Sizes" } }
-                            }
-                        }
-                    }
-                }
-            }
+            (table("Projects", &head, &html! { @for project in projects { (row(project)) } }))
+        }
+    }
+}
+
+fn row(project: &Workspace) -> Markup {
+    let id = project.project_id.as_deref().unwrap_or("default");
+    let total = |pick: fn(&Repository) -> i64| project.repositories.iter().map(pick).sum::<i64>();
+    html! {
+        tr {
+            th scope="row" { a href=(repositories::url(id)) { bdi { (id) } } }
+            td.number { (project.repositories.len()) }
+            td.number { (total(|repository| repository.files)) }
+            td.number { (total(|repository| repository.chunks)) }
+            td { (moment(&project.created_at)) }
+            td { a href=(parameters::url(PATH, id, &[])) { "Sizes" } }
         }
     }
 }
@@ -202,6 +196,16 @@ fn projects(projects: &[Workspace]) -> Markup {
 fn sizes(sizes: &Sizes) -> Markup {
     let mut tables: Vec<&TableSize> = sizes.tables.iter().collect();
     tables.sort_by_key(|table| std::cmp::Reverse(table.bytes + table.index_bytes));
+    let head = html! { th scope="col" { "Table" } th.number scope="col" { "Rows" } th.number scope="col" { "Indexes" } };
+    let rows = html! {
+        @for table in tables {
+            tr {
+                th scope="row" { code { (table.name) } }
+                td.number { (bytes(table.bytes)) }
+                td.number { (bytes(table.index_bytes)) }
+            }
+        }
+    };
     html! {
         p {
             (bytes(sizes.total_bytes)) " in tables, indexes and files · " (sizes.vectors) " vectors"
@@ -210,20 +214,7 @@ fn sizes(sizes: &Sizes) -> Markup {
         }
         details {
             summary { "Tables" }
-            div.scroll tabindex="0" role="region" aria-label="Tables" {
-                table {
-                    thead { tr { th scope="col" { "Table" } th.number scope="col" { "Rows" } th.number scope="col" { "Indexes" } } }
-                    tbody {
-                        @for table in tables {
-                            tr {
-                                th scope="row" { code { (table.name) } }
-                                td.number { (bytes(table.bytes)) }
-                                td.number { (bytes(table.index_bytes)) }
-                            }
-                        }
-                    }
-                }
-            }
+            (table("Tables", &head, &rows))
         }
     }
 }

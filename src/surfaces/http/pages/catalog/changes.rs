@@ -10,11 +10,11 @@ use super::super::data::{Answered, Asker, PageError};
 use super::super::failure;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
+use super::super::parameters::{self, Parameters};
 use super::super::search::warnings;
 use super::answers::Entry;
 use super::entries::entries;
 use super::frame::{CatalogFrame, refused};
-use super::parameters::{self, Parameters};
 use crate::surfaces::http::query::SentQuery;
 use contract::{ErrorCode, echo};
 

@@ -7,10 +7,11 @@ use serde_json::json;
 
 use super::super::data::{Answered, Asker};
 use super::super::layout::project_field;
+use super::super::parameters::Parameters;
 use super::super::search::warnings;
+use super::super::table::table;
 use super::entry;
-use super::frame::{CatalogFrame, refused, table, verdict};
-use super::parameters::Parameters;
+use super::frame::{CatalogFrame, refused, verdict};
 use crate::surfaces::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/checks";

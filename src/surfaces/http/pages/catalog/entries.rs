@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use super::super::data::{Answered, Asker, PageError};
 use super::super::failure;
 use super::super::layout::project_field;
+use super::super::parameters::{Parameters, url};
 use super::super::search::warnings;
+use super::super::table::table;
 use super::answers::Entry;
 use super::entry;
-use super::frame::{CatalogFrame, beginning, refused, table, time};
-use super::parameters::{Parameters, url};
+use super::frame::{CatalogFrame, beginning, refused, time};
 use crate::surfaces::http::query::SentQuery;
 use contract::ErrorCode;
 

@@ -9,9 +9,9 @@ use maud::{Markup, html};
 use super::super::data::{Asker, PageError};
 use super::super::folder;
 use super::super::links::encoded;
+use super::super::parameters::{self, Parameters};
 use super::answers::{self, Entry};
 use super::frame::{CatalogFrame, refused, time};
-use super::parameters::{self, Parameters};
 use super::{entries, remove, review};
 use crate::surfaces::http::query::SentQuery;
 

@@ -1,4 +1,4 @@
-//! What the pages of the catalog have in common: tabs, tables, how one begins.
+//! What the pages of the catalog have in common: tabs, verdicts, how one begins.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,7 +7,8 @@ use maud::{Markup, html};
 use super::super::data::{Asker, PageError};
 use super::super::failure;
 use super::super::layout::Frame;
-use super::parameters::url;
+use super::super::parameters::url;
+use super::super::text::moment;
 use super::{changes, checks, entries, gates, review, usage};
 
 /// The pages of the catalog, with their labels.
@@ -63,15 +64,6 @@ pub(super) fn refused(asker: &Asker, project: &str, error: &PageError) -> Respon
     failure::page(asker, project, entries::PATH, error)
 }
 
-/// A table that scrolls by itself where it is too wide; `head` and `rows` are rows of it.
-pub(super) fn table(label: &str, head: &Markup, rows: &Markup) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label=(label) {
-            table { thead { tr { (head) } } tbody { (rows) } }
-        }
-    }
-}
-
 /// How the first entries get into a catalog.
 pub(super) fn beginning() -> Markup {
     html! {
@@ -85,11 +77,7 @@ pub(super) fn verdict(is_good: bool, word: &str) -> Markup {
     html! { @if is_good { span.good { (word) } } @else { strong.wrong { (word) } } }
 }
 
-/// A time, in the minutes that people read; `None` shows nothing.
-pub(super) fn time(time: Option<&str>) -> Markup {
-    html! {
-        @if let Some(time) = time {
-            time datetime=(time) { (time.get(..16).unwrap_or(time).replace('T', " ")) }
-        }
-    }
+/// A time; `None` shows nothing.
+pub(super) fn time(at: Option<&str>) -> Markup {
+    html! { @if let Some(at) = at { (moment(at)) } }
 }

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::data::{Asker, PageError};
+use super::super::parameters::Parameters;
+use super::super::table::table;
 use super::answers::{document_text, documents};
-use super::frame::{CatalogFrame, refused, table, verdict};
-use super::parameters::Parameters;
+use super::frame::{CatalogFrame, refused, verdict};
 use crate::surfaces::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/gates";

@@ -13,4 +13,3 @@ pub(super) mod usage;
 
 mod answers;
 mod frame;
-mod parameters;

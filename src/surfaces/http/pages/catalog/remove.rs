@@ -13,9 +13,10 @@ use super::super::failure;
 use super::super::folder;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
+use super::super::parameters;
 use super::answers::{self, Entry};
 use super::frame::{CatalogFrame, refused};
-use super::{changes, entry, parameters};
+use super::{changes, entry};
 use crate::surfaces::http::query::SentQuery;
 use contract::ErrorCode;
 
@@ -90,7 +91,7 @@ fn content(asker: &Asker, project: &str, entry: &Entry, hash: &str, error: Optio
         p { strong { (entry.title) } " " code.dim { (entry.id) } }
         (entry::text(&entry.body))
         p {
-            "Agents will not be told this any more. Its count of use stays. A folder that is bound to the project, or an import, can \
+            "Agents will not be told this any more. Its usage count is kept. A folder that is bound to the project, or an import, can \
              bring it back; this page cannot."
         }
         form.options method="post" action=(path(&entry.id)) {

@@ -10,9 +10,10 @@ use super::super::data::{Asker, PageError};
 use super::super::failure;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
+use super::super::parameters::Parameters;
+use super::super::table::table;
 use super::answers::{self, document_text, documents};
-use super::frame::{CatalogFrame, refused, table, verdict};
-use super::parameters::Parameters;
+use super::frame::{CatalogFrame, refused, verdict};
 use crate::surfaces::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/review";

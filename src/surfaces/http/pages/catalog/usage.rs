@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::super::data::{Asker, PageError};
 use super::super::failure;
+use super::super::parameters::Parameters;
+use super::super::table::table;
 use super::entry;
-use super::frame::{CatalogFrame, refused, table, time};
-use super::parameters::Parameters;
+use super::frame::{CatalogFrame, refused, time};
 use crate::surfaces::http::query::SentQuery;
 
 pub(in super::super) const PATH: &str = "/catalog/usage";

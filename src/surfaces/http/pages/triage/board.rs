@@ -10,11 +10,12 @@ use super::super::failure;
 use super::super::layout::{Frame, project_field, shown_project};
 use super::super::links::with_parameters;
 use super::super::text::moment;
-use super::{SEVERITIES, STATUSES, days, finding, severity_badge, status_label, unknown_parameter};
+use super::{STATUSES, days, finding, severity_badge, status_label, unknown_parameter};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::tools::browse::LIST_FINDINGS;
 use contract::ErrorCode;
 use engine::triage::{Count, FindingList, FindingSummary};
+use store::triage::SEVERITIES;
 
 pub(in super::super) const PATH: &str = "/triage";
 /// The operation without which nobody needs these pages.

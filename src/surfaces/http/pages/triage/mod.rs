@@ -13,6 +13,7 @@ use maud::{Markup, html};
 
 use super::data::PageError;
 use contract::ErrorCode;
+use store::triage::SEVERITIES;
 
 /// The statuses of findings with what people call them; all but the first are decisions.
 const STATUSES: &[(&str, &str)] = &[
@@ -29,12 +30,9 @@ fn status_label(status: &str) -> &str {
     STATUSES.iter().find(|(name, _)| *name == status).map_or(status, |(_, label)| label)
 }
 
-/// The severities of the board's filter, the most urgent first.
-const SEVERITIES: &[&str] = &["critical", "high", "medium", "low", "unknown", "other"];
-
 /// A severity in its colour.
 fn severity_badge(severity: &str) -> Markup {
-    let class = SEVERITIES.iter().copied().find(|known| *known == severity).unwrap_or("other");
+    let class = SEVERITIES.into_iter().find(|known| *known == severity).unwrap_or("other");
     html! { span class={ "badge " (class) } { (severity) } }
 }
 
@@ -94,9 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn statuses_and_severities_are_those_of_the_board() {
+    fn statuses_are_those_of_the_board() {
         let names: Vec<&str> = STATUSES.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, engine::triage::STATUSES);
-        assert_eq!(SEVERITIES, store::triage::SEVERITIES);
     }
 }

@@ -1,10 +1,10 @@
-//! The parameters of a page of the catalog, and addresses with them.
+//! The parameters of a page about a project, and addresses with them.
 
 use std::collections::BTreeMap;
 
-use super::super::data::{Asker, PageError};
-use super::super::layout::shown_project;
-use super::super::links::with_parameters;
+use super::data::{Asker, PageError};
+use super::layout::shown_project;
+use super::links::with_parameters;
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use contract::{ErrorCode, echo};
 

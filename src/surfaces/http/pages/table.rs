@@ -1,0 +1,12 @@
+//! Tables that scroll by themselves.
+
+use maud::{Markup, html};
+
+/// A table that scrolls by itself where it is too wide; `head` and `rows` are rows of it.
+pub(super) fn table(label: &str, head: &Markup, rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table { thead { tr { (head) } } tbody { (rows) } }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What found a hit and what its score consists of, in words.
+
+use serde_json::{Map, Value};
+
+/// Explains the parts of all hits.
+pub(super) const LEGEND: &str = "lexical: how many of the query's words, and how rare; vectors: nearness in meaning; 1 is the best candidate. \
+    + is added, × multiplies; the total orders the hits of a repository. The first hit's score is how likely the answer is right; \
+    the others are relative to it.";
+
+/// How a part enters the total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    /// It is a figure by itself.
+    None,
+    /// It is the sum that the others are added to.
+    Base,
+    /// It is added.
+    Add,
+    /// It multiplies.
+    Multiply,
+}
+
+/// The parts of a score: the field of the answer, the words for it, and its use. In the order in which they are applied.
+const PARTS: &[(&str, &str, Operation)] = &[
+    ("lexical", "lexical", Operation::None),
+    ("dense", "vectors", Operation::None),
+    ("fused", "both by weight", Operation::Base),
+    ("definition", "defines the name", Operation::Add),
+    ("path", "file name", Operation::Add),
+    ("used", "used by other files", Operation::Add),
+    ("coherence", "other hits in the file", Operation::Add),
+    ("role", "path kind", Operation::Multiply),
+    ("saturation", "better hits in the file", Operation::Multiply),
+];
+
+fn part(parts: &Map<String, Value>, name: &str) -> f64 {
+    parts.get(name).and_then(Value::as_f64).unwrap_or_default()
+}
+
+/// Whether the hit was ranked; a listing has only zeros.
+fn is_ranked(parts: &Map<String, Value>) -> bool {
+    parts.values().any(|value| value.as_f64() != Some(0.0))
+}
+
+/// What found a hit.
+pub(super) fn found_by(parts: &Map<String, Value>) -> &'static str {
+    match (part(parts, "lexical") > 0.0, part(parts, "dense") > 0.0) {
+        (true, true) => "found by words and vectors",
+        (true, false) => "found by words",
+        (false, true) => "found by vectors",
+        // The last candidate of vectors has the figure 0, because figures reach from the last to the best one.
+        (false, false) if is_ranked(parts) => "found by vectors, as the last candidate",
+        (false, false) => "found by the filters alone, which do not rank",
+    }
+}
+
+/// Labels and figures, and the total; nothing for a hit that was not ranked. Parts without an effect are left out.
+pub(super) fn lines(parts: &Map<String, Value>) -> Vec<(String, String)> {
+    if !is_ranked(parts) {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    let mut total = 0.0;
+    for (name, label, operation) in PARTS {
+        let value = part(parts, name);
+        let (sign, has_effect) = match operation {
+            Operation::None => ("", value != 0.0),
+            Operation::Base => ("", value != 0.0),
+            Operation::Add => ("+", value != 0.0),
+            Operation::Multiply => ("×", parts.contains_key(*name) && (value - 1.0).abs() > f64::EPSILON),
+        };
+        if !has_effect {
+            continue;
+        }
+        match operation {
+            Operation::None => {}
+            Operation::Base | Operation::Add => total += value,
+            Operation::Multiply => total *= value,
+        }
+        lines.push(((*label).to_owned(), format!("{sign}{value:.3}")));
+    }
+    let known = |name: &str| PARTS.iter().any(|(known, ..)| *known == name);
+    let others = parts.iter().filter(|(name, _)| !known(name));
+    lines.extend(others.filter_map(|(name, value)| Some((words(name), figure(value)?))));
+    if total != 0.0 {
+        lines.push(("total".to_owned(), format!("{total:.3}")));
+    }
+    lines
+}
+
+/// A value in text; `None` for lists and objects.
+pub(super) fn figure(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => format!("{float:.3}"),
+            _ => number.to_string(),
+        },
+        Value::String(text) => text.clone(),
+        Value::Bool(holds) => holds.to_string(),
+        _ => return None,
+    })
+}
+
+/// A name in camel or snake case as words.
+pub(super) fn words(name: &str) -> String {
+    let mut words = String::new();
+    for char in name.replace('_', " ").chars() {
+        if char.is_uppercase() {
+            words.push(' ');
+        }
+        words.extend(char.to_lowercase());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::search::ScoreParts;
+
+    #[test]
+    fn every_part_of_a_score_has_words() {
+        let parts = serde_json::to_value(ScoreParts::default()).unwrap();
+        for name in parts.as_object().unwrap().keys() {
+            assert!(PARTS.iter().any(|(known, ..)| known == name), "{name} needs words in PARTS");
+        }
+        assert_eq!(parts.as_object().unwrap().len(), PARTS.len());
+    }
+}
