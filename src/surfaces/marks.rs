@@ -20,7 +20,7 @@ impl Marks {
             "regex" => Self::of_pattern(query, true, !matches_case),
             "exact" => Self::of_pattern(query, false, !matches_case),
             _ => match engine::search::slashed_query(query) {
-                Some((pattern, ignores_case)) => Self::of_pattern(&pattern, true, ignores_case),
+                Some(slashed) => Self::of_pattern(&slashed.regex, true, slashed.ignores_case),
                 None => Self::of_query(query),
             },
         }

@@ -159,8 +159,8 @@ impl Toolbox {
         let violations = match self.schema(spec) {
             Ok(schema) => {
                 let mut violations = schema.violations(&arguments);
-                let accepts_nul =
-                    spec.toolset == Toolset::Triage || TOOLS_THAT_CLEAN_TEXTS.contains(&spec.name);
+                let cleans_texts = spec.toolset == Toolset::Triage && !spec.effects.read_only;
+                let accepts_nul = cleans_texts || TOOLS_THAT_CLEAN_TEXTS.contains(&spec.name);
                 if violations.is_empty() && !accepts_nul {
                     violations.extend(violation::nul_violation(&arguments));
                 }

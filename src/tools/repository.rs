@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::app::blocking;
 use crate::catalog;
 use crate::tools::Call;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, echo};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use tenancy::{AllowedRoots, Scope};
 
@@ -57,13 +57,16 @@ pub(super) async fn indexed_repository(
     let matching = rows.iter().find(|row| row.root == root || row.name == named);
     match matching {
         Some(row) => Ok(row.clone()),
-        None => Err(Fault::new(ErrorCode::NoIndex, format!("The project has no index of `{named}`."))
-            .with_details(
-                serde_json::json!({ "repositories": rows.iter().map(|row| &row.name).collect::<Vec<_>>() }),
-            )
-            .with_hint(
-                "Index it with `build_index` (CLI: `pairofcleats index PATH`), or name a repository that \
+        None => Err(Fault::new(
+            ErrorCode::NoIndex,
+            format!("The project has no index of `{}`.", echo(named)),
+        )
+        .with_details(
+            serde_json::json!({ "repositories": rows.iter().map(|row| &row.name).collect::<Vec<_>>() }),
+        )
+        .with_hint(
+            "Index it with `build_index` (CLI: `pairofcleats index PATH`), or name a repository that \
                  `index_status` shows.",
-            )),
+        )),
     }
 }

@@ -1,8 +1,6 @@
 //! A text that several files have is one hit, with its other places counted: a vendored copy, a work tree, a fork.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use contract::ProjectId;
@@ -10,7 +8,7 @@ use pairofcleats::app::App;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::harness::{self, Repository, app, app_with, project, result};
+use crate::harness::{self, Repository, app, app_with, git, project, result};
 use crate::storage::database::run;
 
 /// A function of some lines, as long as most chunks.
@@ -166,12 +164,6 @@ async fn a_text_of_very_many_places_is_counted_up_to_a_limit() {
     let answer = search(&app, &project, "drain the overflow", json!({ "repoPath": few.root() })).await;
     assert_eq!(with_text(&answer, &drain).len(), 1, "{answer:#}");
     assert_eq!(with_text(&answer, &drain)[0]["otherPlaces"]["total"], 2, "{answer:#}");
-}
-
-fn git(folder: &Path, arguments: &[&str]) {
-    let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"];
-    let done = Command::new("git").current_dir(folder).args(identity).args(arguments).output().unwrap();
-    assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -210,6 +210,22 @@ pub(crate) fn http() -> reqwest::Client {
     reqwest::Client::new()
 }
 
+/// Runs git in a repository, independent of the user's configuration.
+pub(crate) fn git(repository: &Path, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+        command.env_remove(name);
+    }
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "Ada").env(format!("GIT_{role}_EMAIL"), "ada@example.org");
+    }
+    let output = command.output().expect("these tests need the `git` program on the PATH");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {stderr}");
+}
+
 /// A repository on disk, removed at the end of the test.
 pub(crate) struct Repository(tempfile::TempDir);
 

@@ -603,3 +603,22 @@ async fn the_issuer_is_asked_once_where_people_sign_in() {
     client.authorization_url(&attempt).await.unwrap();
     assert_eq!(issuer.server.requested_paths().len(), asked, "the metadata is kept");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issuer_that_says_that_its_answers_name_it_must_do_so() {
+    for announced in [None, Some(false), Some(true)] {
+        let issuer = Issuer::without_pages().await;
+        let url = issuer.server.url.clone();
+        let mut metadata = json!({ "issuer": url, "jwks_uri": format!("{url}/keys"),
+            "authorization_endpoint": format!("{url}/auth"), "token_endpoint": format!("{url}/token") });
+        if let Some(announced) = announced {
+            metadata["authorization_response_iss_parameter_supported"] = json!(announced);
+        }
+        issuer.set_page(METADATA, metadata);
+        let settings = config::Oauth { client_id: Some("pages".to_owned()), ..settings(&url) };
+        let client = SignInClient::from_settings(&settings).unwrap().unwrap();
+        assert!(client.is_of_issuer(Some(&url)).await.unwrap(), "{announced:?}");
+        assert!(!client.is_of_issuer(Some("https://evil.example")).await.unwrap(), "{announced:?}");
+        assert_eq!(client.is_of_issuer(None).await.unwrap(), announced != Some(true), "{announced:?}");
+    }
+}

@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::principal::{Principal, Projects, Scope};
+use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault, ProjectId};
 use platform::sha256::{digest, to_hex};
-use store::{AuditEntry, KeyRow, Store, api_keys, audit};
+use store::{AuditEntry, ControlTx, KeyRow, Store, api_keys, audit};
 
 /// Prefix of every key, by which people and secret scanners recognise one.
 const PREFIX: &str = "poc_";
+/// Prefix of the ids of principals that are keys.
+const PRINCIPAL_PREFIX: &str = "key:";
 /// Bytes of the public part; two hexadecimal digits each.
 const ID_BYTES: usize = 6;
 /// Random bytes of the secret part.
@@ -62,9 +65,10 @@ pub async fn issue_key(store: &Store, new: NewKey, now_ms: i64) -> Result<Issued
     issue_key_as(store, new, now_ms, KeyAuthor { principal: &local, surface: "cli" }).await
 }
 
-/// Creates a key at `now_ms`, with an entry in the audit table.
+/// Creates a key at `now_ms`, with an entry in the audit table. One that a key creates ends no later than that key.
 ///
 /// # Errors
+/// `UNAUTHORIZED` if the author's key was revoked or has expired; `INVALID_INPUT` if it would end earlier than the new one;
 /// `INTERNAL` if the system provides no random bytes; storage faults.
 pub async fn issue_key_as(
     store: &Store,
@@ -96,6 +100,8 @@ pub async fn issue_key_as(
         live: true,
     };
     let mut control = store.control().await?;
+    let authors_end_ms = lock_author(&mut control, author).await?;
+    require_end_within(row.expires_ms, authors_end_ms)?;
     api_keys::insert(&mut control, &row).await?;
     audit::append(&mut control, &[audit_entry(author, "keys create", &id, now_ms)]).await?;
     control.commit().await?;
@@ -122,18 +128,46 @@ pub async fn revoke_key(store: &Store, id: &str, now_ms: i64) -> Result<(), Faul
     revoke_key_as(store, id, now_ms, KeyAuthor { principal: &local, surface: "cli" }).await
 }
 
-/// Revokes a key. Servers that have it in their cache accept it for up to `access.key_cache_ms`.
+/// Revokes a key. Servers that have it in their cache accept it for up to `access.key_cache_ms`, but from now on it neither creates
+/// nor revokes keys. A key may revoke itself.
 ///
 /// # Errors
-/// `NOT_FOUND` when there is no such key or it was revoked before; storage faults.
+/// `UNAUTHORIZED` if the author's key was revoked or has expired; `NOT_FOUND` when there is no such key or it was revoked before;
+/// storage faults.
 pub async fn revoke_key_as(store: &Store, id: &str, now_ms: i64, author: KeyAuthor<'_>) -> Result<(), Fault> {
     let mut control = store.control().await?;
+    lock_author(&mut control, author).await?;
     if !api_keys::revoke(&mut control, id).await? {
         return Err(Fault::new(ErrorCode::NotFound, "The key does not exist or was revoked before.")
             .with_hint("`pairofcleats keys list` shows the ids of all keys."));
     }
     audit::append(&mut control, &[audit_entry(author, "keys revoke", id, now_ms)]).await?;
     control.commit().await
+}
+
+/// Checks that the author's own key still works, whatever a cache says of it, and keeps it so until the transaction ends. Returns
+/// when the key expires, if it does; other authors have no key.
+async fn lock_author(control: &mut ControlTx, author: KeyAuthor<'_>) -> Result<Option<i64>, Fault> {
+    let Some(id) = author.principal.id.strip_prefix(PRINCIPAL_PREFIX) else { return Ok(None) };
+    match api_keys::find_locked(control, id).await? {
+        Some(row) if row.live => Ok(row.expires_ms),
+        _ => Err(Fault::new(ErrorCode::Unauthorized, "The key was revoked or has expired.")
+            .with_hint("Use another key, or `pairofcleats keys` on the machine of the server.")),
+    }
+}
+
+/// Checks that a new key does not outlive the key that creates it.
+fn require_end_within(end_ms: Option<i64>, authors_end_ms: Option<i64>) -> Result<(), Fault> {
+    match (end_ms, authors_end_ms) {
+        (_, None) => Ok(()),
+        (Some(end), Some(authors_end)) if end <= authors_end => Ok(()),
+        (_, Some(authors_end)) => {
+            let hint =
+                format!("Choose a shorter lifetime: your key expires at {}.", iso_from_millis(authors_end));
+            Err(Fault::new(ErrorCode::InvalidInput, "A key cannot live longer than the key that creates it.")
+                .with_hint(hint))
+        }
+    }
 }
 
 fn audit_entry(author: KeyAuthor<'_>, command: &str, id: &str, at_ms: i64) -> AuditEntry {
@@ -231,7 +265,7 @@ pub(super) fn principal_of(row: KeyRow) -> Result<Principal, Fault> {
         Some(ids) => Projects::Only(ids.iter().map(|id| ProjectId::parse(id)).collect::<Result<_, _>>()?),
     };
     Ok(Principal {
-        id: format!("key:{}", row.id),
+        id: format!("{PRINCIPAL_PREFIX}{}", row.id),
         name: row.name,
         projects,
         scopes: row.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
@@ -283,6 +317,18 @@ mod tests {
             [],
             "unknown scopes are ignored"
         );
+    }
+
+    #[test]
+    fn a_key_ends_no_later_than_its_author() {
+        for (end, authors_end) in [(None, None), (Some(5), None), (Some(5), Some(5)), (Some(4), Some(5))] {
+            assert!(require_end_within(end, authors_end).is_ok(), "{end:?} {authors_end:?}");
+        }
+        for end in [None, Some(1001)] {
+            let fault = require_end_within(end, Some(1000)).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::InvalidInput);
+            assert!(fault.hint.is_some_and(|hint| hint.contains("1970-01-01T00:00:01")), "{end:?}");
+        }
     }
 
     #[test]

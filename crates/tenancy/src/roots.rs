@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::principal::{Principal, Projects};
 use contract::config;
-use contract::{ErrorCode, Fault, ProjectId};
+use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use store::{INDEXED_TEXT_BYTES_MAX, Store, api_keys};
 
 /// Pseudo file systems of the kernel, which are never indexed.
@@ -192,7 +192,7 @@ impl AllowedRoots {
             return Err(not_a_directory(path));
         }
         if canonical.parent().is_none() || is_kernel_tree {
-            return Err(Fault::new(ErrorCode::Forbidden, format!("{} is never indexed.", path.display()))
+            return Err(Fault::new(ErrorCode::Forbidden, format!("{} is never indexed.", shown(path)))
                 .with_hint("Name the directory of one repository."));
         }
         if !self.contains(&canonical) {
@@ -263,13 +263,18 @@ pub fn check_root_settings(settings: &config::Indexing) -> Result<(), Fault> {
     }
 }
 
+/// A path on one line, since it may come from a client.
+fn shown(path: &Path) -> String {
+    escaped_line(&path.to_string_lossy())
+}
+
 fn not_allowed(path: &Path) -> Fault {
-    Fault::new(ErrorCode::Forbidden, format!("{} is outside the allowed directories.", path.display()))
+    Fault::new(ErrorCode::Forbidden, format!("{} is outside the allowed directories.", shown(path)))
         .with_hint("Ask the operator to add it to the project's own list in indexing.project_roots or, where the project has none, to indexing.roots.")
 }
 
 fn not_a_directory(path: &Path) -> Fault {
-    Fault::new(ErrorCode::NotFound, format!("{} is a file, not a directory.", path.display()))
+    Fault::new(ErrorCode::NotFound, format!("{} is a file, not a directory.", shown(path)))
         .with_hint("Name the directory of the repository.")
 }
 
@@ -282,15 +287,15 @@ fn too_long(bytes: usize) -> Fault {
 fn missing_root(path: &Path, root: &Path) -> Fault {
     let message = format!(
         "There is no directory {}: the allowed directory {} does not exist on the server.",
-        path.display(),
-        root.display()
+        shown(path),
+        shown(root)
     );
     Fault::new(ErrorCode::NotFound, message)
         .with_hint("Create it, or correct indexing.project_roots or indexing.roots, which list it.")
 }
 
 fn not_found(path: &Path) -> Fault {
-    Fault::new(ErrorCode::NotFound, format!("There is no directory {}.", path.display()))
+    Fault::new(ErrorCode::NotFound, format!("There is no directory {}.", shown(path)))
         .with_hint("Check its spelling; only the command line takes relative paths.")
 }
 

@@ -51,7 +51,7 @@ pub(super) struct BenchmarkFilter {
     pub(super) share: f64,
 }
 
-/// No filter; one folder with about 1/1000 of the chunks; one repository with 1/100; a folder name that occurs in every copy,
+/// No filter; one folder with about 1/1000 of the chunks; one repository with 1/100, ten and fifty; a folder name that occurs in every copy,
 /// with about 1/100; and a language with about 1/10.
 ///
 /// # Errors
@@ -80,9 +80,19 @@ pub(super) fn benchmark_filters(
         best.map_or_else(Default::default, |(value, chunks)| (value.clone(), *chunks))
     };
     let languages = languages.into_iter().map(|(language, chunks)| (language.to_owned(), chunks)).collect();
-    // The middle repository with any chunks; a small project leaves some empty.
-    let filled = (0..REPOSITORIES).filter(|at| repositories[*at] > 0);
-    let repository = filled.min_by_key(|at| at.abs_diff(REPOSITORIES / 2)).unwrap_or_default();
+    // The repositories with any chunks, from the middle outwards; a small project leaves some empty.
+    let mut filled: Vec<usize> = (0..REPOSITORIES).filter(|at| repositories[*at] > 0).collect();
+    filled.sort_by_key(|at| at.abs_diff(REPOSITORIES / 2));
+    let among = |name, count: usize| {
+        let chosen = &filled[..count.min(filled.len())];
+        let repository_roots = chosen.iter().copied().map(repository_root).collect();
+        let chunks = chosen.iter().map(|at| repositories[*at]).sum();
+        BenchmarkFilter {
+            name,
+            request: SearchRequest { repository_roots, ..SearchRequest::default() },
+            share: share(chunks, all),
+        }
+    };
     let filtered = |name, field: &str, (value, chunks): (String, usize)| {
         let arguments = json!({ field: value });
         let filters = search::parse_filters(arguments.as_object().unwrap_or(&serde_json::Map::new()))?;
@@ -92,14 +102,9 @@ pub(super) fn benchmark_filters(
     Ok(vec![
         BenchmarkFilter { name: "no filter", request: SearchRequest::default(), share: 1.0 },
         filtered("folder", "path", nearest(&here, 1000))?,
-        BenchmarkFilter {
-            name: "repository",
-            request: SearchRequest {
-                repository_roots: vec![repository_root(repository)],
-                ..SearchRequest::default()
-            },
-            share: share(repositories[repository], all),
-        },
+        among("repository", 1),
+        among("10 repositories", 10),
+        among("50 repositories", 50),
         filtered("path part", "path", nearest(&everywhere, 100))?,
         filtered("language", "lang", nearest(&languages, 10))?,
     ])
@@ -154,7 +159,7 @@ mod tests {
         let sizes: Vec<(&str, usize)> = files.iter().map(|f| (f.path.as_str(), f.chunks.len())).collect();
         let conditions = benchmark_filters(&files, &file_copies(&sizes, 10_000)).unwrap();
         let shares: Vec<f64> = conditions.iter().map(|condition| condition.share).collect();
-        for (share, wanted) in shares.iter().zip([1.0, 0.001, 0.01, 0.01, 0.1]) {
+        for (share, wanted) in shares.iter().zip([1.0, 0.001, 0.01, 0.1, 0.5, 0.01, 0.1]) {
             assert!((share / wanted - 1.0).abs() < 0.2, "{shares:?}");
         }
         assert!(

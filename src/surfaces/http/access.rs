@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::address::bind_address;
 use super::answer;
+use super::guard::is_own_form;
 use super::oauth;
 use super::pages::{self, Sessions};
 use super::request_parts::{
@@ -63,11 +64,20 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     // A probe must not wait for the database that holds the keys.
     let is_public = (access.is_public)(route.unwrap_or_else(|| request.uri().path()));
     let is_page = route.is_some_and(pages::is_page);
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    if changes && route.is_some_and(pages::has_forms) && !is_own_form(request.headers()) {
+        let fault = Fault::new(ErrorCode::Forbidden, "The form is not from a page of this server.")
+            .with_hint("Open the page at the address of this server and send the form there.");
+        return answer::refused(&access.app, StatusCode::FORBIDDEN, &fault, &id.0);
+    }
     let is_local = is_local(&request);
     let mut sent = credential(request.headers());
-    if is_page
+    let server = &access.app.config.server;
+    // A browser that has signed in is also known where it looks for a page and there is none.
+    let takes_cookie = is_page || (route.is_none() && pages::is_browser(request.headers()));
+    if takes_cookie
         && matches!(sent, Ok(None))
-        && let Some((session, key)) = access.sessions.find(request.headers(), Instant::now())
+        && let Some((session, key)) = access.sessions.find(server, request.headers(), Instant::now())
     {
         sent = Ok(Some(key));
         request.extensions_mut().insert(session);

@@ -164,9 +164,11 @@ impl ServerNames<'_> {
                 "Use http://127.0.0.1 or http://localhost with the server's port; the operator adds other names to server.hosts.",
             ));
         }
-        let origin = headers.get(header::ORIGIN)?;
-        let known = origin.to_str().is_ok_and(|origin| self.is_known_origin(origin));
-        (!known).then(|| {
+        let is_foreign = match headers.get(header::ORIGIN) {
+            Some(origin) => !origin.to_str().is_ok_and(|origin| self.is_known_origin(origin)),
+            None => is_part_of_other_site(headers),
+        };
+        is_foreign.then(|| {
             Fault::new(ErrorCode::Forbidden, "Requests from web pages of other origins are not allowed.")
                 .with_hint("Call the server from a program, or ask the operator to add the origin to server.cors_origins.")
         })
@@ -191,9 +193,69 @@ impl ServerNames<'_> {
     }
 }
 
+/// Whether a browser asks for something that a page of another site contains, such as an image. That page could not read the answer,
+/// but could time it. To follow a link from there is another matter.
+fn is_part_of_other_site(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|sent| sent == value);
+    let is_followed = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
+    is("sec-fetch-site", "cross-site") && !is_followed
+}
+
+/// Whether a form was sent by a page of this very server, as far as the browser says: other programs on this machine, and other ports of
+/// its host, have pages too.
+pub(super) fn is_own_form(headers: &HeaderMap) -> bool {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    match (text(HeaderName::from_static("sec-fetch-site")), text(header::ORIGIN)) {
+        (Some(site), _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => {
+            let authority = origin.split_once("://").map(|(_, authority)| authority);
+            authority.is_some_and(|own| text(header::HOST).is_some_and(|host| own.eq_ignore_ascii_case(host)))
+        }
+        (None, None) => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let line = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        lines.iter().map(line).collect()
+    }
+
+    #[test]
+    fn pages_of_other_sites_may_link_here_but_contain_nothing_of_here() {
+        let part = |site, mode, dest| {
+            let lines = [("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest)];
+            is_part_of_other_site(&headers(&lines))
+        };
+        assert!(!part("cross-site", "navigate", "document") && !part("same-origin", "cors", "empty"));
+        assert!(part("cross-site", "no-cors", "image") && part("cross-site", "navigate", "iframe"));
+        assert!(!is_part_of_other_site(&headers(&[])));
+    }
+
+    #[test]
+    fn a_form_is_of_this_server_and_its_port() {
+        let host = ("host", "localhost:7171");
+        for own in [
+            &[host][..],
+            &[host, ("origin", "http://LOCALHOST:7171")],
+            &[host, ("origin", "https://code.example.com"), ("sec-fetch-site", "same-origin")],
+        ] {
+            assert!(is_own_form(&headers(own)), "{own:?}");
+        }
+        for foreign in [
+            &[host, ("origin", "http://localhost:3000")][..],
+            &[host, ("origin", "null")],
+            &[host, ("origin", "http://localhost:7171"), ("sec-fetch-site", "same-site")],
+            &[host, ("sec-fetch-site", "cross-site")],
+        ] {
+            assert!(!is_own_form(&headers(foreign)), "{foreign:?}");
+        }
+    }
 
     fn refused(host: Option<&str>, origin: Option<&str>) -> bool {
         let mut headers = HeaderMap::new();

@@ -346,14 +346,31 @@ async fn count_answer(State(app): State<Arc<App>>, request: HttpRequest, next: N
     response
 }
 
-async fn no_route(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
+async fn no_route(
+    State(app): State<Arc<App>>,
+    Extension(id): Extension<RequestId>,
+    request: HttpRequest,
+) -> Response {
+    let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+    // Whoever asks for a public path may be nobody that is known, and gets what everybody gets.
+    if is_get && !is_public(request.uri().path()) && pages::is_browser(request.headers()) {
+        return pages::no_page(&app, request, StatusCode::NOT_FOUND).await;
+    }
     let fault = Fault::new(ErrorCode::NotFound, "The route does not exist.").with_hint(
         "GET /openapi.json describes the routes; POST /tools/{name} calls a tool; /mcp serves MCP.",
     );
     answer::refused(&app, StatusCode::NOT_FOUND, &fault, &id.0)
 }
 
-async fn no_method(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
+async fn no_method(
+    State(app): State<Arc<App>>,
+    Extension(id): Extension<RequestId>,
+    request: HttpRequest,
+) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    if route.is_some_and(pages::is_page) && pages::is_browser(request.headers()) {
+        return pages::no_page(&app, request, StatusCode::METHOD_NOT_ALLOWED).await;
+    }
     let fault = Fault::new(ErrorCode::InvalidRequest, "The route does not support this method.")
         .with_hint("The Allow header lists the supported methods.");
     answer::refused(&app, StatusCode::METHOD_NOT_ALLOWED, &fault, &id.0)

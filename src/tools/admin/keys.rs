@@ -73,7 +73,7 @@ struct CreateInput {
     /// Its scopes; only such as the caller has.
     #[schemars(length(min = 1, max = 6), inner(length(max = 32)))]
     scopes: Vec<String>,
-    /// Lifetime: 12h, 90d, 52w or never.
+    /// Lifetime: 12h, 90d, 52w or never; a key creates none that outlives it.
     #[schemars(length(max = 32))]
     expires: String,
 }

@@ -1,4 +1,5 @@
-//! `resources/file_facts`: what is known of a file and of its parts beside their text: last change, authors, risks, lint findings.
+//! `resources/file_facts`: what is known of a file and of its parts beside their text: last change, definitions, authors, risks,
+//! lint findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,12 +11,13 @@ use crate::tools::{Call, ToolSpec, repository, schema};
 use contract::{ErrorCode, Fault, echo};
 use engine::search::History;
 use languages::facts::Field;
+use store::navigation::{DefinitionAt, definitions_of_file};
 use store::{Access, ProjectTx, files, history, names};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/file_facts",
     title: "What is known of a file",
-    description: "Last change, authors, risks and lint findings of an indexed file and its parts.",
+    description: "Last change, definitions, authors, risks and lint findings of an indexed file and its parts.",
     input: schema::generate_schema::<FileFactsInput>,
     output: schema::generate_output_schema::<KnownFile>,
     run: |call, arguments| run_typed(call, arguments, file_facts),
@@ -24,6 +26,8 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 
 /// Most parts of a file in an answer; larger files are generated, or data.
 const PARTS_MAX: usize = 2000;
+/// Most definitions of a file in an answer.
+const DEFINITIONS_MAX: i64 = 2000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +51,18 @@ pub struct KnownFile {
     pub history: History,
     /// Its parts in file order, as far as anything is known of them.
     pub parts: Vec<KnownPart>,
+    /// Its definitions that are names of code, in file order.
+    pub definitions: Vec<KnownDefinition>,
+}
+
+impl KnownFile {
+    /// Who wrote the part that has a line.
+    #[must_use]
+    pub fn authors_of(&self, line: u32) -> &[String] {
+        let line = i32::try_from(line).unwrap_or(i32::MAX);
+        let has_line = |part: &&KnownPart| (part.start_line..=part.end_line).contains(&line);
+        self.parts.iter().rfind(has_line).map_or(&[], |part| &part.authors)
+    }
 }
 
 /// What is known of some lines.
@@ -65,6 +81,43 @@ pub struct KnownPart {
     pub lint: Vec<String>,
 }
 
+/// A definition in the outline of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownDefinition {
+    /// Line of its name, 1-based.
+    pub line: i32,
+    /// `function`, `class`, `method` …
+    pub kind: String,
+    /// Simple name.
+    pub name: String,
+    /// Name, qualified with those of the enclosing definitions.
+    pub qualified: String,
+    /// How many of the definitions before it contain it.
+    pub level: usize,
+}
+
+/// The definitions of a file as an outline: each below those that contain it, without the variables of functions.
+fn outline(rows: Vec<DefinitionAt>) -> Vec<KnownDefinition> {
+    // The definitions that contain the next one, the outer first: name, and whether it is code that runs.
+    let mut above: Vec<(String, bool)> = Vec::new();
+    let mut outline = Vec::with_capacity(rows.len());
+    for row in rows {
+        let container = languages::container(&row.name, &row.qualified);
+        while above.last().is_some_and(|(name, _)| Some(name.as_str()) != container) {
+            above.pop();
+        }
+        if row.kind == "variable" && above.last().is_some_and(|(_, runs)| *runs) {
+            continue;
+        }
+        let level = above.len();
+        above.push((row.qualified.clone(), matches!(row.kind.as_str(), "function" | "method")));
+        let DefinitionAt { line, kind, name, qualified, .. } = row;
+        outline.push(KnownDefinition { line, kind, name, qualified, level });
+    }
+    outline
+}
+
 async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Fault> {
     let path = require_relative(&input.path)?;
     let project = call.project(input.project_id.as_deref()).await?;
@@ -80,6 +133,7 @@ async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Faul
     spans.truncate(PARTS_MAX);
     let ids: Vec<i64> = spans.iter().map(|span| span.chunk_id).collect();
     let facts = names::of_chunks(&mut tx, &ids).await?;
+    let defined = definitions_of_file(&mut tx, file.id, DEFINITIONS_MAX).await?;
     tx.commit().await?;
     let of = |chunk: i64, field: Field| -> Vec<String> {
         let from = facts.partition_point(|(id, ..)| *id < chunk);
@@ -98,5 +152,41 @@ async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Faul
     Ok(KnownFile {
         history: History::new(known, repository.branch, repository.commit),
         parts: parts.filter(is_known).collect(),
+        definitions: outline(defined),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_says_what_contains_what() {
+        let row = |line: i32, kind: &str, qualified: &str| {
+            let name = qualified.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
+            DefinitionAt {
+                line,
+                kind: kind.into(),
+                name,
+                qualified: qualified.into(),
+                ..DefinitionAt::default()
+            }
+        };
+        let rows = vec![
+            row(1, "class", "Till"),
+            row(2, "variable", "Till.size"),
+            row(3, "method", "Till.open"),
+            row(4, "variable", "Till.open.inner"),
+            row(5, "function", "Till.open.lock"),
+            row(6, "method", "Till.close"),
+            row(7, "class", "Till.Coin"),
+            row(8, "method", "Till.Coin.weigh"),
+            row(9, "function", "drawer"),
+            // Its container is not just above it.
+            row(10, "method", "Elsewhere::count"),
+            row(11, "method", "Till.late"),
+        ];
+        let found: Vec<(i32, usize)> = outline(rows).iter().map(|one| (one.line, one.level)).collect();
+        assert_eq!(found, [(1, 0), (2, 1), (3, 1), (5, 2), (6, 1), (7, 1), (8, 2), (9, 0), (10, 0), (11, 0)]);
+    }
 }

@@ -25,7 +25,7 @@ use contract::config::Config;
 use contract::{Envelope, Refusal};
 
 pub use complete::{Completions, VALUES_MAX};
-pub use file_facts::{KnownFile, KnownPart};
+pub use file_facts::{KnownDefinition, KnownFile, KnownPart};
 pub use folder::{FolderItem, FolderList};
 pub use instructions::InstructionText;
 pub use list::{ListedResource, ResourcePage};

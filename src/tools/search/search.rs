@@ -163,19 +163,23 @@ impl SearchInput {
         ))
     }
 
-    /// Makes a query that is only `/pattern/` a search for that pattern, which it certainly is not as words.
+    /// Makes a query that is only `/pattern/`, or that with filters, a search for that pattern, which it certainly is not as words.
     pub(super) fn honour_slashes(&mut self, call: &Call) {
         if self.regex.is_some() || self.mode == Some(SearchMode::Exact) {
             return;
         }
-        let Some((regex, ignores_case)) = slashed_query(&self.query) else { return };
+        let Some(slashed) = slashed_query(&self.query) else { return };
+        if slashed.filters.iter().any(|(name, _)| self.fields.contains_key(*name)) {
+            return;
+        }
         let message = format!(
             "`{}` was searched as a regular expression, line by line. Without the slashes it is words; mode `exact` takes it literally.",
             echo(&self.query)
         );
         call.warn(Warning::new("query_is_regex", message));
-        (self.query, self.regex) = (regex, Some(true));
-        if ignores_case {
+        (self.query, self.regex) = (slashed.regex, Some(true));
+        self.fields.extend(slashed.filters.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
+        if slashed.ignores_case {
             (self.case_file, self.case_tokens) = (self.case_file.or(self.case), Some(false));
             self.case = None;
         }

@@ -230,6 +230,14 @@ async fn a_query_between_slashes_is_a_regular_expression() {
         assert_eq!(envelope["_meta"]["warnings"][0]["code"], "query_is_regex");
         assert_eq!(envelope["_meta"]["next"]["arguments"]["file"], "src/billing/charge.rs");
     }
+    for (query, expected) in [
+        ("/ledger\\.total = \\w+/ lang:rust", 1),
+        ("path:src/billing /ledger\\.total = \\w+/", 1),
+        ("lang:python /ledger\\.total = \\w+/", 0),
+    ] {
+        let found = shop.search(query, json!({})).await;
+        assert_eq!(places(&found).len(), expected, "{query}: {found:#}");
+    }
     let sensitive = shop.search("/LEDGER/", json!({ "case": true })).await;
     assert_eq!(sensitive["total"], 0);
     let refused = error(&shop.app, "search", shop.arguments("/ledger(/", json!({}))).await;

@@ -2,8 +2,8 @@
 
 use std::process::{Command, Output, Stdio};
 
-use super::{git, wait_for};
-use crate::harness::{PROGRAM, Repository, app, home, project};
+use super::wait_for;
+use crate::harness::{PROGRAM, Repository, app, git, home, project};
 
 fn hook(arguments: &[&str]) -> Output {
     Command::new(PROGRAM)

@@ -5,8 +5,6 @@ mod hooks;
 mod schedule;
 mod watching;
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,20 +135,4 @@ async fn indexed_content(schema: &str) -> String {
     );
     let row = sqlx::query(sqlx::AssertSqlSafe(text)).fetch_one(&mut connection).await.unwrap();
     row.get::<Option<String>, _>(0).unwrap_or_default()
-}
-
-/// Runs git in a repository, independent of the user's configuration.
-fn git(repository: &Path, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
-        command.env_remove(name);
-    }
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    for role in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{role}_NAME"), "Ada").env(format!("GIT_{role}_EMAIL"), "ada@example.org");
-    }
-    let output = command.output().expect("these tests need the `git` program on the PATH");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {stderr}");
 }

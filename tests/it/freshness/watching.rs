@@ -2,8 +2,8 @@
 
 use contract::config::{Indexed, WatchedRepositories};
 
-use super::{FreshApp, git, index, indexed_content, wait_for, wait_until};
-use crate::harness::{Repository, app, project};
+use super::{FreshApp, index, indexed_content, wait_for, wait_until};
+use crate::harness::{Repository, app, git, project};
 
 fn function(name: &str) -> String {
     format!("def {name}(value):\n    return value + 1\n")

@@ -103,17 +103,25 @@ async fn pages_of_entries_show_what_the_tools_answer() {
         (
             format!("/catalog?project={id}&q=branch&category=test"),
             StatusCode::BAD_REQUEST,
-            &["leave `category`"],
+            &["leave <code>category</code>"],
         ),
-        (format!("/catalog?project={id}&q=a&by=smell"), StatusCode::BAD_REQUEST, &["`meaning` or `text`"]),
-        (format!("/catalog?project={id}&nonsense=1"), StatusCode::BAD_REQUEST, &["`nonsense`"]),
+        (
+            format!("/catalog?project={id}&q=a&by=smell"),
+            StatusCode::BAD_REQUEST,
+            &["<code>meaning</code> or <code>text</code>"],
+        ),
+        (format!("/catalog?project={id}&nonsense=1"), StatusCode::BAD_REQUEST, &["<code>nonsense</code>"]),
         (format!("/catalog?project={}", project("absent")), StatusCode::OK, &["import-agents PATH"]),
         (
             format!("/catalog/entries/errors?project={id}"),
             StatusCode::OK,
             &["Say what failed", "Users read them.", &errors_hash, hash, "1 ×, last", "Remove this entry"],
         ),
-        (format!("/catalog/entries/none?project={id}"), StatusCode::NOT_FOUND, &["no entry `none`"]),
+        (
+            format!("/catalog/entries/none?project={id}"),
+            StatusCode::NOT_FOUND,
+            &["no entry <code>none</code>"],
+        ),
         (format!("/catalog/entries/%FF?project={id}"), StatusCode::NOT_FOUND, &["role=\"alert\""]),
         (
             format!("/catalog/entries/errors/remove?project={id}"),
@@ -182,7 +190,11 @@ async fn pages_of_the_whole_catalog_show_what_the_tools_answer() {
             StatusCode::OK,
             &["31 characters", ">Say what failed"],
         ),
-        (format!("/catalog/review?project={id}&entry=none"), StatusCode::NOT_FOUND, &["no entry `none`"]),
+        (
+            format!("/catalog/review?project={id}&entry=none"),
+            StatusCode::NOT_FOUND,
+            &["no entry <code>none</code>"],
+        ),
     ];
     check_pages(&server, pages).await;
     server.stop().await;

@@ -1,15 +1,16 @@
 //! Pages that change something, and those of the operator: keys, audited calls, repositories; and what pages say beside the text.
 
+use contract::clock::iso_from_millis;
 use contract::config::Required;
-use reqwest::{StatusCode, header};
+use reqwest::{Response, StatusCode, header};
 use serde_json::json;
-use tenancy::Scope;
+use tenancy::{NewKey, Projects, Scope};
 
 use super::access::issue_key;
 use super::form_page::{Sent, TOKEN, Visitor};
-use super::pages::{browser, check_markup, page};
+use super::pages::{browser, check_markup, page, sign_in};
 use super::{TestServer, send_json};
-use crate::harness::{Repository, http, project, result};
+use crate::harness::{Repository, git, http, project, result};
 
 const KEYS: &str = "/administration/keys";
 
@@ -21,6 +22,13 @@ fn repository() -> Repository {
         ),
         ("src/run.py", "import os\n\n\ndef run(request):\n    os.system(request.args['command'])\n"),
     ])
+}
+
+/// The address of the first link with a text.
+fn link(html: &str, text: &str) -> String {
+    let end = html.find(&format!(">{text}</a>")).unwrap_or_else(|| panic!("no link {text}: {html}"));
+    let from = html[..end].rfind("href=\"").unwrap() + "href=\"".len();
+    html[from..].split('"').next().unwrap().replace("&amp;", "&")
 }
 
 /// The key that a page shows.
@@ -54,7 +62,7 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
     for (fields, said) in [
         (
             &[("name", "b"), ("all_projects", "1"), ("scope_triage", "1"), ("expires", "30d")][..],
-            "scope `triage`",
+            "scope <code>triage</code>",
         ),
         (&[("name", "b"), ("projects", ""), ("scope_search", "1"), ("expires", "30d")], "Name the projects"),
         (&[("name", " "), ("all_projects", "1"), ("scope_search", "1"), ("expires", "30d")], "1 to 100"),
@@ -83,6 +91,84 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
     assert_eq!(answered, StatusCode::UNAUTHORIZED);
     let Sent { status, html, .. } = visitor.submit(KEYS, &[("revoke", key_id)]).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains("revoked before"), "{html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_changes_no_keys_although_the_server_still_has_it_in_its_cache() {
+    let server = TestServer::start(|config| {
+        config.access.required = Required::Always;
+        config.access.key_cache_ms = 600_000;
+    })
+    .await;
+    let (id, operator) = issue_key(&server.app, &[], &[Scope::Admin, Scope::Search]).await;
+    let (other, _) = issue_key(&server.app, &[], &[Scope::Search]).await;
+    let visitor = Visitor::signed_in(&server, &operator).await;
+    let new = [("name", "lasting"), ("all_projects", "1"), ("scope_search", "1"), ("expires", "30d")];
+    let store = server.app.store().await.unwrap();
+    tenancy::revoke_key(store, &id, server.app.clock.now().as_millisecond()).await.unwrap();
+    for fields in [&new[..], &[("revoke", other.as_str())], &[("revoke", id.as_str())]] {
+        let Sent { status, html, .. } = visitor.submit(KEYS, fields).await;
+        assert!(status == StatusCode::UNAUTHORIZED && html.contains("was revoked or has expired"), "{html}");
+    }
+    let keys = tenancy::list_keys(store).await.unwrap();
+    assert!(keys.iter().all(|key| key.name != "lasting"), "{keys:?}");
+    assert!(keys.iter().any(|key| key.id == other && key.live), "{keys:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_creates_none_that_outlives_it_and_may_revoke_itself() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let now_ms = server.app.clock.now().as_millisecond();
+    let expires_ms = now_ms + 86_400_000;
+    let new = NewKey {
+        name: "for a day".to_owned(),
+        projects: Projects::All,
+        scopes: [Scope::Admin, Scope::Search].into(),
+        calls_per_minute: None,
+        roots: None,
+        expires_ms: Some(expires_ms),
+    };
+    let operator = tenancy::issue_key(server.app.store().await.unwrap(), new, now_ms).await.unwrap();
+    let visitor = Visitor::signed_in(&server, &operator.secret).await;
+    let create = async |expires: &str| {
+        let fields = [("name", "x"), ("all_projects", "1"), ("scope_search", "1"), ("expires", expires)];
+        visitor.submit(KEYS, &fields).await
+    };
+    for expires in ["never", "2d"] {
+        let Sent { status, html, .. } = create(expires).await;
+        let hint = format!("your key expires at {}", iso_from_millis(expires_ms));
+        assert!(status == StatusCode::BAD_REQUEST && html.contains(&hint), "{expires}: {status} {html}");
+        assert!(!html.contains("poc_"), "{html}");
+    }
+    let Sent { status, html, .. } = create("12h").await;
+    assert!(status == StatusCode::OK && html.contains("poc_"), "{status} {html}");
+    let Sent { status, html, .. } = visitor.submit(KEYS, &[("revoke", &operator.id)]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_in_again_ends_the_session_of_before() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (_, key) = issue_key(&server.app, &[], &[Scope::Search]).await;
+    let cookie = |response: &Response| {
+        let cookie = response.headers()[header::SET_COOKIE].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    };
+    let first = cookie(&sign_in(&server, &key, "/").await);
+    let port = server.url.rsplit(':').next().unwrap().trim_end_matches('/');
+    assert!(first.starts_with(&format!("pairofcleats_session_{port}=")), "{first}");
+    let is_signed_in = async |cookie: &str| {
+        let asked = browser().get(server.url_of("/repositories")).header(header::COOKIE, cookie);
+        asked.send().await.unwrap().status() != StatusCode::SEE_OTHER
+    };
+    assert!(is_signed_in(&first).await);
+    let again = browser().post(server.url_of("/sign-in")).header(header::COOKIE, &first);
+    let again = again.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let second = cookie(&again.body(format!("key={key}&next=%2F")).send().await.unwrap());
+    assert!(is_signed_in(&second).await && !is_signed_in(&first).await, "{second}");
     server.stop().await;
 }
 
@@ -259,5 +345,43 @@ async fn a_file_has_its_text_its_risks_and_a_drawing_of_its_symbols() {
     let html = page(&server, &format!("/symbol?project={id}&symbol=drawer")).await.1;
     assert!(html.contains("<svg") && html.contains("<title>drawer_of</title>"), "{html}");
     check_markup("symbol", &html);
+    let similar = link(&html, "Similar code");
+    let (status, found) = page(&server, &similar).await;
+    assert_eq!(status, StatusCode::OK, "{similar}");
+    assert!(found.contains("src/run.py") && link(&found, "similar").contains("q=chunk%3A"), "{found}");
+    assert!(!html.contains("Permalink") && !html.contains("written by"), "no commit, nobody: {html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_say_who_wrote_a_symbol_and_of_which_commit_a_link_is() {
+    let server = TestServer::start(|_| {}).await;
+    let (id, repository) = (project("page-commit"), repository());
+    let commit = |message: &str| {
+        git(repository.path(), &["add", "-A"]);
+        git(repository.path(), &["commit", "-qm", message]);
+    };
+    let index = json!({ "repoPath": repository.root(), "project_id": id });
+    git(repository.path(), &["init", "-q"]);
+    commit("first");
+    result(&server.app, "build_index", index.clone()).await;
+    let status = result(&server.app, "index_status", json!({ "project_id": id })).await;
+    let name = status["repositories"][0]["name"].as_str().unwrap();
+    let symbol = page(&server, &format!("/symbol?project={id}&symbol=drawer")).await.1;
+    assert!(symbol.contains("written by <bdi>Ada</bdi>"), "{symbol}");
+    assert!(symbol.contains("file last changed by <bdi>Ada</bdi>"), "{symbol}");
+
+    let file = format!("/p/{id}/r/{name}/-/src/cash.py");
+    let permalink = link(&page(&server, &file).await.1, "Permalink");
+    let is_other = async || page(&server, &permalink).await.1.contains("The link is of commit");
+    assert!(permalink.contains("?commit=") && !is_other().await, "{permalink}");
+    repository.write("src/cash.py", "def drawer(coins):\n    return len(coins)\n");
+    commit("second");
+    result(&server.app, "build_index", index).await;
+    assert!(is_other().await);
+    for wrong in ["xyz", "abc", &"a".repeat(65), "0123456789%3Cb%3E"] {
+        let (status, html) = page(&server, &format!("{file}?commit={wrong}")).await;
+        assert!(status == StatusCode::BAD_REQUEST && html.contains("<code>commit</code>"), "{wrong}: {html}");
+    }
     server.stop().await;
 }

@@ -7,7 +7,7 @@ use html5gum::{Token, Tokenizer};
 use pairofcleats::app::App;
 use pairofcleats::tools::Toolbox;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Client, Response, StatusCode, header, redirect};
+use reqwest::{Client, Method, Response, StatusCode, header, redirect};
 use serde_json::json;
 use tenancy::Scope;
 
@@ -145,7 +145,7 @@ async fn each_page_shows_what_was_indexed() {
         ),
         (format!("{file}?at=1:5"), StatusCode::OK, &["src/shop.py", "resolved", "Callers"]),
         (format!("{file}?from=2"), StatusCode::OK, &["lines 2 to 3 are shown", "← Earlier lines"]),
-        (format!("{file}?at=x"), StatusCode::BAD_REQUEST, &["`at`"]),
+        (format!("{file}?at=x"), StatusCode::BAD_REQUEST, &["<code>at</code>"]),
         (format!("/p/{id}/r/{name}/tree"), StatusCode::OK, &[">src</bdi>/", ">docs</bdi>/"]),
         (format!("/p/{id}/r/{name}/tree?path=src"), StatusCode::OK, &["cash.py", "shop.py"]),
         (format!("/p/{id}/r/{name}/tree?path=../.."), StatusCode::BAD_REQUEST, &["role=\"alert\""]),
@@ -156,12 +156,23 @@ async fn each_page_shows_what_was_indexed() {
             &["open_shop", "src/shop.py"],
         ),
         (format!("/p/{id}/r/{name}/find?q=shop"), StatusCode::OK, &["1 file<", "src/shop.py"]),
+        (format!("/p/{id}/r/{name}/find?q=shoppy"), StatusCode::OK, &["1 file<", "src/shop.py"]),
         (format!("/p/{id}/r/none/find?q=shop"), StatusCode::NOT_FOUND, &["no such repository"]),
         (format!("/symbol?project={id}"), StatusCode::BAD_REQUEST, &["No symbol is named"]),
         (format!("/repositories?project={id}"), StatusCode::OK, &["4 files", &name, "ready"]),
         (format!("/p/{id}/r/none/-/x.py"), StatusCode::NOT_FOUND, &["role=\"alert\""]),
         (format!("/p/{id}/r/{name}/-/none.py"), StatusCode::NOT_FOUND, &["role=\"alert\""]),
-        (format!("/?project={}&q=x", project("absent")), StatusCode::OK, &["pairofcleats index PATH"]),
+        (
+            format!("/?project={}&q=x", project("absent")),
+            StatusCode::NOT_FOUND,
+            &["There is no project", "See what is indexed"],
+        ),
+        (format!("/?project={}", project("absent")), StatusCode::OK, &["There is no project"]),
+        (
+            format!("/?project={id}&q=x&repo=none"),
+            StatusCode::NOT_FOUND,
+            &["no index of <code>none</code>", "See what is indexed"],
+        ),
         (format!("/?project={id}&nonsense=1"), StatusCode::BAD_REQUEST, &["nonsense"]),
         (format!("/?project={id}&q=a&q=b"), StatusCode::BAD_REQUEST, &["more than once"]),
         ("/sign-in".to_owned(), StatusCode::OK, &["API key"]),
@@ -180,6 +191,122 @@ async fn each_page_shows_what_was_indexed() {
         check_markup(path, &html);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_outline_lists_each_definition_once_below_its_container() {
+    let server = TestServer::start(|_| {}).await;
+    let id = project("pages-outline");
+    let till = "LIMIT = 3\n\n\nclass Till:\n    def open(self):\n        return 1\n\n    def close(self):\n        \
+                return 2\n\n    def count(self):\n        return 3\n\n\ndef drawer():\n    return LIMIT\n";
+    let repository =
+        Repository::new(&[("src/till.py", till), ("docs/hours.md", "# Opening hours\n\nAt nine.\n")]);
+    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;
+    let name = repository_name(&server.app, &id).await;
+    let file = format!("/p/{id}/r/{name}/-/src/till.py");
+    let (_, html) = page(&server, &file).await;
+    let outline = html.split("<h2>Outline</h2>").nth(1).unwrap();
+    let entry = |class: &str, line: u32, name: &str, kind: &str| {
+        format!("<li{class}><a href=\"#L{line}\">{name}</a> <span class=\"dim\">{kind}</span></li>")
+    };
+    let inner = " class=\"in1\"";
+    let expected = [
+        entry("", 1, "LIMIT", "variable"),
+        entry("", 4, "Till", "class"),
+        entry(inner, 5, "open", "method"),
+        entry(inner, 8, "close", "method"),
+        entry(inner, 11, "count", "method"),
+        entry("", 15, "drawer", "function"),
+    ];
+    assert!(outline.contains(&expected.concat()), "{outline}");
+    assert_eq!(outline.matches("<li").count(), expected.len(), "{outline}");
+    // What another part of the file shows is asked for.
+    let (_, html) = page(&server, &format!("{file}?from=8")).await;
+    assert!(html.contains(&format!("href=\"{file}?line=5#L5\"")) && html.contains("href=\"#L8\""), "{html}");
+    // Prose has no definitions, but parts with names.
+    let (_, html) = page(&server, &format!("/p/{id}/r/{name}/-/docs/hours.md")).await;
+    assert!(html.contains(&entry("", 1, "Opening hours", "section")), "{html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_whose_definition_is_not_known_is_not_said_to_have_several() {
+    let server = TestServer::start(|_| {}).await;
+    let id = project("pages-unresolved");
+    let class = |name: &str| format!("class {name}:\n    def weigh(self):\n        return 1\n");
+    let repository = Repository::new(&[
+        ("src/till.py", &class("Till")),
+        ("src/bag.py", &class("Bag")),
+        ("src/shop.py", "def total(thing):\n    return thing.weigh()\n"),
+    ]);
+    result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;
+    let name = repository_name(&server.app, &id).await;
+    let (_, panel) = page(&server, &format!("/p/{id}/r/{name}/-/src/shop.py?at=2:18")).await;
+    assert!(panel.contains("is meant here is not known. With this name there are:"), "{panel}");
+    assert!(panel.contains("class=\"beside named\""), "{panel}");
+    let (_, symbol) = page(&server, &format!("/symbol?project={id}&symbol=weigh")).await;
+    assert!(symbol.contains("The name has 2 definitions:"), "{symbol}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_box_of_the_head_stays_in_the_repository() {
+    let server = TestServer::start(|_| {}).await;
+    let id = project("pages-box");
+    let _repository = indexed(&server, &id).await;
+    let name = repository_name(&server.app, &id).await;
+    let root = format!("/p/{id}/r/{name}");
+    for path in ["/tree", "/tree?path=src", "/find?q=shop", "/-/src/cash.py"] {
+        let (_, html) = page(&server, &format!("{root}{path}")).await;
+        assert_eq!(hidden(&html, "repo"), name, "{path}");
+        assert!(html.contains(&format!("placeholder=\"Search in {name}\"")), "{path}: {html}");
+    }
+    let (_, html) = page(&server, &format!("/repositories?project={id}")).await;
+    assert!(!html.contains("name=\"repo\"") && html.contains("placeholder=\"Search code\""), "{html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_there_is_no_page_a_browser_gets_one_that_says_so_and_a_program_json() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (_, key) = issue_key(&server.app, &[], &[Scope::Search]).await;
+    let signed_in = sign_in(&server, &key, "/").await;
+    let cookie =
+        signed_in.headers()[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let ask = async |method: Method, path: &str, headers: &[(header::HeaderName, &str)]| {
+        let request = browser().request(method, server.url_of(path));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(name, *value));
+        let response = request.send().await.unwrap();
+        let kind = response.headers()[header::CONTENT_TYPE].to_str().unwrap().to_owned();
+        let policy = response.headers().contains_key(header::CONTENT_SECURITY_POLICY);
+        (response.status(), kind, policy, response.text().await.unwrap())
+    };
+    let html = (header::ACCEPT, "text/html,*/*;q=0.8");
+    let bearer = format!("Bearer {key}");
+    let by_key = (header::AUTHORIZATION, bearer.as_str());
+    let by_session = (header::COOKIE, cookie.as_str());
+    for known in [by_key.clone(), by_session] {
+        let (status, kind, policy, text) = ask(Method::GET, "/nowhere", &[html.clone(), known]).await;
+        assert!(status == StatusCode::NOT_FOUND && kind.starts_with("text/html") && policy, "{kind}: {text}");
+        assert!(text.contains("There is no such page") && text.contains("href=\"/repositories\""), "{text}");
+        check_markup("/nowhere", &text);
+    }
+    let put = ask(Method::PUT, "/repositories", &[html.clone(), by_key.clone()]).await;
+    assert!(put.0 == StatusCode::METHOD_NOT_ALLOWED && put.1.starts_with("text/html") && put.2, "{put:?}");
+    // Programs, methods that no browser uses to look at something, and whoever is not known.
+    let json = (header::ACCEPT, "application/json");
+    for (method, path, headers, expected) in [
+        (Method::GET, "/nowhere", &[json.clone(), by_key.clone()][..], StatusCode::NOT_FOUND),
+        (Method::POST, "/nowhere", &[html.clone(), by_key.clone()], StatusCode::NOT_FOUND),
+        (Method::PUT, "/repositories", &[json, by_key.clone()], StatusCode::METHOD_NOT_ALLOWED),
+        (Method::PUT, "/search", &[html.clone(), by_key], StatusCode::METHOD_NOT_ALLOWED),
+        (Method::GET, "/nowhere", &[html.clone()], StatusCode::UNAUTHORIZED),
+        (Method::GET, "/.well-known/nowhere", &[html], StatusCode::NOT_FOUND),
+    ] {
+        let (status, kind, _, text) = ask(method, path, headers).await;
+        assert!(status == expected && kind == "application/json", "{path}: {status} {kind} {text}");
+    }
     server.stop().await;
 }
 

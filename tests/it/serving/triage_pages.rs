@@ -343,7 +343,7 @@ async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
         let (status, html) = reader.get(&path).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{path}");
         assert!(
-            html.contains("needs a key with the scope `triage`") && !html.contains("Problem 0"),
+            html.contains("needs a key with the scope <code>triage</code>") && !html.contains("Problem 0"),
             "{html}"
         );
     }

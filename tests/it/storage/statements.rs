@@ -148,6 +148,7 @@ async fn control(store: &Store) -> Result<(), Fault> {
     assert_eq!((stored.live, stored.calls_per_minute, &stored.roots), (true, Some(5), &key.roots));
     assert!(stored.created_ms > 0 && stored.last_used_ms.is_some() && stored.revoked_ms.is_none());
     assert_eq!(stored.expires_ms, key.expires_ms);
+    assert_eq!(store::api_keys::find_locked(&mut control, "k").await?, Some(stored));
     assert_eq!(store::api_keys::projects_named(&mut control).await?, 1);
     assert!(store::api_keys::revoke(&mut control, "k").await?);
     assert_eq!(store::api_keys::list(&mut control).await?.len(), 1);
@@ -307,10 +308,12 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((a.bytes, a.modified_ns, a.chunks, a.mode.as_str()), (11, 21, 2, "code"));
     let page = store::files::page(&mut tx, false, (0, ""), 10).await?;
     assert_eq!(page[0].language.as_deref(), Some("rust"));
-    assert_eq!(
-        store::files::paths_containing(&mut tx, &[repo], "A.R", 5).await?,
-        (vec!["src/a.rs".to_owned()], 1)
-    );
+    // A part of the path; its letters in order; neither, because a `%` stands for itself.
+    for (part, expected) in [("A.R", vec!["src/a.rs"]), ("sa r", vec!["src/a.rs"]), ("s%a", vec![])] {
+        let (paths, total) = store::files::paths_containing(&mut tx, &[repo], part, 5).await?;
+        assert_eq!(paths, expected, "{part}");
+        assert_eq!(total, expected.len() as i64, "{part}");
+    }
     let entries = store::files::folder(&mut tx, repo, "", 5).await?;
     assert_eq!((entries[0].name.as_str(), entries[0].files), ("src", Some(2)));
     assert_eq!(store::files::similar_paths(&mut tx, &[repo], "lib/a.rs", 1).await?, ["src/a.rs"]);

@@ -1,6 +1,6 @@
 //! Ranks fused candidates: a pure function that records each of its steps in [`ScoreParts`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,6 +16,9 @@ use store::DefinitionRow;
 
 /// Number of files from which on a definition counts as used everywhere.
 const USERS_ENOUGH: u32 = 64;
+
+const HEADER_EXTENSIONS: &[&str] = &["h", "hh", "hpp", "hxx"];
+const SOURCE_EXTENSIONS: &[&str] = &["c", "cc", "cpp", "cxx", "m", "mm"];
 
 /// The facts of a candidate that the ranking uses besides its scores.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -109,8 +112,14 @@ pub fn rank(
         row.score += row.parts.definition + row.parts.path + row.parts.used;
     }
     add_coherence(&mut rows, ranking);
+    let implemented = implemented(&rows);
     for row in &mut rows {
-        row.parts.role = PathKind::from_path(&row.facts.path).factor(class, ranking);
+        let kind = PathKind::from_path(&row.facts.path);
+        row.parts.role = kind.factor(class, ranking);
+        // A symbol may well be defined in a header; a sentence is about what is done.
+        if kind == PathKind::Source && header_of(row.facts).is_some_and(|it| implemented.contains(&it)) {
+            row.parts.role *= PathKind::Stub.factor(class, ranking).powf(class.sentence);
+        }
         row.score *= row.parts.role;
     }
     saturate(&mut rows, ranking);
@@ -191,6 +200,25 @@ fn named(class: &QueryClass, facts: &CandidateFacts, ranking: &Ranking) -> f32 {
 fn used(facts: &CandidateFacts) -> f32 {
     let users = facts.users.min(USERS_ENOUGH);
     (users as f32).ln_1p() / (USERS_ENOUGH as f32).ln_1p()
+}
+
+/// What a header declares: its repository, and its name without the extension.
+type Declared = (i64, String);
+
+/// The headers of C and C++ whose source file is among the candidates too: they declare what it defines.
+fn implemented(rows: &[RankRow<'_>]) -> HashSet<Declared> {
+    rows.iter().filter_map(|row| declared_by(row.facts, SOURCE_EXTENSIONS)).collect()
+}
+
+fn header_of(facts: &CandidateFacts) -> Option<Declared> {
+    declared_by(facts, HEADER_EXTENSIONS)
+}
+
+fn declared_by(facts: &CandidateFacts, extensions: &[&str]) -> Option<Declared> {
+    let name = facts.path.rsplit('/').next()?;
+    let (stem, extension) = name.rsplit_once('.')?;
+    let is_one = extensions.iter().any(|known| extension.eq_ignore_ascii_case(known));
+    is_one.then(|| (facts.repository_id, stem.to_lowercase()))
 }
 
 /// Boosts the best chunk of each file by the sum of its chunks, relative to the file with the largest sum.
@@ -281,6 +309,22 @@ mod tests {
         let candidates = [fused(1, 1.0), fused(2, 0.7)];
         assert_eq!(order("dispatching requests", &candidates, &facts), [2, 1]);
         assert_eq!(order("tests of dispatching requests", &candidates, &facts), [1, 2]);
+    }
+
+    #[test]
+    fn a_header_ranks_below_the_source_of_what_it_declares() {
+        let mut facts = [facts(1, 1, "include/pool.h", &[]), facts(2, 2, "lib/Pool.c", &[])];
+        let candidates = [fused(1, 1.0), fused(2, 0.8)];
+        assert_eq!(order("closing connections", &candidates, &facts), [2, 1]);
+        facts[1].path = "lib/other.c".to_owned();
+        assert_eq!(order("closing connections", &candidates, &facts), [1, 2], "the source was not found");
+        facts[1].path = "lib/pool.c".to_owned();
+        facts[1].repository_id = 2;
+        assert_eq!(
+            order("closing connections", &candidates, &facts),
+            [1, 2],
+            "the source of another repository"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
 use contract::config::{Log, LogFormat};
+use contract::escaped_line;
 
 /// Installs the global log subscriber. Further calls do nothing, so that each test may call it.
 ///
@@ -20,11 +21,26 @@ pub fn start_logging(settings: &Log) {
             // Like all output, obeys NO_COLOR, CLICOLOR_FORCE and TERM.
             let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
             let layer = fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(colour);
-            registry.with(layer).try_init()
+            registry.with(layer.fmt_fields(one_line_fields())).try_init()
         }
         LogFormat::Json => registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
     };
     if let (Ok(()), Some(error)) = (started, parse_error) {
         tracing::warn!(error, "log.filter cannot be parsed; using `info`");
     }
+}
+
+/// Fields whose values stay on one line: a line feed from a client or a repository would begin a line that somebody else seems to
+/// have logged.
+fn one_line_fields() -> impl for<'writer> fmt::FormatFields<'writer> + Send + Sync + 'static {
+    fmt::format::debug_fn(|writer, field, value| {
+        let text = escaped_line(&format!("{value:?}"));
+        match field.name() {
+            "message" => write!(writer, "{text}"),
+            // What the `log` crate adds about where a line comes from.
+            name if name.starts_with("log.") => Ok(()),
+            name => write!(writer, "{name}={text}"),
+        }
+    })
+    .delimited(" ")
 }

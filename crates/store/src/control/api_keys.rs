@@ -69,6 +69,13 @@ pub async fn find(control: &mut ControlTx, id: &str) -> Result<Option<KeyRow>, F
     control.tx.first(sql(text).bind(id)).await?.as_ref().map(read).transpose()
 }
 
+/// As [`find`], and nobody changes the key before the transaction ends. Locks it like an update, so that a key that revokes itself
+/// twice at once waits for itself instead of getting stuck.
+pub async fn find_locked(control: &mut ControlTx, id: &str) -> Result<Option<KeyRow>, Fault> {
+    let text = format!("SELECT {COLUMNS} FROM pairofcleats.api_keys WHERE id = $1 FOR NO KEY UPDATE");
+    control.tx.first(sql(text).bind(id)).await?.as_ref().map(read).transpose()
+}
+
 /// All keys, oldest first.
 pub async fn list(control: &mut ControlTx) -> Result<Vec<KeyRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM pairofcleats.api_keys ORDER BY created_at, id");

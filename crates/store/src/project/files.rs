@@ -138,10 +138,36 @@ pub async fn paths_page(
 }
 
 /// At most `limit` paths of searchable files that contain `part`, ignoring case, and their total number. Paths that begin with
-/// it come first, then those in which a component does.
+/// it come first, then those in which a component does. If there are none, those that have its letters in this order, the shortest
+/// first: `srvmain` finds `server/main.rs`.
 pub async fn paths_containing(
     tx: &mut ProjectTx,
     repository_ids: &[i64],
+    part: &str,
+    limit: i64,
+) -> Result<(Vec<String>, i64), Fault> {
+    let condition = "position(lower($2) in lower(path)) > 0";
+    let order = "starts_with(folded, lower($2)) DESC, position('/' || lower($2) in folded) > 0 DESC, path";
+    let found = paths_where(tx, repository_ids, (condition, order), part, limit).await?;
+    let letters: Vec<String> = part.chars().filter(|c| !c.is_whitespace()).map(like_letter).collect();
+    if found.1 > 0 || letters.len() < 2 {
+        return Ok(found);
+    }
+    let pattern = format!("%{}%", letters.join("%"));
+    paths_where(tx, repository_ids, ("lower(path) LIKE lower($2)", "length(path), path"), &pattern, limit)
+        .await
+}
+
+/// A letter of a `LIKE` pattern that stands for itself.
+fn like_letter(letter: char) -> String {
+    if matches!(letter, '%' | '_' | '\\') { format!("\\{letter}") } else { letter.to_string() }
+}
+
+/// Paths of searchable files that fulfil a condition on `$2`, in an order.
+async fn paths_where(
+    tx: &mut ProjectTx,
+    repository_ids: &[i64],
+    (condition, order): (&str, &str),
     part: &str,
     limit: i64,
 ) -> Result<(Vec<String>, i64), Fault> {
@@ -149,10 +175,10 @@ pub async fn paths_containing(
     let distinct = if repository_ids.len() == 1 { "" } else { "DISTINCT" };
     let text = format!(
         "WITH hit AS MATERIALIZED (SELECT {distinct} path, lower(path) AS folded FROM {} \
-           WHERE repository_id = ANY($1) AND skipped IS NULL AND position(lower($2) in lower(path)) > 0) \
+           WHERE repository_id = ANY($1) AND skipped IS NULL AND {condition}) \
          SELECT path, (SELECT count(*) FROM hit) AS total \
          FROM hit \
-         ORDER BY starts_with(folded, lower($2)) DESC, position('/' || lower($2) in folded) > 0 DESC, path \
+         ORDER BY {order} \
          LIMIT $3",
         tx.table("files")
     );

@@ -54,6 +54,9 @@ pub(super) struct Metadata {
     jwks_uri: String,
     pub(super) authorization_endpoint: Option<String>,
     pub(super) token_endpoint: Option<String>,
+    /// Whether each answer of the issuer to a browser names the issuer (RFC 9207).
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
 impl IssuerMetadata {

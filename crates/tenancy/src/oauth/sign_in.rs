@@ -30,10 +30,12 @@ pub struct SignInClient {
     outbound: HttpClient,
 }
 
-/// The addresses of the issuer that signing in needs.
+/// What signing in needs to know of the issuer.
 struct Endpoints {
     authorization: Url,
     token: Url,
+    /// Whether its answers name it.
+    sends_iss: bool,
 }
 
 /// One attempt of a browser.
@@ -101,10 +103,16 @@ impl SignInClient {
         Ok(url)
     }
 
-    /// Whether an answer with this `iss` comes from the issuer (RFC 9207); older ones send none.
-    #[must_use]
-    pub fn is_of_issuer(&self, iss: Option<&str>) -> bool {
-        iss.is_none_or(|iss| iss == self.issuer)
+    /// Whether an answer with this `iss` comes from the issuer (RFC 9207). One without counts, unless the issuer announces that it
+    /// sends it.
+    ///
+    /// # Errors
+    /// The issuer's metadata cannot be read.
+    pub async fn is_of_issuer(&self, iss: Option<&str>) -> Result<bool, HttpError> {
+        match iss {
+            Some(iss) => Ok(iss == self.issuer),
+            None => Ok(!self.endpoints().await?.sends_iss),
+        }
     }
 
     /// The access token for a code.
@@ -141,5 +149,6 @@ fn endpoints(metadata: &Metadata) -> Result<Endpoints, HttpError> {
     Ok(Endpoints {
         authorization: address(&metadata.authorization_endpoint)?,
         token: address(&metadata.token_endpoint)?,
+        sends_iss: metadata.authorization_response_iss_parameter_supported,
     })
 }

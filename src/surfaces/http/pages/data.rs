@@ -40,7 +40,7 @@ impl FromRequestParts<Arc<App>> for Asker {
         let Extension(caller) = Extension::<Caller>::from_request_parts(parts, app).await?;
         let Extension(access) = Extension::<Access>::from_request_parts(parts, app).await?;
         let session = parts.extensions.get::<SignedIn>().map(|session| session.0);
-        let form_token = access.sessions.forms.of(session);
+        let form_token = access.sessions.forms.of(session, &caller.principal.id);
         Ok(Self { app: Arc::clone(app), caller, is_signed_in: session.is_some(), form_token })
     }
 }

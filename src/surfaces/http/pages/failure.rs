@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::data::{Asker, PageError};
 use super::layout::Frame;
+use super::text::message;
 
 /// A whole page that says why there is none.
 pub(super) fn page(asker: &Asker, project: &str, section: &str, error: &PageError) -> Response {
@@ -16,8 +17,8 @@ pub(super) fn page(asker: &Asker, project: &str, section: &str, error: &PageErro
 pub(super) fn note(error: &PageError) -> Markup {
     html! {
         div.note.bad role="alert" {
-            p { (error.message) " " code { (error.code) } }
-            @if let Some(hint) = &error.hint { p.dim { (hint) } }
+            p { (message(&error.message)) " " code { (error.code) } }
+            @if let Some(hint) = &error.hint { p.dim { (message(hint)) } }
         }
     }
 }

@@ -20,13 +20,13 @@ use super::text::moment;
 use super::{failure, folder, symbol};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::surfaces::marks::Marks;
-use crate::tools::browse::{FILE_FACTS, KnownFile};
+use crate::tools::browse::{FILE_FACTS, KnownDefinition, KnownFile};
 use contract::{ErrorCode, echo};
 
 pub(super) const PATH: &str = "/p/{project}/r/{repository}/-/{*path}";
 
-/// More lines than a page has; the limit on the bytes of an answer ends it before.
-const LINES_MAX: u32 = 20_000;
+/// Most lines of a page; the limit on the bytes of an answer usually ends it before.
+const LINES_MAX: u32 = 10_000;
 
 /// The parameters of the page.
 #[derive(Debug, Default)]
@@ -39,7 +39,12 @@ struct FileState {
     at: Option<(u32, u32)>,
     /// Whether the authors of each part are shown.
     shows_authors: bool,
+    /// The commit that was indexed when the address was copied, in hex.
+    commit: Option<String>,
 }
+
+/// Digits that name a commit: from an abbreviation to SHA-256.
+const COMMIT_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 
 impl FileState {
     fn read(sent: SentQuery) -> Result<Self, PageError> {
@@ -54,6 +59,11 @@ impl FileState {
                 "from" => state.from = Some(number(&value).ok_or_else(refused)?),
                 "line" => state.line = Some(number(&value).ok_or_else(refused)?),
                 "authors" => state.shows_authors = value == "1",
+                "commit" => {
+                    let is_commit = COMMIT_DIGITS.contains(&value.len())
+                        && value.bytes().all(|digit| digit.is_ascii_hexdigit());
+                    state.commit = Some(is_commit.then_some(value).ok_or_else(refused)?);
+                }
                 "at" => {
                     let place = value
                         .split_once(':')
@@ -107,12 +117,13 @@ pub(super) async fn show(
     };
     let place = Place { project: &project, repository: &repository, path: &path };
     match load(&asker, &place, sent).await {
-        Ok(LoadedFile { file, known, panel, notes }) => {
+        Ok(LoadedFile { file, known, panel, notes, permalink }) => {
             let language = file.language.clone().unwrap_or_default();
             let colours = asker.colours(vec![CodeText { language, text: file.text.clone() }]).await;
             let spans = colours.first().map(Vec::as_slice).unwrap_or_default();
-            let frame = Frame::new(&asker, &project, &path);
-            frame.respond(StatusCode::OK, &content(&place, &file, &known, &notes, spans, panel.as_ref()))
+            let frame = Frame { repository: &repository, ..Frame::new(&asker, &project, &path) };
+            let code = (spans, &notes);
+            frame.respond(StatusCode::OK, &content(&place, &file, &known, &permalink, code, panel.as_ref()))
         }
         Err(error) => failure::page(&asker, &project, "", &error),
     }
@@ -125,16 +136,35 @@ struct LoadedFile {
     /// What is said above lines.
     notes: BTreeMap<u32, Vec<String>>,
     panel: Option<Markup>,
+    permalink: Permalink,
+}
+
+/// An address that says of which commit its lines are.
+struct Permalink {
+    url: Option<String>,
+    /// The commit of the address that was opened, if the index is of another one now.
+    other_commit: Option<String>,
+}
+
+impl Permalink {
+    fn new(place: &Place<'_>, state: &FileState, indexed: Option<&String>) -> Self {
+        let line = state.line.map(|line| line.to_string()).unwrap_or_default();
+        let url = |commit: &String| with_parameters(&place.file(), &[("line", &line), ("commit", commit)]);
+        let is_other =
+            |commit: &&String| indexed.is_none_or(|indexed| !indexed.starts_with(&commit.to_lowercase()));
+        Self { url: indexed.map(url), other_commit: state.commit.as_ref().filter(is_other).cloned() }
+    }
 }
 
 async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<LoadedFile, PageError> {
     let state = FileState::read(sent)?;
-    let from = state.from.unwrap_or(1);
+    let wanted_line = state.line.or(state.at.map(|(line, _)| line));
+    let from = first_line(state.from.unwrap_or(1), wanted_line);
     let mut arguments = json!({
         "file": place.path, "repoPath": place.repository, "project_id": place.project,
-        "startLine": from, "endLine": from.saturating_add(LINES_MAX),
+        "startLine": from, "endLine": from.saturating_add(LINES_MAX - 1),
     });
-    if let Some(line) = state.line.or(state.at.map(|(line, _)| line)) {
+    if let Some(line) = wanted_line {
         arguments["line"] = line.into();
     }
     let panel = async {
@@ -153,7 +183,16 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
     // What is known beside the text is an addition: without it the file is still worth reading.
     let known = known.map(|answered| answered.result).unwrap_or_default();
     let notes = notes(&known, file.start_line, state.shows_authors);
-    Ok(LoadedFile { file, known, notes, panel })
+    let permalink = Permalink::new(place, &state, known.history.commit.as_ref());
+    Ok(LoadedFile { file, known, notes, panel, permalink })
+}
+
+/// The first line of a page that begins at `from`, or has `line` in its middle if that is on another page.
+fn first_line(from: u32, line: Option<u32>) -> u32 {
+    match line {
+        Some(line) if line < from || line - from >= LINES_MAX => line.saturating_sub(LINES_MAX / 2).max(1),
+        _ => from,
+    }
 }
 
 /// What is said above the lines where a part begins: its risks and broken rules, and its authors if they are asked for.
@@ -181,8 +220,8 @@ fn content(
     place: &Place<'_>,
     file: &ShownFile,
     known: &KnownFile,
-    notes: &BTreeMap<u32, Vec<String>>,
-    spans: &[HighlightedSpan],
+    permalink: &Permalink,
+    (spans, notes): (&[HighlightedSpan], &BTreeMap<u32, Vec<String>>),
     panel: Option<&Markup>,
 ) -> Markup {
     let marks = Marks::default();
@@ -205,7 +244,18 @@ fn content(
             (file.total_lines) " lines"
             @if file.start_line > 1 || file.truncated { " · lines " (file.start_line) " to " (file.end_line) " are shown" }
             " · " a href=(place.raw()) { "Raw" }
+            @if let Some(url) = &permalink.url { " · " a href=(url) rel="nofollow" data-permalink { "Permalink" } }
             (last_change(place, known))
+        }
+        @if let Some(commit) = &permalink.other_commit {
+            p.note {
+                "The link is of commit " code { (commit.get(..10).unwrap_or(commit)) } ", and the index is now of "
+                @match &known.history.commit {
+                    Some(indexed) => { code { (indexed.get(..10).unwrap_or(indexed)) } }
+                    None => { "a folder without commits" }
+                }
+                ": the lines that were meant may be elsewhere."
+            }
         }
         @if file.changed_since_indexed {
             p.note { "The file has changed since it was indexed: what is known of its names may be about other lines." }
@@ -213,9 +263,11 @@ fn content(
         @if file.is_cut_line() {
             p.note { "Only the beginning of the line is shown: it is too long for a page." }
         }
-        div.beside {
+        div.beside.named[panel.is_some()] {
             div.main { (block(&view)) (parts(place, file)) }
-            aside aria-label="About this file" { @match panel { Some(panel) => (panel), None => (outline(file)) } }
+            aside aria-label="About this file" {
+                @match panel { Some(panel) => (panel), None => (outline(place, file, &known.definitions)) }
+            }
         }
     }
 }
@@ -246,11 +298,32 @@ fn parts(place: &Place<'_>, file: &ShownFile) -> Markup {
     }
 }
 
-fn outline(file: &ShownFile) -> Markup {
-    let named: Vec<(&OutlineChunk, &str)> =
-        file.chunks.iter().filter_map(|chunk| Some((chunk, chunk.name.as_deref()?))).collect();
+/// The definitions of the file; the parts of prose and other files without definitions.
+fn outline(place: &Place<'_>, file: &ShownFile, definitions: &[KnownDefinition]) -> Markup {
     html! {
         h2 { "Outline" }
+        @if definitions.is_empty() {
+            (outline_of_chunks(&file.chunks))
+        } @else {
+            ul.plain.outline {
+                @for definition in definitions {
+                    @let line = u32::try_from(definition.line).unwrap_or(1);
+                    // Below its container the simple name is enough.
+                    @let name = if definition.level == 0 { &definition.qualified } else { &definition.name };
+                    li class=[indent(definition.level)] {
+                        a href=(outline_address(place, file, line)) { (name) } " " span.dim { (definition.kind) }
+                    }
+                }
+            }
+        }
+        p.dim { "Click a coloured name in the code to see where it is defined and used." }
+    }
+}
+
+fn outline_of_chunks(chunks: &[OutlineChunk]) -> Markup {
+    let named: Vec<(&OutlineChunk, &str)> =
+        chunks.iter().filter_map(|chunk| Some((chunk, chunk.name.as_deref()?))).collect();
+    html! {
         @if named.is_empty() {
             p.dim { "Nothing in this part has a name." }
         } @else {
@@ -260,6 +333,37 @@ fn outline(file: &ShownFile) -> Markup {
                 }
             }
         }
-        p.dim { "Click a coloured name in the code to see where it is defined and used." }
+    }
+}
+
+/// The class that indents an entry of the outline; what is deeper stands on the third level.
+fn indent(level: usize) -> Option<&'static str> {
+    match level {
+        0 => None,
+        1 => Some("in1"),
+        2 => Some("in2"),
+        _ => Some("in3"),
+    }
+}
+
+/// A line of the file, which another part of it may show.
+fn outline_address(place: &Place<'_>, file: &ShownFile, line: u32) -> String {
+    if (file.start_line..=file.end_line).contains(&line) {
+        return format!("#L{line}");
+    }
+    format!("{}#L{line}", with_parameters(&place.file(), &[("line", &line.to_string())]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_not_longer_for_the_line_that_it_must_show() {
+        let first = |from, line| first_line(from, Some(line));
+        assert_eq!((first_line(7, None), first(1, 1), first(1, LINES_MAX)), (7, 1, 1));
+        assert_eq!((first(1, LINES_MAX + 1), first(20_000, 1)), (LINES_MAX / 2 + 1, 1));
+        assert_eq!(first(u32::MAX, u32::MAX), u32::MAX);
+        assert_eq!(first(1, 200_000), 200_000 - LINES_MAX / 2);
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn show(
     let arguments = json!({ "kind": "path", "value": part, "repository": repository, "project_id": project });
     match asker.operation::<Completions>(COMPLETE, arguments).await {
         Ok(answered) => {
-            let frame = Frame::new(&asker, &project, "Find a file");
+            let frame = Frame { repository: &repository, ..Frame::new(&asker, &project, "Find a file") };
             frame.respond(StatusCode::OK, &content(&place, &part, &answered.result))
         }
         Err(error) => failure::page(&asker, &project, "", &error),

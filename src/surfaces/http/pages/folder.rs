@@ -13,7 +13,7 @@ use super::layout::Frame;
 use super::links::Place;
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::tools::browse::{FolderList, LIST_FOLDER};
-use contract::{ErrorCode, echo};
+use contract::{ErrorCode, echo, escaped_line};
 
 pub(super) const PATH: &str = "/p/{project}/r/{repository}/tree";
 
@@ -38,7 +38,7 @@ pub(super) async fn show(
     match asker.operation::<FolderList>(LIST_FOLDER, arguments).await {
         Ok(answered) => {
             let title = if folder.is_empty() { &repository } else { &folder };
-            let frame = Frame::new(&asker, &project, title);
+            let frame = Frame { repository: &repository, ..Frame::new(&asker, &project, title) };
             frame.respond(StatusCode::OK, &content(&place, &answered.result))
         }
         Err(error) => failure::page(&asker, &project, "", &error),
@@ -91,8 +91,8 @@ pub(super) fn trail(place: &Place<'_>) -> Markup {
     let last = starts.last().unwrap_or(0);
     html! {
         a href=(Place { path: "", ..*place }.folder()) { bdi { (place.repository) } }
-        @for (path, name) in above { " / " a href=(Place { path, ..*place }.folder()) { bdi { (name) } } }
-        @if !place.path.is_empty() { " / " bdi { (&place.path[last..]) } }
+        @for (path, name) in above { " / " a href=(Place { path, ..*place }.folder()) { bdi { (escaped_line(name)) } } }
+        @if !place.path.is_empty() { " / " bdi { (escaped_line(&place.path[last..])) } }
     }
 }
 

@@ -83,7 +83,7 @@ impl FromRequest<Arc<App>> for SentForm {
     }
 }
 
-/// Makes the tokens of forms; the key is random and lives as long as this process.
+/// Makes the tokens of forms, and signs other things that only this process may make; the key is random and lives as long as it.
 pub(super) struct FormTokens(Option<[u8; 32]>);
 
 impl FormTokens {
@@ -92,10 +92,23 @@ impl FormTokens {
         Self(secret.map(|secret| *blake3::hash(secret.as_bytes()).as_bytes()))
     }
 
-    /// The token of a session; `None` stands for everybody who needs no session.
-    pub(super) fn of(&self, session: Option<blake3::Hash>) -> Option<FormToken> {
+    /// The token of somebody, by the id of the principal, in a session; `None` stands for those who need no session.
+    pub(super) fn of(&self, session: Option<blake3::Hash>, principal_id: &str) -> Option<FormToken> {
         let session = session.map_or([0; 32], |session| *session.as_bytes());
-        self.0.as_ref().map(|key| FormToken(blake3::keyed_hash(key, &session)))
+        let whose = [session.as_slice(), principal_id.as_bytes()].concat();
+        self.0.as_ref().map(|key| FormToken(blake3::keyed_hash(key, &whose)))
+    }
+
+    /// Signs what a browser keeps for this process, under a key of its own; without a secret nothing can be signed.
+    pub(super) fn signature(&self, text: &str) -> Option<blake3::Hash> {
+        let key = blake3::derive_key("PairOfCleats: what a browser keeps", self.0.as_ref()?);
+        Some(blake3::keyed_hash(&key, text.as_bytes()))
+    }
+
+    /// Whether [`Self::signature`] made the signature of the text. Compares in constant time.
+    pub(super) fn is_signed(&self, text: &str, signature: &str) -> bool {
+        let expected = self.signature(text);
+        blake3::Hash::from_hex(signature).is_ok_and(|sent| expected.is_some_and(|expected| sent == expected))
     }
 }
 
@@ -124,15 +137,35 @@ mod tests {
     fn a_token_fits_one_session_of_one_process() {
         let (tokens, others) = (FormTokens::new(Some("secret")), FormTokens::new(Some("other")));
         let (session, foreign) = (Some(blake3::hash(b"a")), Some(blake3::hash(b"b")));
-        let token = tokens.of(session).unwrap();
+        let token = tokens.of(session, "ann").unwrap();
         let text = token.0.to_hex();
-        assert!(token.is(&text) && tokens.of(session).unwrap().is(&text));
-        for other in [tokens.of(foreign), tokens.of(None), others.of(session)] {
+        assert!(token.is(&text) && tokens.of(session, "ann").unwrap().is(&text));
+        for other in [
+            tokens.of(foreign, "ann"),
+            tokens.of(None, "ann"),
+            tokens.of(session, "bob"),
+            others.of(session, "ann"),
+        ] {
             assert!(!other.unwrap().is(&text));
         }
+        assert!(!tokens.of(None, "bob").unwrap().is(&tokens.of(None, "ann").unwrap().0.to_hex()));
         for bad in ["", "0", &"0".repeat(64), &text[1..]] {
             assert!(!token.is(bad), "{bad}");
         }
-        assert!(FormTokens::new(None).of(session).is_none());
+        assert!(FormTokens::new(None).of(session, "ann").is_none());
+    }
+
+    #[test]
+    fn only_this_process_signs_what_a_browser_keeps() {
+        let (tokens, others) = (FormTokens::new(Some("secret")), FormTokens::new(Some("other")));
+        let signature = tokens.signature("text").unwrap().to_hex();
+        assert!(tokens.is_signed("text", &signature));
+        assert!(!tokens.is_signed("texts", &signature) && !others.is_signed("text", &signature));
+        let token = tokens.of(None, "text").unwrap().0.to_hex();
+        for bad in ["", "0", &"0".repeat(64), token.as_str()] {
+            assert!(!tokens.is_signed("text", bad), "{bad}");
+        }
+        let without_secret = FormTokens::new(None);
+        assert!(without_secret.signature("text").is_none() && !without_secret.is_signed("text", &signature));
     }
 }

@@ -5,9 +5,10 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
-use super::data::Asker;
+use super::data::{Asker, is_of_records};
 use super::links::with_parameters;
 use super::{administration, catalog, repositories, search, sign_in, triage};
+use contract::escaped_line;
 
 /// The pages that the head of every page links to. A subsystem adds its first page here.
 pub(super) static NAVIGATION: &[NavigationLink] = &[
@@ -38,6 +39,8 @@ pub(super) struct NavigationLink {
 pub(super) struct Frame<'a> {
     pub(super) title: &'a str,
     pub(super) project: &'a str,
+    /// The repository that the page is about, in which the search box of the head searches; empty if there is none.
+    pub(super) repository: &'a str,
     /// The page of [`NAVIGATION`] that this one belongs to.
     pub(super) section: &'a str,
     /// The links of [`NAVIGATION`] that the asker may use.
@@ -56,6 +59,7 @@ impl<'a> Frame<'a> {
         Self {
             title,
             project,
+            repository: "",
             section: "",
             links: links(|tool| asker.may_call(tool)),
             is_signed_in: asker.is_signed_in,
@@ -69,6 +73,7 @@ impl<'a> Frame<'a> {
         Self {
             title,
             project: "",
+            repository: "",
             section,
             links: links(|_| false),
             is_signed_in: false,
@@ -92,7 +97,7 @@ impl<'a> Frame<'a> {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     @if self.is_live { noscript { meta http-equiv="refresh" content="3"; } }
-                    title { (self.title) " · PairOfCleats" }
+                    title { (escaped_line(self.title)) " · PairOfCleats" }
                     link rel="stylesheet" href=(assets::STYLE.url());
                     link rel="icon" href=(assets::ICON.url()) type="image/svg+xml";
                     script src=(assets::SCRIPT.url()) defer {}
@@ -101,13 +106,7 @@ impl<'a> Frame<'a> {
                     a.skip href="#content" { "Skip to the content" }
                     header.top {
                         a.brand href=(in_project(search::PATH)) { "PairOfCleats" }
-                        @if self.has_search_box {
-                            form.small role="search" action=(search::PATH) {
-                                (project_field(self.project))
-                                input type="search" name="q" id="q" aria-label="Search code"
-                                    placeholder="Search code" autocomplete="off" spellcheck="false";
-                            }
-                        }
+                        @if self.has_search_box { (self.search_box()) }
                         nav aria-label="Pages" {
                             @for link in &self.links {
                                 a href=(in_project(link.path)) aria-current=[(link.path == self.section).then_some("page")] {
@@ -121,6 +120,20 @@ impl<'a> Frame<'a> {
                     }
                     main id="content" { (content) }
                 }
+            }
+        }
+    }
+
+    fn search_box(&self) -> Markup {
+        // Records are found by their own mode, which the box of the head does not choose.
+        let repository = Some(self.repository).filter(|name| !name.is_empty() && !is_of_records(name));
+        let label = repository.map_or_else(|| "Search code".to_owned(), |name| format!("Search in {name}"));
+        html! {
+            form.small role="search" action=(search::PATH) {
+                (project_field(self.project))
+                @if let Some(name) = repository { input type="hidden" name="repo" value=(name); }
+                input type="search" name="q" id="q" aria-label=(label) placeholder=(label) autocomplete="off"
+                    spellcheck="false";
             }
         }
     }

@@ -17,6 +17,7 @@ mod forms;
 mod issuer;
 mod layout;
 mod links;
+mod missing;
 mod parameters;
 mod raw;
 mod repositories;
@@ -39,6 +40,7 @@ use axum::routing::{MethodFilter, on};
 
 use super::route::{Operation, Route};
 
+pub(super) use missing::{is_browser, no_page};
 pub(super) use sessions::Sessions;
 pub(super) use sign_in::redirect as redirect_to_sign_in;
 
@@ -97,6 +99,11 @@ pub(super) fn is_page(route: &str) -> bool {
     PAGES.iter().any(|page| page.path == route && !page.public)
 }
 
+/// Whether a route is a page, so that what is sent there must come from a form of this server.
+pub(super) fn has_forms(route: &str) -> bool {
+    PAGES.iter().any(|page| page.path == route)
+}
+
 /// Headers of every page: nothing is loaded from elsewhere, embedded elsewhere, guessed, or passed on.
 const HEADERS: [(HeaderName, &str); 5] = [
     (
@@ -115,14 +122,16 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub(super) async fn add_headers(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let is_ours = route.is_some_and(|route| PAGES.iter().any(|page| page.path == route));
-    let mut response = next.run(request).await;
-    if is_ours {
-        let headers = response.headers_mut();
-        for (name, value) in HEADERS {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        // What a page shows depends on who asks and on what is indexed.
-        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-store"));
+    let response = next.run(request).await;
+    if is_ours { with_headers(response) } else { response }
+}
+
+fn with_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
     }
+    // What a page shows depends on who asks and on what is indexed.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-store"));
     response
 }

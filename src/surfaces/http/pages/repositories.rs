@@ -13,7 +13,7 @@ use super::layout::Frame;
 use super::links::Place;
 use super::parameters::{self, Parameters};
 use super::table::table;
-use super::text::moment;
+use super::text::{message, moment};
 use super::{failure, search};
 use crate::surfaces::http::query::SentQuery;
 use contract::ErrorCode;
@@ -77,6 +77,7 @@ struct Job {
     progress: Option<Progress>,
     error: Option<JobError>,
     created_at: String,
+    finished_at: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -98,6 +99,19 @@ struct Progress {
 impl Job {
     fn is_unfinished(&self) -> bool {
         matches!(self.state.as_str(), "queued" | "running")
+    }
+
+    /// What it does; a job of upkeep names its work where others name a repository.
+    fn work(&self) -> Markup {
+        html! {
+            @match (self.kind.as_str(), self.repository.as_deref()) {
+                ("index", Some(repository)) => { "Indexing of " bdi { (repository) } }
+                ("index", None) => "Embedding of texts without vectors",
+                ("upkeep", Some("clean_artifacts")) => "Removal from the index",
+                ("upkeep", Some("cache_gc")) => "Removal of what nothing uses",
+                (kind, subject) => { (kind) @if let Some(subject) = subject { " " bdi { (subject) } } }
+            }
+        }
     }
 }
 
@@ -252,7 +266,7 @@ fn left_out(report: &Report) -> Markup {
         } @else {
             details {
                 summary { (files) @if files == 1 { " file" } @else { " files" } }
-                @for note in &report.notes { p { (note) } }
+                @for note in &report.notes { p { (message(note)) } }
                 dl {
                     @for skipped in &report.skipped {
                         dt { (skipped.reason.replace('_', " ")) ": " (skipped.count) }
@@ -266,10 +280,13 @@ fn left_out(report: &Report) -> Markup {
 
 fn job(job: &Job) -> Markup {
     html! {
-        (job.kind) " "
-        @if let Some(repository) = &job.repository { bdi { (repository) } " " }
-        strong { (job.state) }
-        span.dim { " since " (moment(&job.created_at)) }
+        (job.work()) ": " strong { (job.state) }
+        span.dim {
+            @match &job.finished_at {
+                Some(at) => { " · finished at " (moment(at)) }
+                None => { " · asked for at " (moment(&job.created_at)) }
+            }
+        }
         @if let (true, Some(progress)) = (job.is_unfinished(), &job.progress) {
             @let (done, total) = match progress.vectors_total {
                 Some(total) => (progress.vectors_done, Some(total)),
@@ -281,6 +298,6 @@ fn job(job: &Job) -> Markup {
             }
             @if let Some(seconds) = progress.seconds_left { " · about " (seconds) " s left" }
         }
-        @if let Some(message) = job.error.as_ref().and_then(|error| error.message.as_ref()) { " · " (message) }
+        @if let Some(error) = job.error.as_ref().and_then(|error| error.message.as_ref()) { " · " (message(error)) }
     }
 }

@@ -33,6 +33,7 @@ pub(super) struct Results {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Hit {
+    id: i64,
     pub(super) file: String,
     mode: Option<String>,
     start_line: u32,
@@ -145,6 +146,9 @@ impl ResultsView<'_> {
                         " " (hit.kind) " · line " (hit.line)
                         @if let Some(mode) = &hit.mode { " · " (mode) }
                         @if let Some(others) = &hit.other_places { " · " (others.total) " more with the same text" }
+                        @if hit.mode.as_deref() != Some("records") {
+                            " · " a href=(similar_url(self.project, hit.id)) rel="nofollow" { "similar" }
+                        }
                     }
                 }
                 @if let Some(text) = &hit.snippet {
@@ -223,6 +227,11 @@ fn breakdown(score: f64, parts: &Map<String, Value>) -> Markup {
             dt { "score" } dd { (format!("{score:.3}")) }
         }
     }
+}
+
+/// The address of a search for code like a chunk.
+pub(super) fn similar_url(project: &str, chunk: i64) -> String {
+    search_url(project, &format!("chunk:{chunk}"))
 }
 
 /// The address of a search with another query.

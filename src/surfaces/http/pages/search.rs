@@ -11,6 +11,7 @@ use super::facets::facets;
 use super::layout::{Frame, project_field, shown_project};
 use super::links::{Place, with_parameters};
 use super::results::{Results, ResultsView, search_url};
+use super::text::message;
 use super::{failure, repositories, suggest};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::surfaces::marks::Marks;
@@ -155,7 +156,7 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
             let colours = asker.colours(answered.result.texts()).await;
             (StatusCode::OK, found(&state, answered, &known, &colours))
         }
-        Err(error) if error.is_unindexed() => (StatusCode::OK, unindexed(&state, error)),
+        Err(error) if error.is_unindexed() => unindexed(&asker, &state, error, &known).await,
         Err(error) => (error.status, failure::note(error)),
     };
     frame.respond(status, &html! { (search_form(&state, &known)) (found) })
@@ -267,7 +268,7 @@ fn counted(count: usize, noun: &str) -> String {
 
 /// What a reader should know although there is an answer.
 pub(super) fn warnings(warnings: &[Warning]) -> Markup {
-    html! { @for warning in warnings { p.note { (warning.message) } } }
+    html! { @for warning in warnings { p.note { (message(&warning.message)) } } }
 }
 
 fn pages(state: &SearchState, next: Option<usize>) -> Markup {
@@ -296,7 +297,10 @@ fn beginning(state: &SearchState, repositories: &[String], projects: &[String]) 
             }
             div {
                 h2 { "Repositories" }
-                @if repositories.is_empty() {
+                @if !is_known_project(project, projects) {
+                    p { "There is no project " code { (project) } ", or nothing has been indexed in it yet." }
+                    p { a href=(repositories::PATH) { "See what is indexed" } }
+                } @else if repositories.is_empty() {
                     (nothing_indexed())
                 } @else {
                     ul.plain {
@@ -321,8 +325,26 @@ fn beginning(state: &SearchState, repositories: &[String], projects: &[String]) 
     }
 }
 
-fn unindexed(state: &SearchState, error: &PageError) -> Markup {
-    html! { div.note { p { (error.message) } } @if !state.query.is_empty() { (nothing_indexed()) } }
+/// Why there are no results: nothing is indexed yet, or not what the address names.
+async fn unindexed(
+    asker: &Asker,
+    state: &SearchState,
+    error: &PageError,
+    known: &[String],
+) -> (StatusCode, Markup) {
+    let is_known = is_known_project(&state.project, &asker.projects().await);
+    if is_known && known.iter().all(|name| is_of_records(name)) {
+        let content = html! { div.note { p { (message(&error.message)) } } (nothing_indexed()) };
+        return (StatusCode::OK, content);
+    }
+    let indexed = if is_known { repositories::url(&state.project) } else { repositories::PATH.to_owned() };
+    let content = html! { (failure::note(error)) p { a href=(indexed) { "See what is indexed" } } };
+    (error.status, content)
+}
+
+/// Whether a project is among those of the asker. The default workspace is there for everybody, if only to be filled.
+fn is_known_project(project: &str, projects: &[String]) -> bool {
+    shown_project(project).is_empty() || projects.iter().any(|id| id == project)
 }
 
 /// How the first repository gets here.

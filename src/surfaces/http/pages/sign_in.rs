@@ -15,13 +15,14 @@ use super::issuer;
 use super::layout::Frame;
 use super::links::with_parameters;
 use super::search;
-use super::sessions::set_cookie;
+use super::sessions::Cookie;
 use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::http::access::Access;
 use crate::surfaces::http::body;
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use contract::{ErrorCode, Fault};
+use tenancy::Keyring;
 
 pub(super) const PATH: &str = "/sign-in";
 pub(super) const OUT_PATH: &str = "/sign-out";
@@ -53,6 +54,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, query: SentQuery) -> Respo
 pub(super) async fn sign_in(
     State(app): State<Arc<App>>,
     Extension(access): Extension<Access>,
+    headers: HeaderMap,
     request: Request,
 ) -> Response {
     let form = match body::form(request, FORM_BYTES_MAX).await {
@@ -68,21 +70,36 @@ pub(super) async fn sign_in(
     if let Err(fault) = access.check(key).await {
         return respond(&app, StatusCode::UNAUTHORIZED, next, Some(&fault.into()));
     }
-    begin_session(&app, &access, key, next)
+    begin_session(&app, &access, &headers, key, next)
+        .await
         .unwrap_or_else(|error| respond(&app, error.status, next, Some(&error)))
 }
 
-/// Begins a session for a key or token that was checked, and leads to the page that was asked for.
-pub(super) fn begin_session(
+/// Begins a session for a key or token that was checked, in place of the browser's earlier one, and leads to the page that was asked
+/// for.
+pub(super) async fn begin_session(
     app: &App,
     access: &Access,
+    headers: &HeaderMap,
     credential: &str,
     next: &str,
 ) -> Result<Response, PageError> {
     let id = shared::unguessable_id()
         .map_err(|error| Fault::internal("The system has no random numbers.", error))?;
-    access.sessions.begin(&id, credential, Instant::now());
-    Ok(with_cookie(Redirect::to(local_path(next)).into_response(), &set_cookie(&id, is_secure(app))))
+    let (server, holder) = (&app.config.server, holder(access, credential).await);
+    access.sessions.end(server, headers);
+    access.sessions.begin(&id, &holder, credential, Instant::now());
+    let cookie = Cookie::of_session(server, headers).set_session(&id);
+    Ok(with_cookie(Redirect::to(local_path(next)).into_response(), &cookie))
+}
+
+/// Whose sessions are counted together: those of a key, or those of somebody at the issuer, who gets another token each time.
+async fn holder(access: &Access, credential: &str) -> String {
+    let principal = match &access.tokens {
+        Some(tokens) if !Keyring::is_key(credential) => tokens.verify(credential).await.ok(),
+        _ => None,
+    };
+    principal.map_or_else(|| credential.to_owned(), |principal| principal.id)
 }
 
 /// `POST /sign-out`.
@@ -91,8 +108,9 @@ pub(super) async fn sign_out(
     Extension(access): Extension<Access>,
     headers: HeaderMap,
 ) -> Response {
-    access.sessions.end(&headers);
-    with_cookie(Redirect::to(PATH).into_response(), &set_cookie("", is_secure(&app)))
+    let server = &app.config.server;
+    access.sessions.end(server, &headers);
+    with_cookie(Redirect::to(PATH).into_response(), &Cookie::of_session(server, &headers).removed())
 }
 
 pub(super) fn with_cookie(mut response: Response, cookie: &str) -> Response {
@@ -100,12 +118,6 @@ pub(super) fn with_cookie(mut response: Response, cookie: &str) -> Response {
         response.headers_mut().append(header::SET_COOKIE, value);
     }
     response
-}
-
-/// Whether browsers reach the server over TLS: its own, or that of the proxy in front.
-pub(super) fn is_secure(app: &App) -> bool {
-    let server = &app.config.server;
-    server.tls_certificate.is_some() || server.behind_proxy || !server.trusted_proxies.is_empty()
 }
 
 /// A path of this server; the search page if `next` is anything else, such as another host.

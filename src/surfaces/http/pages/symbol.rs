@@ -10,8 +10,11 @@ use super::data::{Asker, PageError};
 use super::failure;
 use super::layout::{Frame, shown_project};
 use super::links::{Place, with_parameters};
+use super::results::similar_url;
 use super::symbol_graph::{NEIGHBOURS_MAX, Neighbour, graph};
+use super::text::moment;
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
+use crate::tools::browse::{FILE_FACTS, KnownFile};
 use contract::{ErrorCode, echo};
 
 pub(super) const PATH: &str = "/symbol";
@@ -188,7 +191,14 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
             let found = answered.result;
             let title = found.symbol.as_ref().map_or(state.symbol.as_str(), |symbol| &symbol.qualified);
             let picture = match &found.symbol {
-                Some(symbol) => picture(&asker, &state.of(symbol), symbol).await,
+                Some(symbol) => {
+                    let of_symbol = state.of(symbol);
+                    let (origin, picture) = tokio::join!(
+                        origin(&asker, &state.project, symbol),
+                        picture(&asker, &of_symbol, symbol)
+                    );
+                    html! { (origin) (picture) }
+                }
                 None => html! {},
             };
             let frame = Frame::new(&asker, &state.project, title);
@@ -217,6 +227,47 @@ pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32
                 (answer(&state, &answered.result, &html! {}))
             }
             Err(error) => (failure::note(&error)),
+        }
+    }
+}
+
+/// The answer of `show_file` about the line of a definition.
+#[derive(Debug, Deserialize)]
+struct DefinitionLine {
+    chunks: Vec<DefinitionChunk>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DefinitionChunk {
+    id: i64,
+}
+
+/// Who wrote the symbol, who changed its file last, and a link to code that is like it; nothing where that is not known.
+async fn origin(asker: &Asker, project: &str, symbol: &SymbolInfo) -> Markup {
+    let of_file = json!({ "repository": symbol.repo, "path": symbol.file, "project_id": project });
+    let line = json!({
+        "repoPath": symbol.repo, "file": symbol.file, "project_id": project,
+        "startLine": symbol.line, "endLine": symbol.line,
+    });
+    let (known, line) = tokio::join!(
+        asker.operation::<KnownFile>(FILE_FACTS, of_file),
+        asker.tool::<DefinitionLine>("show_file", line)
+    );
+    let known = known.map(|answered| answered.result).unwrap_or_default();
+    let authors = known.authors_of(symbol.line);
+    // A file that changed since it was indexed may have other code there now, but the chunk is of the definition.
+    let chunk = line.ok().and_then(|answered| answered.result.chunks.last().map(|chunk| chunk.id));
+    html! {
+        p.dim {
+            @if !authors.is_empty() { "written by " bdi { (authors.join(", ")) } }
+            @if let (Some(author), Some(at)) = (&known.history.last_author, &known.history.last_modified) {
+                @if !authors.is_empty() { " · " }
+                "file last changed by " bdi { (author) } " on " (moment(at))
+            }
+            @if let Some(chunk) = chunk {
+                @if known.history.last_author.is_some() || !authors.is_empty() { " · " }
+                a href=(similar_url(project, chunk)) rel="nofollow" { "Similar code" }
+            }
         }
     }
 }
@@ -261,7 +312,7 @@ fn answer(state: &SymbolState, found: &Navigated, picture: &Markup) -> Markup {
             }
         }
         @if !found.candidates.is_empty() {
-            p { "The name has several definitions:" }
+            p { (before_candidates(state, found)) }
             ul.plain {
                 @for candidate in &found.candidates {
                     li {
@@ -283,6 +334,18 @@ fn answer(state: &SymbolState, found: &Navigated, picture: &Markup) -> Markup {
                 nav.pages { a rel="next" href=(SymbolState { offset: next.to_string(), ..state.clone() }.url()) { "More places →" } }
             }
         }
+    }
+}
+
+/// What the list of candidates is: of a name at a place, what it may mean there; of a name that was typed, what has it.
+fn before_candidates(state: &SymbolState, found: &Navigated) -> String {
+    let is_at_place = !state.file.is_empty() && state.symbol.is_empty();
+    let at_least = if found.total_relation.is_some() { "at least " } else { "" };
+    match (is_at_place, found.total.max(found.candidates.len())) {
+        (true, 1) => "Which definition is meant here is not known. With this name there is:".to_owned(),
+        (true, _) => "Which definition is meant here is not known. With this name there are:".to_owned(),
+        (false, 1) => "The name has one definition:".to_owned(),
+        (false, count) => format!("The name has {at_least}{count} definitions:"),
     }
 }
 
@@ -326,5 +389,41 @@ fn use_place(place: &Place<'_>, used: &UsePlace) -> Markup {
             @if let Some(candidates) = used.candidates { " (" (candidates) " candidates)" }
             @if let Some(distance) = used.distance { " · step " (distance) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_are_introduced_by_what_was_asked() {
+        let candidate = || SymbolInfo {
+            qualified: "Till.count".into(),
+            kind: "method".into(),
+            signature: None,
+            repo: "shop".into(),
+            file: "src/till.py".into(),
+            line: 1,
+            column: 5,
+            uses: None,
+        };
+        let said = |state: &SymbolState, count: usize| {
+            let found = Navigated {
+                symbol: None,
+                candidates: (0..count).map(|_| candidate()).collect(),
+                files: Vec::new(),
+                total: count,
+                total_relation: None,
+                next_offset: None,
+            };
+            before_candidates(state, &found)
+        };
+        let place = SymbolState { file: "src/shop.py".into(), line: "2".into(), ..SymbolState::default() };
+        assert!(said(&place, 1).ends_with("is not known. With this name there is:"));
+        assert!(said(&place, 2).ends_with("is not known. With this name there are:"));
+        let name = SymbolState { symbol: "count".into(), ..SymbolState::default() };
+        assert_eq!(said(&name, 1), "The name has one definition:");
+        assert_eq!(said(&name, 3), "The name has 3 definitions:");
     }
 }

@@ -1,4 +1,4 @@
-//! Times and sizes as people read them.
+//! Times, sizes and messages as people read them.
 
 use maud::{Markup, html};
 
@@ -7,6 +7,25 @@ pub(super) fn moment(at: &str) -> Markup {
     let shown =
         at.get(..16).map_or_else(|| at.to_owned(), |minute| format!("{} UTC", minute.replace('T', " ")));
     html! { time datetime=(at) { (shown) } }
+}
+
+/// A message: what stands between backticks is code.
+pub(super) fn message(text: &str) -> Markup {
+    html! {
+        @for (text, is_code) in parts_of_message(text) { @if is_code { code { (text) } } @else { (text) } }
+    }
+}
+
+/// The parts of a message, each with whether it stands between backticks. A backtick without a second one is text.
+fn parts_of_message(text: &str) -> Vec<(&str, bool)> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some((before, from)) = rest.split_once('`') {
+        let Some((code, after)) = from.split_once('`') else { break };
+        parts.extend([(before, false), (code, true)]);
+        rest = after;
+    }
+    parts.push((rest, false));
+    parts
 }
 
 /// Bytes in the largest unit that leaves at least 1, with three digits.
@@ -38,6 +57,19 @@ mod tests {
             (u64::MAX, "16777215 TiB"),
         ] {
             assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        for (text, html) in [
+            ("", ""),
+            ("Plain <text>.", "Plain &lt;text&gt;."),
+            ("`a` and `b<c>`.", "<code>a</code> and <code>b&lt;c&gt;</code>."),
+            ("One ` alone", "One ` alone"),
+            ("`a` ` b", "<code>a</code> ` b"),
+        ] {
+            assert_eq!(message(text).into_string(), html);
         }
     }
 

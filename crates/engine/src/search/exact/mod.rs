@@ -14,6 +14,8 @@ mod trigrams;
 #[cfg(test)]
 mod tests;
 
+use super::fields::field;
+use super::query::{SlashedQuery, slashed};
 pub(super) use content::matching_chunks;
 pub(super) use execute::execute_exact;
 pub use execute::{FileMatches, LineInContext, LineMatches};
@@ -22,10 +24,8 @@ pub use pattern::ExactQuery;
 pub use present::{Matches, NotIndexed, PresentedFile, PresentedLine};
 pub(super) use present::{frame, present_matches};
 
-/// The expression of a query that is only `/expression/` or `/expression/i`, and whether it ignores case.
+/// Reads a query that is only `/expression/` or `/expression/i`, or that has filters beside it and nothing else.
 #[must_use]
-pub fn slashed_query(query: &str) -> Option<(String, bool)> {
-    // Languages that write expressions between slashes escape the slash as `\/`.
-    super::pattern::slashed_regex(query.trim())
-        .map(|(regex, ignores_case)| (regex.replace("\\/", "/"), ignores_case))
+pub fn slashed_query(query: &str) -> Option<SlashedQuery> {
+    slashed(query, &|word| field(word).map(|field| field.name))
 }

@@ -196,7 +196,7 @@ pub(super) fn is_open_regex(name: &str, value: &str) -> bool {
 
 /// Returns the length of the `/regular expression/` or `/…/i` at the start of the text: up to a slash without a backslash
 /// before it that ends the word. `in_group`: a bracket that was not opened ends it as well.
-fn slashed_length(text: &str, in_group: bool) -> Option<usize> {
+pub(super) fn slashed_length(text: &str, in_group: bool) -> Option<usize> {
     let mut chars = text.char_indices();
     chars.next().filter(|(_, first)| *first == '/')?;
     let (mut is_escaped, mut open) = (false, 0_usize);

@@ -16,6 +16,9 @@ mod lex;
 mod parse;
 mod plain;
 mod print;
+mod slashed;
 
 pub use ast::{FilterClause, SearchQuery};
 pub use parse::{LikeField, ParsedQuery};
+pub use slashed::SlashedQuery;
+pub(super) use slashed::slashed;

@@ -22,8 +22,14 @@ use tenancy::Scope;
 pub(in super::super) const PATH: &str = "/administration/keys";
 
 /// Lifetimes that the form offers, the usual one first.
-const LIFETIMES: [(&str, &str); 4] =
-    [("90d", "90 days"), ("30d", "30 days"), ("365d", "one year"), ("never", "no end")];
+const LIFETIMES: [(&str, &str); 6] = [
+    ("90d", "90 days"),
+    ("1d", "one day"),
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+    ("365d", "one year"),
+    ("never", "no end"),
+];
 
 /// What each scope allows.
 const SCOPES: [(Scope, &str); 6] = [

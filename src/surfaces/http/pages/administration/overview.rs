@@ -10,7 +10,7 @@ use super::super::data::{Answered, Asker, PageError};
 use super::super::layout::Frame;
 use super::super::parameters::{self, Parameters};
 use super::super::table::table;
-use super::super::text::{bytes, moment};
+use super::super::text::{bytes, message, moment};
 use super::super::{failure, repositories};
 use super::tabs;
 use crate::surfaces::http::query::SentQuery;
@@ -148,9 +148,12 @@ fn health(health: &Health, warnings: &[SettingWarning]) -> Markup {
         }
         @if let Some(Model { id, variant }) = &health.model { p { "Embeds with " (id) " (" (variant) ")" } }
         @for issue in &health.issues {
-            div.note.bad { p { (issue.message) } @if let Some(hint) = &issue.hint { p.dim { (hint) } } }
+            div.note.bad {
+                p { (message(&issue.message)) }
+                @if let Some(hint) = &issue.hint { p.dim { (message(hint)) } }
+            }
         }
-        @for warning in warnings { p.note { (warning.message) } }
+        @for warning in warnings { p.note { (message(&warning.message)) } }
         p.dim { "On the machine of the server, " code { "pairofcleats doctor" } " examines more and says how to mend it." }
     }
 }

@@ -17,7 +17,8 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.key === "t") document.querySelector("a[data-key=t]")?.click();
   if (event.key === "j" || event.key === "k") {
-    const hits = [...document.querySelectorAll(".hit h3 a, .file h2 a:last-of-type")];
+    const found = document.querySelectorAll(".hit h3 > a");
+    const hits = [...(found.length ? found : document.querySelectorAll(".file h2 a:last-of-type"))];
     const at = hits.indexOf(document.activeElement);
     const next = hits[event.key === "j" ? at + 1 : Math.max(at - 1, 0)];
     if (next) next.focus();
@@ -97,7 +98,10 @@ function context(button) {
   const shown = marked.length ? marked : lines;
   const number = (line) => line?.querySelector(".n").textContent;
   const text = shown.map((line) => line.textContent.slice(number(line).length)).join("");
-  return `${button.dataset.context}:${number(shown[0])}-${number(shown.at(-1))}\n\`\`\`\n${text}\`\`\`\n`;
+  // Longer than any in the text, so that no line of it ends the block.
+  const longest = (text.match(/`+/g) || []).reduce((most, run) => Math.max(most, run.length), 2);
+  const fence = "`".repeat(longest + 1);
+  return `${button.dataset.context}:${number(shown[0])}-${number(shown.at(-1))}\n${fence}\n${text}${fence}\n`;
 }
 
 // Buttons that copy stay hidden where copying is impossible.
@@ -111,6 +115,11 @@ if (navigator.clipboard) {
       setTimeout(() => { button.textContent = label; }, 1500);
     });
   }
+}
+
+// A permalink keeps the chosen lines.
+for (const link of document.querySelectorAll("a[data-permalink]")) {
+  link.addEventListener("click", () => { link.hash = location.hash; });
 }
 
 // A page that shows work in progress: its live part is read again until the work has ended.

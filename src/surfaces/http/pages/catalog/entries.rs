@@ -12,6 +12,7 @@ use super::super::layout::project_field;
 use super::super::parameters::{Parameters, url};
 use super::super::search::warnings;
 use super::super::table::table;
+use super::super::text::message;
 use super::answers::Entry;
 use super::entry;
 use super::frame::{CatalogFrame, beginning, refused, time};
@@ -105,7 +106,7 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
             frame.respond(StatusCode::OK, &html! { (forms(&state)) (content(&state, &answered)) })
         }
         Err(error) if error.is_unindexed() => {
-            let content = html! { div.note { p { (error.message) } } (beginning()) };
+            let content = html! { div.note { p { (message(&error.message)) } } (beginning()) };
             frame.respond(StatusCode::OK, &content)
         }
         // What was typed stays.
