@@ -111,6 +111,24 @@ async fn repository_name(app: &Arc<App>, project: &str) -> String {
     status["repositories"][0]["name"].as_str().unwrap().to_owned()
 }
 
+/// Checks that each page answers with a status, contains some texts, and keeps to the policy.
+async fn check_pages(server: &TestServer, pages: &[(String, StatusCode, &[&str])]) {
+    let mut wrong = Vec::new();
+    for (path, status, parts) in pages {
+        let response = browser().get(server.url_of(path)).send().await.unwrap();
+        let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        let answered = response.status();
+        let html = response.text().await.unwrap();
+        let missing: Vec<_> = parts.iter().filter(|part| !html.contains(**part)).collect();
+        if answered != *status || !missing.is_empty() {
+            wrong.push(format!("{path}: {answered}, without {missing:?}\n{html}"));
+        }
+        check_markup(path, &html);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_page_shows_what_was_indexed() {
     let server = TestServer::start(|_| {}).await;
@@ -177,20 +195,7 @@ async fn each_page_shows_what_was_indexed() {
         (format!("/?project={id}&q=a&q=b"), StatusCode::BAD_REQUEST, &["more than once"]),
         ("/sign-in".to_owned(), StatusCode::OK, &["API key"]),
     ];
-    let mut wrong = Vec::new();
-    for (path, status, parts) in pages {
-        let response = browser().get(server.url_of(path)).send().await.unwrap();
-        let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
-        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
-        let answered = response.status();
-        let html = response.text().await.unwrap();
-        let missing: Vec<_> = parts.iter().filter(|part| !html.contains(**part)).collect();
-        if answered != *status || !missing.is_empty() {
-            wrong.push(format!("{path}: {answered}, without {missing:?}\n{html}"));
-        }
-        check_markup(path, &html);
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    check_pages(&server, pages).await;
     server.stop().await;
 }
 
@@ -301,8 +306,8 @@ async fn where_there_is_no_page_a_browser_gets_one_that_says_so_and_a_program_js
         (Method::POST, "/nowhere", &[html.clone(), by_key.clone()], StatusCode::NOT_FOUND),
         (Method::PUT, "/repositories", &[json, by_key.clone()], StatusCode::METHOD_NOT_ALLOWED),
         (Method::PUT, "/search", &[html.clone(), by_key], StatusCode::METHOD_NOT_ALLOWED),
-        (Method::GET, "/nowhere", &[html.clone()], StatusCode::UNAUTHORIZED),
-        (Method::GET, "/.well-known/nowhere", &[html], StatusCode::NOT_FOUND),
+        (Method::GET, "/nowhere", std::slice::from_ref(&html), StatusCode::UNAUTHORIZED),
+        (Method::GET, "/.well-known/nowhere", std::slice::from_ref(&html), StatusCode::NOT_FOUND),
     ] {
         let (status, kind, _, text) = ask(method, path, headers).await;
         assert!(status == expected && kind == "application/json", "{path}: {status} {kind} {text}");

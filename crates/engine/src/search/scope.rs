@@ -69,9 +69,11 @@ impl ResolvedScope {
     ) -> Result<Self, Fault> {
         let IndexOverview { state, mut repositories, any_records, .. } = overview;
         let is_part = !request.repository_roots.is_empty();
+        let known = repositories.len();
         if is_part {
             repositories.retain(|repository| request.repository_roots.contains(&repository.root));
         }
+        let mode = implied_mode(request.mode, &repositories);
         if repositories.iter().all(is_empty) {
             return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
                 .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
@@ -102,16 +104,17 @@ impl ResolvedScope {
         if request.case_tokens {
             filter = filter.and(exact_words(query));
         }
-        let within = is_part.then(|| repositories.iter().map(|repository| repository.id).collect::<Vec<_>>());
+        // All repositories of the project need no condition.
+        let within = (repositories.len() < known)
+            .then(|| repositories.iter().map(|repository| repository.id).collect::<Vec<_>>());
         let warned = in_repositories(filter.clone(), within.as_deref());
-        unknown_facts::warn(reads, &used, &repositories, (request.mode, &warned), warnings).await?;
-        let by_mode = ModeFilters::new(request.mode, any_records, request.exact.is_some(), warned);
-        let is_narrowed = is_narrowed(&filter, request.mode);
-        let published = published_chunks(&state, &repositories, request.mode);
+        unknown_facts::warn(reads, &used, &repositories, (mode, &warned), warnings).await?;
+        let by_mode = ModeFilters::new(mode, any_records, request.exact.is_some(), warned);
+        let is_narrowed = is_narrowed(&filter, mode);
+        let published = published_chunks(&state, &repositories, mode);
         let selected = Arc::new(
             Selections::select(reads, by_mode, is_narrowed, (settings.filter_rows_max, published)).await?,
         );
-        let mode = request.mode;
         Ok(Self { state, repositories, selected, marks, filter, mode, any_records })
     }
 
@@ -265,6 +268,12 @@ fn in_repositories(filter: Filter, ids: Option<&[i64]>) -> Filter {
         Some(ids) => filter.and(Test::Repositories(ids.to_vec()).into()),
         None => filter,
     }
+}
+
+/// Returns a mode that needs no condition where the repositories imply it: those of records hold nothing else.
+fn implied_mode(mode: Mode, repositories: &[RepositoryRow]) -> Mode {
+    let only_records = repositories.iter().all(RepositoryRow::is_records);
+    if mode == Mode::Records && only_records { Mode::All } else { mode }
 }
 
 /// Returns whether a filter or a mode leaves out some chunks of the searched repositories. That `both` leaves out records does not

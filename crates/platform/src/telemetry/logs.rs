@@ -44,3 +44,39 @@ fn one_line_fields() -> impl for<'writer> fmt::FormatFields<'writer> + Send + Sy
     })
     .delimited(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_feed_in_a_value_begins_no_line() {
+        let sink = Sink::default();
+        let writer = sink.clone();
+        let layer =
+            fmt::layer().with_ansi(false).with_writer(move || writer.clone()).fmt_fields(one_line_fields());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::info!(name = "a\nERROR b", path = %"c\r\nERROR d", "no index of `{}`", "x\nERROR y");
+        });
+        let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        for part in ["INFO", "no index of `x", "ERROR y`", "name=\"a", "path=c"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}
