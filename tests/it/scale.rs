@@ -61,9 +61,21 @@ fn a_grown_corpus_is_counted_and_searched() {
         assert!(grown["vectors"].as_i64().unwrap() * 10 > grown["chunks"].as_i64().unwrap() * 9, "{grown}");
         let conditions: Vec<&str> =
             searches.iter().map(|search| search["condition"].as_str().unwrap()).collect();
-        assert_eq!(conditions, ["no filter", "folder", "repository", "path part", "language", "words alone"]);
+        let expected = [
+            "no filter",
+            "folder",
+            "repository",
+            "10 repositories",
+            "50 repositories",
+            "path part",
+            "language",
+            "words alone",
+        ];
+        assert_eq!(conditions, expected);
         assert!(
-            searches[..5].iter().all(|search| search["denseRecall"].as_f64().unwrap() > 0.9),
+            searches[..conditions.len() - 1]
+                .iter()
+                .all(|search| search["denseRecall"].as_f64().unwrap() > 0.9),
             "{searches:#?}"
         );
     }

@@ -104,8 +104,9 @@ impl ResolvedScope {
         if request.case_tokens {
             filter = filter.and(exact_words(query));
         }
-        // All repositories of the project need no condition.
-        let within = (repositories.len() < known)
+        // A project of records alone needs no condition. Others do, so that an answer does not tell whether there are neighbours.
+        let is_whole = mode != request.mode && repositories.len() == known;
+        let within = (is_part && !is_whole)
             .then(|| repositories.iter().map(|repository| repository.id).collect::<Vec<_>>());
         let warned = in_repositories(filter.clone(), within.as_deref());
         unknown_facts::warn(reads, &used, &repositories, (mode, &warned), warnings).await?;
