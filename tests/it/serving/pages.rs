@@ -193,6 +193,7 @@ async fn each_page_shows_what_was_indexed() {
         ),
         (format!("/?project={id}&nonsense=1"), StatusCode::BAD_REQUEST, &["nonsense"]),
         (format!("/?project={id}&q=a&q=b"), StatusCode::BAD_REQUEST, &["more than once"]),
+        (format!("/triage?project={id}&q=%00"), StatusCode::BAD_REQUEST, &["NUL character"]),
         ("/sign-in".to_owned(), StatusCode::OK, &["API key"]),
     ];
     check_pages(&server, pages).await;
