@@ -210,8 +210,13 @@ pub(crate) fn http() -> reqwest::Client {
     reqwest::Client::new()
 }
 
-/// Runs git in a repository, independent of the user's configuration.
+/// Runs git in a repository as Ada, independent of the user's configuration.
 pub(crate) fn git(repository: &Path, arguments: &[&str]) {
+    git_as(repository, ("Ada", None), arguments);
+}
+
+/// Runs git as somebody, at a date if one is given.
+pub(crate) fn git_as(repository: &Path, (name, date): (&str, Option<&str>), arguments: &[&str]) {
     let mut command = Command::new("git");
     command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
@@ -219,7 +224,8 @@ pub(crate) fn git(repository: &Path, arguments: &[&str]) {
     }
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     for role in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{role}_NAME"), "Ada").env(format!("GIT_{role}_EMAIL"), "ada@example.org");
+        command.env(format!("GIT_{role}_NAME"), name).env(format!("GIT_{role}_EMAIL"), "ada@example.org");
+        command.envs(date.map(|date| (format!("GIT_{role}_DATE"), date)));
     }
     let output = command.output().expect("these tests need the `git` program on the PATH");
     let stderr = String::from_utf8_lossy(&output.stderr);

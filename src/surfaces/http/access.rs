@@ -195,11 +195,8 @@ impl Access {
     ///
     /// # Errors
     /// Why it is not accepted.
-    pub(super) async fn check(&self, credential: &str) -> Result<(), Fault> {
-        match self.principal(Ok(Some(credential.to_owned())), false).await {
-            Ok(_) => Ok(()),
-            Err(denied) => Err(denied.fault),
-        }
+    pub(super) async fn check(&self, credential: &str) -> Result<Arc<Principal>, Fault> {
+        self.principal(Ok(Some(credential.to_owned())), false).await.map_err(|denied| denied.fault)
     }
 
     async fn principal(

@@ -95,6 +95,8 @@ pub struct KnownDefinition {
     pub qualified: String,
     /// How many of the definitions before it contain it.
     pub level: usize,
+    /// The chunk that contains its name.
+    pub chunk: i64,
 }
 
 /// The definitions of a file as an outline: each below those that contain it, without the variables of functions.
@@ -112,8 +114,8 @@ fn outline(rows: Vec<DefinitionAt>) -> Vec<KnownDefinition> {
         }
         let level = above.len();
         above.push((row.qualified.clone(), matches!(row.kind.as_str(), "function" | "method")));
-        let DefinitionAt { line, kind, name, qualified, .. } = row;
-        outline.push(KnownDefinition { line, kind, name, qualified, level });
+        let DefinitionAt { line, kind, name, qualified, chunk_id: chunk, .. } = row;
+        outline.push(KnownDefinition { line, kind, name, qualified, level, chunk });
     }
     outline
 }

@@ -1,13 +1,12 @@
 //! The fixture: a small shop in several languages, with a fixed git history, documents and a log.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use pairofcleats::app::App;
 use serde_json::{Value, json};
 
-use crate::harness::{Repository, call, project, result};
+use crate::harness::{Repository, call, git_as, project, result};
 
 /// Sources of the shop. Each file is one chunk, so a file's path names its chunk.
 pub(crate) const FILES: &[(&str, &str)] = &[
@@ -170,7 +169,7 @@ impl IndexedProject {
     /// in 2022 and adds a line to the charges; Linus changes the report in 2024.
     pub(crate) async fn shop(app: Arc<App>, name: &str) -> Self {
         let repository = Repository::new(FILES);
-        git(repository.path(), ADA, &["init", "--quiet", "--initial-branch=main"]);
+        git_as(repository.path(), ADA, &["init", "--quiet", "--initial-branch=main"]);
         commit(repository.path(), ADA);
         repository.write("src/billing/refund.rs", &REFUND.replace("order", "purchase"));
         commit(repository.path(), GRACE);
@@ -180,7 +179,7 @@ impl IndexedProject {
         repository.write("tools/report.go", &REPORT.replace("costs", "costs in cents"));
         commit(repository.path(), LINUS);
         let trial = Repository::new(TRIAL);
-        git(trial.path(), ADA, &["init", "--quiet", "--initial-branch=trial"]);
+        git_as(trial.path(), ADA, &["init", "--quiet", "--initial-branch=trial"]);
         commit(trial.path(), ADA);
         let project = project(name);
         for indexed in [&repository, &trial] {
@@ -208,31 +207,15 @@ impl IndexedProject {
 }
 
 /// Name of a committer, and the time of the commit.
-type Author = (&'static str, &'static str);
+type Author = (&'static str, Option<&'static str>);
 
-const ADA: Author = ("Ada Lovelace", "2021-03-01T12:00:00+00:00");
-const GRACE: Author = ("Grace Hopper", "2022-06-15T12:00:00+00:00");
-const LINUS: Author = ("Linus Linter", "2024-02-29T12:00:00+00:00");
+const ADA: Author = ("Ada Lovelace", Some("2021-03-01T12:00:00+00:00"));
+const GRACE: Author = ("Grace Hopper", Some("2022-06-15T12:00:00+00:00"));
+const LINUS: Author = ("Linus Linter", Some("2024-02-29T12:00:00+00:00"));
 
 fn commit(repository: &Path, author: Author) {
-    git(repository, author, &["add", "--all"]);
-    git(repository, author, &["commit", "--quiet", "--message", "A change"]);
-}
-
-fn git(repository: &Path, (name, date): Author, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
-        command.env_remove(name);
-    }
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    for role in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{role}_NAME"), name).env(format!("GIT_{role}_EMAIL"), "shop@example.org");
-        command.env(format!("GIT_{role}_DATE"), date);
-    }
-    let output = command.output().expect("these tests need the `git` program on the PATH");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {stderr}");
+    git_as(repository, author, &["add", "--all"]);
+    git_as(repository, author, &["commit", "--quiet", "--message", "A change"]);
 }
 
 /// Indexes a repository into a project.

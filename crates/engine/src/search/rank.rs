@@ -112,12 +112,13 @@ pub fn rank(
         row.score += row.parts.definition + row.parts.path + row.parts.used;
     }
     add_coherence(&mut rows, ranking);
-    let implemented = implemented(&rows);
+    let sources: HashSet<_> = rows.iter().filter_map(|row| unit(row.facts, SOURCE_EXTENSIONS)).collect();
     for row in &mut rows {
         let kind = PathKind::from_path(&row.facts.path);
         row.parts.role = kind.factor(class, ranking);
         // A symbol may well be defined in a header; a sentence is about what is done.
-        if kind == PathKind::Source && header_of(row.facts).is_some_and(|it| implemented.contains(&it)) {
+        let has_source = || unit(row.facts, HEADER_EXTENSIONS).is_some_and(|unit| sources.contains(&unit));
+        if kind == PathKind::Source && has_source() {
             row.parts.role *= PathKind::Stub.factor(class, ranking).powf(class.sentence);
         }
         row.score *= row.parts.role;
@@ -202,19 +203,9 @@ fn used(facts: &CandidateFacts) -> f32 {
     (users as f32).ln_1p() / (USERS_ENOUGH as f32).ln_1p()
 }
 
-/// What a header declares: its repository, and its name without the extension.
-type Declared = (i64, String);
-
-/// The headers of C and C++ whose source file is among the candidates too: they declare what it defines.
-fn implemented(rows: &[RankRow<'_>]) -> HashSet<Declared> {
-    rows.iter().filter_map(|row| declared_by(row.facts, SOURCE_EXTENSIONS)).collect()
-}
-
-fn header_of(facts: &CandidateFacts) -> Option<Declared> {
-    declared_by(facts, HEADER_EXTENSIONS)
-}
-
-fn declared_by(facts: &CandidateFacts, extensions: &[&str]) -> Option<Declared> {
+/// The repository of a file of C or C++ with one of these extensions, and its name without the extension: a header and the source of
+/// what it declares have them in common.
+fn unit(facts: &CandidateFacts, extensions: &[&str]) -> Option<(i64, String)> {
     let name = facts.path.rsplit('/').next()?;
     let (stem, extension) = name.rsplit_once('.')?;
     let is_one = extensions.iter().any(|known| extension.eq_ignore_ascii_case(known));

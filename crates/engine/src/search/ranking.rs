@@ -58,7 +58,7 @@ pub struct Ranking {
     pub example_factor: f32,
     /// Compatibility layers, unless asked for.
     pub compat_factor: f32,
-    /// Type declarations without bodies (`.d.ts`, `.pyi`).
+    /// Declarations without bodies (`.d.ts`, `.pyi`); in a sentence also headers whose source file is a candidate.
     pub stub_factor: f32,
     /// Files that re-export definitions of other files (`__init__.py`, `index.ts`).
     pub reexport_factor: f32,

@@ -86,8 +86,8 @@ pub(super) async fn finish(
     let signed_in = async {
         let parameters = unique_parameters(query)?;
         let token = token(&app, &access, &headers, &parameters, kept).await?;
-        access.check(&token).await?;
-        begin_session(&app, &access, &headers, &token, &next).await
+        let principal = access.check(&token).await?;
+        begin_session(&access, &headers, (&principal, &token), &next)
     };
     let response = match signed_in.await {
         Ok(response) => response,

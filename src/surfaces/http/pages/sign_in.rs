@@ -22,7 +22,7 @@ use crate::surfaces::http::access::Access;
 use crate::surfaces::http::body;
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use contract::{ErrorCode, Fault};
-use tenancy::Keyring;
+use tenancy::Principal;
 
 pub(super) const PATH: &str = "/sign-in";
 pub(super) const OUT_PATH: &str = "/sign-out";
@@ -67,39 +67,29 @@ pub(super) async fn sign_in(
         let error = PageError::new(ErrorCode::InvalidRequest, "Type or paste a key.");
         return respond(&app, error.status, next, Some(&error));
     }
-    if let Err(fault) = access.check(key).await {
-        return respond(&app, StatusCode::UNAUTHORIZED, next, Some(&fault.into()));
-    }
-    begin_session(&app, &access, &headers, key, next)
-        .await
+    let principal = match access.check(key).await {
+        Ok(principal) => principal,
+        Err(fault) => return respond(&app, StatusCode::UNAUTHORIZED, next, Some(&fault.into())),
+    };
+    begin_session(&access, &headers, (&principal, key), next)
         .unwrap_or_else(|error| respond(&app, error.status, next, Some(&error)))
 }
 
 /// Begins a session for a key or token that was checked, in place of the browser's earlier one, and leads to the page that was asked
 /// for.
-pub(super) async fn begin_session(
-    app: &App,
+pub(super) fn begin_session(
     access: &Access,
     headers: &HeaderMap,
-    credential: &str,
+    (principal, credential): (&Principal, &str),
     next: &str,
 ) -> Result<Response, PageError> {
     let id = shared::unguessable_id()
         .map_err(|error| Fault::internal("The system has no random numbers.", error))?;
-    let (server, holder) = (&app.config.server, holder(access, credential).await);
+    let server = &access.app.config.server;
     access.sessions.end(server, headers);
-    access.sessions.begin(&id, &holder, credential, Instant::now());
+    access.sessions.begin(&id, &principal.id, credential, Instant::now());
     let cookie = Cookie::of_session(server, headers).set_session(&id);
     Ok(with_cookie(Redirect::to(local_path(next)).into_response(), &cookie))
-}
-
-/// Whose sessions are counted together: those of a key, or those of somebody at the issuer, who gets another token each time.
-async fn holder(access: &Access, credential: &str) -> String {
-    let principal = match &access.tokens {
-        Some(tokens) if !Keyring::is_key(credential) => tokens.verify(credential).await.ok(),
-        _ => None,
-    };
-    principal.map_or_else(|| credential.to_owned(), |principal| principal.id)
 }
 
 /// `POST /sign-out`.

@@ -231,32 +231,15 @@ pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32
     }
 }
 
-/// The answer of `show_file` about the line of a definition.
-#[derive(Debug, Deserialize)]
-struct DefinitionLine {
-    chunks: Vec<DefinitionChunk>,
-}
-
-#[derive(Debug, Deserialize)]
-struct DefinitionChunk {
-    id: i64,
-}
-
 /// Who wrote the symbol, who changed its file last, and a link to code that is like it; nothing where that is not known.
 async fn origin(asker: &Asker, project: &str, symbol: &SymbolInfo) -> Markup {
     let of_file = json!({ "repository": symbol.repo, "path": symbol.file, "project_id": project });
-    let line = json!({
-        "repoPath": symbol.repo, "file": symbol.file, "project_id": project,
-        "startLine": symbol.line, "endLine": symbol.line,
-    });
-    let (known, line) = tokio::join!(
-        asker.operation::<KnownFile>(FILE_FACTS, of_file),
-        asker.tool::<DefinitionLine>("show_file", line)
-    );
+    let known = asker.operation::<KnownFile>(FILE_FACTS, of_file).await;
     let known = known.map(|answered| answered.result).unwrap_or_default();
     let authors = known.authors_of(symbol.line);
-    // A file that changed since it was indexed may have other code there now, but the chunk is of the definition.
-    let chunk = line.ok().and_then(|answered| answered.result.chunks.last().map(|chunk| chunk.id));
+    let definition = known.definitions.iter().find(|definition| {
+        definition.qualified == symbol.qualified && u32::try_from(definition.line) == Ok(symbol.line)
+    });
     html! {
         p.dim {
             @if !authors.is_empty() { "written by " bdi { (authors.join(", ")) } }
@@ -264,9 +247,9 @@ async fn origin(asker: &Asker, project: &str, symbol: &SymbolInfo) -> Markup {
                 @if !authors.is_empty() { " · " }
                 "file last changed by " bdi { (author) } " on " (moment(at))
             }
-            @if let Some(chunk) = chunk {
+            @if let Some(definition) = definition {
                 @if known.history.last_author.is_some() || !authors.is_empty() { " · " }
-                a href=(similar_url(project, chunk)) rel="nofollow" { "Similar code" }
+                a href=(similar_url(project, definition.chunk)) rel="nofollow" { "Similar code" }
             }
         }
     }

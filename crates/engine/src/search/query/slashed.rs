@@ -14,17 +14,9 @@ pub struct SlashedQuery {
     pub filters: Vec<(&'static str, String)>,
 }
 
-/// Reads a query as such an expression; `None` if there is anything else in it. `fields` is as in [`super::SearchQuery::parse`].
+/// Reads a query as such an expression; `None` if there is anything else in it, or a field twice. `fields` is as in
+/// [`super::SearchQuery::parse`].
 pub(in crate::search) fn slashed(query: &str, fields: Fields<'_>) -> Option<SlashedQuery> {
-    let query = query.trim();
-    let (slashed, filters) = with_filters(query, fields).unwrap_or((query, Vec::new()));
-    let (regex, ignores_case) = slashed_regex(slashed)?;
-    // Languages that write expressions between slashes escape the slash as `\/`.
-    Some(SlashedQuery { regex: regex.replace("\\/", "/"), ignores_case, filters })
-}
-
-/// The expression with its slashes, and the filters before and after it.
-fn with_filters<'a>(query: &'a str, fields: Fields<'_>) -> Option<(&'a str, Vec<(&'static str, String)>)> {
     let begins_word = |at: &usize| query[..*at].chars().next_back().is_none_or(char::is_whitespace);
     let start = query.match_indices('/').map(|(at, _)| at).find(begins_word)?;
     let end = start + slashed_length(&query[start..], false)?;
@@ -32,8 +24,12 @@ fn with_filters<'a>(query: &'a str, fields: Fields<'_>) -> Option<(&'a str, Vec<
     filters.extend(only_filters(&query[end..], fields)?);
     let is_repeated =
         |(at, (name, _)): (usize, &(&str, String))| filters[..at].iter().any(|(earlier, _)| earlier == name);
-    let repeats = filters.iter().enumerate().any(is_repeated);
-    (!repeats).then(|| (&query[start..end], filters))
+    if filters.iter().enumerate().any(is_repeated) {
+        return None;
+    }
+    let (regex, ignores_case) = slashed_regex(&query[start..end])?;
+    // Languages that write expressions between slashes escape the slash as `\/`.
+    Some(SlashedQuery { regex: regex.replace("\\/", "/"), ignores_case, filters })
 }
 
 /// The filters of a text that has nothing else.
@@ -85,10 +81,10 @@ mod tests {
             "/a/ -lang:go",
             "lang:go",
             "a/b/",
+            "/a/ path:x path:/y/",
+            "/a/ b/",
         ] {
             assert_eq!(read(query), None, "{query}");
         }
-        let repeated = read("/a/ lang:go lang:py");
-        assert!(repeated.is_none(), "{repeated:?}");
     }
 }
