@@ -342,7 +342,13 @@ impl AnsweredCall {
         }
         let symbol = &result["symbol"];
         if relation == "definition" && symbol.is_object() {
-            return vec![about(symbol, json!({}))];
+            return match (symbol["kind"] == "field", symbol["name"].as_str()) {
+                // Uses of fields are not followed.
+                (true, Some(name)) => {
+                    vec![self.call_here("search", json!({ "query": format!("uses:{name}") }))]
+                }
+                _ => vec![about(symbol, json!({}))],
+            };
         }
         if let Some(file) = at("/files/0").or_else(|| at("/unresolved/files/0")) {
             let repo = if file["repo"].is_string() { &file["repo"] } else { &symbol["repo"] };

@@ -19,7 +19,7 @@ use super::rules::{self, python::clues};
 use packages::Packages;
 
 /// Increase when the same symbols are resolved to other references; all uses are then resolved again.
-pub const RESOLVER_VERSION: i32 = 5;
+pub const RESOLVER_VERSION: i32 = 6;
 
 /// A hash of a name.
 pub type NameHash = u32;

@@ -14,6 +14,7 @@ mod known_interface;
 mod local_names;
 mod lookup;
 mod members;
+pub mod method_sets;
 mod namespaces;
 mod packages;
 mod paths;

@@ -1,4 +1,5 @@
-//! Local names in languages in which each hides earlier ones, and is seen only behind its definition.
+//! Local names that mean something else from a place on: where each hides earlier ones and is seen only behind its definition, and where
+//! a parameter is assigned again.
 
 use languages::symbols::{Place, ScopeId, SymbolKind};
 
@@ -31,6 +32,26 @@ impl<'r> Session<'r> {
         let mut found = self.defined(others, None);
         for (body, import) in self.imports_in(file, scope, name) {
             found.extend(self.imported(file, body, import));
+        }
+        found
+    }
+
+    /// Of a parameter and the local name that it becomes where it is assigned, the one that is meant at a place. What is assigned there
+    /// does not mean itself.
+    pub(crate) fn parameter_or_local(&self, mut found: Vec<Found>, place: Place) -> Vec<Found> {
+        let kind = |one: &Found| match one {
+            Found::Symbol(target, _) => self.kind(*target),
+            _ => None,
+        };
+        let assigned = found.iter().find(|one| kind(one) == Some(SymbolKind::Local));
+        let assigned = assigned.and_then(|one| match one {
+            Found::Symbol(target, _) => self.symbol(*target).map(|(symbol, _)| symbol.place),
+            _ => None,
+        });
+        let has_parameter = found.iter().any(|one| kind(one) == Some(SymbolKind::Parameter));
+        if let Some(assigned) = assigned.filter(|_| has_parameter) {
+            let other = if place <= assigned { SymbolKind::Local } else { SymbolKind::Parameter };
+            found.retain(|one| kind(one) != Some(other));
         }
         found
     }

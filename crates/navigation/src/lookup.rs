@@ -100,7 +100,8 @@ impl<'r> Session<'r> {
             } else {
                 let all = row.kind != ScopeKind::Type || (scope == from && rules.members_visible_in_body);
                 let found = self.name_in_scope(file, scope, name, all);
-                self.apart(file, found, wanted)
+                let found = self.apart(file, found, wanted);
+                if rules.parameters_reassigned { self.parameter_or_local(found, place) } else { found }
             };
             passed.has_class |= row.kind == ScopeKind::Type;
             passed.has_block |= row.kind == ScopeKind::Block;

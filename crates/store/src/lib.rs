@@ -46,6 +46,7 @@ pub use project::hit_edges::{self, HitEdge};
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::instructions;
 pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};
+pub use project::method_sets;
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
 pub use project::navigation::{self, Coverage, DefinitionAt};
 pub use project::overview::{self, IndexOverview};

@@ -174,6 +174,11 @@ impl NavigationResult {
         Some(format!("Name one by its place, as {place}{repo}{by_name}."))
     }
 
+    /// Whether what is not resolved are implementations, of which only the names of methods are known.
+    fn is_by_methods(&self) -> bool {
+        matches!(self.relation.as_str(), "implementations" | "hierarchy")
+    }
+
     fn write_summary(&self, shown: &mut String, shown_places: usize) {
         let least = at_least(self.total_relation.as_ref());
         let kinds: Vec<String> = self.by_kind.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
@@ -186,13 +191,15 @@ impl NavigationResult {
             let least = at_least(unresolved.total_relation.as_ref());
             let whose = match unresolved.candidates {
                 None if self.relation == "callees" => "in it are not resolved".to_owned(),
+                None if self.is_by_methods() => "by the names of methods alone".to_owned(),
                 None => "of its name and those of its members are not resolved".to_owned(),
                 Some(1) => "of the name are not resolved (1 definition has it)".to_owned(),
                 Some(candidates) => {
                     format!("of the name are not resolved ({candidates} definitions have it)")
                 }
             };
-            let uses = if unresolved.total == 1 { "use" } else { "uses" };
+            let (one, several) = if self.is_by_methods() { ("fits", "fit") } else { ("use", "uses") };
+            let uses = if unresolved.total == 1 { one } else { several };
             lines.push(format!(
                 "{least}{} more {uses} {whose}; --certainty name shows them.",
                 unresolved.total
@@ -327,6 +334,19 @@ mod tests {
              1 of 7 places (6 call, 1 import)\n--offset 1 shows the next.\n\
              2 more uses of the name are not resolved (3 definitions have it); --certainty name shows them.\n"
         );
+    }
+
+    #[test]
+    fn implementations_of_which_only_names_are_known_are_no_uses() {
+        let shown = |total: u32| {
+            plain(
+                &json!({ "relation": "implementations", "files": [], "total": 0, "unresolved": { "total": total } }),
+            )
+        };
+        let expected =
+            "0 of 0 places\n1 more fits by the names of methods alone; --certainty name shows them.\n";
+        assert_eq!(shown(1), expected);
+        assert!(shown(2).contains("2 more fit by the names of methods alone;"), "{}", shown(2));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod complaints;
 mod edits;
+mod fields;
+mod go_interfaces;
 mod large;
 mod searches;
 mod subjects;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Graph;
 
 /// Places as `distance name`.
-fn steps(found: &Value) -> Vec<String> {
+pub(super) fn steps(found: &Value) -> Vec<String> {
     let files = found["files"].as_array().unwrap();
     let all = files.iter().flat_map(|file| file["places"].as_array().unwrap());
     all.map(|place| format!("{} {}", place["distance"], place["name"].as_str().unwrap_or("-"))).collect()

@@ -1,6 +1,7 @@
 //! Symbols are replaced and removed with their file, in the same transaction; uses are found from both ends.
 
 use contract::Fault;
+use store::method_sets::{self, NamedOfKinds, Package};
 use store::navigation::NamedDefinitions;
 use store::symbols::{file_symbol_id, symbol_id, used_name_id};
 use store::use_places::{self, WantedEdges};
@@ -86,6 +87,7 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
         (interfaces.len(), interfaces[0].file_id, interfaces[0].interface.as_slice()),
         (1, b, &[1, 2][..])
     );
+    assert_eq!(symbols::interfaces_of(&mut tx, &[a]).await?, [(a, vec![1, 2])]);
     assert_eq!(symbols::bodies(&mut tx, &[a]).await?, [(a, vec![3])]);
     assert_eq!(symbols::mentioning(&mut tx, repo, &[2, 5]).await?, [a, b]);
     assert!(symbols::mentioning(&mut tx, repo, &[5]).await?.is_empty());
@@ -164,6 +166,29 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     assert_eq!(navigation::definitions_at(&mut tx, b, 2).await?, [found[1].clone()]);
     assert_eq!(navigation::definitions_by_symbols(&mut tx, &[ant, whole]).await?, [found[0].clone()]);
     assert_eq!(navigation::definitions_of_file(&mut tx, b, 1).await?[0].name, "bee");
+    let wanted = NamedOfKinds {
+        repository_id: repo,
+        language: "rust",
+        kinds: &["function"],
+        names: &[(ANT, "ant"), (BEE, "bee")],
+        unlike: Some("func ("),
+    };
+    let several = method_sets::named(&mut tx, wanted, 10).await?;
+    let seen: Vec<_> = several.iter().map(|one| (one.path.as_str(), one.line, one.symbol)).collect();
+    assert_eq!(seen, [("src/a.rs", 1, Some(ant)), ("src/b.rs", 1, Some(bee)), ("src/b.rs", 2, Some(other))]);
+    assert_eq!(method_sets::named(&mut tx, wanted, 1).await?, [found[0].clone()]);
+    for other in [
+        NamedOfKinds { language: "go", ..wanted },
+        NamedOfKinds { kinds: &["method"], ..wanted },
+        NamedOfKinds { repository_id: repo + 1, ..wanted },
+        // Every signature begins with nothing.
+        NamedOfKinds { unlike: Some(""), ..wanted },
+    ] {
+        assert_eq!(method_sets::named(&mut tx, other, 10).await?, []);
+    }
+    assert_eq!(method_sets::in_files(&mut tx, &[a, b], 10).await?, []);
+    let package = Package { repository_id: repo, language: "rust", folder: "src/" };
+    assert_eq!(method_sets::of_types(&mut tx, package, &["Outer".to_owned()], 10).await?, []);
     let lines = navigation::lines_of(&mut tx, &[(b, 2), (b, 3)]).await?;
     assert_eq!(lines, [(b, 2, "fn ant".to_owned())]);
     let around = navigation::names_around(&mut tx, &[(b, 2), (b, 9)]).await?;
@@ -172,6 +197,8 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     assert!(uses::count_names(&mut tx, &[name], UsedFor::Read.bit()).await?.is_empty());
     let halves = symbols::halves(&mut tx, &[a]).await?;
     assert_eq!((halves.len(), halves[0].path.as_str(), halves[0].body.as_slice()), (1, "src/a.rs", &[3][..]));
+    let of = (halves[0].file_id, halves[0].repository_id, halves[0].language.as_str());
+    assert_eq!(of, (a, repo, "rust"));
     let edges = WantedEdges { kinds: UsedFor::ANY, certainty: Certainty::Resolved, limit: 10 };
     let outside = use_places::edges_without_source(&mut tx, &[ant], edges).await?;
     let seen: Vec<_> = outside.iter().map(|one| (one.source, one.target, one.kinds)).collect();

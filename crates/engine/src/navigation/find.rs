@@ -51,6 +51,8 @@ pub(super) enum Found {
 pub(super) struct Finder<'a> {
     pub(super) tx: &'a mut ProjectTx,
     pub(super) repositories: &'a [RepositoryRow],
+    /// Whether fields are found that are no definitions of their own: only their places are known.
+    pub(super) has_fields: bool,
     pub(super) warnings: &'a mut Vec<Warning>,
 }
 
@@ -130,22 +132,35 @@ impl Finder<'_> {
         let chosen = fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned();
         let mut targets = grouped(chosen.collect());
         match targets.len() {
-            0 => self.unknown(name, paths).await,
+            0 => self.unknown(name, paths, line).await,
             1 => Ok(Found::One(targets.remove(0))),
             _ => Ok(Found::Several { targets, is_least }),
         }
     }
 
-    /// The fault for a name without a definition that fits, unless the name is used.
-    async fn unknown(&mut self, name: &SymbolName, paths: &[&str]) -> Result<Found, Fault> {
+    /// What a name without a definition that fits is: a field, or a name that is used. Else the fault.
+    async fn unknown(
+        &mut self,
+        name: &SymbolName,
+        paths: &[&str],
+        line: Option<u32>,
+    ) -> Result<Found, Fault> {
         let ids = self.ids();
         // In another spelling, elsewhere, or within something else.
         let same_name =
             navigation::find_definitions(self.tx, all_of(&ids, name.simple()), DEFINITIONS_MAX).await?;
-        if same_name.is_empty()
-            && let Some(fields) = fields::declared(self.tx, self.repositories, name).await?
+        // The name of its type tells a field apart from what else has the name.
+        let may_be_field = same_name.is_empty() || (self.has_fields && !name.around().is_empty());
+        if may_be_field
+            && let Some(fields) = fields::declared(self.tx, self.repositories, name.simple()).await?
         {
-            return Err(fields.fault(name.simple()));
+            let meant = if self.has_fields { fields.named(name, paths, line) } else { Vec::new() };
+            if !meant.is_empty() {
+                return self.fields(meant, fields.is_least).await;
+            }
+            if same_name.is_empty() {
+                return Err(fields.fault(name));
+            }
         }
         if same_name.is_empty() && paths.is_empty() && self.is_used(name.simple()).await? {
             return Ok(Found::Undefined { name: name.simple().to_owned() });
@@ -178,6 +193,16 @@ impl Finder<'_> {
             .with_hint(format!("Did you mean {}?", named.join(" or "))))
     }
 
+    /// Fields as what a request is about, with their lines as signatures.
+    async fn fields(&mut self, mut fields: Vec<DefinitionAt>, is_least: bool) -> Result<Found, Fault> {
+        fields::read_lines(self.tx, &mut fields).await?;
+        let mut targets = grouped(fields);
+        Ok(match targets.len() {
+            1 if !is_least => Found::One(targets.remove(0)),
+            _ => Found::Several { targets, is_least },
+        })
+    }
+
     /// What is defined or used at a place: a definition whose name is there; else what is used there; else the definition around
     /// it.
     async fn at(&mut self, path: &str, line: u32, column: Option<u32>) -> Result<Found, Fault> {
@@ -198,8 +223,19 @@ impl Finder<'_> {
             1 => return Ok(Found::One(self.with_counterparts(here.remove(0)).await?)),
             _ => return Ok(Found::Several { targets: here, is_least: false }),
         }
+        let fields = match self.has_fields {
+            true => fields::in_line(self.tx, file_id, line, column).await?,
+            false => Vec::new(),
+        };
+        // Without a column, the type of a field in its line may be meant as well.
+        if column.is_some() && !fields.is_empty() {
+            return self.fields(fields, false).await;
+        }
         if let Some(found) = self.used_at(file_id, line, column).await? {
             return Ok(found);
+        }
+        if !fields.is_empty() {
+            return self.fields(fields, false).await;
         }
         match around.into_iter().find(|row| row.symbol.is_some()) {
             Some(outer) => Ok(Found::One(Target { definitions: vec![outer] })),
@@ -267,8 +303,22 @@ impl Finder<'_> {
     async fn guessed(&mut self, name: &str, line: u32) -> Result<Found, Fault> {
         let ids = self.ids();
         let wanted = NamedDefinitions { spelling: Some(name), ..all_of(&ids, name) };
-        let rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX + 1).await?;
-        let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
+        let mut rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX + 1).await?;
+        let mut is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
+        let fields = match self.has_fields || rows.is_empty() {
+            true => fields::declared(self.tx, self.repositories, name).await?,
+            false => None,
+        };
+        match fields {
+            Some(fields) if self.has_fields => {
+                is_least |= fields.is_least;
+                let mut declared = fields.into_rows();
+                fields::read_lines(self.tx, &mut declared).await?;
+                rows.extend(declared);
+            }
+            Some(fields) => return Err(fields.fault_of(name)),
+            None => {}
+        }
         if rows.is_empty() {
             if self.is_used(name).await? {
                 return Ok(Found::Undefined { name: name.to_owned() });
@@ -349,7 +399,7 @@ pub(super) fn all_of<'a>(repositories: &'a [i64], name: &str) -> NamedDefinition
 }
 
 /// The id under which definitions of a name are found.
-fn name_id(name: &str) -> i64 {
+pub(super) fn name_id(name: &str) -> i64 {
     fact_id(DEFINED, &squash(name))
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::callees::with_inner;
 use super::find::Target;
+use super::implicit::{Gap, Implicit};
 use super::navigator::{Navigation, Navigator};
 use super::places::{kinds, uses_by_names};
 use super::request::Relation;
@@ -70,28 +71,66 @@ fn incomplete(counts: &[(i64, i64)], names: &BTreeMap<i64, &str>) -> Option<Warn
     Some(Warning { details, ..Warning::new("impact_incomplete", message) })
 }
 
-/// Warns where a language or a kind of definition does not say what implements it.
-pub(super) fn of_implementations(target: &Target, answer: &mut Navigation) {
+/// Warns where a kind of definition has no implementations, and of what methods alone do not tell.
+pub(super) fn of_implementations(target: &Target, implicit: &Implicit, answer: &mut Navigation) {
+    answer.warnings.extend(implicit.gaps.iter().map(|gap| unknown(&implicit.compared, gap)));
     let Some(first) = target.first() else { return };
     let kind = first.kind.as_str();
     let name = echo(&first.name);
     let is_type = TYPES.contains(&kind);
-    if first.language.as_deref() == Some("go") && matches!(kind, "interface" | "method") {
-        let what = match kind {
-            "interface" => format!(
-                "nothing tells which types implement `{name}`. `definition` of one of its methods lists the types that have it."
-            ),
-            _ => format!(
-                "nothing tells which methods implement `{name}`. `definition` of `{name}` lists all methods of that name."
-            ),
-        };
-        let message = format!("Types of Go implement interfaces without naming them, so {what}");
-        answer.warnings.push(Warning::new("implementations_not_declared", message));
-    } else if answer.total == 0 && !is_type && kind != "method" {
+    if answer.total == 0 && !is_type && kind != "method" {
         let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let message = format!(
             "`{name}` is {article} {kind}: types have implementations, and methods may be overridden, but nothing derives from it."
         );
         answer.warnings.push(Warning::new("nothing_derives", message));
     }
+}
+
+/// The warning of what is not known of what implements an interface, or of what a type implements.
+fn unknown(compared: &str, gap: &Gap) -> Warning {
+    let (name, not_declared) = (echo(compared), "implementations_not_declared");
+    let (code, message) = match gap {
+        Gap::NoMethods => {
+            let message =
+                format!("`{name}` demands no methods, so every type implements it, and none is listed.");
+            ("interface_without_methods", message)
+        }
+        Gap::Demanded(embedded) => {
+            let message = format!(
+                "`{name}` embeds {}, whose methods are not known here. Types that have all others are listed with `certainty: name`.",
+                echo(embedded)
+            );
+            (not_declared, message)
+        }
+        Gap::OnlyDemanded(embedded) => {
+            let message = format!(
+                "`{name}` has only the methods of {}, which are not known here, so nothing tells which types implement it.",
+                echo(embedded)
+            );
+            (not_declared, message)
+        }
+        Gap::Undecided(types) => {
+            let (types, embed) = match types {
+                1 => ("1 type".to_owned(), "embeds"),
+                _ => (format!("{types} types"), "embed"),
+            };
+            let message = format!(
+                "{types} with some of the methods of `{name}` {embed} what may have the others, but is not known here."
+            );
+            (not_declared, message)
+        }
+        Gap::Had(embedded) => {
+            let message = format!(
+                "`{name}` embeds {}, whose methods are not known here, so that it may implement more interfaces.",
+                echo(embedded)
+            );
+            (not_declared, message)
+        }
+        Gap::Truncated => {
+            let message = "So many types have methods of these names that not all were compared.";
+            ("implementations_truncated", message.to_owned())
+        }
+    };
+    Warning::new(code, message)
 }

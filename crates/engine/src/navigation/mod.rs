@@ -8,12 +8,16 @@ mod callees;
 mod fields;
 mod find;
 mod gaps;
+mod impact;
+mod implementers;
+mod implicit;
 mod navigator;
 mod nearest;
 mod places;
 mod present;
 mod request;
 mod steps;
+mod type_graph;
 mod walk;
 
 pub use answer::{

@@ -139,8 +139,12 @@ pub async fn navigate(
 impl Navigator<'_> {
     async fn answer(&mut self) -> Result<Navigation, Fault> {
         let mut answer = Navigation::new(self.request);
-        let mut finder =
-            Finder { tx: self.tx, repositories: self.repositories, warnings: &mut answer.warnings };
+        let mut finder = Finder {
+            tx: self.tx,
+            repositories: self.repositories,
+            has_fields: self.request.relation == Relation::Definition,
+            warnings: &mut answer.warnings,
+        };
         match finder.find(&self.request.subject).await? {
             Found::One(target) => {
                 answer.symbol = target.first().map(|first| self.info(first));
@@ -205,8 +209,10 @@ impl Navigator<'_> {
         let shown = targets.iter().skip(self.request.offset).take(self.request.limit.min(CANDIDATES_MAX));
         answer.candidates = shown
             .filter_map(|target| {
-                let uses = usize::try_from(uses(target)).unwrap_or(0);
-                Some(SymbolInfo { uses: Some(uses), ..self.info(target.first()?) })
+                let first = target.first()?;
+                // Uses of fields are not followed.
+                let uses = first.symbol.map(|_| usize::try_from(uses(target)).unwrap_or(0));
+                Some(SymbolInfo { uses, ..self.info(first) })
             })
             .collect();
         Ok(())

@@ -5,19 +5,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::answer::{Place, StepCount};
 use super::callees::{LINES_MAX, with_inner};
 use super::find::Target;
-use super::gaps;
-use super::navigator::{Located, Navigation, Navigator, TEXT_BYTES_MAX};
-use super::places::{certainty_of, kind_name, kinds, texts};
-use super::request::Relation;
-use super::walk::{NODES_MAX, Node, Walk, Way, by_distance, lines, walk};
+use super::implicit::{self, Gap};
+use super::navigator::{Located, NameUses, Navigation, Navigator, TEXT_BYTES_MAX};
+use super::places::{certainty_of, kind_name, texts};
+use super::request::{Certainty, Relation};
+use super::walk::{ALL_LEVELS, NODES_MAX, Node, Walk, Way, by_distance, lines, walk};
+use super::{gaps, impact};
 use crate::search::shorten;
 use contract::Fault;
 use store::navigation::{self, DefinitionAt};
 use store::use_places::{self, Edge, WantedEdges};
 use store::uses::{UsePlace, UsedFor};
 
-/// Steps of `implementations`, which shows all levels.
-const IMPLEMENTATION_STEPS_MAX: u32 = 10;
 /// Most methods that are listed with a type that overrides them.
 const OVERRIDES_MAX: usize = 20;
 /// Kinds of definitions that have members.
@@ -31,72 +30,97 @@ pub(super) async fn walked(
     answer: &mut Navigation,
 ) -> Result<(), Fault> {
     let Some(first) = target.first() else { return Ok(()) };
-    let file = first.file_id;
-    let request = navigator.request;
     let is_type = TYPES.contains(&first.kind.as_str());
-    let symbols = target.symbols();
-    let certainty = navigator.certainty();
-    let derived = if is_type { UsedFor::Inherit.bit() } else { UsedFor::Override.bit() };
-    let way = |to_users, kinds, depth| Way { to_users, kinds, certainty, depth };
-    let mut overrides = HashMap::new();
-    let mut nodes = Vec::new();
-    match request.relation {
-        Relation::Impact => {
-            let start = if is_type { with_inner(navigator, target).await? } else { symbols.clone() };
-            let mask = kinds(request.kind, request.relation);
-            let Walk { nodes: reached, stopped } =
-                walk(navigator, &start, file, way(true, mask, request.depth)).await?;
-            (nodes, answer.stopped) = (reached, stopped);
-            if !is_type && mask & UsedFor::Override.bit() != 0 {
-                // Who calls what it overrides may mean it, however far up that is declared; its other overrides do not.
-                let way_up = way(false, UsedFor::Override.bit(), IMPLEMENTATION_STEPS_MAX);
-                let up = walk(navigator, &symbols, file, way_up).await?;
-                let bases: Vec<i64> = up.nodes.iter().map(|node| node.symbol).collect();
-                let users = way(true, mask & !UsedFor::Override.bit(), request.depth);
-                let of_bases = match bases.as_slice() {
-                    [] => Walk::default(),
-                    bases => walk(navigator, bases, file, users).await?,
-                };
-                let up_nodes =
-                    up.nodes.into_iter().map(|node| Node { distance: node.distance.abs(), ..node });
-                let mut known: HashSet<i64> = nodes.iter().map(|node| node.symbol).chain(symbols).collect();
-                nodes.extend(up_nodes.chain(of_bases.nodes).filter(|node| known.insert(node.symbol)));
-                answer.stopped = answer.stopped.take().or(up.stopped).or(of_bases.stopped);
-            }
-        }
-        Relation::Hierarchy => {
-            let up = walk(navigator, &symbols, file, way(false, derived, request.depth)).await?;
-            let down = walk(navigator, &symbols, file, way(true, derived, request.depth)).await?;
-            answer.stopped = down.stopped.or(up.stopped);
-            nodes.extend(up.nodes);
-            nodes.extend(
-                with_places_elsewhere(navigator, &symbols, derived, request.depth, down.nodes).await?,
-            );
-        }
-        _ => {
-            let down = walk(navigator, &symbols, file, way(true, derived, IMPLEMENTATION_STEPS_MAX)).await?;
-            answer.stopped = down.stopped;
-            let steps = IMPLEMENTATION_STEPS_MAX;
-            nodes = with_places_elsewhere(navigator, &symbols, derived, steps, down.nodes).await?;
-        }
+    if navigator.request.relation == Relation::Impact {
+        let nodes = impact::reached(navigator, target, is_type, answer).await?;
+        let reached: Vec<i64> = nodes.iter().map(|node| node.symbol).collect();
+        answer_with(navigator, target, nodes, &HashMap::new(), answer).await?;
+        return gaps::of_impact(navigator, target, is_type, &reached, answer).await;
     }
-    if is_type && request.relation != Relation::Impact {
-        overrides = overriding(navigator, target).await?;
+    let mut nodes = derived(navigator, target, is_type, answer).await?;
+    let has_bases = navigator.request.relation == Relation::Hierarchy;
+    let mut implicit = implicit::find(navigator, target, has_bases).await?;
+    let known: HashSet<i64> = nodes.iter().map(|node| node.symbol).collect();
+    let is_new = |node: &Node| !known.contains(&node.symbol);
+    nodes.extend(std::mem::take(&mut implicit.nodes).into_iter().filter(is_new));
+    implicit.by_name.retain(is_new);
+    let mut overrides = match is_type {
+        true => overriding(navigator, target).await?,
+        false => HashMap::new(),
+    };
+    for (of, names) in implicit.overrides.drain() {
+        overrides.entry(of).or_insert(names).truncate(OVERRIDES_MAX);
     }
-    let reached: Vec<i64> = nodes.iter().map(|node| node.symbol).collect();
+    answer_with(navigator, target, nodes, &overrides, answer).await?;
+    answer.total_is_least |= implicit.gaps.contains(&Gap::Truncated);
+    let by_name = std::mem::take(&mut implicit.by_name);
+    add_by_name(navigator, target, by_name, &overrides, answer).await?;
+    gaps::of_implementations(target, &implicit, answer);
+    Ok(())
+}
+
+/// What derives from the symbol or overrides it and, for its hierarchy, what it derives from or overrides.
+async fn derived(
+    navigator: &mut Navigator<'_>,
+    target: &Target,
+    is_type: bool,
+    answer: &mut Navigation,
+) -> Result<Vec<Node>, Fault> {
+    let Some(first) = target.first() else { return Ok(Vec::new()) };
+    let (file, symbols, certainty) = (first.file_id, target.symbols(), navigator.certainty());
+    let kinds = if is_type { UsedFor::Inherit.bit() } else { UsedFor::Override.bit() };
+    let has_bases = navigator.request.relation == Relation::Hierarchy;
+    let depth = if has_bases { navigator.request.depth } else { ALL_LEVELS };
+    let way = |to_users| Way { to_users, kinds, certainty, depth };
+    let up = match has_bases {
+        true => walk(navigator, &symbols, file, way(false)).await?,
+        false => Walk::default(),
+    };
+    let down = walk(navigator, &symbols, file, way(true)).await?;
+    answer.stopped = down.stopped.or(up.stopped);
+    let mut nodes = up.nodes;
+    nodes.extend(with_places_elsewhere(navigator, &symbols, kinds, depth, down.nodes).await?);
+    Ok(nodes)
+}
+
+/// Fills in what was reached.
+async fn answer_with(
+    navigator: &mut Navigator<'_>,
+    target: &Target,
+    nodes: Vec<Node>,
+    overrides: &Overrides,
+    answer: &mut Navigation,
+) -> Result<(), Fault> {
     answer.total = nodes.len();
     answer.total_is_least = answer.stopped.as_ref().is_some_and(|stopped| stopped.total_relation.is_some());
     answer.steps =
         by_distance(&nodes).into_iter().map(|(distance, total)| StepCount { distance, total }).collect();
     count(&nodes, answer);
-    answer.places = located(navigator, target, nodes, &overrides).await?;
-    match request.relation {
-        Relation::Impact => gaps::of_impact(navigator, target, is_type, &reached, answer).await,
-        _ => {
-            gaps::of_implementations(target, answer);
-            Ok(())
-        }
+    let page = (navigator.request.offset, navigator.request.limit);
+    answer.places = located(navigator, target, nodes, overrides, page).await?;
+    Ok(())
+}
+
+/// Fills in what only names of methods make an implementation, behind all that is known.
+async fn add_by_name(
+    navigator: &mut Navigator<'_>,
+    target: &Target,
+    nodes: Vec<Node>,
+    overrides: &Overrides,
+    answer: &mut Navigation,
+) -> Result<(), Fault> {
+    if nodes.is_empty() {
+        return Ok(());
     }
+    let is_listed = navigator.request.certainty == Certainty::Name;
+    let mut uses = NameUses { total: nodes.len(), is_listed, ..NameUses::default() };
+    if is_listed {
+        let skipped = navigator.request.offset.saturating_sub(answer.total);
+        let left = navigator.request.limit.saturating_sub(answer.places.len());
+        uses.places = located(navigator, target, nodes, overrides, (skipped, left)).await?;
+    }
+    answer.unresolved = Some(uses);
+    Ok(())
 }
 
 /// What derives from symbols, with each place where a type derives that its file does not define, as `impl Trait for String`. To the
@@ -137,22 +161,22 @@ fn count(nodes: &[Node], answer: &mut Navigation) {
     }
 }
 
-/// Methods that override a method of the type, by the file and the container of their names.
-async fn overriding(
-    navigator: &mut Navigator<'_>,
-    target: &Target,
-) -> Result<HashMap<(i64, String), Vec<String>>, Fault> {
+/// Methods that override, by the file and the container of their names.
+type Overrides = HashMap<(i64, String), Vec<String>>;
+
+/// The methods that override a method of the type.
+async fn overriding(navigator: &mut Navigator<'_>, target: &Target) -> Result<Overrides, Fault> {
     let Some(first) = target.first() else { return Ok(HashMap::new()) };
     let members = with_inner(navigator, target).await?;
     let way = Way {
         to_users: true,
         kinds: UsedFor::Override.bit(),
         certainty: navigator.certainty(),
-        depth: IMPLEMENTATION_STEPS_MAX,
+        depth: ALL_LEVELS,
     };
     let reached = walk(navigator, &members, first.file_id, way).await?;
     let symbols: Vec<i64> = reached.nodes.iter().map(|node| node.symbol).collect();
-    let mut found: HashMap<(i64, String), Vec<String>> = HashMap::new();
+    let mut found = Overrides::new();
     for row in navigation::definitions_by_symbols(navigator.tx, &symbols).await? {
         let container = languages::container(&row.name, &row.qualified).unwrap_or_default().to_owned();
         let names = found.entry((row.file_id, container)).or_default();
@@ -163,12 +187,13 @@ async fn overriding(
     Ok(found)
 }
 
-/// The nodes of the page as places: by distance, then by path and line.
+/// Some of the nodes as places, by distance, then by path and line: `limit` of them behind `offset`.
 async fn located(
     navigator: &mut Navigator<'_>,
     target: &Target,
     mut nodes: Vec<Node>,
-    overrides: &HashMap<(i64, String), Vec<String>>,
+    overrides: &Overrides,
+    (offset, limit): (usize, usize),
 ) -> Result<Vec<Located>, Fault> {
     let mut symbols: Vec<i64> = nodes.iter().flat_map(|node| [node.symbol, node.via]).collect();
     symbols.sort_unstable();
@@ -188,7 +213,7 @@ async fn located(
     nodes.sort_by_cached_key(|node| {
         (node.distance.abs() * 2 - i32::from(node.distance < 0), place(node), node.symbol)
     });
-    let shown: Vec<Node> = navigator.page(nodes);
+    let shown: Vec<Node> = nodes.into_iter().skip(offset).take(limit).collect();
     let top_level = shown
         .iter()
         .filter(|node| !rows.contains_key(&node.symbol))

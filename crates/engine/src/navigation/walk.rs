@@ -13,6 +13,8 @@ use store::uses::{Certainty, UsePlace, UsedFor};
 
 /// Most definitions that a walk reaches.
 pub(super) const NODES_MAX: usize = 2000;
+/// Steps of relations that show all levels.
+pub(super) const ALL_LEVELS: u32 = 10;
 /// Most edges that are read for one step.
 const EDGES_MAX: i64 = 10_000;
 /// No step begins later than this after the start of a walk.
@@ -33,7 +35,7 @@ pub(super) struct Node {
     pub(super) certainty: Certainty,
     /// Mask of what the edge does.
     pub(super) kinds: i16,
-    /// Where the edge is, at least one place.
+    /// Where the edge is, at least one place; none if methods alone tell of it.
     pub(super) places: Vec<UsePlace>,
 }
 

@@ -13,7 +13,7 @@ use crate::symbols::{Builder, ExprId, ScopeId, ScopeKind};
 
 /// Extracts the symbols of a file.
 pub(super) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
-    let mut walk = Walk { b: builder, frames: Vec::new() };
+    let mut walk = Walk { b: builder, frames: Vec::new(), assigned_from: 0 };
     walk.block(root);
 }
 
@@ -22,6 +22,8 @@ struct Walk<'b, 't> {
     b: &'b mut Builder<'t>,
     /// The functions around, innermost last.
     frames: Vec<Frame<'t>>,
+    /// Where the last value ends that was assigned: before, names mean what they were.
+    assigned_from: usize,
 }
 
 /// A function that is being walked through.
@@ -33,6 +35,10 @@ struct Frame<'t> {
     foreign: HashSet<&'t str>,
     returns: Vec<ExprId>,
     yields: bool,
+    /// How many statements around run only sometimes: branches, loops.
+    branches: u32,
+    /// The byte at which the outermost loop around begins.
+    outer_loop: Option<usize>,
 }
 
 impl<'t> Walk<'_, 't> {
@@ -80,16 +86,31 @@ impl<'t> Walk<'_, 't> {
             "for_statement" => self.for_loop(node),
             "with_item" => self.with_item(node),
             "except_clause" | "except_group_clause" => self.except(node),
-            "match_statement" => self.match_statement(node),
+            "match_statement" => self.sometimes(None, |walk| walk.match_statement(node)),
+            "if_statement" | "try_statement" => self.sometimes(None, |walk| walk.block(node)),
+            "while_statement" => self.sometimes(Some(node), |walk| walk.block(node)),
             "type_alias_statement" => self.type_alias(node),
-            "expression_statement" | "block" | "if_statement" | "elif_clause" | "else_clause" | "finally_clause"
-            | "while_statement" | "try_statement" | "with_statement" | "with_clause" | "raise_statement"
-            | "assert_statement" | "delete_statement" | "print_statement" | "exec_statement" | "ERROR" => {
+            "expression_statement" | "block" | "elif_clause" | "else_clause" | "finally_clause" | "with_statement"
+            | "with_clause" | "raise_statement" | "assert_statement" | "delete_statement" | "print_statement"
+            | "exec_statement" | "ERROR" => {
                 self.block(node);
             }
             _ => {
                 self.value(node);
             }
+        }
+    }
+
+    /// Visits what runs only under a condition, or again and again if it is in a loop.
+    fn sometimes(&mut self, in_loop: Option<Node<'t>>, visit: impl FnOnce(&mut Self)) {
+        let Some(frame) = self.frames.last_mut() else { return visit(self) };
+        let outer_loop = frame.outer_loop;
+        frame.branches += 1;
+        frame.outer_loop = outer_loop.or(in_loop.map(|node| node.start_byte()));
+        visit(self);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.branches -= 1;
+            frame.outer_loop = outer_loop;
         }
     }
 

@@ -163,6 +163,8 @@ pub(crate) struct Rules {
     pub(crate) free_names_are_packages: bool,
     /// Whether a local name is seen only behind its definition, and hides earlier ones of its scope.
     pub(crate) locals_in_order: bool,
+    /// Whether a parameter is what a local name of its name says from where that begins, and before it what callers give: Python.
+    pub(crate) parameters_reassigned: bool,
     /// Whether members implement bases only in scopes that name the bases.
     pub(crate) bases_by_scope: bool,
     /// Name of the member that makes an instance callable.
@@ -225,6 +227,7 @@ pub(crate) const DEFAULT: Rules = Rules {
     free_names_are_modules: false,
     free_names_are_packages: false,
     locals_in_order: false,
+    parameters_reassigned: false,
     bases_by_scope: false,
     call_member: None,
     constructors: &[],

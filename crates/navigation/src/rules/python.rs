@@ -21,6 +21,7 @@ pub(super) const RULES: Rules = Rules {
     in_star,
     members_visible_in_body: true,
     imports_pass_on: true,
+    parameters_reassigned: true,
     free_names: FreeNames::Builtin,
     call_member: Some("__call__"),
     constructors: &["__init__", "__init_subclass__", "__new__", "__post_init__"],

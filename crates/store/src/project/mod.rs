@@ -22,6 +22,7 @@ pub mod flows;
 pub mod graph;
 pub mod history;
 pub mod hit_edges;
+pub mod method_sets;
 pub mod navigation;
 pub mod scip;
 pub mod symbols;

@@ -42,7 +42,8 @@ pub struct DefinitionAt {
     pub exported: Option<bool>,
 }
 
-const ROW: &str = "d.symbol, d.file_id, f.repository_id, f.path, f.language, d.chunk_id, d.name, d.qualified, \
+/// The columns of a definition `d` with its file `f`, as [`decode`] reads them.
+pub(super) const ROW: &str = "d.symbol, d.file_id, f.repository_id, f.path, f.language, d.chunk_id, d.name, d.qualified, \
       d.kind, d.signature, d.line, d.name_column, d.start_line, d.end_line, d.exported";
 
 /// Most definitions of one name that are looked at; in generated code millions may have the same.
@@ -254,7 +255,7 @@ pub async fn due(tx: &mut ProjectTx, repositories: &[i64], version: i32) -> Resu
 }
 
 /// Decodes a row of [`ROW`].
-fn decode(row: &Row) -> Result<DefinitionAt, Fault> {
+pub(super) fn decode(row: &Row) -> Result<DefinitionAt, Fault> {
     Ok(DefinitionAt {
         symbol: row.try_get("symbol")?,
         file_id: row.try_get("file_id")?,

@@ -295,6 +295,16 @@ pub async fn interfaces(
         .collect()
 }
 
+/// The interfaces of files, as (file, bytes).
+pub async fn interfaces_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64, Vec<u8>)>, Fault> {
+    let text = format!(
+        "SELECT file_id, interface FROM {} WHERE file_id = ANY($1) AND interface IS NOT NULL",
+        tx.table("symbols")
+    );
+    let rows = tx.tx.all(sql(text).bind(file_ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get("file_id")?, row.try_get("interface")?))).collect()
+}
+
 /// The other halves of files, as (file, bytes).
 pub async fn bodies(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64, Vec<u8>)>, Fault> {
     let text = format!(
@@ -308,6 +318,12 @@ pub async fn bodies(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64, Ve
 /// Both halves of a file's symbols, serialised.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HalvesRow {
+    /// Id of the file.
+    pub file_id: i64,
+    /// Its repository.
+    pub repository_id: i64,
+    /// Its language.
+    pub language: String,
     /// Path, relative to the root.
     pub path: String,
     /// The interface.
@@ -319,7 +335,8 @@ pub struct HalvesRow {
 /// Both halves of the symbols of files, in order of their paths.
 pub async fn halves(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<HalvesRow>, Fault> {
     let text = format!(
-        "SELECT f.path, s.interface, s.body FROM {symbols} s JOIN {files} f ON f.id = s.file_id \
+        "SELECT s.file_id, s.repository_id, s.language, f.path, s.interface, s.body \
+         FROM {symbols} s JOIN {files} f ON f.id = s.file_id \
          WHERE s.file_id = ANY($1) AND s.interface IS NOT NULL AND s.body IS NOT NULL ORDER BY f.path",
         symbols = tx.table("symbols"),
         files = tx.table("files"),
@@ -328,6 +345,9 @@ pub async fn halves(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<HalvesRo
     rows.iter()
         .map(|row| {
             Ok(HalvesRow {
+                file_id: row.try_get("file_id")?,
+                repository_id: row.try_get("repository_id")?,
+                language: row.try_get("language")?,
                 path: row.try_get("path")?,
                 interface: row.try_get("interface")?,
                 body: row.try_get("body")?,

@@ -58,18 +58,17 @@ pub(super) fn write(text: &mut String, result: &Value) -> Result {
         write!(text, ", next page: offset {offset}")?;
     }
     if unresolved.is_object() {
-        write!(
-            text,
-            "\n{}{} more {} {} are not resolved",
-            least(unresolved),
-            unresolved["total"],
-            if unresolved["total"] == 1 { "use" } else { "uses" },
-            match (relation, unresolved["candidates"].is_u64()) {
-                ("callees", false) => "in it",
-                (_, true) => "of the name",
-                (_, false) => "of its name and those of its members",
+        let is_one = unresolved["total"] == 1;
+        let uses = if is_one { "use" } else { "uses" };
+        let what = match (relation, unresolved["candidates"].is_u64()) {
+            ("implementations" | "hierarchy", _) => {
+                format!("{} by the names of methods alone", if is_one { "fits" } else { "fit" })
             }
-        )?;
+            ("callees", false) => format!("{uses} in it are not resolved"),
+            (_, true) => format!("{uses} of the name are not resolved"),
+            (_, false) => format!("{uses} of its name and those of its members are not resolved"),
+        };
+        write!(text, "\n{}{} more {what}", least(unresolved), unresolved["total"])?;
         match unresolved["candidates"].as_u64() {
             None => {}
             Some(1) => write!(text, " (1 definition has it)")?,
@@ -194,6 +193,14 @@ mod tests {
             "references of method Till.open shop: till.py:2:9\na.py\n 3:5 call in run: till.open()\n 9:1 call [scip]: x\n\
              2 of 3 places; 3 call; 3 resolved, next page: offset 2\n4 more uses of the name are not resolved (2 definitions have it)"
         );
+    }
+
+    #[test]
+    fn implementations_of_which_only_names_are_known_are_no_uses() {
+        let shown = written(
+            &json!({ "relation": "implementations", "total": 0, "files": [], "unresolved": { "total": 2 } }),
+        );
+        assert_eq!(shown, "0 of 0 places\n2 more fit by the names of methods alone");
     }
 
     #[test]

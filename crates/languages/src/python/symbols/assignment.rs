@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Walk;
-use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
+use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind};
 
 impl<'t> Walk<'_, 't> {
     pub(super) fn assignment(&mut self, node: Node<'t>) -> ExprId {
@@ -12,7 +12,7 @@ impl<'t> Walk<'_, 't> {
         let type_of_type = annotation.and_then(|annotation| self.type_of_type(annotation));
         let declared = annotation.and_then(|annotation| self.annotation(annotation));
         // In `a = b = c`, the right side is an assignment itself.
-        let value = right.map(|right| self.value(right));
+        let value = right.map(|right| self.assigned(right));
         let (declared, bound) = match type_of_type {
             Some(named) => (None, Some(named)),
             None => (declared, value.filter(|_| right.is_none_or(|right| right.kind() != "none"))),
@@ -24,6 +24,13 @@ impl<'t> Walk<'_, 't> {
             self.bind_pattern(left, declared, bound, right);
         }
         value.unwrap_or_else(|| self.b.unknown())
+    }
+
+    /// Visits a value that is assigned, and says what it is.
+    pub(super) fn assigned(&mut self, node: Node<'t>) -> ExprId {
+        let value = self.value(node);
+        self.assigned_from = node.end_byte();
+        value
     }
 
     /// The names that `__all__` lists.
@@ -113,6 +120,9 @@ impl<'t> Walk<'_, 't> {
                 }
             }
             ScopeKind::Function => match self.b.find(scope, text) {
+                Some(known) if self.is_given(known) && (declared.is_some() || value.is_some()) => {
+                    self.assign_parameter(known, name, new);
+                }
                 Some(known) => {
                     if let (Some(declared), Some(symbol)) = (declared, self.b.symbol_mut(known)) {
                         symbol.declared.get_or_insert(declared);
@@ -131,6 +141,29 @@ impl<'t> Walk<'_, 't> {
             _ => {
                 self.b.define_in(scope, text, name.start_byte(), SymbolKind::Variable, new);
             }
+        }
+    }
+
+    /// Whether a symbol is a parameter of which no type says what callers give.
+    fn is_given(&self, symbol: SymbolId) -> bool {
+        let symbol = self.b.symbol(symbol);
+        symbol.is_some_and(|symbol| symbol.kind == SymbolKind::Parameter && symbol.declared.is_none())
+    }
+
+    /// Defines what a parameter is from where it is assigned: before, it is what the caller gave. In a loop, that may be anywhere in
+    /// it, and where the assignment runs only sometimes, the parameter may still be what it was. The place of the symbol is the one
+    /// from which on it is meant, and not that of its name.
+    fn assign_parameter(&mut self, parameter: SymbolId, name: Node<'t>, new: New) {
+        let (scope, _) = self.binding_scope();
+        let (branches, outer_loop) =
+            self.frames.last().map_or((0, None), |frame| (frame.branches, frame.outer_loop));
+        let given = self.b.symbol(parameter).and_then(|symbol| symbol.value);
+        let at = outer_loop.unwrap_or(name.start_byte().max(self.assigned_from));
+        let text = self.b.text(name);
+        let local = self.b.define_in(scope, text, at, SymbolKind::Local, new);
+        if let Some(local) = local.filter(|_| branches > 0) {
+            let given = given.unwrap_or_else(|| self.b.unknown());
+            self.b.add_value(local, given);
         }
     }
 
@@ -180,16 +213,18 @@ impl<'t> Walk<'_, 't> {
     }
 
     pub(super) fn for_loop(&mut self, node: Node<'t>) {
-        let right = node.child_by_field_name("right").map(|right| self.value(right));
+        let right = node.child_by_field_name("right").map(|right| self.assigned(right));
         let value = right.map(|right| self.b.add(Expr::Inside(right)));
         if let Some(left) = node.child_by_field_name("left") {
             self.bind_pattern(left, None, value, None);
         }
-        for field in ["body", "alternative"] {
-            if let Some(block) = node.child_by_field_name(field) {
-                self.statement(block);
+        self.sometimes(Some(node), |walk| {
+            for field in ["body", "alternative"] {
+                if let Some(block) = node.child_by_field_name(field) {
+                    walk.statement(block);
+                }
             }
-        }
+        });
     }
 
     /// The loops and conditions of a comprehension, in the scope of it.
@@ -228,7 +263,7 @@ impl<'t> Walk<'_, 't> {
             return;
         }
         let Some(entered) = value_node.named_child(0) else { return };
-        let value = self.value(entered);
+        let value = self.assigned(entered);
         let is_async = node.parent().and_then(|clause| clause.parent()).is_some_and(|with| {
             with.child(0).is_some_and(|first| first.kind() == "async")
         });

@@ -84,6 +84,8 @@ impl<'t> Walk<'_, 't> {
             foreign: HashSet::new(),
             returns: Vec::new(),
             yields: false,
+            branches: 0,
+            outer_loop: None,
         });
         self.type_parameters(node);
         self.define_parameters(parameters, own);

@@ -218,7 +218,7 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn walrus(&mut self, node: Node<'t>) -> ExprId {
-        let value = node.child_by_field_name("value").map(|value| self.value(value));
+        let value = node.child_by_field_name("value").map(|value| self.assigned(value));
         if let Some(name) = node.child_by_field_name("name") {
             self.bind(name, None, value);
         }

@@ -1,0 +1,179 @@
+//! What implements a symbol, or is implemented by it, in a language whose types do not name the interfaces that they implement: Go.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::find::Target;
+use super::implementers::{self, Implemented, Implementers, METHOD};
+use super::navigator::Navigator;
+use super::request::Certainty;
+use super::type_graph::{GO, INTERFACE, TypeKey};
+use super::walk::Node;
+use ::navigation::method_sets::{Fit, MethodName, has_receiver};
+use contract::Fault;
+use store::navigation::DefinitionAt;
+use store::uses::{Certainty as StoredCertainty, UsedFor};
+
+/// What methods alone say of a symbol.
+#[derive(Debug, Default)]
+pub(super) struct Implicit {
+    /// What implements it, one step away; with a negative distance, what it implements.
+    pub(super) nodes: Vec<Node>,
+    /// The same, where only the names of methods fit, or not all methods are known.
+    pub(super) by_name: Vec<Node>,
+    /// Of the types that implement it, the methods by which they do, by file and qualified name of the type.
+    pub(super) overrides: HashMap<(i64, String), Vec<String>>,
+    /// Name of the interface or type that was compared.
+    pub(super) compared: String,
+    /// What is not known.
+    pub(super) gaps: Vec<Gap>,
+}
+
+/// Something that is not known of what implements an interface, or of what a type implements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// The interface demands nothing.
+    NoMethods,
+    /// The interface embeds this, of which nothing is known.
+    Demanded(String),
+    /// The interface embeds only this, of which nothing is known.
+    OnlyDemanded(String),
+    /// So many types have some of the methods, and embed something of which nothing is known.
+    Undecided(usize),
+    /// The type embeds this, of which nothing is known.
+    Had(String),
+    /// Not all types and methods were looked at.
+    Truncated,
+}
+
+/// A method, and its name in sets of methods.
+#[derive(Debug, Clone, Copy)]
+struct Method<'a> {
+    row: &'a DefinitionAt,
+    name: &'a MethodName,
+}
+
+/// Finds what implements a symbol, and with `has_bases` also what it implements.
+pub(super) async fn find(
+    navigator: &mut Navigator<'_>,
+    target: &Target,
+    has_bases: bool,
+) -> Result<Implicit, Fault> {
+    let mut found = Implicit::default();
+    let is_asked = navigator.request.certainty != Certainty::Scip;
+    let Some(first) = target.first().filter(|first| is_asked && first.language.as_deref() == Some(GO)) else {
+        return Ok(found);
+    };
+    match first.kind.as_str() {
+        INTERFACE => found.add_implementers(navigator, first, None).await?,
+        "struct" | "type" if has_bases => {
+            found.add_implemented(navigator, first, &TypeKey::of_type(first), None).await?;
+        }
+        METHOD => found.add_of_method(navigator, first, has_bases).await?,
+        _ => {}
+    }
+    let mut seen: HashSet<i64> = HashSet::new();
+    found.nodes.retain(|node| seen.insert(node.symbol));
+    found.by_name.retain(|node| seen.insert(node.symbol));
+    Ok(found)
+}
+
+impl Implicit {
+    /// Adds what implements a method of an interface, or what a method of a type implements.
+    async fn add_of_method(
+        &mut self,
+        navigator: &mut Navigator<'_>,
+        row: &DefinitionAt,
+        has_bases: bool,
+    ) -> Result<(), Fault> {
+        let Some(key) = TypeKey::of_method(row) else { return Ok(()) };
+        let name = MethodName::new(&row.name, &key.folder);
+        let method = Some(Method { row, name: &name });
+        if row.signature.as_deref().is_some_and(has_receiver) {
+            return match has_bases {
+                true => self.add_implemented(navigator, row, &key, method).await,
+                false => Ok(()),
+            };
+        }
+        let keys = BTreeSet::from([key]);
+        let (types, _) = implementers::types_of(navigator, row.repository_id, &keys).await?;
+        let is_around = |one: &&DefinitionAt| one.kind == INTERFACE && one.file_id == row.file_id;
+        match types.iter().find(is_around) {
+            Some(interface) => self.add_implementers(navigator, interface, method).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the types that implement an interface, or their methods that implement one of its methods.
+    async fn add_implementers(
+        &mut self,
+        navigator: &mut Navigator<'_>,
+        interface: &DefinitionAt,
+        method: Option<Method<'_>>,
+    ) -> Result<(), Fault> {
+        let Implementers { demanded, types, undecided, is_cut } =
+            implementers::of_interface(navigator, interface).await?;
+        let names: Vec<String> = demanded.set().methods.keys().map(|name| name.as_str().to_owned()).collect();
+        self.compared.clone_from(&interface.name);
+        for one in &types {
+            match method {
+                Some(method) => {
+                    for row in one.methods.definitions(method.name) {
+                        self.add(row, method.row, (1, UsedFor::Override), one.fit);
+                    }
+                }
+                None => {
+                    for row in &one.definitions {
+                        self.add(row, interface, (1, UsedFor::Inherit), one.fit);
+                        self.overrides.insert((row.file_id, row.qualified.clone()), names.clone());
+                    }
+                }
+            }
+        }
+        self.gaps.extend(match (demanded.unknown(), names.is_empty()) {
+            (None, true) => Some(Gap::NoMethods),
+            (None, false) => None,
+            (Some(embedded), true) => Some(Gap::OnlyDemanded(embedded)),
+            (Some(embedded), false) => Some(Gap::Demanded(embedded)),
+        });
+        self.gaps.extend((undecided > 0).then_some(Gap::Undecided(undecided)));
+        self.gaps.extend(is_cut.then_some(Gap::Truncated));
+        Ok(())
+    }
+
+    /// Adds the interfaces that a type implements, or their methods that one of its methods implements.
+    async fn add_implemented(
+        &mut self,
+        navigator: &mut Navigator<'_>,
+        of: &DefinitionAt,
+        key: &TypeKey,
+        method: Option<Method<'_>>,
+    ) -> Result<(), Fault> {
+        let Implemented { methods, interfaces, is_cut } =
+            implementers::of_type(navigator, of.repository_id, key).await?;
+        self.compared = key.simple().to_owned();
+        for (interface, demanded, fit) in &interfaces {
+            match method {
+                Some(method) => {
+                    for row in demanded.definitions(method.name) {
+                        self.add(row, of, (-1, UsedFor::Override), *fit);
+                    }
+                }
+                None => self.add(interface, of, (-1, UsedFor::Inherit), *fit),
+            }
+        }
+        self.gaps.extend(methods.unknown().map(Gap::Had));
+        self.gaps.extend(is_cut.then_some(Gap::Truncated));
+        Ok(())
+    }
+
+    /// Adds a definition that is reached from another one.
+    fn add(&mut self, row: &DefinitionAt, from: &DefinitionAt, (distance, kind): (i32, UsedFor), fit: Fit) {
+        let (Some(symbol), Some(via)) = (row.symbol, from.symbol) else { return };
+        let (nodes, certainty) = match fit {
+            Fit::Whole => (&mut self.nodes, StoredCertainty::Resolved),
+            Fit::Names | Fit::Part => (&mut self.by_name, StoredCertainty::Name),
+        };
+        let (file_id, kinds, places) = (row.file_id, kind.bit(), Vec::new());
+        nodes.push(Node { symbol, file_id, distance, via, certainty, kinds, places });
+    }
+}

@@ -1,0 +1,62 @@
+//! Fields that are no definitions of their own: where they are declared is known, and their names.
+
+use serde_json::{Value, json};
+
+use super::{Graph, candidates, places};
+
+const CONTEXT: &str = "package a\n\ntype Context struct {\n\tRoutePath string\n\tinner Inner\n}\n\ntype Other struct {\n\tRoutePath string\n}\n";
+const MUX: &str = "package a\n\nfunc route(c *Context) string {\n\tc.RoutePath = \"\"\n\treturn c.RoutePath\n}\n\n\
+    type Inner struct{}\n\ntype Options struct {\n\tTimeout int\n}\n\nfunc Timeout() {}\n";
+
+fn definition(symbol: &str) -> Value {
+    json!({ "symbol": symbol, "relation": "definition" })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_definition_of_a_field_is_its_place() {
+    let till = "class Till:\n    def __init__(self):\n        self.coins = []\n";
+    let graph =
+        Graph::new("field-places", &[("context.go", CONTEXT), ("mux.go", MUX), ("till.py", till)]).await;
+    for (symbol, place) in [
+        ("Context.RoutePath", "context.go:4 Context.RoutePath"),
+        ("context.go:Other.RoutePath", "context.go:9 Other.RoutePath"),
+        // Something else has the name.
+        ("Options.Timeout", "mux.go:11 Options.Timeout"),
+        ("Timeout", "mux.go:14 Timeout"),
+        ("coins", "till.py:3 Till.coins"),
+        // Places: of the name, and of a line with no other name.
+        ("context.go:4:2", "context.go:4 Context.RoutePath"),
+        ("context.go:4", "context.go:4 Context.RoutePath"),
+        ("context.go:5:2", "context.go:5 Context.inner"),
+        ("context.go:5", "mux.go:8 Inner"),
+    ] {
+        let found = graph.navigate(definition(symbol)).await;
+        assert_eq!(places(&found["files"]), [place], "{symbol}: {found:#}");
+    }
+    let envelope = graph.ask(definition("Context.RoutePath")).await;
+    let symbol = &envelope["result"]["symbol"];
+    assert_eq!((&symbol["kind"], &symbol["column"]), (&json!("field"), &json!(2)), "{envelope:#}");
+    assert_eq!(symbol["signature"], "RoutePath string", "{envelope:#}");
+    assert_eq!(envelope["_meta"]["next"]["arguments"]["query"], "uses:RoutePath", "{envelope:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_one_name_are_candidates() {
+    let graph = Graph::new("field-names", &[("context.go", CONTEXT), ("mux.go", MUX)]).await;
+    let both = ["context.go:4 Context.RoutePath", "context.go:9 Other.RoutePath"];
+    let found = graph.navigate(definition("RoutePath")).await;
+    assert_eq!(candidates(&found), both, "{found:#}");
+    assert!(found["candidates"][0]["uses"].is_null(), "uses are not followed: {found:#}");
+    // A use tells only the name.
+    let envelope = graph.ask(definition("mux.go:4:4")).await;
+    assert_eq!(candidates(&envelope["result"]), both, "{envelope:#}");
+    assert_eq!(envelope["_meta"]["warnings"][0]["code"], "not_resolved", "{envelope:#}");
+    // Other relations say that it is a field, and are never answered for another one.
+    for symbol in ["RoutePath", "mux.go:4:4"] {
+        let error = graph.error(json!({ "symbol": symbol })).await;
+        assert!(error["message"].as_str().unwrap().contains("is a field"), "{symbol}: {error:#}");
+    }
+    for symbol in ["Missing.RoutePath", "mux.go:RoutePath"] {
+        assert_eq!(graph.error(definition(symbol)).await["code"], "NOT_FOUND", "{symbol}");
+    }
+}
