@@ -215,6 +215,13 @@ pub(crate) fn git(repository: &Path, arguments: &[&str]) {
     git_as(repository, ("Ada", None), arguments);
 }
 
+/// Makes a folder a git repository whose first commit, by Ada, has all its files.
+pub(crate) fn commit_all(folder: &Path) {
+    git(folder, &["init", "--quiet"]);
+    git(folder, &["add", "--all"]);
+    git(folder, &["commit", "--quiet", "--message", "All files"]);
+}
+
 /// Runs git as somebody, at a date if one is given.
 pub(crate) fn git_as(repository: &Path, (name, date): (&str, Option<&str>), arguments: &[&str]) {
     let mut command = Command::new("git");

@@ -14,7 +14,7 @@ const LIMITS: Limits =
     Limits { commits_max: 100, churn_commits: 10, blob_bytes_max: 1 << 16, time: Duration::from_secs(5) };
 /// Longest author name, in bytes.
 const NAME_BYTES_MAX: usize = 256;
-/// The file whose line authors are read.
+/// The file whose lines' history is read.
 const FILE: &str = "a.txt";
 const TEXT: &str = "one\ntwo\nthree\n";
 
@@ -110,7 +110,7 @@ pub fn repository_seeds() -> Vec<Vec<u8>> {
     vec![loose, packed, shallow]
 }
 
-/// Writes a repository below `root`, reads its history, and checks that names are bounded and every line has one entry.
+/// Writes a repository below `root`, reads its history, and checks that names are bounded and every line is in one run.
 pub fn fuzz_repository(root: &Path, data: &[u8]) {
     let written = write_repository(root, data);
     assert!(written.is_ok(), "the repository could not be written: {written:?}");
@@ -126,9 +126,9 @@ pub fn fuzz_repository(root: &Path, data: &[u8]) {
             file.last_commit.len() == 40 && file.last_commit.bytes().all(|byte| byte.is_ascii_hexdigit())
         );
     }
-    if let Ok(authors) = history.line_authors(FILE, TEXT, &LIMITS) {
-        assert_eq!(authors.len(), TEXT.lines().count());
-        assert!(authors.iter().flatten().all(|name| name.len() <= NAME_BYTES_MAX));
+    if let Ok(lines) = history.line_history(FILE, TEXT, &LIMITS) {
+        assert_eq!(lines.runs.last().map(|run| run.last_line as usize), Some(TEXT.lines().count()));
+        assert!(lines.is_sound(), "{lines:?}");
     }
 }
 
@@ -169,7 +169,8 @@ mod tests {
             let history = crate::History::open(root.path()).unwrap();
             let files = history.files(&LIMITS, &|| false);
             assert_eq!(&*files.files[FILE].last_author, "Anna");
-            assert_eq!(history.line_authors(FILE, TEXT, &LIMITS).unwrap().len(), 3);
+            let lines = history.line_history(FILE, TEXT, &LIMITS).unwrap();
+            assert_eq!(lines.authors_of(1, 3)[0], "Anna");
         }
     }
 }

@@ -14,6 +14,7 @@ mod checkout;
 mod line_diff;
 
 mod files;
+mod line_history;
 mod lines;
 
 #[cfg(test)]
@@ -22,5 +23,6 @@ mod tests;
 pub use checkout::checkout;
 pub use files::{FileHistories, FileHistory};
 pub use git_directory::{GitDirectory, NoHistory};
-pub use lines::{AuthorsUnknown, LineAuthors};
+pub use line_history::{LineCommit, LineHistory, LineRun};
+pub use lines::AuthorsUnknown;
 pub use repository::{FoundRepository, Head, History, Limits};

@@ -1,4 +1,4 @@
-//! Line authors (blame): follows the lines of a text back through the versions of the file, to the commits that added
+//! Histories of lines (blame): follows the lines of a text back through the versions of the file, to the commits that added
 //! them.
 
 use std::cmp::Reverse;
@@ -11,38 +11,35 @@ use gix::bstr::{BString, ByteSlice};
 use serde::{Deserialize, Serialize};
 
 use super::line_diff::{LineDiff, LineRange, lines};
-use super::repository::{Commit, Entry};
+use super::line_history::{LineCommit, LineHistory, LineRun};
+use super::repository::{Author, Commit, Entry};
 use super::{History, Limits};
 
 /// Maximum number of deleted files that are compared with an added file to detect a rename.
 const RENAME_CANDIDATES_MAX: usize = 32;
 
 impl History {
-    /// Finds the author of each line of `text`, the content of `path` in the work tree, as `git blame` of HEAD does,
+    /// Finds the commit that added each line of `text`, the content of `path` in the work tree, as `git blame` of HEAD does,
     /// following renames. Lines that HEAD does not contain have none.
     ///
     /// # Errors
-    /// The reason why the authors are unknown.
-    pub fn line_authors(
+    /// The reason why the commits, and so the authors, are unknown.
+    pub fn line_history(
         &self,
         path: &str,
         text: &str,
         limits: &Limits,
-    ) -> Result<LineAuthors, AuthorsUnknown> {
+    ) -> Result<LineHistory, AuthorsUnknown> {
         if text.len() > limits.blob_bytes_max {
             return Err(AuthorsUnknown::Permanent);
         }
         let mut blame = Blame::new(self, limits, lines(text.as_bytes()).count());
-        let result = blame.run(path, text).unwrap_or_else(|error| {
+        blame.run(path, text).unwrap_or_else(|error| {
             tracing::debug!(path, %error, "the authors of lines are unknown");
             Err(if blame.is_timed_out() { AuthorsUnknown::TimedOut } else { AuthorsUnknown::Permanent })
-        });
-        result.map(|()| blame.authors)
+        })
     }
 }
-
-/// The author of each line; `None` for a line that is not committed.
-pub type LineAuthors = Vec<Option<Arc<str>>>;
 
 /// The reason why the authors of a file's lines are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +56,7 @@ type Candidate = (ObjectId, usize);
 /// The time limit passed.
 struct TimedOut;
 
-/// The search for the authors of one file's lines.
+/// The search for the commits that added the lines of one file.
 struct Blame<'a> {
     history: &'a History,
     limits: &'a Limits,
@@ -69,9 +66,10 @@ struct Blame<'a> {
     /// Versions to visit by committer date, newest first; those of the same second in the order of insertion.
     queue: BinaryHeap<(i64, Reverse<usize>, Candidate)>,
     queued: usize,
-    /// The blob of each queued version, and the lines whose author is searched from there.
+    /// The blob of each queued version, and the lines whose commit is searched from there.
     pending: HashMap<Candidate, (ObjectId, Vec<LineRange>)>,
-    authors: Vec<Option<Arc<str>>>,
+    /// The commit that added each line, where it has been found.
+    added_by: Vec<Option<ObjectId>>,
 }
 
 impl<'a> Blame<'a> {
@@ -84,12 +82,12 @@ impl<'a> Blame<'a> {
             queue: BinaryHeap::new(),
             queued: 0,
             pending: HashMap::new(),
-            authors: vec![None; lines],
+            added_by: vec![None; lines],
         }
     }
 
-    fn run(&mut self, path: &str, text: &str) -> gix::Result<Result<(), AuthorsUnknown>> {
-        const PERMANENT: Result<(), AuthorsUnknown> = Err(AuthorsUnknown::Permanent);
+    fn run(&mut self, path: &str, text: &str) -> gix::Result<Result<LineHistory, AuthorsUnknown>> {
+        const PERMANENT: Result<LineHistory, AuthorsUnknown> = Err(AuthorsUnknown::Permanent);
         let history = self.history;
         let Some(head) = history.head_id() else { return Ok(PERMANENT) };
         let folder = if history.folder.is_empty() { String::new() } else { format!("{}/", history.folder) };
@@ -99,8 +97,8 @@ impl<'a> Blame<'a> {
         };
         let Some(committed) = history.text(blob, self.limits.blob_bytes_max)? else { return Ok(PERMANENT) };
 
-        // The work tree is one more version after HEAD; lines that only it contains have no author.
-        let len = u32::try_from(self.authors.len()).unwrap_or(u32::MAX);
+        // The work tree is one more version after HEAD; lines that only it contains have no commit.
+        let len = u32::try_from(self.added_by.len()).unwrap_or(u32::MAX);
         let all = [LineRange { text_line: 0, version_line: 0, len }];
         let (common, _) = LineDiff::new(&committed, text.as_bytes()).split(&all);
         self.enqueue((head, path), blob, common)?;
@@ -119,7 +117,31 @@ impl<'a> Blame<'a> {
                 return Ok(Err(AuthorsUnknown::TimedOut));
             }
         }
-        Ok(Ok(()))
+        self.line_history().map(Ok)
+    }
+
+    /// The lines as runs. Commits and authors are in the order of their first lines, so that the same blame is always the same
+    /// value.
+    fn line_history(&self) -> gix::Result<LineHistory> {
+        let mut found = LineHistory::default();
+        let (mut commits, mut authors) = (HashMap::new(), HashMap::new());
+        let mut last_line = 0;
+        for run in self.added_by.chunk_by(|line, next| line == next) {
+            if let Some(id) = run[0]
+                && !commits.contains_key(&id)
+            {
+                let Author { name, authored_s } = self.history.author(id)?;
+                let author = *authors.entry(Arc::clone(&name)).or_insert_with(|| {
+                    found.authors.push(name.to_string());
+                    found.authors.len() as u32 - 1
+                });
+                commits.insert(id, found.commits.len() as u32);
+                found.commits.push(LineCommit { id: id.as_slice().to_vec(), author, authored_s });
+            }
+            last_line += run.len() as u32;
+            found.runs.push(LineRun { last_line, commit: run[0].map(|id| commits[&id]) });
+        }
+        Ok(found)
     }
 
     fn is_timed_out(&self) -> bool {
@@ -154,10 +176,11 @@ impl<'a> Blame<'a> {
         }
         let rest = self.enqueue_versions(blob, ranges, versions)?;
         if !rest.is_empty() {
-            let author = self.history.author(id)?.name;
+            // The answer takes the author from the cache; reading it here counts for the time limit.
+            self.history.author(id)?;
             for range in rest {
                 let (start, end) = (range.text_line as usize, (range.text_line + range.len) as usize);
-                self.authors[start..end].fill(Some(Arc::clone(&author)));
+                self.added_by[start..end].fill(Some(id));
             }
         }
         Ok(Ok(()))

@@ -32,7 +32,7 @@ const OBJECT_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of parents of a commit that is read. Each parent costs a comparison of two trees.
 const PARENTS_MAX: usize = 1000;
 /// Longest author name in bytes; the rest is truncated.
-const NAME_BYTES_MAX: usize = 256;
+pub(super) const NAME_BYTES_MAX: usize = 256;
 
 /// The history of the files below one folder, as of the commit of HEAD when the repository was opened.
 ///
@@ -92,7 +92,7 @@ pub(super) struct Commit {
     pub(super) committed_s: i64,
 }
 
-/// The author of a commit, with the name that the mailmap assigns.
+/// The author of a commit, with the name that the mailmap assigns, without NUL.
 #[derive(Clone)]
 pub(super) struct Author {
     pub(super) name: Arc<str>,
@@ -276,7 +276,8 @@ impl History {
         let (name, email) = (mapped.name.to_str_lossy(), mapped.email.to_str_lossy());
         let name = if name.is_empty() { email } else { name };
         let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
-        let author = Author { name: self.shared_name(name), authored_s: signature.seconds() };
+        let name = self.shared_name(&name.replace('\0', ""));
+        let author = Author { name, authored_s: signature.seconds() };
         self.authors.borrow_mut().insert(id, author.clone());
         Ok(author)
     }

@@ -100,8 +100,14 @@ fn files(history: &History) -> FileHistories {
 
 /// The author of each line; `-` for none.
 fn authors(history: &History, path: &str, text: &str) -> Option<Vec<String>> {
-    let authors = history.line_authors(path, text, &limits()).ok()?;
-    Some(authors.iter().map(|author| author.as_deref().unwrap_or("-").to_owned()).collect())
+    let lines = history.line_history(path, text, &limits()).ok()?;
+    assert!(lines.is_sound(), "{lines:?}");
+    let mut authors = Vec::new();
+    for run in &lines.runs {
+        let author = lines.commit_of(run).map_or("-", |commit| lines.author_of(commit));
+        authors.resize(run.last_line as usize, author.to_owned());
+    }
+    Some(authors)
 }
 
 fn churn(file: &FileHistory) -> (u32, u32, u32) {
@@ -128,6 +134,38 @@ fn two_authors_share_a_file() {
     let other = &found.files["other.rs"];
     assert_eq!((&*other.last_author, other.last_modified_s, churn(other)), ("Ann", first, (1, 0, 1)));
     assert_eq!(repo.authors("src/a.rs").unwrap(), ["Ann", "Bob", "Ann", "Bob"]);
+}
+
+#[test]
+fn lines_of_one_commit_are_one_run() {
+    let repo = Repo::new();
+    let mut commits = Vec::new();
+    for (author, text) in [
+        ("Ann", "one\ntwo\nthree\nfour\n"),
+        ("Bob", "one\n2\n3\nfour\n"),
+        // Another commit by the author of the lines beside it.
+        ("Ann", "one\n2\n3\nfour\nfive\n"),
+    ] {
+        repo.write("a.txt", text);
+        let authored_s = repo.commit(author);
+        commits.push((author, repo.head().unwrap().commit, authored_s));
+    }
+    let text = "one\n2\n3\nfour\nfive\nsix\n";
+    let lines = repo.open().line_history("a.txt", text, &limits()).unwrap();
+    let shown = |run: &LineRun| {
+        let commit = lines.commit_of(run);
+        let commit = commit.map(|commit| (lines.author_of(commit), commit.hex(), commit.authored_s));
+        (run.last_line, commit)
+    };
+    let found: Vec<_> = lines.runs.iter().map(shown).collect();
+    let [first, second, third]: [_; 3] = commits.try_into().unwrap();
+    let expected =
+        [(1, Some(first.clone())), (3, Some(second)), (4, Some(first)), (5, Some(third)), (6, None)];
+    assert_eq!(found, expected);
+    assert_eq!(lines.commits.len(), 3);
+    assert_eq!(lines.authors, ["Ann", "Bob"]);
+    assert_eq!((lines.authors_of(1, 4), lines.authors_of(4, 6)), (vec!["Ann", "Bob"], vec!["Ann"]));
+    assert_eq!(repo.open().line_history("a.txt", "", &limits()), Ok(LineHistory::default()));
 }
 
 #[test]
@@ -160,7 +198,7 @@ fn binary_and_large_files_have_no_churn() {
     assert_eq!(churn(&found.files["large"]), (0, 0, 1));
     assert_eq!(authors(&history, "binary", "\0\n\n"), None);
     assert_eq!(
-        history.line_authors("large", &repo.read("large"), &Limits { blob_bytes_max: 499, ..limits() }),
+        history.line_history("large", &repo.read("large"), &Limits { blob_bytes_max: 499, ..limits() }),
         Err(AuthorsUnknown::Permanent)
     );
 }
@@ -406,13 +444,13 @@ fn files_beyond_the_limits_are_omitted() {
         (&*found.files["often.txt"].last_author, churn(&found.files["often.txt"])),
         ("Bob", (3, 3, 3))
     );
-    assert_eq!(history.line_authors("early.txt", "one\n", &few), Err(AuthorsUnknown::Permanent));
-    assert!(history.line_authors("often.txt", "5\n", &few).is_ok());
+    assert_eq!(history.line_history("early.txt", "one\n", &few), Err(AuthorsUnknown::Permanent));
+    assert!(history.line_history("often.txt", "5\n", &few).is_ok());
 
     let no_time = Limits { time: Duration::ZERO, ..limits() };
     let cancelled = [history.files(&limits(), &|| true), history.files(&no_time, &|| false)];
     assert!(cancelled.iter().all(|found| !found.complete && found.files.is_empty()));
-    assert_eq!(history.line_authors("early.txt", "one\n", &no_time), Err(AuthorsUnknown::TimedOut));
+    assert_eq!(history.line_history("early.txt", "one\n", &no_time), Err(AuthorsUnknown::TimedOut));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::project::history::LINE_HISTORY_BYTES_MAX;
 use super::project::repositories::IMPORTED_PREFIX;
 use super::transaction::ControlTx;
 use crate::postgres::{INDEXED_TEXT_BYTES_MAX, MODULES, SchemaName, sql};
@@ -114,6 +115,12 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
     ("comments", "comments of no chunk", OF_NO_CHUNK),
     ("comments", "comments with impossible lines", "t.end_line < t.start_line"),
     ("authors", "authors of no chunk", OF_NO_CHUNK),
+    // What is serialised is checked where it is read.
+    (
+        "line_history",
+        "a history of the lines of no file, or one that is too large",
+        "NOT EXISTS (SELECT 1 FROM {files} f WHERE f.id = t.file_id) OR octet_length(t.lines) > {lines}",
+    ),
     ("flows", "flows of no chunk", OF_NO_CHUNK),
     ("definitions", "definitions of no chunk", OF_NO_CHUNK),
     ("definitions", "definitions with impossible lines", "t.end_line < t.start_line"),
@@ -262,6 +269,7 @@ fn with_names(condition: &str, schema: &SchemaName) -> String {
         ("indexed", INDEXED_TEXT_BYTES_MAX.to_string()),
         ("number", NUMBER_MAX.to_string()),
         ("symbols", SYMBOLS_BYTES_MAX.to_string()),
+        ("lines", LINE_HISTORY_BYTES_MAX.to_string()),
         ("places", PLACES_MAX.to_string()),
         ("times", "'1970-01-01 00:00:00Z' AND '9999-12-31 23:59:59Z'".to_owned()),
     ];

@@ -2,14 +2,14 @@
 
 use super::portable::Reader;
 use super::project::{
-    breakdown, chunks, copies, definitions, filter, grams, history, hit_edges, index_state, lexical, names,
-    overview, statistics, vectors,
+    breakdown, chunks, copies, definitions, facets, filter, grams, history, hit_edges, index_state, lexical,
+    names, overview, several, statistics, vectors,
 };
 use super::{
     Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, ChunkText, Completion,
-    DefinitionRow, FileFacts, FilePlace, Filter, GramQuery, IndexOverview, IndexState, LanguageCount,
-    LexicalHit, LexicalQuery, LexicalSource, ModelFacts, OtherPlaces, Project, ProjectTx, SearchedPlaces,
-    Store, TermCount, TextPlace, VectorHit,
+    CountedValue, DefinitionRow, FileFacts, FilePlace, Filter, GramQuery, IndexOverview, IndexState,
+    LanguageCount, LexicalHit, LexicalQuery, LexicalSource, ModelFacts, OtherPlaces, Project, ProjectTx,
+    RepositoryQuery, SearchedPlaces, Store, TermCount, TextPlace, VectorHit,
 };
 use contract::Fault;
 
@@ -105,6 +105,10 @@ reads! {
     document_frequencies(repositories: &[i64], terms: &[i32]) -> Vec<TermCount>: statistics::document_frequencies, document_frequencies;
     /// The chunks with the best lexical scores.
     lexical_hits(source: LexicalSource, selection: &ChunkSelection, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
+    /// The chunks of each repository with the best lexical scores, with their repository.
+    lexical_hits_of_each(source: LexicalSource, selection: &ChunkSelection, queries: &[RepositoryQuery], limit: i64) -> Vec<(i64, LexicalHit)>: several::lexical_hits, candidates_of_each;
+    /// The nearest chunks of each repository, by an exact scan, with their repository.
+    vector_hits_of_each(selection: &ChunkSelection, repositories: &[i64], query_vector: &[f32], limit: i64) -> Vec<(i64, VectorHit)>: several::vector_hits, nearest_of_each;
     /// The nearest chunks, by an exact scan.
     vector_hits(selection: &ChunkSelection, query_vector: &[f32], limit: i64) -> Vec<VectorHit>: vectors::candidates_exact, candidates_exact;
     /// The vector of a chunk, and whether there is such a chunk.
@@ -124,8 +128,8 @@ reads! {
     contents(ids: &[i64]) -> Vec<(i64, String)>: chunks::contents, contents;
     /// The definitions in chunks.
     definitions(ids: &[i64]) -> Vec<DefinitionRow>: definitions::of_chunks, definitions;
-    /// The definitions in the selected chunks that have one of these facts.
-    named(ids: &[i64], selection: &ChunkSelection, limit: i64) -> Vec<DefinitionRow>: definitions::named, named;
+    /// The definitions in the selected chunks that have one of these facts, each with its repository.
+    named(ids: &[i64], selection: &ChunkSelection, limit: i64) -> Vec<(i64, DefinitionRow)>: definitions::named, named;
     /// Comments of chunks.
     comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;
     /// The chunks of a file.
@@ -195,6 +199,18 @@ impl Reads {
     ) -> Result<Vec<hit_edges::HitEdge>, Fault> {
         match self {
             Self::Postgres(tx) if !places.is_empty() => hit_edges::read(tx, places).await,
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The hits in chunks by their properties: see [`facets::count`]; nothing for a portable file, which no page shows.
+    pub async fn facets(
+        &mut self,
+        hits: &[(i64, i64)],
+        fields: &[(i16, &str)],
+    ) -> Result<Vec<CountedValue>, Fault> {
+        match self {
+            Self::Postgres(tx) if !hits.is_empty() => facets::count(tx, hits, fields).await,
             _ => Ok(Vec::new()),
         }
     }

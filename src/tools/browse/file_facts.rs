@@ -1,14 +1,16 @@
-//! `resources/file_facts`: what is known of a file and of its parts beside their text: last change, definitions, authors, risks,
-//! lint findings.
+//! `resources/file_facts`: what is known of a file, of its parts and of its lines beside their text: last change, definitions,
+//! authors, risks, lint findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::known_lines::KnownLines;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::search::open_file::require_relative;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, ToolSpec, repository, schema};
 use contract::{ErrorCode, Fault, echo};
+use engine::indexing::{StoredLines, read_lines};
 use engine::search::History;
 use languages::facts::Field;
 use store::navigation::{DefinitionAt, definitions_of_file};
@@ -53,6 +55,11 @@ pub struct KnownFile {
     pub parts: Vec<KnownPart>,
     /// Its definitions that are names of code, in file order.
     pub definitions: Vec<KnownDefinition>,
+    /// Which commits added its lines, as of the indexed text; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<KnownLines>,
+    /// Whether that is not known only because no run has found it out in time.
+    pub lines_pending: bool,
 }
 
 impl KnownFile {
@@ -136,7 +143,13 @@ async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Faul
     let ids: Vec<i64> = spans.iter().map(|span| span.chunk_id).collect();
     let facts = names::of_chunks(&mut tx, &ids).await?;
     let defined = definitions_of_file(&mut tx, file.id, DEFINITIONS_MAX).await?;
+    let lines = history::lines_of_file(&mut tx, file.id).await?;
     tx.commit().await?;
+    let (lines, lines_pending) = match read_lines(&lines) {
+        StoredLines::Known(lines) => (Some(KnownLines::from(&lines)), false),
+        StoredLines::Pending => (None, true),
+        StoredLines::Unknown => (None, false),
+    };
     let of = |chunk: i64, field: Field| -> Vec<String> {
         let from = facts.partition_point(|(id, ..)| *id < chunk);
         let of_chunk = facts[from..].iter().take_while(|(id, ..)| *id == chunk);
@@ -155,6 +168,8 @@ async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Faul
         history: History::new(known, repository.branch, repository.commit),
         parts: parts.filter(is_known).collect(),
         definitions: outline(defined),
+        lines,
+        lines_pending,
     })
 }
 

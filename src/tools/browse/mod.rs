@@ -1,5 +1,5 @@
-//! Operations that are not tools: those behind MCP prompts, resources and completion, folders and findings on the pages,
-//! the search of a portable file by the command line, and the stream of HTTP.
+//! Operations that are not tools: those behind MCP prompts, resources and completion, searches, folders and findings on the
+//! pages, the search of a portable file by the command line, and the stream of HTTP.
 //!
 //! They have a [`ToolSpec`] like the tools of [`LIST`](super::LIST) and pass the same gate, but are in a toolbox of their own:
 //! no list shows them, and clients cannot call them by name.
@@ -8,6 +8,7 @@ mod complete;
 mod file_facts;
 mod folder;
 mod instructions;
+mod known_lines;
 mod list;
 mod media;
 mod prompts;
@@ -28,6 +29,7 @@ pub use complete::{Completions, VALUES_MAX};
 pub use file_facts::{KnownDefinition, KnownFile, KnownPart};
 pub use folder::{FolderItem, FolderList};
 pub use instructions::InstructionText;
+pub use known_lines::{KnownCommit, KnownLines, KnownRun};
 pub use list::{ListedResource, ResourcePage};
 pub use prompts::RenderedPrompt;
 pub use read::FileText;
@@ -50,6 +52,8 @@ pub const FILE_FACTS: &ToolSpec = &file_facts::TOOL;
 pub const COMPLETE_QUERY: &ToolSpec = &suggest::TOOL;
 /// Searches one portable file; answers like the tool `search`.
 pub const SEARCH_FILE: &ToolSpec = &super::search::search_file::TOOL;
+/// Searches for a page; answers like the tool `search`, with facets and the texts of the chunks of what is shown.
+pub const SEARCH_PAGE: &ToolSpec = &super::search::search_page::TOOL;
 /// One instruction of the catalog; answers [`InstructionText`].
 pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
 /// Ids of instructions that match what was typed; answers [`Completions`].
@@ -104,6 +108,7 @@ pub(crate) fn operations() -> &'static Toolbox {
             .into_iter()
             .chain([
                 STREAM_DIFFERENCE,
+                SEARCH_PAGE,
                 COMPLETE_QUERY,
                 FILE_FACTS,
                 LIST_KEYS,

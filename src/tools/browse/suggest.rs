@@ -1,4 +1,5 @@
-//! `completion/query`: completes the last word of a query: names of filters and their values, names of definitions, paths.
+//! `completion/query`: completes the last word of a query: names of filters and their values, names of definitions, paths, and
+//! `repo:` with the names of repositories, which the pages understand.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use contract::Fault;
 use engine::search::fields::{FIELDS, FilterField, FilterTarget, ValueKind, field};
 use languages::facts::Field;
 use store::suggestions::{self, SuggestedValue};
-use store::{Access, Filter, ProjectTx, Test, breakdown, files};
+use store::{Access, Filter, ProjectTx, RepositoryRow, Test, breakdown, files};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "completion/query",
@@ -25,6 +26,8 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 
 /// Most suggestions of one kind.
 const OF_A_KIND: i64 = 7;
+/// Most names of languages or repositories.
+const NAMES_MAX: usize = 12;
 /// A name or a path is looked for from this many characters.
 const CHARS_MIN: usize = 2;
 
@@ -60,7 +63,7 @@ pub struct QuerySuggestion {
     /// What a filter does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// How many chunks have a value, or how many definitions a name; at most 1,000 are counted.
+    /// How many chunks have a value, or how many definitions a name; 1,000 stands for at least so many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<i64>,
 }
@@ -70,6 +73,9 @@ async fn suggest(call: Call, input: SuggestInput) -> Result<Suggestions, Fault> 
     let mut found = typed.filters();
     if let Some(project) = call.project_if_any(input.project_id.as_deref()).await? {
         let known = repository::list_repositories(&call, &project).await?;
+        if typed.field == Some(TypedField::Repository) {
+            return Ok(Suggestions { suggestions: typed.repositories(&known) });
+        }
         let named = known.iter().filter(|row| input.repository.as_ref().is_none_or(|name| *name == row.name));
         let repositories: Vec<i64> = named.map(|row| row.id).collect();
         let mut tx = ProjectTx::begin(call.app.store().await?, &project, Access::Search).await?;
@@ -79,13 +85,41 @@ async fn suggest(call: Call, input: SuggestInput) -> Result<Suggestions, Fault> 
     Ok(Suggestions { suggestions: found })
 }
 
+/// A name before a colon.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum TypedField {
+    /// A filter of the query language.
+    Filter(&'static FilterField),
+    /// `repo`, by which the search page chooses the repository.
+    Repository,
+}
+
+/// The name of [`TypedField::Repository`], and what it does.
+const REPOSITORY: (&str, &str) = ("repo", "Only this repository.");
+
+impl TypedField {
+    fn find(name: &str) -> Option<Self> {
+        match name.eq_ignore_ascii_case(REPOSITORY.0) {
+            true => Some(Self::Repository),
+            false => field(name).map(Self::Filter),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Filter(field) => field.name,
+            Self::Repository => REPOSITORY.0,
+        }
+    }
+}
+
 /// The word that is being typed, and what stands before it.
 #[derive(Debug, PartialEq)]
 struct TypedWord<'a> {
     before: &'a str,
     /// The minus of a word that must not occur.
     minus: &'a str,
-    field: Option<&'static FilterField>,
+    field: Option<TypedField>,
     /// The word, or the value after the name of the field and its colon.
     part: &'a str,
 }
@@ -104,9 +138,12 @@ impl<'a> TypedWord<'a> {
         if word.is_empty() || word.contains(['"', '(', ')']) {
             return None;
         }
+        let typed = |field, part| Some(Self { before, minus, field, part });
         match word.split_once(':') {
-            Some((name, part)) => Some(Self { before, minus, field: Some(field(name)?), part }),
-            None => Some(Self { before, minus, field: None, part: word }),
+            // The separator of a qualified name, such as `Store::open`.
+            Some((_, rest)) if rest.starts_with(':') => typed(None, word),
+            Some((name, part)) => typed(Some(TypedField::find(name)?), part),
+            None => typed(None, word),
         }
     }
 
@@ -117,7 +154,7 @@ impl<'a> TypedWord<'a> {
             value.to_owned()
         };
         let word = match self.field {
-            Some(field) => format!("{}{}:{quoted}", self.minus, field.name),
+            Some(field) => format!("{}{}:{quoted}", self.minus, field.name()),
             None => format!("{}{quoted}", self.minus),
         };
         let query = format!("{}{word}", self.before);
@@ -135,23 +172,27 @@ impl<'a> TypedWord<'a> {
     /// Names of filters, and the values that the language of queries has itself.
     fn filters(&self) -> Vec<QuerySuggestion> {
         let begins = |name: &str| name.to_lowercase().starts_with(&self.part.to_lowercase());
+        // A repository can be chosen, but not excluded.
+        let repository = Some(REPOSITORY).filter(|_| self.minus.is_empty());
         match self.field {
             None => FIELDS
                 .iter()
-                .filter(|field| begins(field.name))
-                .map(|field| {
-                    let word = format!("{}{}:", self.minus, field.name);
+                .map(|field| (field.name, field.help))
+                .chain(repository)
+                .filter(|(name, _)| begins(name))
+                .map(|(name, help)| {
+                    let word = format!("{}{name}:", self.minus);
                     QuerySuggestion {
                         query: format!("{}{word}", self.before),
                         word,
                         kind: "filter".to_owned(),
-                        help: Some(field.help.to_owned()),
+                        help: Some(help.to_owned()),
                         count: None,
                     }
                 })
                 .take(usize::try_from(OF_A_KIND).unwrap_or(usize::MAX))
                 .collect(),
-            Some(field) if field.kind == ValueKind::Boolean => ["true", "false"]
+            Some(TypedField::Filter(field)) if field.kind == ValueKind::Boolean => ["true", "false"]
                 .iter()
                 .filter(|value| begins(value))
                 .map(|value| self.suggestion("value", value))
@@ -162,13 +203,17 @@ impl<'a> TypedWord<'a> {
 
     /// What the repositories have.
     async fn indexed(&self, tx: &mut ProjectTx, repositories: &[i64]) -> Result<Vec<QuerySuggestion>, Fault> {
-        let fields: &[Field] = match self.field.map(|field| field.target) {
+        let target = match self.field {
+            Some(TypedField::Filter(field)) => Some(field.target),
+            _ => None,
+        };
+        let fields: &[Field] = match target {
             None if self.part.chars().count() < CHARS_MIN => return Ok(Vec::new()),
             None => {
                 let named = suggestions::definitions(tx, self.part, repositories, OF_A_KIND).await?;
                 let mut found = self.counted("definition", named);
                 let (paths, _) = files::paths_containing(tx, repositories, self.part, OF_A_KIND).await?;
-                let path = Self { field: field("path"), ..*self };
+                let path = Self { field: TypedField::find("path"), ..*self };
                 found.extend(paths.iter().map(|value| path.suggestion("path", value)));
                 return Ok(found);
             }
@@ -177,6 +222,10 @@ impl<'a> TypedWord<'a> {
                 return Ok(paths.iter().map(|value| self.suggestion("path", value)).collect());
             }
             Some(FilterTarget::Language) => return self.languages(tx, repositories).await,
+            Some(FilterTarget::LastAuthor) => {
+                let authors = suggestions::authors(tx, self.part, repositories, OF_A_KIND).await?;
+                return Ok(self.counted("value", authors));
+            }
             Some(FilterTarget::Kind) => &[Field::Kind],
             Some(FilterTarget::Visibility) => &[Field::Visibility],
             Some(FilterTarget::Imports) => &[Field::Import],
@@ -198,13 +247,27 @@ impl<'a> TypedWord<'a> {
     ) -> Result<Vec<QuerySuggestion>, Fault> {
         let here = Filter::from(Test::Repositories(repositories.to_vec()));
         let counted = breakdown::languages(tx, &here).await?;
-        let names = counted.iter().filter_map(|count| count.language.clone()).collect();
-        let fit = matching_values(names, self.part).values;
+        let counted = counted.into_iter().filter_map(|count| Some((count.language?, count.chunks)));
+        Ok(self.names(&counted.collect::<Vec<_>>()))
+    }
+
+    /// The names of the repositories with files; records are found by their own mode.
+    fn repositories(&self, known: &[RepositoryRow]) -> Vec<QuerySuggestion> {
+        if !self.minus.is_empty() {
+            return Vec::new();
+        }
+        let with_files = known.iter().filter(|row| !row.is_records());
+        self.names(&with_files.map(|row| (row.name.clone(), row.chunks)).collect::<Vec<_>>())
+    }
+
+    /// The names that fit, each with the number of its chunks.
+    fn names(&self, counted: &[(String, i64)]) -> Vec<QuerySuggestion> {
+        let fit = matching_values(counted.iter().map(|(name, _)| name.clone()).collect(), self.part).values;
         let values = fit.into_iter().filter_map(|value| {
-            let chunks = counted.iter().find(|count| count.language.as_ref() == Some(&value))?.chunks;
+            let chunks = counted.iter().find(|(name, _)| *name == value)?.1;
             Some(SuggestedValue { value, chunks })
         });
-        Ok(self.counted("value", values.take(12).collect()))
+        self.counted("value", values.take(NAMES_MAX).collect())
     }
 }
 
@@ -221,10 +284,35 @@ mod tests {
     fn filters_complete_the_last_word() {
         assert_eq!(words("open -lan"), ["open -lang:"]);
         assert_eq!(words("async:t"), ["async:true"]);
+        assert_eq!(words("open re")[..2], ["open returnType:", "open reads:"]);
+        assert_eq!(words("open rep"), ["open repo:"]);
         assert!(words("ris").len() >= 5);
-        for none in ["", "open ", "\"open pat", "/pat", "nothing:x", "(pat"] {
+        for none in ["", "open ", "\"open pat", "/pat", "nothing:x", "(pat", "-rep", "repo:"] {
             assert_eq!(words(none), [""; 0], "{none}");
         }
+    }
+
+    #[test]
+    fn the_separator_of_a_qualified_name_ends_no_field() {
+        let typed = |query| TypedWord::of(query).map(|typed| (typed.field, typed.part));
+        assert_eq!(typed("Store::op"), Some((None, "Store::op")));
+        assert_eq!(typed("a path::Pa"), Some((None, "path::Pa")));
+        assert_eq!(typed("repo:sh"), Some((Some(TypedField::Repository), "sh")));
+        assert_eq!(typed("Store:op"), None);
+    }
+
+    #[test]
+    fn repositories_are_suggested_with_their_chunks() {
+        let suggested = |query| {
+            let names = [("shop".to_owned(), 3), ("my shop".to_owned(), 5)];
+            TypedWord::of(query).unwrap().names(&names)
+        };
+        let queries: Vec<(String, Option<i64>)> =
+            suggested("open repo:sh").into_iter().map(|found| (found.query, found.count)).collect();
+        assert_eq!(
+            queries,
+            [("open repo:shop".to_owned(), Some(3)), ("open repo:\"my shop\"".to_owned(), Some(5))]
+        );
     }
 
     #[test]

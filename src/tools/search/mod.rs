@@ -12,4 +12,5 @@ pub(super) mod navigate;
 pub(super) mod search;
 pub(super) mod search_code;
 pub(super) mod search_file;
+pub(super) mod search_page;
 pub(super) mod show_file;

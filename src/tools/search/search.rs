@@ -15,8 +15,8 @@ use contract::config;
 use contract::{ErrorCode, Fault, Warning, echo};
 use engine::search::fields::{FIELDS, FilterField, ValueKind};
 use engine::search::{
-    Budget, ExactQuery, Mode, Output, SearchPayload, SearchRequest, Vectors, parse_filters, present,
-    slashed_query,
+    Budget, ExactQuery, Mode, Output, SearchAnswer, SearchPayload, SearchRequest, Vectors, parse_filters,
+    present, slashed_query,
 };
 use tenancy::Scope;
 
@@ -94,12 +94,12 @@ pub(super) struct SearchInput {
     #[schemars(range(min = 0, max = 50))]
     context: Option<usize>,
     /// compact (default): a few lines per hit; full: whole chunks and facts; json: full with statistics.
-    pub(super) output: Option<Output>,
+    output: Option<Output>,
     /// Most cl100k tokens of the answer; `omitted` says what is cut.
     #[schemars(range(min = 300, max = 100_000))]
-    pub(super) max_tokens: Option<usize>,
+    max_tokens: Option<usize>,
     /// Adds the parts of each score.
-    pub(super) explain: Option<bool>,
+    explain: Option<bool>,
     /// Case-sensitive paths, words and patterns.
     case: Option<bool>,
     /// Case-sensitive paths.
@@ -221,13 +221,43 @@ impl SearchInput {
             context_lines: self.context.unwrap_or(0).min(settings.context_lines_max),
             vectors: if self.ann == Some(false) { Vectors::Off } else { Vectors::Auto },
             in_full: self.output.unwrap_or_default() != Output::Compact,
-            keep_doubtful: false,
+            ..SearchRequest::default()
         })
+    }
+
+    /// How the answer is to be presented.
+    pub(super) fn presentation(&self) -> Presentation {
+        Presentation {
+            output: self.output.unwrap_or_default(),
+            explain: self.explain.unwrap_or_default(),
+            max_tokens: self.max_tokens,
+        }
     }
 }
 
-async fn search(call: Call, mut input: SearchInput) -> Result<SearchPayload, Fault> {
-    input.honour_slashes(&call);
+/// How an answer is presented.
+pub(super) struct Presentation {
+    output: Output,
+    explain: bool,
+    max_tokens: Option<usize>,
+}
+
+impl Presentation {
+    /// Presents an answer of the call within its limits. Call it last, as [`answer_budget`].
+    pub(super) fn present(&self, call: &Call, answer: &SearchAnswer) -> SearchPayload {
+        present(answer, self.output, self.explain, answer_budget(call, self.max_tokens))
+    }
+}
+
+async fn search(call: Call, input: SearchInput) -> Result<SearchPayload, Fault> {
+    let presentation = input.presentation();
+    let answer = find(&call, input, false).await?;
+    Ok(presentation.present(&call, &answer))
+}
+
+/// Searches the project, or the portable file, that the arguments name. The answer `for_page` has what only a page shows.
+pub(super) async fn find(call: &Call, mut input: SearchInput, for_page: bool) -> Result<SearchAnswer, Fault> {
+    input.honour_slashes(call);
     let lexical_backend = portable::lexical_index(input.backend.as_deref(), input.ann)?;
     input.require_limits()?;
     // Invalid filters are refused before anything is read.
@@ -235,22 +265,22 @@ async fn search(call: Call, mut input: SearchInput) -> Result<SearchPayload, Fau
     let project = call.project(input.project_id.as_deref()).await?;
     let scope =
         RepositoryArguments { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
-    let roots = repository_roots(&call, &project, scope).await?;
+    let roots = repository_roots(call, &project, scope).await?;
     if let Some(top) = input.top.filter(|top| *top < 1) {
         let message = format!("`top` must be at least 1; 1 was used instead of {top}.");
         call.warn(Warning::new("top_raised", message));
     }
     let settings = &call.app.config.search;
-    let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
-    let max_tokens = input.max_tokens;
-    let answer = match lexical_backend {
-        None => search_project(&call, &project, &input.request(settings, roots)?).await?,
-        Some(lexical_backend) => {
-            let (file, names) = portable::find_portable_file(&call, &project, roots).await?;
-            portable::search_portable(&call, file, lexical_backend, input.request(settings, names)?).await?
+    match lexical_backend {
+        None => {
+            let request = SearchRequest { for_page, ..input.request(settings, roots)? };
+            search_project(call, &project, &request).await
         }
-    };
-    Ok(present(&answer, output, explain, answer_budget(&call, max_tokens)))
+        Some(lexical_backend) => {
+            let (file, names) = portable::find_portable_file(call, &project, roots).await?;
+            portable::search_portable(call, file, lexical_backend, input.request(settings, names)?).await
+        }
+    }
 }
 
 /// The size limits of the answer, less the envelope. Call it last: it does not account for warnings that are added later.

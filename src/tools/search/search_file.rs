@@ -11,7 +11,7 @@ use crate::tools::search_scope::ALL_REPOSITORIES;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
-use engine::search::{SearchPayload, present};
+use engine::search::SearchPayload;
 use store::portable::LexicalBackend;
 use tenancy::Scope;
 
@@ -73,11 +73,10 @@ async fn search_portable_file(
     }
     let lexical_backend =
         portable::lexical_index(input.backend.as_deref(), input.ann)?.unwrap_or(LexicalBackend::Postings);
-    let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
+    let presentation = input.presentation();
     let repository = input.repo_path.take().filter(|name| name != ALL_REPOSITORIES);
-    let max_tokens = input.max_tokens;
     let settings = &call.app.config.search;
     let request = input.request(settings, repository.into_iter().collect())?;
     let answer = portable::search_portable(&call, file, lexical_backend, request).await?;
-    Ok(present(&answer, output, explain, search::answer_budget(&call, max_tokens)))
+    Ok(presentation.present(&call, &answer))
 }

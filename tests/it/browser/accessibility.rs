@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Page, Shop};
-use crate::harness::result;
+use crate::harness::{commit_all, result};
 use crate::instructions::{entry, import};
 use crate::triage::ingest;
 
@@ -17,7 +17,7 @@ type Row = (&'static str, String);
 pub(super) async fn furnished() -> (Shop, Vec<Row>) {
     let shop = Shop::open(FILES, |_| {}).await;
     let (findings, rules) = (pages_of_findings(&shop).await, pages_of_instructions(&shop).await);
-    let pages = [pages(&shop), findings, rules].concat();
+    let pages = [pages(&shop), pages_of_authors(&shop).await, findings, rules].concat();
     (shop, pages)
 }
 
@@ -57,6 +57,17 @@ fn pages(shop: &Shop) -> Vec<Row> {
         ("sign-in", "/sign-in".to_owned()),
         ("sign-in: error", "/sign-in?next=/&next=/".to_owned()),
     ]
+}
+
+/// The pages that say who wrote the lines of a file, which it commits but for one line.
+async fn pages_of_authors(shop: &Shop) -> Vec<Row> {
+    commit_all(shop.repository.path());
+    let path = "src/cash.py";
+    let text = std::fs::read_to_string(shop.repository.path().join(path)).unwrap();
+    shop.repository.write(path, &format!("{text}# Not committed.\n"));
+    let arguments = json!({ "repoPath": shop.repository.root(), "project_id": shop.project });
+    result(&shop.server.app, "build_index", arguments).await;
+    vec![("file: authors", shop.file("src/cash.py?authors=1"))]
 }
 
 /// The pages of findings, of which it ingests two and decides about one.

@@ -9,7 +9,7 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
 use super::shop::{IndexedProject, hit_files, index, search_warnings, sorted_hit_files};
-use crate::harness::{self, Repository, app, project};
+use crate::harness::{self, Repository, app, commit_all, project};
 use crate::storage::database::{number, run};
 
 /// The tables that migrations after the first one created, and their columns in older tables, as (table, column).
@@ -89,6 +89,33 @@ async fn a_project_of_the_first_schema_version_is_migrated_and_filled() {
     }
     let comments = indexed.search("orders", json!({ "mode": "extracted-prose" })).await;
     assert_eq!(hit_files(&comments), ["open.rs"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_that_an_earlier_version_attributed_get_their_history_at_the_next_run() {
+    let (first_app, project) = (app(), project("upgrade-lines"));
+    let repository = Repository::new(&[
+        ("open.py", "def open_store(path):\n    return read(path)\n"),
+        ("close.py", "def close_store(store):\n    store.flush()\n"),
+    ]);
+    commit_all(repository.path());
+    index(&first_app, &repository, &project).await;
+    let schema = ProjectId::parse(&project).unwrap().schema_name();
+    let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
+    for statement in [
+        format!("DROP TABLE {schema}.line_history"),
+        format!("UPDATE {schema}.files SET lines_attributed_to = last_commit"),
+        format!("UPDATE pairofcleats.projects SET search_version = 12 WHERE id = '{project}'"),
+    ] {
+        run(&mut raw, &statement).await;
+    }
+    // A second application, because the first one has cached that the project is up to date.
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project });
+    let built = harness::result(&app(), "build_index", arguments).await;
+    assert_eq!(built["report"]["filesChanged"], 0, "no file is read again: {built:#}");
+    for table in ["line_history", "authors"] {
+        assert_eq!(number(&mut raw, &format!("SELECT count(*) FROM {schema}.{table}")).await, 2, "{table}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,7 +18,8 @@ pub(crate) async fn issue_key(app: &App, projects: &[&str], scopes: &[Scope]) ->
     issue_key_with(app, projects, scopes, |_| {}).await
 }
 
-async fn issue_key_with(
+/// As [`issue_key`], with other changes to the key.
+pub(super) async fn issue_key_with(
     app: &App,
     projects: &[&str],
     scopes: &[Scope],

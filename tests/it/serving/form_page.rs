@@ -4,10 +4,12 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{StatusCode, header};
 
 use super::TestServer;
-use super::pages::{browser, check_markup, hidden, sign_in};
+use super::pages::{browser, check_markup, hidden, hidden_if_any, sign_in};
 
 /// The field with the token of a form.
 pub(super) const TOKEN: &str = "form_token";
+/// The field of a form that is carried out once.
+pub(super) const ONCE: &str = "once";
 
 /// Somebody at a browser.
 pub(super) struct Visitor<'a> {
@@ -60,10 +62,12 @@ impl<'a> Visitor<'a> {
         self.submit_to(path, path, fields).await
     }
 
-    /// Sends a form of the page `from`, with its token.
+    /// Sends a form of the page `from`, with its token and with what makes it one that is carried out once.
     pub(super) async fn submit_to(&self, from: &str, to: &str, fields: &[(&str, &str)]) -> Sent {
-        let token = self.token(from).await;
-        self.send(to, &[fields, &[(TOKEN, &token)]].concat()).await
+        let (_, html) = self.get(from).await;
+        let (token, once) = (hidden(&html, TOKEN), hidden_if_any(&html, ONCE));
+        let once: Vec<(&str, &str)> = once.iter().map(|value| (ONCE, value.as_str())).collect();
+        self.send(to, &[fields, &[(TOKEN, &token)], &once[..]].concat()).await
     }
 
     /// Sends a form as it is.

@@ -7,8 +7,8 @@ use serde_json::json;
 use tenancy::{NewKey, Projects, Scope};
 
 use super::access::issue_key;
-use super::form_page::{Sent, TOKEN, Visitor};
-use super::pages::{browser, check_markup, page, sign_in};
+use super::form_page::{ONCE, Sent, TOKEN, Visitor};
+use super::pages::{browser, check_markup, hidden, page, sign_in};
 use super::{TestServer, send_json};
 use crate::harness::{Repository, git, http, project, result};
 
@@ -91,6 +91,59 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
     assert_eq!(answered, StatusCode::UNAUTHORIZED);
     let Sent { status, html, .. } = visitor.submit(KEYS, &[("revoke", key_id)]).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains("revoked before"), "{html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_again_creates_no_second_key() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (_, operator) = issue_key(&server.app, &[], &[Scope::Admin, Scope::Search]).await;
+    let visitor = Visitor::signed_in(&server, &operator).await;
+    let named = async |name: &str| {
+        let keys = tenancy::list_keys(server.app.store().await.unwrap()).await.unwrap();
+        keys.iter().filter(|key| key.name == name).count()
+    };
+    let html = visitor.page(KEYS).await;
+    let (token, once) = (hidden(&html, TOKEN), hidden(&html, ONCE));
+    let send = async |once: &str, name: &str| {
+        let typed = [("name", name), ("all_projects", "1"), ("scope_search", "1"), ("expires", "30d")];
+        visitor.send(KEYS, &[&typed[..], &[(TOKEN, token.as_str()), (ONCE, once)]].concat()).await
+    };
+    // A form that was refused created nothing, so it may be sent again.
+    let refused = send(&once, " ").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.html);
+    let first = send(&once, "reloaded").await;
+    assert!(first.status == StatusCode::OK && first.html.contains("poc_"), "{}", first.html);
+    for name in ["reloaded", "changed"] {
+        let again = send(&once, name).await;
+        assert_eq!(again.status, StatusCode::CONFLICT, "{}", again.html);
+        check_markup(KEYS, &again.html);
+        assert!(again.html.contains("The key was created already"), "{}", again.html);
+        assert!(!again.html.contains("poc_") && hidden(&again.html, ONCE) != once, "{}", again.html);
+    }
+    assert_eq!((named("reloaded").await, named("changed").await), (1, 0));
+
+    // Of two that are sent at once, one is carried out.
+    let once = hidden(&visitor.page(KEYS).await, ONCE);
+    let (one, other) = tokio::join!(send(&once, "twice"), send(&once, "twice"));
+    let mut answered = [one.status.as_u16(), other.status.as_u16()];
+    answered.sort_unstable();
+    assert_eq!((answered, named("twice").await), ([200, 409], 1));
+
+    // The value belongs to the session, and without one nothing is created.
+    let other = Visitor::signed_in(&server, &operator).await;
+    let theirs = other.token(KEYS).await;
+    let fields = [
+        ("name", "theirs"),
+        ("all_projects", "1"),
+        ("scope_search", "1"),
+        ("expires", "30d"),
+        (TOKEN, theirs.as_str()),
+    ];
+    let Sent { status, html, .. } = other.send(KEYS, &fields).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("not complete"), "{html}");
+    let Sent { status, html, .. } = other.send(KEYS, &[&fields[..], &[(ONCE, once.as_str())]].concat()).await;
+    assert_eq!((status, named("theirs").await), (StatusCode::OK, 1), "{html}");
     server.stop().await;
 }
 
@@ -303,7 +356,18 @@ async fn a_folder_is_indexed_refreshed_and_removed_from_the_page() {
 async fn the_last_word_of_a_query_is_completed() {
     let server = TestServer::start(|_| {}).await;
     let (id, repository) = (project("page-suggest"), repository());
+    repository.write(
+        "src/till.py",
+        "class Till:\n    def count(self):\n        return 1\n\n    def close(self):\n        return 2\n",
+    );
+    git(repository.path(), &["init", "-q"]);
+    git(repository.path(), &["add", "-A"]);
+    git(repository.path(), &["commit", "-qm", "first"]);
     result(&server.app, "build_index", json!({ "repoPath": repository.root(), "project_id": id })).await;
+    let status = result(&server.app, "index_status", json!({ "project_id": id })).await;
+    let indexed = &status["repositories"][0];
+    let by_name = format!("data-query=\"open repo:{}\"", indexed["name"].as_str().unwrap());
+    let all_chunks = format!("{} chunks<", indexed["chunks"]);
     for (query, parts) in [
         ("open+lan", &["data-query=\"open lang:\"", "Language by name"][..]),
         ("lang%3Apy", &["data-query=\"lang:python\"", "chunks"]),
@@ -311,6 +375,11 @@ async fn the_last_word_of_a_query_is_completed() {
         ("path%3Acash", &["data-query=\"path:src/cash.py\""]),
         ("type%3Afun", &["data-query=\"type:function\""]),
         ("calls%3Adraw", &["data-query=\"calls:drawer\""]),
+        ("open+Till.c", &["data-query=\"open Till.count\"", "1 definition<", "Till.close"]),
+        ("till%3A%3ACO", &["data-query=\"Till.count\""]),
+        ("open+rep", &["data-query=\"open repo:\"", "Only this repository"]),
+        ("open+repo%3A", &[by_name.as_str(), all_chunks.as_str()]),
+        ("author%3Aad", &["data-query=\"author:Ada\"", all_chunks.as_str()]),
     ] {
         let (status, html) = page(&server, &format!("/suggest?project={id}&q={query}")).await;
         assert_eq!(status, StatusCode::OK);

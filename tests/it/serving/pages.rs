@@ -91,12 +91,16 @@ pub(super) fn check_markup(path: &str, html: &str) {
 
 /// The value of a field of a page, such as the token of its forms.
 pub(super) fn hidden(html: &str, field: &str) -> String {
-    let found = elements(html).into_iter().find_map(|(_, attributes)| {
+    hidden_if_any(html, field).unwrap_or_else(|| panic!("no field {field}: {html}"))
+}
+
+/// The same of a field that a page may not have.
+pub(super) fn hidden_if_any(html: &str, field: &str) -> Option<String> {
+    elements(html).into_iter().find_map(|(_, attributes)| {
         let value =
             |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         (value("name").as_deref() == Some(field)).then(|| value("value").unwrap())
-    });
-    found.unwrap_or_else(|| panic!("no field {field}: {html}"))
+    })
 }
 
 async fn indexed(server: &TestServer, project: &str) -> Repository {

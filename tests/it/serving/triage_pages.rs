@@ -13,7 +13,7 @@ use tenancy::Scope;
 
 use super::TestServer;
 use super::access::issue_key;
-use super::form_page::Visitor;
+use super::form_page::{ONCE, TOKEN, Visitor};
 use super::pages::{check_markup, elements, hidden};
 use crate::harness::{Repository, app_at, project, result};
 use crate::triage::ingest;
@@ -223,7 +223,8 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
     let (browser, other) = (Visitor::signed_in(&server, &key).await, Visitor::signed_in(&server, &key).await);
     let path = format!("/triage/finding?project={id}&id={finding}");
     let html = browser.page(&path).await;
-    let (token, foreign) = (hidden(&html, "form_token"), hidden(&other.page(&path).await, "form_token"));
+    let (token, once) = (hidden(&html, TOKEN), hidden(&html, ONCE));
+    let foreign = hidden(&other.page(&path).await, TOKEN);
     assert_eq!((hidden(&html, "id"), hidden(&html, "project")), (finding.clone(), id.clone()));
     let fields = |token: &str, changed: &[(&'static str, &str)]| {
         let mut fields = vec![
@@ -235,10 +236,9 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
             ("expires", "2999-12-31".to_owned()),
             ("codes", "code_not_present, other".to_owned()),
             ("evidence", "https://example.com/1\r\nnotes.md".to_owned()),
+            (ONCE, once.clone()),
         ];
-        if !token.is_empty() {
-            fields.push(("form_token", token.to_owned()));
-        }
+        fields.extend(Some((TOKEN, token.to_owned())).filter(|_| !token.is_empty()));
         for (name, value) in changed {
             fields.iter_mut().find(|(known, _)| known == name).unwrap().1 = (*value).to_owned();
         }
@@ -291,6 +291,33 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_again_records_no_second_decision() {
+    let server = TestServer::start(|_| {}).await;
+    let (browser, id) = (Visitor::without_key(&server), project("decide-once"));
+    let finding = ingested(&server, &id, &findings(1)).await.remove(0);
+    let path = format!("/triage/finding?project={id}&id={finding}");
+    let html = browser.page(&path).await;
+    let (token, once) = (hidden(&html, TOKEN), hidden(&html, ONCE));
+    let send = async |reviewer: &str, expires: &str| {
+        let typed = [("status", "fix"), ("reviewer", reviewer), ("expires", expires)];
+        let form = [("project", id.as_str()), ("id", &finding), (TOKEN, &token), (ONCE, &once)];
+        browser.send("/triage/finding", &[&typed[..], &form[..]].concat()).await
+    };
+    // What was refused was not recorded, so it may be sent again.
+    assert_eq!(send("grace", "2001-01-01").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(send("grace", "2999-12-31").await.status, StatusCode::SEE_OTHER);
+    for reviewer in ["grace", "ada"] {
+        let again = send(reviewer, "2999-12-31").await;
+        assert_eq!(again.status, StatusCode::CONFLICT, "{}", again.html);
+        check_markup("sent again", &again.html);
+        assert!(again.html.contains("The decision was recorded already."), "{}", again.html);
+    }
+    let html = text(&browser.page(&path).await);
+    assert_eq!(html.matches("· holds until").count(), 1, "there is one decision: {html}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
     let server = TestServer::start(|config| config.access.required = Required::Always).await;
     let (ours, theirs, absent) = (project("ours"), project("theirs"), project("absent"));
@@ -318,10 +345,10 @@ async fn findings_of_other_projects_do_not_exist_and_the_scope_counts() {
     assert_eq!(board(&theirs).await, board(&absent).await);
     assert!(!board(&theirs).await.contains("Their secret") && board(&ours).await.contains("Problem 0"));
     // Nor can it be decided.
-    let token = hidden(&browser.page(&address(&ours, &own)).await, "form_token");
+    let page = address(&ours, &own);
     let decided = async |project: &str, id: &str| {
-        let fields = [("form_token", token.as_str()), ("project", project), ("id", id), ("status", "fix")];
-        browser.send("/triage/finding", &fields).await.status
+        let fields = [("project", project), ("id", id), ("status", "fix")];
+        browser.submit_to(&page, "/triage/finding", &fields).await.status
     };
     assert_eq!(decided(&ours, &foreign).await, StatusCode::NOT_FOUND);
     assert_eq!(decided(&theirs, &foreign).await, decided(&absent, &none).await);
@@ -391,11 +418,9 @@ async fn nothing_in_a_finding_becomes_markup() {
         assert_eq!(addresses, expected, "{path}");
     }
     // What is typed into the form stays text as well.
-    let page = browser.page(&format!("/triage/finding?project={id}&id={finding}")).await;
-    let token = hidden(&page, "form_token");
+    let page = format!("/triage/finding?project={id}&id={finding}");
     let fields = [
-        ("form_token", token.as_str()),
-        ("project", &id),
+        ("project", id.as_str()),
         ("id", &finding),
         ("status", "fix"),
         ("justification", HOSTILE),
@@ -404,7 +429,7 @@ async fn nothing_in_a_finding_becomes_markup() {
         ("codes", HOSTILE),
         ("evidence", HOSTILE),
     ];
-    let refused = browser.send("/triage/finding", &fields).await;
+    let refused = browser.submit_to(&page, "/triage/finding", &fields).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     check_markup("refused", &refused.html);
     assert!(refused.html.contains("&lt;/textarea&gt;"), "{}", refused.html);

@@ -188,8 +188,7 @@ async fn complete(
         needs_lexical: &needs_lexical,
         needs_similarity: &needs_similarity,
         sources,
-        words,
-        other_words: None,
+        words: &[store::CandidateWords { repository_id: None, query: words.clone(), other: None }],
         counts_users: true,
         query_vector,
     };

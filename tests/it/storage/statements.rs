@@ -10,14 +10,16 @@ use std::time::Duration;
 use contract::Fault;
 use serde_json::json;
 use store::files::Touched;
+use store::history::LineHistoryRow;
 use store::postgres::recorder::{self, Statement};
 use store::postgres::{Pool, TRIAGE, VectorProbe, sql};
 use store::triage::{BoardPage, FindingFilter, RecordWrite, Related};
 use store::{
-    self, Access, AuditEntry, AuthorsWrite, ChunkSelection, Claim, CommentWrite, Completion, Counted,
-    DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, GramQuery, HistoryWrite, KeyRow, KnownNames,
-    LexicalQuery, LexicalSource, ModelFacts, NewJob, Outcome, PassLimits, Project, ProjectPart, ProjectTx,
-    RepositoryState, SearchedPlaces, Store, Test, WRITER_LANE, WordsWrite, grams_of,
+    self, Access, AttributedFile, AuditEntry, AuthorsWrite, CandidateWords, ChunkSelection, Claim,
+    CommentWrite, Completion, Counted, DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, GramQuery,
+    HistoryWrite, KeyRow, KnownNames, LexicalQuery, LexicalSource, ModelFacts, NewJob, Outcome, PassLimits,
+    Project, ProjectPart, ProjectTx, RepositoryQuery, RepositoryState, SearchedPlaces, Store, Test,
+    WRITER_LANE, WordsWrite, grams_of,
 };
 use tokio::sync::mpsc;
 
@@ -249,7 +251,11 @@ async fn fill(store: &Store, project: &Project) -> Result<(), Fault> {
     let authors =
         AuthorsWrite { chunk_id: span.chunk_id, file_id: all[0].id, authors: vec![(20, "Ann".to_owned())] };
     let mut known = KnownNames::default();
-    let attributed = [(all[0].id, "c0ffee".to_owned())];
+    let attributed = [AttributedFile {
+        file_id: all[0].id,
+        attributed_to: "c0ffee".to_owned(),
+        lines: Some(vec![1, 2, 3]),
+    }];
     store::history::write_authors(&mut tx, fence, &attributed, &[authors], &mut known).await?;
     let flow = FlowWrite {
         chunk_id: span.chunk_id,
@@ -326,6 +332,9 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(known[0].attributed_to.as_deref(), Some("c0ffee"));
     let facts = store::history::of_files(&mut tx, &[a.id]).await?;
     assert_eq!((facts[0].0, facts[0].1.churn_added), (a.id, Some(2)));
+    let lines = store::history::lines_of_file(&mut tx, a.id).await?;
+    assert_eq!((lines.attributed_to.as_deref(), lines.lines), (Some("c0ffee"), Some(vec![1, 2, 3])));
+    assert_eq!(store::history::lines_of_file(&mut tx, -1).await?, LineHistoryRow::default());
     assert_eq!(store::flows::risk_ends(&mut tx, repo).await?, [(a.id, "{}".to_owned())]);
 
     let spans = store::chunks::by_file(&mut tx, a.id).await?;
@@ -346,8 +355,11 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
             needs_lexical: &[true, true],
             needs_similarity: &[true, true],
             sources,
-            words: &words,
-            other_words: Some(&words),
+            words: &[CandidateWords {
+                repository_id: Some(repo),
+                query: words.clone(),
+                other: Some(words.clone()),
+            }],
             counts_users: true,
             query_vector: Some(&[0.25; 8]),
         };
@@ -373,7 +385,26 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     let suggested = store::suggestions::facts(&mut tx, &[14], "CRA", &[repo], 5).await?;
     assert_eq!((suggested[0].value.as_str(), suggested[0].chunks), ("Crawl", 1));
     assert_eq!(store::suggestions::facts(&mut tx, &[14], "cra", &[], 5).await?, []);
-    store::suggestions::definitions(&mut tx, "cra", &[repo], 5).await?;
+    for prefix in ["cra", "outer::an"] {
+        store::suggestions::definitions(&mut tx, prefix, &[repo], 5).await?;
+    }
+    let suggested = store::suggestions::authors(&mut tx, "NN", &[repo], 5).await?;
+    assert_eq!((suggested[0].value.as_str(), suggested[0].chunks), ("Ann", 2));
+    let fields = [(14, "call"), (15, "throw")];
+    let counted = store::facets::count(&mut tx, &[(ids[0], 2), (ids[1], 1)], &fields).await?;
+    let counted: Vec<(&str, &str, i64)> =
+        counted.iter().map(|one| (one.property.as_str(), one.value.as_str(), one.hits)).collect();
+    assert_eq!(
+        counted,
+        [
+            ("author", "Ann", 3),
+            ("call", "Crawl", 2),
+            ("folder", "src", 3),
+            ("language", "rust", 3),
+            ("repository", "repo", 3),
+            ("throw", "sql", 2),
+        ]
+    );
     assert_eq!(store::names::with_suffix(&mut tx, 14, "wl", &["("]).await?, [crawl]);
     assert_eq!(store::names::chunks_with(&mut tx, &[crawl], true).await?, ids[..1]);
     assert!(store::names::of_chunks(&mut tx, &ids).await?.contains(&(ids[0], 14, "Crawl".to_owned())));
@@ -424,6 +455,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
         Test::Text("ant".to_owned()),
         Test::HasComments,
         Test::Files { ids: vec![1], chunks: 1 },
+        Test::Files { ids: vec![1], chunks: 50_000 },
     ];
     let mut filters: Vec<Filter> = clauses.into_iter().map(Filter::from).collect();
     let together = Filter::All(filters.clone());
@@ -431,6 +463,8 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
     filters.push(Filter::Not(Box::new(Filter::Any(Vec::new()))));
     let question = [0.25; 8];
     let words = query(&[term("ant")]);
+    let repo = store::definitions::named(&mut tx, &[crawl], &ChunkSelection::All, 10).await?[0].0;
+    let both = [repo, 0].map(|repository_id| RepositoryQuery { repository_id, query: words.clone() });
     for filter in filters {
         let mut selection = vec![ChunkSelection::Matching(filter.clone())];
         for rows_max in [0, 100] {
@@ -443,6 +477,8 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
             store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?;
             store::vectors::candidates_hnsw(&mut tx, &selection, &question, 10, 40).await?;
             store::definitions::named(&mut tx, &[crawl], &selection, 10).await?;
+            store::several::lexical_hits(&mut tx, LexicalSource::Chunks, &selection, &both, 10).await?;
+            store::several::vector_hits(&mut tx, &selection, &[repo, 0], &question, 10).await?;
         }
     }
     for selection in [ChunkSelection::All, ChunkSelection::Listed((1..10).collect())] {
@@ -453,7 +489,12 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
         );
         assert_eq!(store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?.len(), 3);
         assert_eq!(store::vectors::candidates_hnsw(&mut tx, &selection, &question, 3, 40).await?.len(), 3);
-        assert_eq!(store::definitions::named(&mut tx, &[crawl], &selection, 10).await?.len(), 1);
+        assert_eq!(store::definitions::named(&mut tx, &[crawl], &selection, 10).await?[0].0, repo);
+        let hits =
+            store::several::lexical_hits(&mut tx, LexicalSource::Chunks, &selection, &both, 10).await?;
+        assert_eq!(hits.iter().map(|(repository, _)| *repository).collect::<Vec<_>>(), [repo]);
+        let hits = store::several::vector_hits(&mut tx, &selection, &[repo, 0], &question, 2).await?;
+        assert_eq!(hits.iter().map(|(repository, _)| *repository).collect::<Vec<_>>(), [repo, repo]);
     }
     tx.commit().await
 }

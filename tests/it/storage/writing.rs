@@ -7,10 +7,12 @@ use std::path::Path;
 use contract::{ErrorCode, Fault};
 use regex::Regex;
 use serde_json::json;
-use store::{self, Fence, FileWrite, ProjectTx, RepositoryState, files::Touched};
+use store::{self, AttributedFile, Fence, FileWrite, ProjectTx, RepositoryState, files::Touched};
 
 use crate::harness::Dice;
-use crate::storage::database::{Fresh, VERSIONS, file, repository, run, searching, term, write, writing};
+use crate::storage::database::{
+    Fresh, VERSIONS, file, number, repository, run, searching, term, write, writing,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_replaces_chunks_and_keeps_file_ids() {
@@ -174,6 +176,48 @@ async fn names_without_chunks_are_removed() {
     assert_eq!(store::names::remove_orphans(&mut tx, fence).await.unwrap().rows, 1);
     assert_eq!(find_names(&mut tx).await, [carry]);
     tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_lose_their_history_with_their_text_and_when_an_attempt_fails() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    let files = [file("a.rs", &["ant"]), file("b.rs", &["bee"]), file("c.rs", &["cat"])];
+    write(&fresh.store, &project, fence, repo, &files).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    let ids: Vec<i64> =
+        store::files::manifest(&mut tx, repo).await.unwrap().into_iter().map(|row| row.id).collect();
+    let attributed = |at: usize, state: &str, lines: Option<Vec<u8>>| AttributedFile {
+        file_id: ids[at],
+        attributed_to: state.to_owned(),
+        lines,
+    };
+    let stored = async |tx: &mut ProjectTx| {
+        let mut stored = Vec::new();
+        for id in &ids {
+            let row = store::history::lines_of_file(tx, *id).await.unwrap();
+            stored.push((row.attributed_to, row.lines));
+        }
+        stored
+    };
+    let known = &mut store::KnownNames::default();
+    let all = [0, 1, 2].map(|at| attributed(at, "done", Some(vec![7])));
+    store::history::write_authors(&mut tx, fence, &all, &[], known).await.unwrap();
+    let done = (Some("done".to_owned()), Some(vec![7_u8]));
+    assert_eq!(stored(&mut tx).await, [done.clone(), done.clone(), done.clone()]);
+    let failed = [attributed(0, "late", None)];
+    store::history::write_authors(&mut tx, fence, &failed, &[], known).await.unwrap();
+    tx.commit().await.unwrap();
+
+    write(&fresh.store, &project, fence, repo, &[file("b.rs", &["bear"])]).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    assert_eq!(stored(&mut tx).await, [(Some("late".to_owned()), None), (None, None), done]);
+    store::files::delete(&mut tx, fence, &[ids[2]]).await.unwrap();
+    tx.commit().await.unwrap();
+    let left = number(&mut fresh.raw().await, "SELECT count(*) FROM project_p.line_history").await;
+    assert_eq!(left, 0);
     fresh.remove().await;
 }
 

@@ -17,7 +17,7 @@ async fn orphaned_rows(project: &str) -> i64 {
         "SELECT (SELECT count(*) FROM {schema}.files f WHERE NOT EXISTS (SELECT FROM {schema}.repositories r WHERE r.id = f.repository_id)) \
          + (SELECT count(*) FROM {schema}.vectors v WHERE NOT EXISTS (SELECT FROM {schema}.chunks c WHERE c.content_hash = v.hash))"
     );
-    for table in ["chunks", "lexical", "facts", "comments", "authors", "flows"] {
+    for table in ["chunks", "lexical", "facts", "comments", "authors", "line_history", "flows"] {
         text.push_str(&format!(
             " + (SELECT count(*) FROM {schema}.{table} t WHERE NOT EXISTS (SELECT FROM {schema}.files f WHERE f.id = t.file_id))"
         ));

@@ -17,7 +17,7 @@ use upkeep::archive::{ExportReport, ImportReport, ImportSettings, export_project
 use upkeep::retention::delete_project;
 
 use super::{TwoProjects, execute_sql, query_number, schema, stored_state};
-use crate::harness::{PROGRAM, Repository, app, home, project, result, run_json};
+use crate::harness::{PROGRAM, Repository, app, commit_all, home, project, result, run_json};
 use crate::kills::{assert_equal, digest};
 use crate::scip::scip_file;
 use navigation::scip::Roles;
@@ -525,6 +525,11 @@ const IMPOSSIBLE_CHANGES: &[(&str, &str)] = &[
         "UPDATE scip_documents SET content_hash = substr(content_hash, 1, 32)",
     ),
     ("UPDATE scip_files SET refused = refused - 1000", "UPDATE scip_files SET refused = refused + 1000"),
+    ("UPDATE line_history SET file_id = -file_id", "UPDATE line_history SET file_id = -file_id"),
+    (
+        "UPDATE line_history SET lines = lines || decode(repeat('00', 1048577), 'hex')",
+        "UPDATE line_history SET lines = substr(lines, 1, octet_length(lines) - 1048577)",
+    ),
     ("UPDATE uses SET file_id = -file_id", "UPDATE uses SET file_id = -file_id"),
     ("UPDATE uses SET certainty = certainty + 10", "UPDATE uses SET certainty = certainty - 10"),
     ("UPDATE uses SET places = ARRAY[places]", "UPDATE uses SET places = ARRAY(SELECT unnest(places))"),
@@ -547,6 +552,8 @@ async fn rows_that_no_index_run_writes_are_refused() {
     std::fs::create_dir_all(projects.shop.path().join(".pairofcleats/scip")).unwrap();
     let scip = projects.shop.path().join(".pairofcleats/scip/ci.scip");
     std::fs::write(scip, scip_file(&[("cash.py", &names)])).unwrap();
+    // Lines with a history.
+    commit_all(projects.shop.path());
     let built = projects.result("build_index", json!({ "repoPath": projects.shop.root() })).await;
     assert_eq!(built["report"]["scip"]["documents"], 1, "{built:#}");
     let (folder, id) = (tempfile::tempdir().unwrap(), project("victim"));

@@ -6,13 +6,11 @@
 //! object directory ([`sandbox::enter_read_only`]), and only then opens the objects; it serves one run. If it dies or
 //! does not answer in time, the request fails and the next run tries again. Its answers are validated.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -20,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parser::Parsing;
 use ::history::{
-    AuthorsUnknown, FileHistories, FileHistory, FoundRepository, History, Limits, LineAuthors, NoHistory,
+    AuthorsUnknown, FileHistories, FileHistory, FoundRepository, History, Limits, LineHistory, NoHistory,
 };
 use platform::process::Program;
 use platform::process::sandbox;
@@ -34,7 +32,7 @@ const MEMORY_BYTES: u64 = 1 << 30;
 const REQUEST_BYTES_MAX: usize = 1 << 30;
 /// Longest answer about all files: about 200 bytes each for a million files.
 const FILES_ANSWER_BYTES_MAX: usize = 256 << 20;
-/// Longest answer about lines: a number for each line, and the names.
+/// Longest answer about lines: their runs, and the commits and authors of these.
 const LINES_ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Longest other answer in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -74,14 +72,7 @@ enum HistoryAnswer {
     Opened(Result<(), NoHistory>),
     ContainsAny(bool),
     Files(FileHistories),
-    Lines(Result<EncodedAuthors, AuthorsUnknown>),
-}
-
-/// Authors of lines: the names, and for each line the 1-based index of its author's name; 0 for none.
-#[derive(Serialize, Deserialize)]
-struct EncodedAuthors {
-    names: Vec<String>,
-    lines: Vec<u32>,
+    Lines(Result<LineHistory, AuthorsUnknown>),
 }
 
 /// The reason why a request got no answer. The process is unusable afterwards.
@@ -190,20 +181,20 @@ impl Historian {
         }
     }
 
-    /// Calls [`History::line_authors`] in the process.
+    /// Calls [`History::line_history`] in the process.
     ///
     /// # Errors
     /// The reason why there is no answer.
-    pub(super) fn line_authors(
+    pub(super) fn line_history(
         &mut self,
         path: &str,
         text: &str,
         limits: &Limits,
         until: &RequestDeadline<'_>,
-    ) -> Result<Result<LineAuthors, AuthorsUnknown>, HistorianError> {
+    ) -> Result<Result<LineHistory, AuthorsUnknown>, HistorianError> {
         let request = HistoryRequest::Lines { path, text, limits: limits.clone() };
         match self.ask(&request, LINES_ANSWER_BYTES_MAX, until)? {
-            HistoryAnswer::Lines(Ok(lines)) => lines.into_authors().map(Ok).ok_or_else(unreadable),
+            HistoryAnswer::Lines(Ok(lines)) if lines.is_sound() => Ok(Ok(lines)),
             HistoryAnswer::Lines(Err(unknown)) => Ok(Err(unknown)),
             _ => Err(unreadable()),
         }
@@ -275,32 +266,6 @@ fn exit_message(worker: Worker) -> &'static str {
     ENDED
 }
 
-impl EncodedAuthors {
-    fn encode(authors: &LineAuthors) -> Self {
-        let (mut names, mut numbers) = (Vec::new(), HashMap::new());
-        let mut number = |author: &Arc<str>| {
-            *numbers.entry(Arc::clone(author)).or_insert_with(|| {
-                names.push(author.to_string());
-                u32::try_from(names.len()).unwrap_or(0)
-            })
-        };
-        let lines = authors.iter().map(|author| author.as_ref().map_or(0, &mut number)).collect();
-        Self { names, lines }
-    }
-
-    fn into_authors(self) -> Option<LineAuthors> {
-        if self.names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
-            return None;
-        }
-        let names: Vec<Arc<str>> = self.names.into_iter().map(Arc::from).collect();
-        let author = |number: u32| match number {
-            0 => Some(None),
-            number => names.get(number as usize - 1).map(|name| Some(Arc::clone(name))),
-        };
-        self.lines.into_iter().map(author).collect()
-    }
-}
-
 /// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
@@ -347,9 +312,9 @@ fn answer_request(
         (HistoryRequest::Files(limits), Some(history)) => {
             HistoryAnswer::Files(history.files(&limits, &|| false))
         }
-        (HistoryRequest::Lines { path, text, limits }, Some(history)) => HistoryAnswer::Lines(
-            history.line_authors(path, text, &limits).map(|authors| EncodedAuthors::encode(&authors)),
-        ),
+        (HistoryRequest::Lines { path, text, limits }, Some(history)) => {
+            HistoryAnswer::Lines(history.line_history(path, text, &limits))
+        }
         _ => return Vec::new(),
     };
     postcard::to_stdvec(&answer).unwrap_or_default()
@@ -360,18 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_authors_round_trip() {
-        let name = |name: &str| Some(Arc::from(name));
-        let authors = vec![name("Ann"), None, name("Bob"), name("Ann")];
-        let lines = EncodedAuthors::encode(&authors);
-        assert_eq!((lines.names.len(), lines.lines.clone()), (2, vec![1, 0, 2, 1]));
-        assert_eq!(lines.into_authors(), Some(authors));
-    }
-
-    #[test]
-    fn invalid_answers_are_rejected() {
-        assert_eq!(EncodedAuthors { names: vec!["Ann".into()], lines: vec![2] }.into_authors(), None);
-        assert_eq!(EncodedAuthors { names: vec!["n".repeat(300)], lines: vec![1] }.into_authors(), None);
+    fn invalid_histories_of_files_are_rejected() {
         let file = |commit: &str, author: &str| FileHistory {
             last_author: author.to_owned(),
             last_modified_s: 0,

@@ -9,13 +9,17 @@ use super::context::RunContext;
 use super::file::{ContentKind, OpenRoot, ReadLimits};
 use super::historian::{GRACE, Historian, HistorianError, HistoryLocation, RequestDeadline};
 use super::parser::Parsing;
+use super::stored_lines::{AttributionState, serialise};
 use crate::jobs::Phase;
-use ::history::{AuthorsUnknown, FileHistories, FoundRepository, Head, Limits, LineAuthors, NoHistory};
+use ::history::{AuthorsUnknown, FileHistories, FoundRepository, Head, Limits, LineHistory, NoHistory};
 use contract::Fault;
 use contract::config;
 use languages::facts::Field;
 use platform::failpoints;
-use store::{Access, AuthorsWrite, HistoryWrite, KnownHistory, KnownNames, ProjectTx, history, repositories};
+use store::{
+    Access, AttributedFile, AuthorsWrite, HistoryWrite, KnownHistory, KnownNames, ProjectTx, history,
+    repositories,
+};
 use tenancy::AllowedRoots;
 
 /// Maximum number of rows in one statement.
@@ -73,7 +77,7 @@ pub(super) async fn update_history(
         store_head(run, repository_id, head.as_ref()).await?;
     }
     failpoints::reach("index.history_of_files");
-    write_line_authors(run, &historians, known).await?;
+    write_line_histories(run, &historians, known).await?;
     failpoints::reach("index.history_of_lines");
     Ok(historians.first_loss().map(|why| format!("The authors of some lines are missing: {why}.")))
 }
@@ -229,13 +233,13 @@ async fn write_histories(
 }
 
 /// Attributes the lines of files that changed since their last attribution, within the time limit.
-async fn write_line_authors(
+async fn write_line_histories(
     run: &RunContext<'_>,
     historians: &Arc<HistorianPool>,
     known: Vec<KnownHistory>,
 ) -> Result<(), Fault> {
     let mut due: Vec<KnownHistory> =
-        known.into_iter().filter(|file| AttributionState::parse(file).is_due(run.options.full)).collect();
+        known.into_iter().filter(|file| AttributionState::of(file).is_due(run.options.full)).collect();
     let deadline = Instant::now() + Duration::from_millis(run.config.indexing.history_ms_max);
     let mut names = KnownNames::default();
     let may_continue =
@@ -248,71 +252,33 @@ async fn write_line_authors(
         let spans = history::spans(&mut tx, &ids).await?;
         let mut authors = Vec::new();
         for (file, lines) in &attributed {
-            let lines = lines.as_deref().unwrap_or_default();
+            let Ok(lines) = lines else { continue };
             for span in spans.get(&file.file_id).into_iter().flatten() {
-                let names = distinct_authors(lines, span.first, span.last);
+                let names = lines.authors_of(span.first.unsigned_abs(), span.last.unsigned_abs());
                 if !names.is_empty() {
-                    let authors_of = names.into_iter().map(|name| (Field::Author as i16, name)).collect();
+                    let authors_of =
+                        names.into_iter().map(|name| (Field::Author as i16, name.to_owned())).collect();
                     let (chunk_id, file_id) = (span.chunk_id, file.file_id);
                     authors.push(AuthorsWrite { chunk_id, file_id, authors: authors_of });
                 }
             }
         }
-        let files: Vec<(i64, String)> = attributed
-            .iter()
-            .filter_map(|(file, lines)| Some((file.file_id, AttributionState::parse(file).after(lines)?)))
-            .collect();
+        let write = |(file, lines): &FileLines| {
+            Some(AttributedFile {
+                file_id: file.file_id,
+                attributed_to: AttributionState::of(file).after(lines)?,
+                lines: lines.as_ref().ok().and_then(serialise),
+            })
+        };
+        let files: Vec<AttributedFile> = attributed.iter().filter_map(write).collect();
         history::write_authors(&mut tx, run.fence, &files, &authors, &mut names).await?;
         tx.commit().await?;
     }
     Ok(())
 }
 
-/// Number of attempts for a file, in successive runs, that may time out before only a new commit or a full run causes
-/// another attempt.
-const TIMEOUTS_MAX: usize = 5;
-
-/// The attribution state of a file: the commit to which its lines are attributed, stored with a prefix `late ` for each
-/// timed-out attempt.
-struct AttributionState<'a> {
-    last_commit: Option<&'a str>,
-    attributed_to: Option<&'a str>,
-    /// Number of attempts that timed out.
-    timeouts: usize,
-}
-
-impl<'a> AttributionState<'a> {
-    const TIMEOUT_PREFIX: &'static str = "late ";
-
-    fn parse(file: &'a KnownHistory) -> Self {
-        let (mut attributed_to, mut timeouts) = (file.attributed_to.as_deref(), 0);
-        while let Some(rest) = attributed_to.and_then(|state| state.strip_prefix(Self::TIMEOUT_PREFIX)) {
-            (attributed_to, timeouts) = (Some(rest), timeouts + 1);
-        }
-        Self { last_commit: file.last_commit.as_deref(), attributed_to, timeouts }
-    }
-
-    fn is_due(&self, full: bool) -> bool {
-        let may_retry = self.timeouts > 0 && (full || self.timeouts < TIMEOUTS_MAX);
-        self.last_commit.is_some() && (self.last_commit != self.attributed_to || may_retry)
-    }
-
-    /// Returns the state to store after another attempt.
-    fn after(&self, lines: &Result<LineAuthors, AuthorsUnknown>) -> Option<String> {
-        let commit = self.last_commit?;
-        let timeouts = match lines {
-            Err(AuthorsUnknown::TimedOut) if self.last_commit == self.attributed_to => {
-                (self.timeouts + 1).min(TIMEOUTS_MAX)
-            }
-            Err(AuthorsUnknown::TimedOut) => 1,
-            _ => 0,
-        };
-        Some(Self::TIMEOUT_PREFIX.repeat(timeouts) + commit)
-    }
-}
-
-/// A file and the authors of its lines.
-type FileAuthors = (KnownHistory, Result<LineAuthors, AuthorsUnknown>);
+/// A file and the history of its lines.
+type FileLines = (KnownHistory, Result<LineHistory, AuthorsUnknown>);
 
 /// Attributes the lines of files on all cores. Files that are not reached before the deadline are omitted.
 async fn attribute_files(
@@ -320,7 +286,7 @@ async fn attribute_files(
     historians: Arc<HistorianPool>,
     files: Vec<KnownHistory>,
     deadline: Instant,
-) -> Result<Vec<FileAuthors>, Fault> {
+) -> Result<Vec<FileLines>, Fault> {
     let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
     let root = OpenRoot::open(run.root)?;
     let working = tokio::task::spawn_blocking(move || {
@@ -345,7 +311,7 @@ fn attribute_from_queue(
     settings: &config::Indexing,
     deadline: Instant,
     must_stop: &dyn Fn() -> bool,
-) -> Vec<FileAuthors> {
+) -> Vec<FileLines> {
     let mut done = Vec::new();
     let mut historian = None;
     while Instant::now() < deadline && !must_stop() && !historians.is_exhausted() {
@@ -366,7 +332,7 @@ fn attribute_from_queue(
             }
         };
         let limits = Limits { time: end.saturating_duration_since(Instant::now()), ..limits(settings) };
-        match reader.line_authors(&file.path, &text, &limits, &until) {
+        match reader.line_history(&file.path, &text, &limits, &until) {
             Ok(lines) => {
                 done.push((file, lines));
                 historian = Some(reader);
@@ -398,52 +364,5 @@ fn limits(settings: &config::Indexing) -> Limits {
         churn_commits: settings.churn_commits,
         blob_bytes_max: usize::try_from(settings.file_bytes_max).unwrap_or(usize::MAX),
         time: Duration::from_millis(settings.history_ms_max),
-    }
-}
-
-/// Returns the distinct authors of the 1-based lines `first..=last`, sorted.
-fn distinct_authors(lines: &[Option<Arc<str>>], first: i32, last: i32) -> Vec<String> {
-    let at = |line: i32| usize::try_from(line).unwrap_or(0);
-    let mut names: Vec<String> = lines
-        .iter()
-        .take(at(last))
-        .skip(at(first).saturating_sub(1))
-        .flatten()
-        .map(|name| name.replace('\0', ""))
-        .collect();
-    names.sort();
-    names.dedup();
-    names
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timed_out_files_are_retried_a_limited_number_of_times() {
-        let mut file = KnownHistory {
-            file_id: 1,
-            path: "a.rs".into(),
-            last_commit: Some("c1".into()),
-            attributed_to: None,
-        };
-        let mut attempts = 0;
-        while AttributionState::parse(&file).is_due(false) {
-            attempts += 1;
-            file.attributed_to = AttributionState::parse(&file).after(&Err(AuthorsUnknown::TimedOut));
-        }
-        assert_eq!(attempts, TIMEOUTS_MAX);
-        assert!(AttributionState::parse(&file).is_due(true), "a full run retries");
-        file.last_commit = Some("c2".into());
-        assert!(AttributionState::parse(&file).is_due(false), "a new commit causes a retry");
-        file.attributed_to = AttributionState::parse(&file).after(&Err(AuthorsUnknown::TimedOut));
-        assert_eq!(file.attributed_to.as_deref(), Some("late c2"));
-        file.attributed_to = AttributionState::parse(&file).after(&Ok(Vec::new()));
-        assert_eq!(file.attributed_to.as_deref(), Some("c2"));
-        assert!(!AttributionState::parse(&file).is_due(true));
-        file.attributed_to = None;
-        file.attributed_to = AttributionState::parse(&file).after(&Err(AuthorsUnknown::Permanent));
-        assert!(!AttributionState::parse(&file).is_due(false), "a permanent failure is not retried");
     }
 }

@@ -26,6 +26,7 @@ mod symbols;
 pub mod historian;
 mod history;
 mod ignored;
+mod stored_lines;
 
 mod artifacts;
 mod interfaces;
@@ -60,6 +61,7 @@ pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, S
 pub use run::{embed_project, index_repository, require_files};
 pub use scip::{ScipReport, check_scip_file};
 pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_file};
+pub use stored_lines::{StoredLines, read_lines};
 pub(crate) use symbols::read_body;
 pub use vectors::{HEADER_SEPARATOR, passage};
 pub use watch::{Changes, RepositoryWatch, TreeScan};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::confidence::{Confidence, Evidence};
 use super::exact::LineMatches;
+use super::facets::Facets;
 use super::other_places::OtherPlaces;
 use super::rank::ScoreParts;
 use super::request::Mode;
@@ -75,6 +76,8 @@ pub struct SearchAnswer {
     pub warnings: Vec<Warning>,
     /// The lines of an exact search, which has no hits; `total` then counts lines.
     pub matches: Option<LineMatches>,
+    /// How all hits, or all matching lines, are distributed; empty unless the request is for a page.
+    pub facets: Facets,
 }
 
 /// How the dense retriever searched.

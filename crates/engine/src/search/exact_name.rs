@@ -1,7 +1,7 @@
 //! Recognises queries that consist of a name (`Context.json`, `Context#json`, `interface Env`, `fn foo()`) and finds the
 //! definitions with that name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::query::SearchQuery;
 use super::ranking::Ranking;
@@ -240,12 +240,14 @@ impl QueriedName {
         })
     }
 
-    /// Reads the definitions with this name among the chunks of `selection`.
+    /// Reads the definitions with this name among the chunks of `selection`, each with its repository. Where a repository has none
+    /// in the container, those with the simple name count.
     async fn definitions(
         &self,
         reads: &mut Reads,
         selection: &ChunkSelection,
-    ) -> Result<Vec<DefinitionRow>, Fault> {
+        repositories: &[i64],
+    ) -> Result<Vec<(i64, DefinitionRow)>, Fault> {
         let simple = squash(&self.name);
         if simple.is_empty() {
             return Ok(Vec::new());
@@ -256,18 +258,23 @@ impl QueriedName {
             let forms = name_forms(&self.name, &qualified);
             let ids: Vec<i64> = forms.iter().filter(|form| **form != simple).map(|form| id(form)).collect();
             found = reads.named(&ids, selection, NAMED_MAX).await?;
-            found.retain(|definition| self.is_name_of(definition));
+            found.retain(|(_, definition)| self.is_name_of(definition));
         }
-        if found.is_empty() && !self.requires_container {
-            found = reads.named(&[id(&simple)], selection, NAMED_MAX).await?;
-            found.retain(|definition| self.is_name_of(definition));
+        let complete: HashSet<i64> = found.iter().map(|(repository, _)| *repository).collect();
+        let lacks = complete.is_empty() || repositories.iter().any(|id| !complete.contains(id));
+        if lacks && !self.requires_container {
+            let simple = reads.named(&[id(&simple)], selection, NAMED_MAX).await?;
+            let is_lacking = |(repository, definition): &(i64, DefinitionRow)| {
+                !complete.contains(repository) && self.is_name_of(definition)
+            };
+            found.extend(simple.into_iter().filter(is_lacking));
         }
         Ok(found)
     }
 }
 
 /// Reads the definitions with the queried name among the chunks of `selection`, by chunk id; empty if the query is not a
-/// name or has no definition.
+/// name or has no definition. Each of `repositories` is searched as if it were alone; without any, the selection is searched as one.
 ///
 /// # Errors
 /// Storage faults.
@@ -275,10 +282,11 @@ pub(super) async fn definitions(
     reads: &mut Reads,
     query: &SearchQuery,
     selection: &ChunkSelection,
+    repositories: &[i64],
 ) -> Result<HashMap<i64, Vec<DefinitionRow>>, Fault> {
     let mut found: HashMap<i64, Vec<DefinitionRow>> = HashMap::new();
     if let Some(name) = QueriedName::parse(&query.ranking_text()).filter(|_| query.similar_to.is_none()) {
-        for definition in name.definitions(reads, selection).await? {
+        for (_, definition) in name.definitions(reads, selection, repositories).await? {
             found.entry(definition.chunk_id).or_default().push(definition);
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::answer::{Backend, Explain, ExplainedTerm, SearchAnswer, VectorsUsed};
 use super::exact::execute_exact;
+use super::facets::{self, Facets};
 use super::field_hints::parse_query;
 use super::hits::HitPage;
 use super::limits::check;
@@ -91,7 +92,7 @@ pub async fn execute(
 
     let model = model.map(|model| model.model().id.as_str());
     let mut ranked = if search.question.text.is_empty() {
-        list(&mut reads, &search).await?
+        list(&mut reads, &search, request.for_page).await?
     } else {
         search.find(&mut reads, model, &mut took, &mut warnings).await?
     };
@@ -101,6 +102,7 @@ pub async fn execute(
     let confidence = ranked.judge(backend, &search.question.query, request, model);
     let did_you_mean = suggest_names(&mut reads, request, &search.scope, &ranked.terms, confidence).await?;
     (deps.on_stage)(SearchStage::Ranked { candidates: ranked.total });
+    let facets = Facets::of_ranked(&mut reads, request, &ranked).await?;
     let page = HitPage::new(&search.scope, request, &ranked.class, deps.ranking);
     let shown = std::mem::take(&mut ranked.chunks).into_iter().skip(request.offset).take(request.top);
     let hits = page.hits(&mut reads, shown.collect()).await?;
@@ -123,6 +125,7 @@ pub async fn execute(
         took: took.stop(started),
         warnings,
         matches: None,
+        facets,
     })
 }
 
@@ -193,25 +196,19 @@ impl Search<'_> {
             took.timings.embed_ms += took.lap();
         }
         let parts = self.planner.parts(reads, &self.scope, &self.question).await?;
-        let mut retrieved = Vec::new();
-        for (_, part) in &parts {
-            retrieved.push(part.lexical(reads, deps.ranking, deps.settings).await?);
-        }
+        let retrieved = parts.lexical(reads, deps.ranking, deps.settings).await?;
         took.timings.lexical_ms += took.lap();
         let found = retrieved.iter().map(|(lexical, _)| lexical.len()).sum();
         (deps.on_stage)(SearchStage::Lexical { found });
         self.await_vector(warnings).await?;
         took.timings.embed_ms += took.lap();
         (deps.on_stage)(SearchStage::Embedding { embedded: self.question.vector.is_some() });
-        let mut candidates = Vec::new();
-        for ((_, part), lexical) in parts.iter().zip(retrieved) {
-            let limits = (deps.settings.candidates, parts.len() > 1);
-            candidates.push(part.candidates(reads, &self.question, lexical, limits, took).await?);
-        }
+        let first_page = deps.settings.candidates;
+        let candidates = parts.candidates(reads, &self.question, retrieved, first_page, took).await?;
         (deps.on_stage)(SearchStage::Dense { found: candidates.iter().map(|found| found.dense_found).sum() });
-        let rank = |((_, part), candidates): (&(String, Part), Candidates)| {
-            part.rank(candidates, &self.question, deps.ranking)
-        };
+        let parts = parts.parts;
+        let rank =
+            |(part, candidates): (&Part, Candidates)| part.rank(candidates, &self.question, deps.ranking);
         let ranked = parts.iter().zip(candidates).map(rank).collect();
         let mut ranked = RankedCandidates::new(&parts, ranked, model, self.planner.last);
         ranked.total_is_least |= self.scope.searched().len() > parts.len();
@@ -269,13 +266,15 @@ async fn similar_to(reads: &mut Reads, chunk_id: i64, text: &mut String) -> Resu
     Ok(vector)
 }
 
-/// Answers a query without words: lists all chunks that pass the filters, ordered by path.
-async fn list(reads: &mut Reads, search: &Search<'_>) -> Result<RankedCandidates, Fault> {
+/// Answers a query without words: lists all chunks that pass the filters, ordered by path. Of a list with facets, as many as are
+/// counted.
+async fn list(reads: &mut Reads, search: &Search<'_>, has_facets: bool) -> Result<RankedCandidates, Fault> {
     let settings = search.planner.deps.settings;
     // A page beyond the usual candidates is a part of one list, which is as long as the last possible page needs.
     let is_far = search.planner.last > settings.candidates;
     let limit = if is_far { settings.offset_max + settings.top_max } else { settings.candidates };
-    let limit = i64::try_from(limit.max(settings.candidates)).unwrap_or(i64::MAX);
+    let counted = if has_facets { facets::CHUNKS_MAX } else { 0 };
+    let limit = i64::try_from(limit.max(settings.candidates).max(counted)).unwrap_or(i64::MAX);
     let (ids, total) = reads.listed(&search.scope.selected.vectors, limit).await?;
     Ok(RankedCandidates::listed(ids, usize::try_from(total).unwrap_or(0)))
 }

@@ -41,8 +41,11 @@ pub async fn nearest(
     )
     .await?;
     let selected = &scope.selected;
-    let path =
-        if exact { VectorPath::Exact } else { vector_path(scope.counts(selected, 0, true), deps.settings) };
+    let path = if exact {
+        VectorPath::Exact
+    } else {
+        vector_path(scope.counts((selected, selected.rows), 0, true), deps.settings)
+    };
     let found = dense(&mut reads, &selected.vectors, path, &vector, deps.settings.candidates).await?;
     reads.end();
     Ok(found)

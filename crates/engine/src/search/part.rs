@@ -1,25 +1,19 @@
-//! Searches one part of what a request covers: finds candidates, and ranks them among themselves.
+//! One part of what a request covers: its plan and its candidates, which are ranked among themselves.
 //!
 //! A part is one repository, so that its order depends on nothing else in the project: neither the idf of its terms nor the
 //! range of its scores.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use super::confidence::Evidence;
 use super::duplicates::text_hash;
-use super::exact_name;
 use super::fuse::{Fused, Retrieved, fuse, fuse_shares};
 use super::plan::Plan;
 use super::query::SearchQuery;
 use super::query_class::QueryClass;
 use super::rank::{CandidateFacts, RankedChunk, rank};
 use super::ranking::Ranking;
-use super::retrieve::{chunk_ids, complete_scores, dense, equal_idf_shares, lexical};
-use super::scope::Selections;
-use super::stopwatch::Stopwatch;
-use contract::{Fault, config};
-use store::{Candidate, DefinitionRow, LexicalSource, Reads};
+use store::{Candidate, ChunkSelection, DefinitionRow};
 
 /// What is asked.
 pub(super) struct Question {
@@ -34,26 +28,33 @@ pub(super) struct Question {
 
 /// A part of a search with its plan.
 pub(super) struct Part {
-    /// The chunks that it covers.
-    pub(super) selected: Arc<Selections>,
+    /// Root of its repository.
+    pub(super) root: String,
+    /// Its repository; `None` if there is no other part.
+    pub(super) repository: Option<i64>,
+    /// Upper bound of the number of its chunks.
+    pub(super) rows: u64,
     pub(super) plan: Plan,
+    /// Its own chunks, if its vectors are searched by HNSW, which the parts cannot share.
+    pub(super) own: Option<ChunkSelection>,
 }
 
 /// The candidates of both retrievers, each with the scores of both.
+#[derive(Default)]
 pub(super) struct Candidates {
-    lexical: Retrieved,
-    dense: Retrieved,
+    pub(super) lexical: Retrieved,
+    pub(super) dense: Retrieved,
     /// How many the dense retriever found.
     pub(super) dense_found: usize,
     /// Lexical scores with an equal idf for all terms, as shares; `None` if there is no other part.
-    equal_idf: Option<Retrieved>,
+    pub(super) equal_idf: Option<Retrieved>,
     /// Ids of the candidates of the first pages, over which the scores of these pages are normalised.
-    first_page: HashSet<i64>,
-    rows: Vec<Candidate>,
+    pub(super) first_page: HashSet<i64>,
+    pub(super) rows: Vec<Candidate>,
     /// Definitions that have the queried name, by chunk.
-    named: HashMap<i64, Vec<DefinitionRow>>,
+    pub(super) named: HashMap<i64, Vec<DefinitionRow>>,
     /// Whether a retriever stopped at its limit, so that more chunks may pass than were ranked.
-    is_filled: bool,
+    pub(super) is_filled: bool,
 }
 
 /// The ranked candidates of a part, best first, with the measurements for confidence and explanation.
@@ -73,57 +74,6 @@ pub(super) struct RankedPart {
 }
 
 impl Part {
-    /// Returns the lexical candidates, and the ids of those of the first pages.
-    pub(super) async fn lexical(
-        &self,
-        reads: &mut Reads,
-        ranking: &Ranking,
-        settings: &config::Search,
-    ) -> Result<(Retrieved, HashSet<i64>), Fault> {
-        lexical(reads, &self.selected, &self.plan, ranking, settings).await
-    }
-
-    /// Adds dense candidates and chunks that define the queried name to the lexical ones, and completes the scores of
-    /// each candidate for both retrievers.
-    pub(super) async fn candidates(
-        &self,
-        reads: &mut Reads,
-        question: &Question,
-        (mut lexical, mut first_page): (Retrieved, HashSet<i64>),
-        (candidates_max, for_merging): (usize, bool),
-        took: &mut Stopwatch<'_>,
-    ) -> Result<Candidates, Fault> {
-        let (selected, plan) = (&self.selected, &self.plan);
-        let mut dense = match &question.vector {
-            Some(vector) => dense(reads, &selected.vectors, plan.vector, vector, plan.candidates).await?,
-            None => Retrieved::new(),
-        };
-        first_page.extend(chunk_ids(&dense).take(candidates_max));
-        // A search of comments only has no definitions.
-        let named = match &selected.chunks {
-            Some(_) => exact_name::definitions(reads, &question.query, &selected.vectors).await?,
-            None => HashMap::new(),
-        };
-        took.timings.dense_ms += took.lap();
-        let dense_found = dense.len();
-        for retrieved in [&mut lexical, &mut dense] {
-            retrieved.retain(|(chunk_id, _)| Some(*chunk_id) != question.query.similar_to);
-        }
-        // Before completion, which adds the other retriever's candidates to each list.
-        let is_filled = lexical.len().max(dense.len()) >= plan.candidates;
-        let sources: Vec<LexicalSource> = selected.sources().map(|(source, _)| source).collect();
-        let by_name: Vec<i64> = named.keys().copied().collect();
-        first_page.extend(&by_name);
-        let vector = question.vector.as_deref();
-        let (words, lists) = (&plan.lexical, (&mut lexical, &mut dense));
-        // Who uses a definition does not matter to a query that is its name, or an issue.
-        let more = (for_merging, question.class.short_sentence() > 0.0);
-        let rows = complete_scores(reads, words, &sources, vector, lists, &by_name, more).await?;
-        took.timings.hydrate_ms += took.lap();
-        let equal_idf = for_merging.then(|| equal_idf_shares(&plan.lexical, &rows));
-        Ok(Candidates { lexical, dense, dense_found, equal_idf, first_page, rows, named, is_filled })
-    }
-
     /// Fuses and ranks the candidates.
     ///
     /// The places of several parts are compared by the same ranking of other scores: shares of the query's terms and cosines,
@@ -153,7 +103,7 @@ impl Part {
         });
         let evidence = Evidence::new(&class, &self.plan.lexical, &lexical, &dense, &chunks);
         RankedPart {
-            total_is_least: is_filled && (chunks.len() as u64) < self.selected.rows,
+            total_is_least: is_filled && (chunks.len() as u64) < self.rows,
             vectors_found: !dense.is_empty(),
             chunks,
             places: places.unwrap_or_default(),

@@ -157,6 +157,7 @@ fn shortened(explain: &Explain) -> Explain {
 #[cfg(test)]
 mod tests {
     use super::super::answer::AllFacts;
+    use super::super::facets::Facets;
     use super::super::rank::ScoreParts;
     use super::super::request::Mode;
     use super::*;
@@ -209,6 +210,7 @@ mod tests {
             vectors_used: VectorsUsed::Exact,
             took: Timings::default(),
             matches: None,
+            facets: Facets::default(),
             warnings: Vec::new(),
         }
     }

@@ -37,17 +37,12 @@ pub(super) struct RankedCandidates {
 }
 
 impl RankedCandidates {
-    /// The candidates of one part, or those of several merged. `parts` are the planned parts with their roots; `model` is that of
+    /// The candidates of one part, or those of several merged. `parts` are the planned parts; `model` is that of
     /// the compared vectors; `last` is the last hit of the page.
-    pub(super) fn new(
-        parts: &[(String, Part)],
-        mut ranked: Vec<RankedPart>,
-        model: Option<&str>,
-        last: usize,
-    ) -> Self {
+    pub(super) fn new(parts: &[Part], mut ranked: Vec<RankedPart>, model: Option<&str>, last: usize) -> Self {
         let cut_short: Vec<bool> = ranked.iter().map(|part| part.total_is_least).collect();
         let vectors_found = ranked.iter().any(|part| part.vectors_found);
-        let roots: Vec<&str> = parts.iter().map(|(root, _)| root.as_str()).collect();
+        let roots: Vec<&str> = parts.iter().map(|part| part.root.as_str()).collect();
         let mut order = match ranked.as_mut_slice() {
             [only] => std::mem::take(&mut only.chunks).into_iter().map(|chunk| (0, chunk)).collect(),
             several => merge(several, &roots),
@@ -60,10 +55,10 @@ impl RankedCandidates {
         };
         let trusted = order.iter().take(JUDGED_HITS).map(|(part, _)| *part);
         let best = trusted.reduce(|a, b| if likelihood(&b) > likelihood(&a) { b } else { a }).unwrap_or(0);
-        let plan = &parts[best].1.plan;
+        let plan = &parts[best].plan;
         let mut terms = plan.lexical.terms.clone();
         for term in terms.iter_mut().filter(|term| term.chunks == 0) {
-            let of_part = |(_, part): &(String, Part)| {
+            let of_part = |part: &Part| {
                 part.plan.lexical.terms.iter().find(|other| other.id == term.id).map(|other| other.chunks)
             };
             term.chunks = parts.iter().filter_map(of_part).max().unwrap_or(0);

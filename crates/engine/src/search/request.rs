@@ -35,6 +35,9 @@ pub struct SearchRequest {
     pub in_full: bool,
     /// Whether hits are returned even if the confidence is `none`, for callers that judge them themselves.
     pub keep_doubtful: bool,
+    /// Whether the answer has what only a page shows: [`SearchAnswer::facets`](super::SearchAnswer::facets), and the texts around
+    /// matching lines.
+    pub for_page: bool,
 }
 
 /// Whether the dense retriever takes part.

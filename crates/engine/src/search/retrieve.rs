@@ -1,54 +1,12 @@
-//! The two retrievers: lexical (BM25) and dense (vectors). Each finds candidates; then each candidate also gets the
-//! score of the other retriever.
+//! The statements of the two retrievers, lexical (BM25) and dense (vectors), and what their scores mean.
 
 use std::collections::HashSet;
 
 use super::fuse::Retrieved;
-use super::plan::{LexicalPlan, Plan, VectorPath};
-use super::ranking::Ranking;
+use super::plan::{LexicalPlan, VectorPath};
 use super::scope::Selections;
-use contract::{Fault, config};
-use store::{
-    Candidate, ChunkSelection, Completion, LexicalHit, LexicalQuery, LexicalSource, Reads, VectorHit,
-};
-
-/// Returns the best chunks by BM25 from each lexical table, and the ids of those that are candidates of a first page
-/// (`search.candidates` of each table).
-///
-/// At first, terms that occur in many chunks do not select candidates; if a good candidate may be missing, a second
-/// statement selects by more terms.
-pub(super) async fn lexical(
-    reads: &mut Reads,
-    selected: &Selections,
-    plan: &Plan,
-    ranking: &Ranking,
-    settings: &config::Search,
-) -> Result<(Retrieved, HashSet<i64>), Fault> {
-    let (mut all, mut first_page) = (Retrieved::new(), HashSet::new());
-    let limit = sql_limit(plan.candidates);
-    for (source, selection) in selected.sources().filter(|_| !plan.lexical.terms.is_empty()) {
-        // The chunks that a filter lists are few enough to score all of them in one statement. A whole repository is searched in
-        // one way, whether it is listed because it has neighbours or not.
-        let scores_all = selected.is_narrowed && matches!(selection, ChunkSelection::Listed(_));
-        let query = if scores_all {
-            lexical_query(&plan.lexical.with_all_terms())
-        } else {
-            lexical_query(&plan.lexical)
-        };
-        let mut hits = reads.lexical_hits(source, selection, &query, limit).await?;
-        let scores: Vec<f32> = hits.iter().map(|hit| lexical_score(hit).1).collect();
-        if !scores_all
-            && !plan.lexical.is_exact(&scores, ranking.lexical_exact_rows)
-            && let Some(more) = plan.lexical.with_more_terms()
-        {
-            hits = reads.lexical_hits(source, selection, &lexical_query(&more), limit).await?;
-        }
-        let found: Retrieved = hits.iter().map(lexical_score).collect();
-        first_page.extend(chunk_ids(&found).take(settings.candidates));
-        all.extend(found);
-    }
-    Ok((all, first_page))
-}
+use contract::Fault;
+use store::{Candidate, ChunkSelection, LexicalHit, LexicalQuery, Reads, VectorHit};
 
 /// Returns the lexical scores of candidates with an equal idf for all terms, as shares of the score that a chunk of average length
 /// has that contains each term of the query once. Such shares are comparable between repositories, in which the same term is rare
@@ -103,50 +61,6 @@ pub(super) async fn dense(
     Ok(hits.iter().map(dense_score).collect())
 }
 
-/// Reads the facts of all candidates for the ranking, and adds to each retriever's list the scores of candidates that
-/// only the other one found, because a chunk beyond the limit of a list may still be similar. Chunks found only by name
-/// (`named`) get both scores. The lexical score is that of the first of `sources` that contains the chunk. With `for_merging`, the
-/// rows also have the score with an equal idf for all terms; with `counts_users`, the number of files that use their definitions.
-pub(super) async fn complete_scores(
-    reads: &mut Reads,
-    plan: &LexicalPlan,
-    sources: &[LexicalSource],
-    vector: Option<&[f32]>,
-    (lexical, dense): (&mut Retrieved, &mut Retrieved),
-    named: &[i64],
-    (for_merging, counts_users): (bool, bool),
-) -> Result<Vec<Candidate>, Fault> {
-    // If only one retriever answered, there is nothing to complete.
-    let vector = vector.filter(|_| !dense.is_empty());
-    let missing = MissingScores::new(lexical, dense, named, vector.is_some(), !plan.terms.is_empty());
-    if missing.ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let equal_idf = for_merging.then(|| lexical_query(&plan.with_equal_idf()));
-    let completion = Completion {
-        ids: &missing.ids,
-        needs_lexical: &missing.lexical,
-        needs_similarity: &missing.dense,
-        sources,
-        words: &lexical_query(plan),
-        other_words: equal_idf.as_ref(),
-        counts_users,
-        query_vector: vector,
-    };
-    let candidates = reads.candidates(&completion).await?;
-    for candidate in &candidates {
-        let (chunk_id, file_id) = (candidate.id, candidate.file_id);
-        lexical
-            .extend(candidate.lexical.map(|score| lexical_score(&LexicalHit { chunk_id, file_id, score })));
-        let near = candidate.similarity.map(|similarity| VectorHit { chunk_id, file_id, similarity });
-        dense.extend(near.as_ref().map(dense_score));
-    }
-    // A chunk with the queried name stays a candidate even if it contains none of the terms.
-    let scored: HashSet<i64> = chunk_ids(lexical).chain(chunk_ids(dense)).collect();
-    lexical.extend(named.iter().filter(|id| !scored.contains(id)).map(|id| (*id, 0.0)));
-    Ok(candidates)
-}
-
 /// Returns the ids of retrieved chunks, in their order.
 pub(super) fn chunk_ids(retrieved: &Retrieved) -> impl Iterator<Item = i64> {
     retrieved.iter().map(|(chunk_id, _)| *chunk_id)
@@ -154,14 +68,20 @@ pub(super) fn chunk_ids(retrieved: &Retrieved) -> impl Iterator<Item = i64> {
 
 /// All candidates, and whether each lacks the score of a retriever. Parallel lists, sorted by unique id.
 #[derive(Debug, PartialEq)]
-struct MissingScores {
-    ids: Vec<i64>,
-    lexical: Vec<bool>,
-    dense: Vec<bool>,
+pub(super) struct MissingScores {
+    pub(super) ids: Vec<i64>,
+    pub(super) lexical: Vec<bool>,
+    pub(super) dense: Vec<bool>,
 }
 
 impl MissingScores {
-    fn new(lexical: &Retrieved, dense: &Retrieved, named: &[i64], has_vector: bool, has_terms: bool) -> Self {
+    pub(super) fn new(
+        lexical: &Retrieved,
+        dense: &Retrieved,
+        named: &[i64],
+        has_vector: bool,
+        has_terms: bool,
+    ) -> Self {
         let in_lexical: HashSet<i64> = chunk_ids(lexical).collect();
         let in_dense: HashSet<i64> = chunk_ids(dense).collect();
         let mut ids: Vec<i64> = in_lexical.union(&in_dense).chain(named).copied().collect();
@@ -177,7 +97,7 @@ impl MissingScores {
     }
 }
 
-fn lexical_query(plan: &LexicalPlan) -> LexicalQuery {
+pub(super) fn lexical_query(plan: &LexicalPlan) -> LexicalQuery {
     LexicalQuery {
         terms: plan.terms.iter().map(|term| term.id).collect(),
         weights: plan.terms.iter().map(|term| term.weight).collect(),
@@ -188,16 +108,16 @@ fn lexical_query(plan: &LexicalPlan) -> LexicalQuery {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "Postgres widens what was an f32")]
-fn lexical_score(hit: &LexicalHit) -> (i64, f32) {
+pub(super) fn lexical_score(hit: &LexicalHit) -> (i64, f32) {
     (hit.chunk_id, hit.score as f32)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a cosine needs no more digits than its vectors have")]
-fn dense_score(hit: &VectorHit) -> (i64, f32) {
+pub(super) fn dense_score(hit: &VectorHit) -> (i64, f32) {
     (hit.chunk_id, hit.similarity as f32)
 }
 
-fn sql_limit(limit: usize) -> i64 {
+pub(super) fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 

@@ -119,22 +119,26 @@ impl ResolvedScope {
         Ok(Self { state, repositories, selected, marks, filter, mode, any_records })
     }
 
-    /// Returns the chunks of one of the repositories.
+    /// Returns the chunks of some of the repositories.
     ///
     /// # Errors
     /// Storage faults.
     pub(super) async fn select_within(
         &self,
         reads: &mut Reads,
-        repository: &RepositoryRow,
+        repositories: &[&RepositoryRow],
         settings: &config::Search,
     ) -> Result<Selections, Fault> {
-        let filter = in_repositories(self.filter.clone(), Some(&[repository.id]));
+        let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
+        let filter = in_repositories(self.filter.clone(), Some(&ids));
         let by_mode = ModeFilters::new(self.mode, self.any_records, false, filter);
         let is_narrowed = is_narrowed(&self.filter, self.mode);
         // The files of a whole repository are enough; listing the chunks would take another statement.
         let rows_max = if is_narrowed { settings.filter_rows_max } else { 0 };
-        Selections::select(reads, by_mode, is_narrowed, (rows_max, count(repository.chunks))).await
+        // Until the first run of each has ended, not all are counted.
+        let counted = repositories.iter().all(|repository| repository.chunks > 0);
+        let published = if counted { repositories.iter().map(|one| count(one.chunks)).sum() } else { 0 };
+        Selections::select(reads, by_mode, is_narrowed, (rows_max, published)).await
     }
 
     /// Returns the repositories that can have hits, each of which is ranked by its own statistics.
@@ -155,12 +159,17 @@ impl ResolvedScope {
         folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }
 
-    /// Returns the sizes that the plan of a search in `selected` depends on.
-    pub(super) fn counts(&self, selected: &Selections, statistics_chunks: u64, embedded: bool) -> Counts {
+    /// Returns the sizes that the plan of a search in `rows` of the chunks of `selected` depends on.
+    pub(super) fn counts(
+        &self,
+        (selected, rows): (&Selections, u64),
+        statistics_chunks: u64,
+        embedded: bool,
+    ) -> Counts {
         let is_listed = matches!(selected.vectors, ChunkSelection::Listed(_));
         Counts {
             statistics_chunks,
-            vectors_in_filter: selected.rows,
+            vectors_in_filter: rows,
             vectors: count(self.state.chunks),
             vectors_indexed: self.state.vectors_indexed && !is_listed,
             embedded,

@@ -1,4 +1,4 @@
-//! Plans the parts of a search. Each of several repositories is searched by itself; of many, the best are chosen first.
+//! Plans the parts of a search. Each of several repositories is a part of its own; of many, the best are chosen first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,15 +8,16 @@ use super::exact_name;
 use super::execute::{SearchDeps, term_ids};
 use super::fuse::Retrieved;
 use super::part::{Part, Question};
+use super::parts::Parts;
 use super::plan::{Plan, VectorPath, plan};
 use super::retrieve::{dense, equal_idf_hits};
-use super::scope::{ResolvedScope, Selections};
+use super::scope::{ResolvedScope, Selections, count};
 use super::statistics::{Statistics, largest};
 use contract::Fault;
 use languages::terms::QueryTerm;
 use store::{Reads, RepositoryRow};
 
-/// The most repositories that are searched each by itself, so that the number of statements does not grow with the project.
+/// The most repositories that are parts of a search, so that its cost does not grow with the project.
 pub(super) const PARTS_MAX: usize = 8;
 
 /// Plans the parts of a search.
@@ -44,7 +45,7 @@ impl Planner<'_> {
         !is_wide
     }
 
-    /// Plans the only part, or a part for each repository; also returns the roots of the parts.
+    /// Plans the only part, or a part for each repository.
     ///
     /// # Errors
     /// Storage faults.
@@ -53,15 +54,19 @@ impl Planner<'_> {
         reads: &mut Reads,
         scope: &ResolvedScope,
         question: &Question,
-    ) -> Result<Vec<(String, Part)>, Fault> {
+    ) -> Result<Parts, Fault> {
         let searched = scope.searched();
         let chosen = match searched.as_slice() {
             [] | [_] => {
                 let selected = Arc::clone(&scope.selected);
                 let repository = searched.first().copied().or(scope.repositories.first());
                 let root = repository.map(|repository| repository.root.clone()).unwrap_or_default();
-                let plan = self.plan(scope, &selected, repository);
-                return Ok(vec![(root, Part { selected, plan })]);
+                let rows = selected.rows;
+                let plan = self.plan(scope, (&selected, rows), repository);
+                return Ok(Parts {
+                    selected,
+                    parts: vec![Part { root, repository: None, rows, plan, own: None }],
+                });
             }
             few if few.len() <= PARTS_MAX => few.to_vec(),
             many => {
@@ -73,17 +78,42 @@ impl Planner<'_> {
             }
         };
         self.count_terms(reads, &searched, &chosen).await?;
+        let selected = Arc::new(scope.select_within(reads, &chosen, self.deps.settings).await?);
         let mut parts = Vec::new();
         for repository in chosen {
-            let selected = Arc::new(scope.select_within(reads, repository, self.deps.settings).await?);
-            let plan = self.plan(scope, &selected, Some(repository));
-            parts.push((repository.root.clone(), Part { selected, plan }));
+            parts.push(self.part(reads, scope, &selected, repository).await?);
         }
-        Ok(parts)
+        Ok(Parts { selected, parts })
+    }
+
+    /// Plans the part of one of several repositories, whose chunks are among those of `selected`.
+    async fn part(
+        &self,
+        reads: &mut Reads,
+        scope: &ResolvedScope,
+        selected: &Selections,
+        repository: &RepositoryRow,
+    ) -> Result<Part, Fault> {
+        let (id, root) = (Some(repository.id), repository.root.clone());
+        // A repository whose first run has not ended has no published count.
+        let rows = Some(count(repository.chunks)).filter(|rows| *rows > 0).unwrap_or(selected.rows);
+        let rows = rows.min(selected.rows);
+        let plan = self.plan(scope, (selected, rows), Some(repository));
+        if !matches!(plan.vector, VectorPath::Hnsw(_)) {
+            return Ok(Part { root, repository: id, rows, plan, own: None });
+        }
+        let own = scope.select_within(reads, &[repository], self.deps.settings).await?;
+        let plan = self.plan(scope, (&own, own.rows), Some(repository));
+        Ok(Part { root, repository: id, rows: own.rows, plan, own: Some(own.vectors) })
     }
 
     /// Plans a part. `repository` is the one that it consists of.
-    fn plan(&self, scope: &ResolvedScope, part: &Selections, repository: Option<&RepositoryRow>) -> Plan {
+    fn plan(
+        &self,
+        scope: &ResolvedScope,
+        part: (&Selections, u64),
+        repository: Option<&RepositoryRow>,
+    ) -> Plan {
         let counted = repository.map_or(0, |repository| self.statistics.counted(repository));
         let frequency = |term| repository.map_or(0, |repository| self.statistics.frequency(repository, term));
         let counts = scope.counts(part, counted, self.embeds);
@@ -127,11 +157,11 @@ impl Planner<'_> {
         let (selected, settings) = (&scope.selected, self.deps.settings);
         let frequency = |term| self.statistics.pooled(searched, term).1;
         let counted = self.statistics.pooled(searched, 0).0;
-        let counts = scope.counts(selected, counted, self.embeds);
+        let counts = scope.counts((selected, selected.rows), counted, self.embeds);
         let plan = plan(&self.terms, &frequency, counts, settings, self.deps.ranking);
         self.chosen_by = plan.vector;
         let named = match &selected.chunks {
-            Some(_) => exact_name::definitions(reads, &question.query, &selected.vectors).await?,
+            Some(_) => exact_name::definitions(reads, &question.query, &selected.vectors, &[]).await?,
             None => HashMap::new(),
         };
         let named: Retrieved = named.into_keys().map(|chunk_id| (chunk_id, 1.0)).collect();

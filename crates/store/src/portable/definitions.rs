@@ -1,6 +1,6 @@
 //! The definitions in the chunks of a portable file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Row, params};
 
@@ -59,7 +59,7 @@ impl Reader {
         ids: &[i64],
         selection: &ChunkSelection,
         limit: i64,
-    ) -> Result<Vec<DefinitionRow>, Fault> {
+    ) -> Result<Vec<(i64, DefinitionRow)>, Fault> {
         let mut chunks = self.chunks_with(ids, false)?;
         let listed = match selection {
             ChunkSelection::All => None,
@@ -73,8 +73,18 @@ impl Reader {
             let listed: HashSet<i64> = listed.into_iter().collect();
             chunks.retain(|id| listed.contains(id));
         }
-        chunks.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        self.definitions(&chunks)
+        let repositories = self.repositories_of(&chunks)?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut taken: HashMap<i64, usize> = HashMap::new();
+        chunks.retain(|id| {
+            let Some(repository) = repositories.get(id) else { return false };
+            let taken = taken.entry(*repository).or_default();
+            *taken += 1;
+            *taken <= limit
+        });
+        let definitions = self.definitions(&chunks)?.into_iter();
+        let of_repository = |row: DefinitionRow| Some((*repositories.get(&row.chunk_id)?, row));
+        Ok(definitions.filter_map(of_repository).collect())
     }
 }
 

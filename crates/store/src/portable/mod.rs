@@ -6,6 +6,7 @@ pub mod fuzzing;
 
 mod fault;
 mod schema;
+mod several;
 
 mod one_definition;
 mod open;

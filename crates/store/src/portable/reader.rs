@@ -1,7 +1,7 @@
 //! Reads a portable file: the same reads as those of a project's schema, with the same results.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use rusqlite::{Connection, Params, Row};
@@ -227,18 +227,23 @@ impl Reader {
         let marked = |marks: &[bool]| -> Vec<i64> {
             wanted.ids.iter().zip(marks).filter(|(_, marked)| **marked).map(|(id, _)| *id).collect()
         };
-        let mut lexical = HashMap::new();
-        for source in wanted.sources {
-            for hit in self.scores(*source, wanted.words, &marked(wanted.needs_lexical))? {
-                lexical.entry(hit.chunk_id).or_insert(hit.score);
-            }
-        }
-        let mut others = HashMap::new();
-        for (words, source) in
-            wanted.other_words.iter().flat_map(|words| wanted.sources.iter().map(move |s| (words, s)))
-        {
-            for hit in self.scores(*source, words, wanted.ids)? {
-                others.entry(hit.chunk_id).or_insert(hit.score);
+        let chunks = self.hydrate(wanted.ids)?;
+        let (needs_lexical, mut lexical, mut others) =
+            (marked(wanted.needs_lexical), HashMap::new(), HashMap::new());
+        for words in wanted.words {
+            let of_repository =
+                |chunk: &&ChunkRow| words.repository_id.is_none_or(|id| id == chunk.repository_id);
+            let own: HashSet<i64> = chunks.iter().filter(of_repository).map(|chunk| chunk.id).collect();
+            let scored: Vec<i64> = needs_lexical.iter().filter(|id| own.contains(id)).copied().collect();
+            let own: Vec<i64> = own.into_iter().collect();
+            for source in wanted.sources {
+                for hit in self.scores(*source, &words.query, &scored)? {
+                    lexical.entry(hit.chunk_id).or_insert(hit.score);
+                }
+                let Some(other) = &words.other else { continue };
+                for hit in self.scores(*source, other, &own)? {
+                    others.entry(hit.chunk_id).or_insert(hit.score);
+                }
             }
         }
         let near = match wanted.query_vector {
@@ -261,7 +266,7 @@ impl Reader {
             similarity: near.get(&chunk.id).copied(),
             text: texts.get(&chunk.id).copied(),
         };
-        Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
+        Ok(chunks.into_iter().map(candidate).collect())
     }
 
     fn users(&self, ids: &[i64]) -> Result<HashMap<i64, i32>, Fault> {

@@ -37,6 +37,7 @@ pub(crate) const SEARCH: &[Migration] = &[
         version: 12,
         text: include_str!("../../migrations/project/search/0012_repository_statistics.sql"),
     },
+    Migration { version: 13, text: include_str!("../../migrations/project/search/0013_line_history.sql") },
 ];
 
 /// The tables that the migrations create, in the order of creation.

@@ -5,6 +5,7 @@ use pgvector::HalfVector;
 
 use super::copies::{self, CandidateText};
 use super::lexical::{LexicalQuery, LexicalSource, sparse};
+use super::several::rows_of_three;
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -116,6 +117,17 @@ pub(super) fn users(tx: &ProjectTx, chunk_id: &str) -> String {
     )
 }
 
+/// The terms of a query, by which the candidates of a repository are scored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CandidateWords {
+    /// The repository; `None` for all candidates.
+    pub repository_id: Option<i64>,
+    /// The terms.
+    pub query: LexicalQuery,
+    /// The terms with other weights, by which each chunk is scored as well.
+    pub other: Option<LexicalQuery>,
+}
+
 /// Missing scores to compute for candidates in one statement, because a chunk that only one retriever found also needs the
 /// score of the other.
 #[derive(Debug, Clone, Copy)]
@@ -128,10 +140,8 @@ pub struct Completion<'a> {
     pub needs_similarity: &'a [bool],
     /// Sources of the lexical score; the first that has terms of the chunk counts.
     pub sources: &'a [LexicalSource],
-    /// The query's terms.
-    pub words: &'a LexicalQuery,
-    /// The terms with other weights, by which each chunk is scored as well.
-    pub other_words: Option<&'a LexicalQuery>,
+    /// The query's terms, with their weights in each repository.
+    pub words: &'a [CandidateWords],
     /// Whether to count the files that use each chunk's definitions.
     pub counts_users: bool,
     /// The query's vector; `None`: computes no similarity.
@@ -149,16 +159,19 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
         if scores.is_empty() { "NULL::float8".to_owned() } else { format!("coalesce({})", scores.join(", ")) }
     };
     // CASE evaluates the subqueries only for the rows that need them.
-    let (lexical, other, users) = (score("$4"), score("$6"), users(tx, "c.id"));
+    let (lexical, other, users) = (score("q.weights"), score("q.others"), users(tx, "c.id"));
     let text = format!(
         "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
-           THEN {lexical} END AS lexical, {text_columns}, CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v \
+           THEN {lexical} END AS lexical, {text_columns}, CASE WHEN w.meant THEN (SELECT v.embedding <#> $4 FROM {vectors} v \
            WHERE v.hash = c.content_hash) END AS similarity, \
-           CASE WHEN $6::sparsevec IS NOT NULL THEN {other} END AS other, \
-           CASE WHEN $7 THEN {users} END AS users \
+           CASE WHEN q.others IS NOT NULL THEN {other} END AS other, \
+           CASE WHEN $5 THEN {users} END AS users \
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
          JOIN {chunks} c ON c.id = w.id \
-         JOIN {files} f ON f.id = c.file_id",
+         JOIN {files} f ON f.id = c.file_id \
+         JOIN (VALUES {words}) q (repository_id, weights, others) \
+           ON coalesce(q.repository_id, c.repository_id) = c.repository_id",
+        words = rows_of_three(6, wanted.words.len(), ["int8", "sparsevec", "sparsevec"]),
         text_columns = copies::TEXT_COLUMNS,
         vectors = tx.table("vectors"),
         chunks = tx.table("chunks"),
@@ -166,9 +179,12 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
     );
     let vector = wanted.query_vector.map(HalfVector::from_f32_slice);
     let query = sql(text).bind(wanted.ids).bind(wanted.needs_lexical).bind(wanted.needs_similarity);
-    let query = query.bind(sparse(&wanted.words.terms, &wanted.words.weights)).bind(vector);
-    let other = wanted.other_words.map(|words| sparse(&words.terms, &words.weights));
-    let rows = tx.tx.all(query.bind(other).bind(wanted.counts_users)).await?;
+    let query = query.bind(vector).bind(wanted.counts_users);
+    let weights = |words: &LexicalQuery| sparse(&words.terms, &words.weights);
+    let query = wanted.words.iter().fold(query, |query, words| {
+        query.bind(words.repository_id).bind(weights(&words.query)).bind(words.other.as_ref().map(weights))
+    });
+    let rows = tx.tx.all(query).await?;
     rows.iter()
         .map(|row| {
             let score = |column| row.try_get::<Option<f64>>(column).map(|d| d.map(|distance| -distance));

@@ -76,26 +76,28 @@ pub async fn of_lines(
     rows.iter().map(decode).collect()
 }
 
-/// All definitions of the selected chunks that have one of the facts `ids`, which are folded forms of names. Reads at most
-/// 5,000 such chunks, and uses the `limit` chunks with the smallest ids among them.
+/// All definitions of the selected chunks that have one of the facts `ids`, which are folded forms of names, each with its
+/// repository. Reads at most 5,000 such chunks, and uses the `limit` chunks of each repository with the smallest ids among them.
 pub async fn named(
     tx: &mut ProjectTx,
     ids: &[i64],
     selection: &ChunkSelection,
     limit: i64,
-) -> Result<Vec<DefinitionRow>, Fault> {
-    let (facts, definitions) = (tx.table("facts"), tx.table("definitions"));
+) -> Result<Vec<(i64, DefinitionRow)>, Fault> {
+    let (facts, files, definitions) = (tx.table("facts"), tx.table("files"), tx.table("definitions"));
     // Materialised, so that the planner uses the index: with ORDER BY and LIMIT it would rather scan all chunks by id.
     let select = |chunks: String| {
         format!(
             "WITH found AS MATERIALIZED ({chunks} LIMIT {SAME_NAME_MAX}) \
-             SELECT {ROW} \
-             FROM (SELECT chunk_id FROM found ORDER BY chunk_id LIMIT $2) n \
+             SELECT n.repository_id, {ROW} \
+             FROM (SELECT k.chunk_id, f.repository_id, \
+                 row_number() OVER (PARTITION BY f.repository_id ORDER BY k.chunk_id) AS place \
+               FROM found k JOIN {files} f ON f.id = k.file_id) n \
              JOIN {definitions} d ON d.chunk_id = n.chunk_id \
-             ORDER BY d.chunk_id, d.ordinal"
+             WHERE n.place <= $2 ORDER BY d.chunk_id, d.ordinal"
         )
     };
-    let chunks = format!("SELECT k.chunk_id FROM {facts} k WHERE k.ids && $1::int8[]");
+    let chunks = format!("SELECT k.chunk_id, k.file_id FROM {facts} k WHERE k.ids && $1::int8[]");
     let rows = match selection {
         ChunkSelection::All => tx.tx.all(sql(select(chunks)).bind(ids).bind(limit)).await?,
         ChunkSelection::Listed(these) => {
@@ -105,16 +107,15 @@ pub async fn named(
         ChunkSelection::Matching(filter) => {
             let condition = Condition::new(filter, tx, 3);
             let text = select(format!(
-                "SELECT k.chunk_id \
+                "SELECT k.chunk_id, k.file_id \
                  FROM {facts} k JOIN {files} f ON f.id = k.file_id \
                  WHERE k.ids && $1::int8[] AND {}",
                 condition.text,
-                files = tx.table("files"),
             ));
             tx.tx.all(condition.bind(sql(text).bind(ids).bind(limit))).await?
         }
     };
-    rows.iter().map(decode).collect()
+    rows.iter().map(|row| Ok((row.try_get("repository_id")?, decode(row)?))).collect()
 }
 
 /// Decodes a row of [`ROW`].

@@ -284,7 +284,7 @@ pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<RowUsage,
     tx.lift_timeout().await?;
     let files = tx.table("files");
     let mut all = RowUsage::default();
-    for table in CHUNK_TABLES.iter().chain(FILE_TABLES).copied().chain(["chunks"]) {
+    for table in TEXT_TABLES.iter().chain(FILE_TABLES).copied().chain(["chunks"]) {
         let text = format!(
             "SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 AS bytes \
              FROM {} t JOIN {files} f ON f.id = t.file_id \
@@ -324,7 +324,7 @@ pub async fn remove_some(
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(repository_id).bind(rows_max.max(1))).await?;
     let mut all = RowUsage::default();
     symbols::record_removal(tx, &ids).await?;
-    let tables = CHUNK_TABLES.iter().chain(FILE_TABLES).map(|table| (*table, "file_id"));
+    let tables = TEXT_TABLES.iter().chain(FILE_TABLES).map(|table| (*table, "file_id"));
     for (table, key) in tables.chain([("chunks", "file_id"), ("files", "id")]) {
         let text = format!(
             "WITH gone AS (DELETE FROM {} t WHERE t.{key} = ANY($1) \
@@ -361,15 +361,17 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
     })
 }
 
-/// Tables whose rows belong to chunks; all have the column `file_id`.
-const CHUNK_TABLES: &[&str] = &["lexical", "grams", "facts", "definitions", "comments", "authors", "flows"];
+/// Tables whose rows belong to chunks, or to the lines of a text; all have the column `file_id`.
+const TEXT_TABLES: &[&str] =
+    &["lexical", "grams", "facts", "definitions", "comments", "authors", "line_history", "flows"];
 
 /// Tables whose rows belong to files; all have the column `file_id`.
 const FILE_TABLES: &[&str] = &["uses", "symbols"];
 
-/// Removes the chunks of files and their uses with all their rows, and marks the change; returns the number of chunks.
+/// Removes the chunks of files and their uses with all their rows, and what is known of their lines, and marks the change;
+/// returns the number of chunks.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
-    for table in CHUNK_TABLES {
+    for table in TEXT_TABLES {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
         tx.execute(sql(text).bind(file_ids)).await?;
     }

@@ -1,4 +1,4 @@
-//! Git history of files and of the lines of chunks: columns of `files`, and the table `authors`.
+//! Git history of files and of their lines: columns of `files`, and the tables `authors` and `line_history`.
 
 use std::collections::HashMap;
 
@@ -9,6 +9,9 @@ use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
+/// Longest serialised history of a file's lines, in bytes.
+pub const LINE_HISTORY_BYTES_MAX: usize = 1 << 20;
+
 /// A searchable file and the state of its stored history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownHistory {
@@ -18,7 +21,7 @@ pub struct KnownHistory {
     pub path: String,
     /// Its last commit, if known.
     pub last_commit: Option<String>,
-    /// The commit at which its lines were attributed to authors.
+    /// The state of the attribution of its lines, as an index run stored it; `None` if its text changed since.
     pub attributed_to: Option<String>,
 }
 
@@ -50,6 +53,28 @@ pub struct AuthorsWrite {
     pub file_id: i64,
     /// The authors' names, as facts.
     pub authors: Vec<NamedFact>,
+}
+
+/// A file whose lines were attributed to commits, or whose attribution failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttributedFile {
+    /// Id of the row.
+    pub file_id: i64,
+    /// The state of the attribution: to which commit, and how it went.
+    pub attributed_to: String,
+    /// The history of its lines, serialised; `None` if it is not known.
+    pub lines: Option<Vec<u8>>,
+}
+
+/// What is stored of the history of a file's lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineHistoryRow {
+    /// The file's last commit, if known.
+    pub last_commit: Option<String>,
+    /// The state of the attribution; see [`AttributedFile`].
+    pub attributed_to: Option<String>,
+    /// The history of its lines, serialised.
+    pub lines: Option<Vec<u8>>,
 }
 
 /// The searchable files of a repository, sorted by path.
@@ -116,6 +141,24 @@ pub async fn of_files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, FileF
             Ok((row.try_get("id")?, facts))
         })
         .collect()
+}
+
+/// What is stored of the history of a file's lines; nothing if the file is gone.
+pub async fn lines_of_file(tx: &mut ProjectTx, file_id: i64) -> Result<LineHistoryRow, Fault> {
+    let text = format!(
+        "SELECT f.last_commit, f.lines_attributed_to AS attributed_to, h.lines \
+         FROM {files} f \
+         LEFT JOIN {line_history} h ON h.file_id = f.id \
+         WHERE f.id = $1",
+        files = tx.table("files"),
+        line_history = tx.table("line_history"),
+    );
+    let Some(row) = tx.tx.first(sql(text).bind(file_id)).await? else { return Ok(LineHistoryRow::default()) };
+    Ok(LineHistoryRow {
+        last_commit: row.try_get("last_commit")?,
+        attributed_to: row.try_get("attributed_to")?,
+        lines: row.try_get("lines")?,
+    })
 }
 
 /// The lines of a chunk.
@@ -193,27 +236,42 @@ pub async fn clear(tx: &mut ProjectTx, fence: Fence, file_ids: &[i64]) -> Result
         tx.table("files")
     );
     tx.execute(sql(text).bind(file_ids)).await?;
-    let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("authors"));
-    tx.execute(sql(text).bind(file_ids)).await?;
+    remove_lines(tx, file_ids).await
+}
+
+/// Removes what is known of the authors and commits of the lines of files.
+async fn remove_lines(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
+    for table in ["authors", "line_history"] {
+        let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
+        tx.execute(sql(text).bind(file_ids)).await?;
+    }
     Ok(())
 }
 
-/// Replaces the authors of the chunks of `files`: pairs of a file id and the commit at which its lines were attributed.
+/// Replaces the line histories of `files` and the authors of their chunks.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
 pub async fn write_authors(
     tx: &mut ProjectTx,
     fence: Fence,
-    files: &[(i64, String)],
+    files: &[AttributedFile],
     authors: &[AuthorsWrite],
     known: &mut KnownNames,
 ) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
-    let (ids, commits): (Vec<i64>, Vec<&str>) =
-        files.iter().map(|(id, commit)| (*id, commit.as_str())).unzip();
-    let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("authors"));
-    tx.execute(sql(text).bind(&ids)).await?;
+    let (ids, states): (Vec<i64>, Vec<&str>) =
+        files.iter().map(|file| (file.file_id, file.attributed_to.as_str())).unzip();
+    remove_lines(tx, &ids).await?;
+    let (with_lines, lines): (Vec<i64>, Vec<&[u8]>) =
+        files.iter().filter_map(|file| Some((file.file_id, file.lines.as_deref()?))).unzip();
+    let text = format!(
+        "INSERT INTO {} (file_id, lines) \
+         SELECT t.file_id, t.lines \
+         FROM unnest($1::int8[], $2::bytea[]) AS t (file_id, lines)",
+        tx.table("line_history")
+    );
+    tx.execute(sql(text).bind(with_lines).bind(lines)).await?;
     let mut fresh = NewNames::default();
     let flat = FlatLists::from_lists(
         authors
@@ -231,11 +289,11 @@ pub async fn write_authors(
     tx.execute(sql(text).bind(flat.all).bind(chunks).bind(owners).bind(flat.first).bind(flat.last)).await?;
     names::insert(tx, &fresh).await?;
     let text = format!(
-        "UPDATE {} f SET lines_attributed_to = t.commit \
-         FROM unnest($1::int8[], $2::text[]) AS t (id, commit) \
+        "UPDATE {} f SET lines_attributed_to = t.state \
+         FROM unnest($1::int8[], $2::text[]) AS t (id, state) \
          WHERE f.id = t.id",
         tx.table("files")
     );
-    tx.execute(sql(text).bind(ids).bind(commits)).await?;
+    tx.execute(sql(text).bind(ids).bind(states)).await?;
     Ok(())
 }

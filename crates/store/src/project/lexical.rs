@@ -58,6 +58,25 @@ pub enum LexicalSource {
     Comments,
 }
 
+/// The most chunks of given files whose words are all compared with the query's. Comparing takes a microsecond, so only for more does
+/// the index on terms, which knows nothing of files, find those with a wanted word faster.
+const COMPARED_MAX: u64 = 20_000;
+
+/// A query's terms that select, as a sparse vector: its inner product with that of a chunk is 0 if the chunk has none of them.
+/// Unlike `&&`, which compares each term with each, this reads both lists once.
+pub(super) fn selecting(query: &LexicalQuery) -> SparseVector {
+    sparse(&query.keep, &vec![1.0; query.keep.len()])
+}
+
+/// Whether a selection has so few chunks that the index on terms is of no use.
+pub(super) fn are_few(selection: &ChunkSelection) -> bool {
+    match selection {
+        ChunkSelection::All => false,
+        ChunkSelection::Listed(_) => true,
+        ChunkSelection::Matching(filter) => filter.files().is_some_and(|(_, chunks)| chunks <= COMPARED_MAX),
+    }
+}
+
 impl LexicalSource {
     pub(super) fn table(self) -> &'static str {
         match self {
@@ -85,10 +104,14 @@ pub async fn candidates(
             tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit)).await?
         }
         ChunkSelection::Listed(ids) => {
-            let text = format!("{select} WHERE l.terms && $2 AND l.chunk_id = ANY($4) {order}");
-            tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(ids)).await?
+            let text = format!("{select} WHERE l.weights <#> $2 < 0 AND l.chunk_id = ANY($4) {order}");
+            tx.tx.all(sql(text).bind(vector).bind(selecting(query)).bind(limit).bind(ids)).await?
         }
         ChunkSelection::Matching(filter) => match filter.files() {
+            Some((files, _)) if are_few(selection) => {
+                let text = format!("{select} WHERE l.weights <#> $2 < 0 AND l.file_id = ANY($4) {order}");
+                tx.tx.all(sql(text).bind(vector).bind(selecting(query)).bind(limit).bind(files)).await?
+            }
             Some((files, _)) => {
                 let text = format!("{select} WHERE l.terms && $2 AND l.file_id = ANY($4) {order}");
                 tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(files)).await?
@@ -114,7 +137,8 @@ pub async fn candidates(
     rows.iter().map(hit).collect()
 }
 
-fn hit(row: &crate::postgres::Row) -> Result<LexicalHit, Fault> {
+/// Decodes a row of the columns `chunk_id`, `file_id` and `distance`.
+pub(super) fn hit(row: &crate::postgres::Row) -> Result<LexicalHit, Fault> {
     let distance: f64 = row.try_get("distance")?;
     Ok(LexicalHit { chunk_id: row.try_get("chunk_id")?, file_id: row.try_get("file_id")?, score: -distance })
 }

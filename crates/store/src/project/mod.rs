@@ -33,7 +33,9 @@ pub(super) mod write;
 pub mod instructions;
 pub mod triage;
 
+pub mod facets;
 pub mod lexical;
+pub mod several;
 pub mod sizes;
 pub mod statistics;
 pub mod suggestions;

@@ -415,7 +415,8 @@ pub async fn of_chunk(tx: &mut ProjectTx, chunk_id: i64) -> Result<(bool, Option
     Ok((true, vector.map(|vector| vector.to_vec().into_iter().map(half::f16::to_f32).collect())))
 }
 
-fn hit(row: &Row) -> Result<VectorHit, Fault> {
+/// Decodes a row of the columns `chunk_id`, `file_id` and `distance`.
+pub(super) fn hit(row: &Row) -> Result<VectorHit, Fault> {
     let distance: f64 = row.try_get("distance")?;
     Ok(VectorHit {
         chunk_id: row.try_get("chunk_id")?,

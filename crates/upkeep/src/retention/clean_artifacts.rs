@@ -137,6 +137,7 @@ const SHRINKING_TABLES: &[&str] = &[
     "definitions",
     "comments",
     "authors",
+    "line_history",
     "flows",
     "uses",
     "symbols",

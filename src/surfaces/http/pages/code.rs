@@ -30,9 +30,17 @@ pub(super) static NO_NOTES: &BTreeMap<u32, Vec<String>> = &BTreeMap::new();
 
 /// The lines in a scrolling block.
 pub(super) fn block(view: &CodeView<'_>) -> Markup {
+    block_with_authors(view, &BTreeMap::new())
+}
+
+/// The same with a column that says who wrote the lines: labels by the line that each is beside.
+pub(super) fn block_with_authors(view: &CodeView<'_>, authors: &BTreeMap<u32, Markup>) -> Markup {
     html! {
-        pre.code tabindex="0" dir="ltr" {
+        pre.code.authors[!authors.is_empty()] tabindex="0" dir="ltr" {
             @for (number, line) in (view.first_line..).zip(by_line(view.text, view.spans)) {
+                @for note in view.notes.get(&number).into_iter().flatten() { span.above { (note) "\n" } }
+                // Outside of the line, whose text is that of the file.
+                @if let Some(label) = authors.get(&number) { (label) }
                 (self::line(view, number, &line))
             }
         }
@@ -47,7 +55,6 @@ fn line(view: &CodeView<'_>, number: u32, line: &HighlightedLine<'_>) -> Markup 
     let id = is_own_page.then(|| format!("L{number}"));
     let address = if is_own_page { format!("#L{number}") } else { line_of(view.file_url, number) };
     html! {
-        @for note in view.notes.get(&number).into_iter().flatten() { span.above { (note) "\n" } }
         span.l id=[id] {
             // A blank line is no stop of the Tab key.
             a.n href=(address) tabindex=[text.trim().is_empty().then_some("-1")] { (number) }

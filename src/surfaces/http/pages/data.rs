@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::forms::FormToken;
-use super::sessions::SignedIn;
+use super::sessions::{Sessions, SignedIn};
 use crate::app::{App, RECORD_SOURCES};
 use crate::surfaces::answer as shared;
 use crate::surfaces::http::access::Access;
@@ -31,6 +31,7 @@ pub(super) struct Asker {
     pub(super) is_signed_in: bool,
     /// What a form of this browser must carry.
     pub(super) form_token: Option<FormToken>,
+    pub(super) sessions: Arc<Sessions>,
 }
 
 impl FromRequestParts<Arc<App>> for Asker {
@@ -41,7 +42,8 @@ impl FromRequestParts<Arc<App>> for Asker {
         let Extension(access) = Extension::<Access>::from_request_parts(parts, app).await?;
         let session = parts.extensions.get::<SignedIn>().map(|session| session.0);
         let form_token = access.sessions.forms.of(session, &caller.principal.id);
-        Ok(Self { app: Arc::clone(app), caller, is_signed_in: session.is_some(), form_token })
+        let is_signed_in = session.is_some();
+        Ok(Self { app: Arc::clone(app), caller, is_signed_in, form_token, sessions: access.sessions })
     }
 }
 
@@ -129,13 +131,13 @@ impl Asker {
     }
 
     /// The names of the repositories of a project; none if there is no such project.
-    pub(super) async fn repositories(&self, project: &str) -> Vec<String> {
+    pub(super) async fn repositories(&self, project: &str) -> Result<Vec<String>, PageError> {
         self.completions(json!({ "kind": "repository", "value": "", "project_id": project })).await
     }
 
-    /// The ids of the projects that the asker may use.
+    /// The ids of the projects that the asker may use; none if they cannot be listed now.
     pub(super) async fn projects(&self) -> Vec<String> {
-        self.completions(json!({ "kind": "project", "value": "" })).await
+        self.completions(json!({ "kind": "project", "value": "" })).await.unwrap_or_default()
     }
 
     /// The coloured parts of texts, each with the id of its language.
@@ -143,9 +145,8 @@ impl Asker {
         self.app.highlighter.highlight(texts).await
     }
 
-    async fn completions(&self, arguments: Value) -> Vec<String> {
-        let answered = self.operation::<Values>(COMPLETE, arguments).await;
-        answered.map(|answered| answered.result.values).unwrap_or_default()
+    async fn completions(&self, arguments: Value) -> Result<Vec<String>, PageError> {
+        Ok(self.operation::<Values>(COMPLETE, arguments).await?.result.values)
     }
 
     /// The project of this caller when the address names none.

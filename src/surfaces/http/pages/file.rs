@@ -12,9 +12,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::code::{CodeView, block};
+use super::code::{CodeView, block_with_authors};
 use super::data::{Asker, PageError};
 use super::layout::Frame;
+use super::line_authors::labels;
 use super::links::{Place, with_parameters};
 use super::text::moment;
 use super::{failure, folder, symbol};
@@ -37,7 +38,7 @@ struct FileState {
     line: Option<u32>,
     /// Line and column of the name that the panel is about.
     at: Option<(u32, u32)>,
-    /// Whether the authors of each part are shown.
+    /// Whether it is shown who wrote the lines.
     shows_authors: bool,
     /// The commit that was indexed when the address was copied, in hex.
     commit: Option<String>,
@@ -117,13 +118,12 @@ pub(super) async fn show(
     };
     let place = Place { project: &project, repository: &repository, path: &path };
     match load(&asker, &place, sent).await {
-        Ok(LoadedFile { file, known, panel, notes, permalink }) => {
-            let language = file.language.clone().unwrap_or_default();
-            let colours = asker.colours(vec![CodeText { language, text: file.text.clone() }]).await;
+        Ok(loaded) => {
+            let language = loaded.file.language.clone().unwrap_or_default();
+            let colours = asker.colours(vec![CodeText { language, text: loaded.file.text.clone() }]).await;
             let spans = colours.first().map(Vec::as_slice).unwrap_or_default();
             let frame = Frame { repository: &repository, ..Frame::new(&asker, &project, &path) };
-            let code = (spans, &notes);
-            frame.respond(StatusCode::OK, &content(&place, &file, &known, &permalink, code, panel.as_ref()))
+            frame.respond(StatusCode::OK, &content(&place, &loaded, spans))
         }
         Err(error) => failure::page(&asker, &project, "", &error),
     }
@@ -135,6 +135,10 @@ struct LoadedFile {
     known: KnownFile,
     /// What is said above lines.
     notes: BTreeMap<u32, Vec<String>>,
+    /// Whether it is shown who wrote the lines.
+    shows_authors: bool,
+    /// Who wrote them, beside the first line of each run; empty if that is not shown, or not known by line.
+    authors: BTreeMap<u32, Markup>,
     panel: Option<Markup>,
     permalink: Permalink,
 }
@@ -182,9 +186,13 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
     let file = file?.result;
     // What is known beside the text is an addition: without it the file is still worth reading.
     let known = known.map(|answered| answered.result).unwrap_or_default();
-    let notes = notes(&known, file.start_line, state.shows_authors);
+    let shows_authors = state.shows_authors;
+    // In a file that has changed, the lines are no longer those that the commits added.
+    let lines = known.lines.as_ref().filter(|_| shows_authors && !file.changed_since_indexed);
+    let authors = lines.map(|lines| labels(lines, file.start_line..=file.end_line)).unwrap_or_default();
+    let notes = notes(&known, file.start_line, shows_authors && authors.is_empty());
     let permalink = Permalink::new(place, &state, known.history.commit.as_ref());
-    Ok(LoadedFile { file, known, notes, panel, permalink })
+    Ok(LoadedFile { file, known, notes, shows_authors, authors, panel, permalink })
 }
 
 /// The first line of a page that begins at `from`, or has `line` in its middle if that is on another page.
@@ -195,14 +203,14 @@ fn first_line(from: u32, line: Option<u32>) -> u32 {
     }
 }
 
-/// What is said above the lines where a part begins: its risks and broken rules, and its authors if they are asked for.
-fn notes(known: &KnownFile, first_line: u32, shows_authors: bool) -> BTreeMap<u32, Vec<String>> {
+/// What is said above the lines where a part begins: its risks and broken rules, and its authors if they are to be named there.
+fn notes(known: &KnownFile, first_line: u32, names_authors: bool) -> BTreeMap<u32, Vec<String>> {
     let mut notes: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for part in &known.parts {
         let said = [
             ("risk", part.risks.as_slice()),
             ("rule broken", &part.lint),
-            ("by", if shows_authors { &part.authors } else { &[] }),
+            ("by", if names_authors { &part.authors } else { &[] }),
         ];
         let first = u32::try_from(part.start_line).unwrap_or(1);
         let last = u32::try_from(part.end_line).unwrap_or(u32::MAX);
@@ -216,14 +224,8 @@ fn notes(known: &KnownFile, first_line: u32, shows_authors: bool) -> BTreeMap<u3
     notes
 }
 
-fn content(
-    place: &Place<'_>,
-    file: &ShownFile,
-    known: &KnownFile,
-    permalink: &Permalink,
-    (spans, notes): (&[HighlightedSpan], &BTreeMap<u32, Vec<String>>),
-    panel: Option<&Markup>,
-) -> Markup {
+fn content(place: &Place<'_>, loaded: &LoadedFile, spans: &[HighlightedSpan]) -> Markup {
+    let LoadedFile { file, known, permalink, .. } = loaded;
     let marks = Marks::default();
     let view = CodeView {
         text: &file.text,
@@ -232,7 +234,7 @@ fn content(
         marks: &marks,
         file_url: "",
         links_names: true,
-        notes,
+        notes: &loaded.notes,
     };
     html! {
         h1.path { (folder::trail(place)) button.copy type="button" hidden data-copy=(place.path) { "Copy path" }
@@ -245,7 +247,7 @@ fn content(
             @if file.start_line > 1 || file.truncated { " · lines " (file.start_line) " to " (file.end_line) " are shown" }
             " · " a href=(place.raw()) { "Raw" }
             @if let Some(url) = &permalink.url { " · " a href=(url) rel="nofollow" data-permalink { "Permalink" } }
-            (last_change(place, known))
+            (last_change(place, known, loaded.shows_authors))
         }
         @if let Some(commit) = &permalink.other_commit {
             p.note {
@@ -263,24 +265,31 @@ fn content(
         @if file.is_cut_line() {
             p.note { "Only the beginning of the line is shown: it is too long for a page." }
         }
-        div.beside.named[panel.is_some()] {
-            div.main { (block(&view)) (parts(place, file)) }
+        div.beside.named[loaded.panel.is_some()] {
+            div.main { (block_with_authors(&view, &loaded.authors)) (parts(place, file)) }
             aside aria-label="About this file" {
-                @match panel { Some(panel) => (panel), None => (outline(place, file, &known.definitions)) }
+                @match &loaded.panel { Some(panel) => (panel), None => (outline(place, file, &known.definitions)) }
             }
         }
     }
 }
 
-/// Who changed the file last, and a link that shows who wrote which part.
-fn last_change(place: &Place<'_>, known: &KnownFile) -> Markup {
+/// Who changed the file last, and a link that shows or hides who wrote its lines, or that this is not known.
+fn last_change(place: &Place<'_>, known: &KnownFile, shows_authors: bool) -> Markup {
+    let has_authors = known.lines.is_some() || known.parts.iter().any(|part| !part.authors.is_empty());
     html! {
         @if let (Some(author), Some(at)) = (&known.history.last_author, &known.history.last_modified) {
             " · last changed by " bdi { (author) } " on " (moment(at))
             @if let Some(commit) = &known.history.last_commit { " in " code { (commit.get(..10).unwrap_or(commit)) } }
         }
-        @if known.parts.iter().any(|part| !part.authors.is_empty()) {
+        @if has_authors && shows_authors {
+            " · " a href=(place.file()) { "Hide authors" }
+        } @else if has_authors {
             " · " a href=(with_parameters(&place.file(), &[("authors", "1")])) rel="nofollow" { "Authors" }
+        } @else if known.lines_pending {
+            " · who wrote its lines is not known yet"
+        } @else if shows_authors {
+            " · who wrote its lines is not known"
         }
     }
 }

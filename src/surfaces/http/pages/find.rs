@@ -31,18 +31,22 @@ pub(super) async fn show(
         Ok(mut parameters) => parameters.remove("q").unwrap_or_default(),
         Err(fault) => return failure::page(&asker, &project, "", &fault.into()),
     };
-    if !asker.repositories(&project).await.contains(&repository) {
-        let error = PageError::new(ErrorCode::NotFound, "There is no such repository.");
-        return failure::page(&asker, &project, "", &error);
-    }
-    let arguments = json!({ "kind": "path", "value": part, "repository": repository, "project_id": project });
-    match asker.operation::<Completions>(COMPLETE, arguments).await {
-        Ok(answered) => {
+    match find(&asker, &place, &part).await {
+        Ok(found) => {
             let frame = Frame { repository: &repository, ..Frame::new(&asker, &project, "Find a file") };
-            frame.respond(StatusCode::OK, &content(&place, &part, &answered.result))
+            frame.respond(StatusCode::OK, &content(&place, &part, &found))
         }
         Err(error) => failure::page(&asker, &project, "", &error),
     }
+}
+
+async fn find(asker: &Asker, place: &Place<'_>, part: &str) -> Result<Completions, PageError> {
+    let Place { project, repository, .. } = *place;
+    if !asker.repositories(project).await?.iter().any(|name| name == repository) {
+        return Err(PageError::new(ErrorCode::NotFound, "There is no such repository."));
+    }
+    let arguments = json!({ "kind": "path", "value": part, "repository": repository, "project_id": project });
+    Ok(asker.operation::<Completions>(COMPLETE, arguments).await?.result)
 }
 
 fn content(place: &Place<'_>, part: &str, found: &Completions) -> Markup {

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::data::{Asker, PageError};
-use super::failure;
+use super::{failure, single_use};
 use crate::app::App;
 use crate::surfaces::http::body;
 use contract::ErrorCode;
@@ -57,6 +57,27 @@ impl SentForm {
     /// The project that the form is about.
     pub(super) fn project(&self) -> &str {
         self.optional("project").unwrap_or_else(|| self.asker.default_project())
+    }
+
+    /// Carries out what the form asks for, unless it was sent before; `done` says what it did then. The form must have the field of
+    /// [`single_use`].
+    pub(super) async fn once<T>(
+        &self,
+        done: &str,
+        work: impl Future<Output = Result<T, PageError>>,
+    ) -> Result<T, PageError> {
+        let value = self.optional(single_use::FIELD).zip(self.asker.form_token);
+        let Some((value, token)) = value else {
+            return Err(PageError {
+                hint: Some("Load the page again and send its form.".to_owned()),
+                ..PageError::new(ErrorCode::InvalidRequest, "The form is not complete.")
+            });
+        };
+        let (form, sent) = (token.of_form(value), &self.asker.sessions.sent_once);
+        sent.begin(form).map_err(|already| already.error(done))?;
+        let outcome = work.await;
+        sent.end(form, outcome.is_ok());
+        outcome
     }
 }
 
@@ -120,6 +141,11 @@ impl FormToken {
     /// Compares in constant time.
     fn is(self, sent: &str) -> bool {
         blake3::Hash::from_hex(sent).is_ok_and(|sent| sent == self.0)
+    }
+
+    /// What a form of this session is known by that carries a value of its own.
+    fn of_form(self, value: &str) -> blake3::Hash {
+        blake3::keyed_hash(self.0.as_bytes(), value.as_bytes())
     }
 }
 

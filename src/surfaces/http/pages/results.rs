@@ -1,6 +1,6 @@
 //! The answer of a search as the page reads and shows it.
 
-use engine::highlighting::CodeText;
+use engine::search::{Facets, Sources};
 use languages::highlight::HighlightedSpan;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::code::{CodeView, NO_NOTES, block};
 use super::links::{Place, with_parameters};
+use super::result_colours::ShownPart;
 use super::symbol;
 use crate::surfaces::code_pieces::language_of;
 use crate::surfaces::marks::Marks;
@@ -28,17 +29,21 @@ pub(super) struct Results {
     pub(super) confidence: Option<String>,
     #[serde(default)]
     pub(super) did_you_mean: Vec<String>,
+    #[serde(default)]
+    pub(super) facets: Facets,
+    #[serde(default)]
+    pub(super) sources: Sources,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Hit {
     id: i64,
-    pub(super) file: String,
+    file: String,
     mode: Option<String>,
     start_line: u32,
     line: u32,
-    pub(super) kind: String,
+    kind: String,
     name: Option<String>,
     headline: Option<String>,
     repo: Option<String>,
@@ -79,19 +84,25 @@ struct MatchedLine {
 
 impl Results {
     /// The code of the answer, in the order in which it is shown by the functions of [`ResultsView`].
-    pub(super) fn texts(&self) -> Vec<CodeText> {
-        let code = |language: Option<&str>, text: &str| CodeText {
-            language: language.unwrap_or_default().to_owned(),
-            text: text.to_owned(),
-        };
-        let hits = self
-            .hits
-            .iter()
-            .map(|hit| code(language_of(&hit.file), hit.snippet.as_deref().unwrap_or_default()));
+    pub(super) fn parts(&self) -> Vec<ShownPart<'_>> {
+        let hits = self.hits.iter().map(|hit| ShownPart {
+            language: language_of(&hit.file).unwrap_or_default(),
+            first_line: hit.first_line(),
+            text: hit.snippet.as_deref().unwrap_or_default(),
+        });
         let files = self.matches.iter().flat_map(|matches| &matches.files);
-        let lines =
-            files.flat_map(|file| file.lines.iter().map(|line| code(file.lang.as_deref(), &line.text)));
+        let lines = files.flat_map(|file| {
+            let language = file.lang.as_deref().unwrap_or_default();
+            file.lines.iter().map(move |line| ShownPart { language, first_line: line.line, text: &line.text })
+        });
         hits.chain(lines).collect()
+    }
+}
+
+impl Hit {
+    /// Number of the first line of the snippet.
+    fn first_line(&self) -> u32 {
+        self.snippet_line.unwrap_or(self.start_line)
     }
 }
 
@@ -104,7 +115,7 @@ pub(super) struct ResultsView<'a> {
     /// The repository of a hit that names none: the only one that was searched.
     pub(super) repository: &'a str,
     pub(super) marks: &'a Marks,
-    /// The colours of [`Results::texts`].
+    /// The colours of [`Results::parts`].
     pub(super) colours: &'a [Vec<HighlightedSpan>],
 }
 
@@ -136,7 +147,6 @@ impl ResultsView<'_> {
     }
 
     fn hit(&self, place: &Place<'_>, hit: &Hit, spans: &[HighlightedSpan]) -> Markup {
-        let first_line = hit.snippet_line.unwrap_or(hit.start_line);
         let title = hit.name.as_deref().or(hit.headline.as_deref()).unwrap_or("lines");
         html! {
             article.hit {
@@ -153,8 +163,8 @@ impl ResultsView<'_> {
                 }
                 @if let Some(text) = &hit.snippet {
                     (block(&CodeView {
-                        text, spans, first_line, marks: self.marks, file_url: &place.file(), links_names: false,
-                        notes: NO_NOTES,
+                        text, spans, first_line: hit.first_line(), marks: self.marks, file_url: &place.file(),
+                        links_names: false, notes: NO_NOTES,
                     }))
                 }
                 @if !hit.called_by.is_empty() {

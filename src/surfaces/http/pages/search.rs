@@ -7,16 +7,20 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::data::{Answered, Asker, PageError, is_of_records};
-use super::facets::facets;
+use super::facets::{Narrowed, facets};
 use super::layout::{Frame, project_field, shown_project};
 use super::links::{Place, with_parameters};
+use super::repository_word::take_repository;
+use super::result_colours::colours;
 use super::results::{Results, ResultsView, search_url};
 use super::text::message;
 use super::{failure, repositories, suggest};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::surfaces::marks::Marks;
 use crate::surfaces::score::LEGEND;
+use crate::tools::browse::SEARCH_PAGE;
 use contract::{ErrorCode, Warning, echo};
+use engine::search::slashed_query;
 
 pub(super) const PATH: &str = "/";
 
@@ -84,11 +88,17 @@ impl SearchState {
                 }
             }
         }
+        if !matches!(state.mode.as_str(), "exact" | "regex")
+            && let Some((query, repository)) = take_repository(&state.query)
+        {
+            (state.query, state.repository) = (query, repository);
+        }
         Ok(state)
     }
 
+    /// Whether the answer has lines instead of hits.
     fn is_exact(&self) -> bool {
-        matches!(self.mode.as_str(), "exact" | "regex")
+        matches!(self.mode.as_str(), "exact" | "regex") || slashed_query(&self.query).is_some()
     }
 
     fn arguments(&self) -> Value {
@@ -130,6 +140,12 @@ impl SearchState {
         )
     }
 
+    /// The first page of a search with one condition more.
+    fn narrowed(&self, Narrowed { query, mode, repository }: Narrowed) -> Self {
+        let repository = repository.unwrap_or_else(|| self.repository.clone());
+        Self { query, mode, repository, offset: 0, ..self.clone() }
+    }
+
     /// The words to mark in what is found.
     fn marks(&self) -> Marks {
         Marks::of_search(&self.query, &self.mode, self.is_case_sensitive)
@@ -146,14 +162,20 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     let frame = Frame { section: PATH, has_search_box: false, ..Frame::new(&asker, &state.project, title) };
     if state.query.is_empty() {
         let (known, projects) = tokio::join!(asker.repositories(&state.project), asker.projects());
+        let known = known.unwrap_or_default();
         let content = html! { (search_form(&state, &known)) (beginning(&state, &known, &projects)) };
         return frame.respond(StatusCode::OK, &content);
     }
-    let (answered, known) =
-        tokio::join!(asker.tool::<Results>("search", state.arguments()), asker.repositories(&state.project));
+    let (answered, known) = tokio::join!(
+        asker.operation::<Results>(SEARCH_PAGE, state.arguments()),
+        asker.repositories(&state.project)
+    );
+    // Without the names the results are still worth reading.
+    let known = known.unwrap_or_default();
     let (status, found) = match &answered {
         Ok(answered) => {
-            let colours = asker.colours(answered.result.texts()).await;
+            let results = &answered.result;
+            let colours = colours(&asker, &results.parts(), &results.sources).await;
             (StatusCode::OK, found(&state, answered, &known, &colours))
         }
         Err(error) if error.is_unindexed() => unindexed(&asker, &state, error, &known).await,
@@ -232,14 +254,10 @@ fn found(
                 }
             }
         }
+        (facets(&result.facets, (&state.query, &state.mode), |narrowed| state.narrowed(narrowed).url()))
         @match &result.matches {
             Some(matches) => (view.lines(matches)),
-            None => {
-                (facets(&result.hits, &state.query, |query| {
-                    SearchState { query: query.to_owned(), offset: 0, ..state.clone() }.url()
-                }))
-                (view.hits(&result.hits))
-            }
+            None => (view.hits(&result.hits)),
         }
         (pages(state, result.next_offset))
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, header};
 
 use super::forms::FormTokens;
+use super::single_use::SentOnce;
 use crate::surfaces::http::host::HostPort;
 use contract::config::Server;
 
@@ -30,6 +31,8 @@ pub(in super::super) struct Sessions {
     live: Mutex<HashMap<blake3::Hash, Session>>,
     /// Tokens of the forms that change something.
     pub(super) forms: FormTokens,
+    /// Forms that were sent and must not be carried out again.
+    pub(super) sent_once: SentOnce,
 }
 
 struct Session {
@@ -42,7 +45,7 @@ struct Session {
 impl Sessions {
     /// No session yet; `secret` is unguessable. Without it no form is accepted.
     pub(in super::super) fn new(secret: Option<&str>) -> Self {
-        Self { live: Mutex::default(), forms: FormTokens::new(secret) }
+        Self { live: Mutex::default(), forms: FormTokens::new(secret), sent_once: SentOnce::default() }
     }
 
     /// Begins a session for a key that was checked; `id` is unguessable, `holder` names whose key it is.

@@ -12,7 +12,7 @@ use crate::tools::browse::{COMPLETE_QUERY, QuerySuggestion, Suggestions};
 
 pub(super) const PATH: &str = "/suggest";
 
-/// Definitions and values are counted up to this number.
+/// Definitions and values of facts are counted up to this number.
 const COUNTED_MAX: i64 = store::suggestions::COUNTED_MAX;
 
 /// `GET /suggest`.
@@ -63,5 +63,5 @@ fn counted(kind: &str, count: i64) -> String {
         (_, 1) => "chunk",
         _ => "chunks",
     };
-    if count >= COUNTED_MAX { format!("at least {count} {unit}") } else { format!("{count} {unit}") }
+    if count == COUNTED_MAX { format!("at least {count} {unit}") } else { format!("{count} {unit}") }
 }

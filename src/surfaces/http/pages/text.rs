@@ -4,9 +4,12 @@ use maud::{Markup, html};
 
 /// A time in UTC, to the minute.
 pub(super) fn moment(at: &str) -> Markup {
-    let shown =
-        at.get(..16).map_or_else(|| at.to_owned(), |minute| format!("{} UTC", minute.replace('T', " ")));
-    html! { time datetime=(at) { (shown) } }
+    html! { time datetime=(at) { (minute(at)) } }
+}
+
+/// The same without markup.
+pub(super) fn minute(at: &str) -> String {
+    at.get(..16).map_or_else(|| at.to_owned(), |minute| format!("{} UTC", minute.replace('T', " ")))
 }
 
 /// A message: what stands between backticks is code.

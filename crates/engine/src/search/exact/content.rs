@@ -46,7 +46,8 @@ pub(in crate::search) async fn matching_chunks(
     let is_whole = is_listed
         && matcher
             .run(reads, selection, &ordered, |page, _| {
-                chunks.extend(page.iter().filter_map(|chunk| Some((chunk.id, chunk.lines.first()?.line))));
+                chunks
+                    .extend(page.iter().filter_map(|chunk| Some((chunk.text.id, chunk.lines.first()?.line))));
                 true
             })
             .await?

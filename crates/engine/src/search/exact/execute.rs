@@ -9,10 +9,12 @@ use super::matcher::{Candidates, MatchedChunk, Matcher};
 use super::pattern::{ExactQuery, Pattern};
 use crate::search::answer::{Backend, Explain, SearchAnswer, VectorsUsed};
 use crate::search::execute::SearchDeps;
+use crate::search::facets::Facets;
 use crate::search::limits::check;
 use crate::search::query::SearchQuery;
 use crate::search::request::SearchRequest;
 use crate::search::scope::ResolvedScope;
+use crate::search::sources::{SourceText, Sources};
 use crate::search::stage::SearchStage;
 use crate::search::stopwatch::Stopwatch;
 use crate::search::surroundings::{NearbyChunk, surroundings};
@@ -28,6 +30,8 @@ pub struct LineMatches {
     pub total_files: usize,
     /// Files of the searched repositories that were not indexed, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// The texts around the lines of the page; empty unless the request is for a page.
+    pub sources: Sources,
 }
 
 /// A file with its matching lines.
@@ -89,8 +93,7 @@ pub(in crate::search) async fn execute_exact(
     took.timings.plan_ms = took.lap();
     (deps.on_stage)(SearchStage::Understood { terms: 1 });
 
-    let everything = ChunkSelection::All;
-    let selection = scope.selected.chunks.as_ref().unwrap_or(&everything);
+    let selection = scope.selected.chunks.as_ref().unwrap_or(&ChunkSelection::All);
     let time = Duration::from_millis(deps.settings.exact_scan_ms);
     let matcher = Matcher::new(Arc::clone(&pattern), deps.clock, time);
     let ordered = matcher.candidates(&mut reads, selection, deps.settings.exact_candidates_max).await?;
@@ -107,16 +110,17 @@ pub(in crate::search) async fn execute_exact(
     took.timings.rank_ms = took.lap();
     (deps.on_stage)(SearchStage::Ranked { candidates: found.total });
     warnings.extend(pattern_warnings(&pattern, is_over, matcher.too_long()));
+    let total_is_least = !is_whole || found.is_cut || matcher.too_long() > 0;
+    let facets = found.facets(&mut reads, total_is_least).await?;
     let files = found.page(&mut reads, &scope, &ordered.files, request.context_lines).await?;
-    let repositories: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
-    let skipped = reads.skipped_files(&repositories).await?;
+    let skipped = skipped_files(&mut reads, &scope).await?;
     reads.end();
     took.timings.content_ms = took.lap();
     Ok(SearchAnswer {
         backend,
         hits: Vec::new(),
         total: found.total,
-        total_is_least: !is_whole || found.is_cut || matcher.too_long() > 0,
+        total_is_least,
         offset: request.offset,
         offset_max: deps.settings.exact_matches_max.saturating_sub(1),
         several_repositories: scope.has_several(),
@@ -128,12 +132,16 @@ pub(in crate::search) async fn execute_exact(
         explain: explain(request, &pattern, selection, listed),
         took: took.stop(started),
         warnings,
-        matches: Some(LineMatches {
-            files,
-            total_files: found.total_files,
-            skipped: skipped.into_iter().map(|(reason, files)| (reason, files.unsigned_abs())).collect(),
-        }),
+        matches: Some(LineMatches { files, total_files: found.total_files, skipped, sources: found.sources }),
+        facets,
     })
+}
+
+/// The files of the searched repositories that were not indexed, by reason.
+async fn skipped_files(reads: &mut Reads, scope: &ResolvedScope) -> Result<BTreeMap<String, u64>, Fault> {
+    let repositories: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
+    let skipped = reads.skipped_files(&repositories).await?;
+    Ok(skipped.into_iter().map(|(reason, files)| (reason, files.unsigned_abs())).collect())
 }
 
 /// Compiles the pattern on a blocking thread, because a large one takes a while.
@@ -218,6 +226,11 @@ struct Found {
     total_files: usize,
     last_file: Option<i64>,
     kept: Vec<(i64, MatchedLine)>,
+    /// Numbers of counted lines by chunk, in order.
+    by_chunk: Vec<(i64, i64)>,
+    /// Whether the answer has facets, and the texts of the kept lines.
+    is_for_page: bool,
+    sources: Sources,
 }
 
 impl Found {
@@ -235,6 +248,9 @@ impl Found {
             total_files: 0,
             last_file: None,
             kept: Vec::new(),
+            by_chunk: Vec::new(),
+            is_for_page: request.for_page,
+            sources: Sources::default(),
         }
     }
 
@@ -245,23 +261,49 @@ impl Found {
 
     /// Takes the matching chunks of the next `texts`; returns whether to go on.
     fn take(&mut self, page: Vec<MatchedChunk>, texts: usize) -> bool {
-        for chunk in page {
-            for line in chunk.lines {
+        for MatchedChunk { text, lines } in page {
+            let (chunk_id, file_id) = (text.id, text.file_id);
+            let mut text = Some(text).filter(|_| self.is_for_page);
+            for line in lines {
                 if self.is_full() {
                     self.is_cut = true;
                     return false;
                 }
-                if self.last_file.replace(chunk.file_id) != Some(chunk.file_id) {
+                if self.last_file.replace(file_id) != Some(file_id) {
                     self.total_files += 1;
                 }
                 if self.total >= self.offset && self.kept.len() < self.top {
-                    self.kept.push((chunk.file_id, line));
+                    self.kept.push((file_id, line));
+                    self.keep_source(text.take());
+                }
+                match self.by_chunk.last_mut() {
+                    Some((last, lines)) if *last == chunk_id => *lines += 1,
+                    _ => self.by_chunk.push((chunk_id, 1)),
                 }
                 self.total += 1;
             }
         }
         self.texts += texts;
         !self.is_full()
+    }
+
+    /// Keeps the text of the line that was kept last: a new one, or that of the line before.
+    fn keep_source(&mut self, text: Option<ChunkText>) {
+        if let Some(text) = text {
+            let start_line = u32::try_from(text.start_line).unwrap_or(1);
+            self.sources.texts.push(SourceText { start_line, text: text.content });
+        }
+        if self.is_for_page {
+            self.sources.of_parts.push(self.sources.texts.len().saturating_sub(1));
+        }
+    }
+
+    /// Counts all lines, if the request is for a page.
+    async fn facets(&self, reads: &mut Reads, total_is_least: bool) -> Result<Facets, Fault> {
+        match self.is_for_page {
+            true => Facets::count(reads, &self.by_chunk, (self.total, total_is_least)).await,
+            false => Ok(Facets::default()),
+        }
     }
 
     /// The kept lines by file, with the lines around them.

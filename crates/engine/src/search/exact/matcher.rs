@@ -20,8 +20,7 @@ const PAGE_FILES_MAX: usize = 1024;
 
 /// A chunk with matching lines.
 pub(super) struct MatchedChunk {
-    pub(super) id: i64,
-    pub(super) file_id: i64,
+    pub(super) text: ChunkText,
     pub(super) lines: Vec<MatchedLine>,
 }
 
@@ -158,7 +157,7 @@ impl<'a> Matcher<'a> {
                 let start_line = u32::try_from(text.start_line).unwrap_or(1);
                 let lines = matched_lines(&pattern, &text.content, start_line, &scan);
                 if !lines.is_empty() {
-                    matched.push(MatchedChunk { id: text.id, file_id: text.file_id, lines });
+                    matched.push(MatchedChunk { text, lines });
                 }
             }
             matched

@@ -10,6 +10,7 @@ use super::super::failure;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::Frame;
 use super::super::parameters::Parameters;
+use super::super::single_use;
 use super::super::table::table;
 use super::super::text::moment;
 use super::tabs;
@@ -20,6 +21,9 @@ use contract::ErrorCode;
 use tenancy::Scope;
 
 pub(in super::super) const PATH: &str = "/administration/keys";
+
+/// What is said when the form for a new key is sent a second time.
+const CREATED: &str = "The key was created already. It was shown then, and is never shown again.";
 
 /// Lifetimes that the form offers, the usual one first.
 const LIFETIMES: [(&str, &str); 6] = [
@@ -61,7 +65,7 @@ pub(in super::super) async fn change(form: SentForm) -> Response {
         };
     }
     let typed = NewKeyForm::read(&form);
-    match create(asker, &typed).await {
+    match form.once(CREATED, create(asker, &typed)).await {
         Ok(key) => respond(asker, StatusCode::OK, Some(&created(&key)), &NewKeyForm::default()).await,
         Err(error) => respond(asker, error.status, Some(&failure::note(&error)), &typed).await,
     }
@@ -199,6 +203,7 @@ fn new_key(asker: &Asker, typed: &NewKeyForm) -> Markup {
         h2 { "New key" }
         form.fields method="post" action=(PATH) {
             (token_field(asker))
+            (single_use::field())
             label for="name" { "Name" }
             input id="name" name="name" value=(typed.name) required maxlength="100" autocomplete="off"
                 placeholder="Who uses it, and from where";

@@ -1,4 +1,4 @@
-// Keys, copying, suggestions, progress. Everything else works without this script.
+// Keys, copying, suggestions, progress, double clicks. Everything else works without this script.
 "use strict";
 
 const box = document.getElementById("q");
@@ -115,6 +115,15 @@ if (navigator.clipboard) {
       setTimeout(() => { button.textContent = label; }, 1500);
     });
   }
+}
+
+// A second click does not send a form again that is carried out once: the browser would show the answer to the second.
+for (const value of document.querySelectorAll("input[name=once]")) {
+  value.form.addEventListener("submit", (event) => {
+    if (value.dataset.sent) return event.preventDefault();
+    value.dataset.sent = "1";
+    setTimeout(() => { delete value.dataset.sent; }, 3000);
+  });
 }
 
 // A permalink keeps the chosen lines.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::data::Asker;
 use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
+use super::super::single_use;
 use super::{STATUSES, finding};
 
 /// What somebody typed.
@@ -65,6 +66,7 @@ pub(super) fn form(asker: &Asker, project: &str, id: &str, draft: &Draft) -> Mar
             h2 id="decide" { "Decide" }
             form.stacked method="post" action=(finding::PATH) {
                 (token_field(asker))
+                (single_use::field())
                 (project_field(project))
                 input type="hidden" name="id" value=(id);
                 label for="status" { "Decision" }

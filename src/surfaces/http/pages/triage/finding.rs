@@ -11,6 +11,7 @@ use super::super::failure;
 use super::super::forms::SentForm;
 use super::super::layout::{Frame, shown_project};
 use super::super::links::with_parameters;
+use super::super::result_colours::colours;
 use super::super::results::{Results, ResultsView, search_url};
 use super::decide::{Draft, form};
 use super::facts::facts;
@@ -18,7 +19,7 @@ use super::timeline::timeline;
 use super::{board, severity_badge, status_label, unknown_parameter};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::surfaces::marks::Marks;
-use crate::tools::browse::READ_FINDING;
+use crate::tools::browse::{READ_FINDING, SEARCH_PAGE};
 use contract::ErrorCode;
 use engine::triage::Record;
 
@@ -80,7 +81,8 @@ pub(in super::super) async fn show(asker: Asker, sent: SentQuery) -> Response {
 /// `POST /triage/finding`: records a decision.
 pub(in super::super) async fn decide(sent: SentForm) -> Response {
     let (project, id, draft) = (sent.project(), sent.text("id"), Draft::read(&sent));
-    match sent.asker.tool::<Value>(DECIDE, draft.arguments(project, id)).await {
+    let deciding = sent.asker.tool::<Value>(DECIDE, draft.arguments(project, id));
+    match sent.once("The decision was recorded already.", deciding).await {
         Ok(_) => Redirect::to(&format!("{}#decisions", url(project, id))).into_response(),
         Err(error) => respond(&sent.asker, project, id, &draft, Some(&error)).await,
     }
@@ -118,8 +120,9 @@ async fn respond(
         Ok(answered) => answered.result,
         Err(error) => return failure::page(asker, project, board::PATH, &error),
     };
-    let may_search = asker.may_call("search");
-    let mut repositories = if may_search { asker.repositories(project).await } else { Vec::new() };
+    let may_search = asker.may_call(SEARCH_PAGE.name);
+    let mut repositories =
+        if may_search { asker.repositories(project).await.unwrap_or_default() } else { Vec::new() };
     repositories.retain(|name| !is_of_records(name));
     let query = evidence_query(&detail.evidence_queries);
     let evidence = match query.is_empty() || !may_search {
@@ -178,10 +181,10 @@ fn evidence_query(queries: &[String]) -> String {
 /// Where code and documents name what the finding is about.
 async fn evidence(asker: &Asker, project: &str, query: &str, repositories: &[String]) -> Markup {
     let arguments = json!({ "query": query, "project_id": project, "repoPath": "*", "top": EVIDENCE });
-    let found = match asker.tool::<Results>("search", arguments).await {
+    let found = match asker.operation::<Results>(SEARCH_PAGE, arguments).await {
         Ok(answered) => {
             let results = answered.result;
-            let colours = asker.colours(results.texts()).await;
+            let colours = colours(asker, &results.parts(), &results.sources).await;
             let repository = repositories.first().map(String::as_str).unwrap_or_default();
             let marks = Marks::of_query(query);
             let view = ResultsView { project, repository, marks: &marks, colours: &colours };

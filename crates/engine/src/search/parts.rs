@@ -1,0 +1,267 @@
+//! Retrieves the candidates of all parts of a search. What several repositories can share is one statement for all of them, in
+//! which each has its own weights and its own limit.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::exact_name;
+use super::fuse::Retrieved;
+use super::part::{Candidates, Part, Question};
+use super::plan::{LexicalPlan, VectorPath};
+use super::ranking::Ranking;
+use super::retrieve::{
+    MissingScores, chunk_ids, dense, dense_score, equal_idf_shares, lexical_query, lexical_score, sql_limit,
+};
+use super::scope::Selections;
+use super::stopwatch::Stopwatch;
+use contract::{Fault, config};
+use store::{
+    CandidateWords, ChunkSelection, Completion, DefinitionRow, LexicalHit, LexicalSource, Reads,
+    RepositoryQuery, VectorHit,
+};
+
+/// The lexical candidates of a part, and the ids of those of the first pages.
+pub(super) type LexicalFound = (Retrieved, HashSet<i64>);
+
+/// The parts of a search; there is at least one.
+pub(super) struct Parts {
+    /// The chunks that they cover together.
+    pub(super) selected: Arc<Selections>,
+    pub(super) parts: Vec<Part>,
+}
+
+impl Parts {
+    /// Returns the lexical candidates of each part: the best chunks by BM25 of each lexical table, and the ids of those that are
+    /// candidates of a first page (`search.candidates` of each table).
+    ///
+    /// At first, terms that occur in many chunks do not select candidates; if a good candidate may be missing, a second
+    /// statement selects by more terms.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub(super) async fn lexical(
+        &self,
+        reads: &mut Reads,
+        ranking: &Ranking,
+        settings: &config::Search,
+    ) -> Result<Vec<LexicalFound>, Fault> {
+        let mut found: Vec<LexicalFound> = self.parts.iter().map(|_| LexicalFound::default()).collect();
+        // The parts have the same terms, with other weights.
+        let has_terms = self.parts.iter().any(|part| !part.plan.lexical.terms.is_empty());
+        for (source, selection) in self.selected.sources().filter(|_| has_terms) {
+            // The chunks that a filter lists are few enough to score all of them in one statement. A whole repository is searched
+            // in one way, whether it is listed because it has neighbours or not.
+            let scores_all = self.selected.is_narrowed && matches!(selection, ChunkSelection::Listed(_));
+            let plan = |(at, part): (usize, &Part)| {
+                let plan = &part.plan.lexical;
+                (at, if scores_all { plan.with_all_terms() } else { plan.clone() })
+            };
+            let plans: Vec<(usize, LexicalPlan)> = self.parts.iter().enumerate().map(plan).collect();
+            let mut hits = self.lexical_hits(reads, source, selection, &plans).await?;
+            let wanted = ranking.lexical_exact_rows;
+            let again = |(at, plan): &(usize, LexicalPlan)| {
+                let scores: Vec<f32> = hits[*at].iter().map(|hit| lexical_score(hit).1).collect();
+                let is_enough = scores_all || plan.is_exact(&scores, wanted);
+                (!is_enough).then(|| Some((*at, plan.with_more_terms()?))).flatten()
+            };
+            let again: Vec<(usize, LexicalPlan)> = plans.iter().filter_map(again).collect();
+            if !again.is_empty() {
+                let more = self.lexical_hits(reads, source, selection, &again).await?;
+                for ((at, _), more) in again.iter().zip(more) {
+                    hits[*at] = more;
+                }
+            }
+            for ((retrieved, first_page), hits) in found.iter_mut().zip(hits) {
+                first_page.extend(hits.iter().map(|hit| hit.chunk_id).take(settings.candidates));
+                retrieved.extend(hits.iter().map(lexical_score));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the best chunks of some parts, each by its plan.
+    async fn lexical_hits(
+        &self,
+        reads: &mut Reads,
+        source: LexicalSource,
+        selection: &ChunkSelection,
+        plans: &[(usize, LexicalPlan)],
+    ) -> Result<Vec<Vec<LexicalHit>>, Fault> {
+        let limit = self.limit();
+        if let ([only], [(_, plan)]) = (self.parts.as_slice(), plans)
+            && only.repository.is_none()
+        {
+            return Ok(vec![reads.lexical_hits(source, selection, &lexical_query(plan), limit).await?]);
+        }
+        let query = |(at, plan): &(usize, LexicalPlan)| {
+            let repository_id = self.parts[*at].repository?;
+            Some(RepositoryQuery { repository_id, query: lexical_query(plan) })
+        };
+        let queries: Vec<RepositoryQuery> = plans.iter().filter_map(query).collect();
+        let hits = reads.lexical_hits_of_each(source, selection, &queries, limit).await?;
+        let mut by_repository = grouped(hits);
+        Ok(queries.iter().map(|one| by_repository.remove(&one.repository_id).unwrap_or_default()).collect())
+    }
+
+    /// Adds dense candidates and chunks that define the queried name to the lexical ones, and completes the scores of
+    /// each candidate for both retrievers. `first_page` is the number of candidates of a first page.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub(super) async fn candidates(
+        &self,
+        reads: &mut Reads,
+        question: &Question,
+        lexical: Vec<LexicalFound>,
+        first_page: usize,
+        took: &mut Stopwatch<'_>,
+    ) -> Result<Vec<Candidates>, Fault> {
+        let dense = match &question.vector {
+            Some(vector) => self.dense(reads, vector).await?,
+            None => self.parts.iter().map(|_| Retrieved::new()).collect(),
+        };
+        // A search of comments only has no definitions.
+        let mut named = match &self.selected.chunks {
+            Some(_) => {
+                let repositories: Vec<i64> = self.parts.iter().filter_map(|part| part.repository).collect();
+                exact_name::definitions(reads, &question.query, &self.selected.vectors, &repositories).await?
+            }
+            None => HashMap::new(),
+        };
+        took.timings.dense_ms += took.lap();
+        let retrieved = lexical.into_iter().zip(dense).zip(&self.parts);
+        let candidates = retrieved.map(|(((lexical, mut of_first_page), dense), part)| {
+            of_first_page.extend(chunk_ids(&dense).take(first_page));
+            let mut candidates = Candidates {
+                dense_found: dense.len(),
+                lexical,
+                dense,
+                first_page: of_first_page,
+                ..Candidates::default()
+            };
+            for retrieved in [&mut candidates.lexical, &mut candidates.dense] {
+                retrieved.retain(|(chunk_id, _)| Some(*chunk_id) != question.query.similar_to);
+            }
+            // Before completion, which adds the other retriever's candidates to each list.
+            candidates.is_filled =
+                candidates.lexical.len().max(candidates.dense.len()) >= part.plan.candidates;
+            candidates
+        });
+        let mut candidates: Vec<Candidates> = candidates.collect();
+        self.complete(reads, question, &mut named, &mut candidates).await?;
+        took.timings.hydrate_ms += took.lap();
+        Ok(candidates)
+    }
+
+    /// Returns the nearest chunks of each part.
+    async fn dense(&self, reads: &mut Reads, vector: &[f32]) -> Result<Vec<Retrieved>, Fault> {
+        let compared_exactly = |part: &&Part| part.plan.vector == VectorPath::Exact;
+        let repositories: Vec<i64> =
+            self.parts.iter().filter(compared_exactly).filter_map(|part| part.repository).collect();
+        let mut shared = HashMap::new();
+        if !repositories.is_empty() {
+            let selection = &self.selected.vectors;
+            let hits = reads.vector_hits_of_each(selection, &repositories, vector, self.limit()).await?;
+            shared = grouped(hits);
+        }
+        let mut all = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            all.push(match part.repository {
+                Some(id) if compared_exactly(&part) => {
+                    shared.remove(&id).unwrap_or_default().iter().map(dense_score).collect()
+                }
+                _ => {
+                    let selection = part.own.as_ref().unwrap_or(&self.selected.vectors);
+                    dense(reads, selection, part.plan.vector, vector, part.plan.candidates).await?
+                }
+            });
+        }
+        Ok(all)
+    }
+
+    /// Reads the facts of all candidates for the ranking, and adds to each retriever's list the scores of candidates that
+    /// only the other one found, because a chunk beyond the limit of a list may still be similar. Chunks found only by name
+    /// (`named`) get both scores. The lexical score is that of the first source that contains the chunk. Where there are several
+    /// parts, their candidates also get the score with an equal idf for all terms.
+    async fn complete(
+        &self,
+        reads: &mut Reads,
+        question: &Question,
+        named: &mut HashMap<i64, Vec<DefinitionRow>>,
+        candidates: &mut [Candidates],
+    ) -> Result<(), Fault> {
+        let all = |list: fn(&Candidates) -> &Retrieved| -> Retrieved {
+            candidates.iter().flat_map(list).copied().collect()
+        };
+        let (lexical, dense) = (all(|found| &found.lexical), all(|found| &found.dense));
+        // If only one retriever answered, there is nothing to complete.
+        let query_vector = question.vector.as_deref().filter(|_| !dense.is_empty());
+        let has_terms = self.parts.iter().any(|part| !part.plan.lexical.terms.is_empty());
+        let by_name: Vec<i64> = named.keys().copied().collect();
+        let missing = MissingScores::new(&lexical, &dense, &by_name, query_vector.is_some(), has_terms);
+        if missing.ids.is_empty() {
+            return Ok(());
+        }
+        let is_several = self.parts.len() > 1;
+        let words = |part: &Part| CandidateWords {
+            repository_id: part.repository,
+            query: lexical_query(&part.plan.lexical),
+            other: is_several.then(|| lexical_query(&part.plan.lexical.with_equal_idf())),
+        };
+        let sources: Vec<LexicalSource> = self.selected.sources().map(|(source, _)| source).collect();
+        let completion = Completion {
+            ids: &missing.ids,
+            needs_lexical: &missing.lexical,
+            needs_similarity: &missing.dense,
+            sources: &sources,
+            words: &self.parts.iter().map(words).collect::<Vec<_>>(),
+            // Who uses a definition does not matter to a query that is its name, or an issue.
+            counts_users: question.class.short_sentence() > 0.0,
+            query_vector,
+        };
+        for row in reads.candidates(&completion).await? {
+            let is_of = |part: &Part| part.repository.is_none_or(|id| id == row.repository_id);
+            let Some(at) = self.parts.iter().position(is_of) else { continue };
+            candidates[at].add(row, named);
+        }
+        for (part, candidates) in self.parts.iter().zip(candidates) {
+            candidates.equal_idf = is_several.then(|| equal_idf_shares(&part.plan.lexical, &candidates.rows));
+        }
+        Ok(())
+    }
+
+    /// The most candidates of a retriever in a part; the same in all.
+    fn limit(&self) -> i64 {
+        sql_limit(self.parts.iter().map(|part| part.plan.candidates).max().unwrap_or(0))
+    }
+}
+
+impl Candidates {
+    /// Adds a candidate's facts, the scores that a retriever lacked, and the definitions that have the queried name.
+    fn add(&mut self, row: store::Candidate, named: &mut HashMap<i64, Vec<DefinitionRow>>) {
+        let (chunk_id, file_id) = (row.id, row.file_id);
+        let lexical = row.lexical.map(|score| LexicalHit { chunk_id, file_id, score });
+        self.lexical.extend(lexical.as_ref().map(lexical_score));
+        let near = row.similarity.map(|similarity| VectorHit { chunk_id, file_id, similarity });
+        self.dense.extend(near.as_ref().map(dense_score));
+        if let Some(definitions) = named.remove(&chunk_id) {
+            self.named.insert(chunk_id, definitions);
+            self.first_page.insert(chunk_id);
+            // A chunk with the queried name stays a candidate even if it contains none of the terms.
+            let is_scored = chunk_ids(&self.lexical).chain(chunk_ids(&self.dense)).any(|id| id == chunk_id);
+            if !is_scored {
+                self.lexical.push((chunk_id, 0.0));
+            }
+        }
+        self.rows.push(row);
+    }
+}
+
+/// Groups hits by repository, in their order.
+fn grouped<T>(hits: Vec<(i64, T)>) -> HashMap<i64, Vec<T>> {
+    let mut groups: HashMap<i64, Vec<T>> = HashMap::new();
+    for (repository, hit) in hits {
+        groups.entry(repository).or_default().push(hit);
+    }
+    groups
+}

@@ -1,0 +1,147 @@
+//! Colours of hits and matching lines: those of the whole text of their chunk where it is known, because a string or a comment may
+//! begin above what is shown, or end below it.
+
+use std::collections::HashMap;
+
+use engine::highlighting::CodeText;
+use engine::search::{SourceText, Sources};
+use languages::highlight::{HighlightedSpan, by_line};
+
+use super::data::Asker;
+
+/// Most bytes of whole texts that are coloured for a page. Parts of further ones are coloured by themselves.
+const WHOLE_BYTES_MAX: usize = 256 << 10;
+
+/// Some lines of a chunk, as a page shows them: without their common indentation, and the last one perhaps cut.
+pub(super) struct ShownPart<'a> {
+    /// Language id; empty if it is unknown.
+    pub(super) language: &'a str,
+    /// Number of the first line, 1-based.
+    pub(super) first_line: u32,
+    pub(super) text: &'a str,
+}
+
+/// The coloured parts of each of `parts`, which are in the order of [`Sources::of_parts`].
+pub(super) async fn colours(
+    asker: &Asker,
+    parts: &[ShownPart<'_>],
+    sources: &Sources,
+) -> Vec<Vec<HighlightedSpan>> {
+    let (texts, coloured_by) = texts(parts, sources);
+    let coloured = asker.colours(texts).await;
+    let spans = |at: usize| coloured.get(at).map(Vec::as_slice).unwrap_or_default();
+    parts
+        .iter()
+        .zip(coloured_by)
+        .map(|(part, (at, source))| match source {
+            Some(source) => within(part, source, spans(at)),
+            None => spans(at).to_vec(),
+        })
+        .collect()
+}
+
+/// The texts to colour, and for each part the position of the text that has its colours, with the source if it is a whole one.
+fn texts<'s>(
+    parts: &[ShownPart<'_>],
+    sources: &'s Sources,
+) -> (Vec<CodeText>, Vec<(usize, Option<&'s SourceText>)>) {
+    let (mut texts, mut coloured_by) = (Vec::new(), Vec::with_capacity(parts.len()));
+    let (mut whole, mut whole_bytes): (HashMap<usize, usize>, usize) = (HashMap::new(), 0);
+    for (at, part) in parts.iter().enumerate() {
+        let source = sources.of_part(at).filter(|(id, source)| {
+            let fits = whole_bytes + source.text.len() <= WHOLE_BYTES_MAX;
+            !part.text.is_empty() && (fits || whole.contains_key(id))
+        });
+        let mut add = |text: &str| {
+            texts.push(CodeText { language: part.language.to_owned(), text: text.to_owned() });
+            texts.len() - 1
+        };
+        let position = match source {
+            Some((id, source)) => *whole.entry(id).or_insert_with(|| {
+                whole_bytes += source.text.len();
+                add(&source.text)
+            }),
+            None => add(part.text),
+        };
+        coloured_by.push((position, source.map(|(_, source)| source)));
+    }
+    (texts, coloured_by)
+}
+
+/// The colours of a part, which is found again line by line in the whole text.
+fn within(part: &ShownPart<'_>, source: &SourceText, spans: &[HighlightedSpan]) -> Vec<HighlightedSpan> {
+    let above = usize::try_from(part.first_line.saturating_sub(source.start_line)).unwrap_or(usize::MAX);
+    let lines = by_line(&source.text, spans).skip(above);
+    let (mut found, mut start) = (Vec::new(), 0);
+    for (shown, line) in part.text.split_inclusive('\n').zip(lines) {
+        let text = shown.trim_end_matches(['\n', '…']);
+        if let Some(cut) = line.text.find(text) {
+            for (range, highlight) in line.spans {
+                let (from, to) = (range.start.max(cut), range.end.min(cut + text.len()));
+                if from < to {
+                    let moved = |at: usize| start + at - cut;
+                    found.push(HighlightedSpan { start: moved(from), end: moved(to), highlight });
+                }
+            }
+        }
+        start += shown.len();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use languages::highlight::Highlight;
+
+    fn source(text: &str) -> SourceText {
+        SourceText { start_line: 10, text: text.to_owned() }
+    }
+
+    fn part(first_line: u32, text: &str) -> ShownPart<'_> {
+        ShownPart { language: "python", first_line, text }
+    }
+
+    const WHOLE: &str = "def f():\n    '''é\n    more text\n    '''\n    return 1\n";
+
+    /// The coloured parts of a text that is shown from a line on.
+    fn shown(first_line: u32, text: &'static str) -> Vec<(&'static str, Highlight)> {
+        let span = |start, end, highlight| HighlightedSpan { start, end, highlight };
+        let (string_start, string_end) = (WHOLE.find("'''").unwrap(), WHOLE.rfind("'''").unwrap() + 3);
+        let number = WHOLE.find('1').unwrap();
+        let spans = [
+            span(0, 3, Highlight::Keyword),
+            span(string_start, string_end, Highlight::String),
+            span(number, number + 1, Highlight::Number),
+        ];
+        let found = within(&part(first_line, text), &source(WHOLE), &spans);
+        found.iter().map(|span| (&text[span.start..span.end], span.highlight)).collect()
+    }
+
+    #[test]
+    fn a_part_has_the_colours_of_the_whole() {
+        let string = Highlight::String;
+        assert_eq!(
+            shown(12, "more text\n'''\nreturn 1"),
+            [("more text", string), ("'''", string), ("1", Highlight::Number)]
+        );
+        assert_eq!(shown(10, "def f():\n    '''é…"), [("def", Highlight::Keyword), ("'''é", string)]);
+        assert_eq!(shown(12, "mor…"), [("mor", string)]);
+        // What is not found there has no colours, and neither has what lies below the text.
+        assert_eq!(shown(12, "other\n'''"), [("'''", string)]);
+        assert_eq!(shown(99, "more text"), []);
+    }
+
+    #[test]
+    fn each_text_is_coloured_once_and_only_so_many_whole() {
+        let long = "x".repeat(WHOLE_BYTES_MAX);
+        let sources = Sources { texts: vec![source("a\nb\n"), source(&long)], of_parts: vec![0, 0, 1, 9] };
+        let parts = [part(10, "a"), part(11, "b"), part(10, "x…"), part(1, "c"), part(1, "")];
+        let (texts, coloured_by) = texts(&parts, &sources);
+        let shown: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
+        assert_eq!(shown, ["a\nb\n", "x…", "c", ""]);
+        let positions: Vec<(usize, bool)> =
+            coloured_by.iter().map(|(at, source)| (*at, source.is_some())).collect();
+        assert_eq!(positions, [(0, true), (0, true), (1, false), (2, false), (3, false)]);
+    }
+}
