@@ -28,6 +28,8 @@ pub(super) struct Parts {
     /// The chunks that they cover together.
     pub(super) selected: Arc<Selections>,
     pub(super) parts: Vec<Part>,
+    /// The nearest chunks of repositories whose vectors were all compared already.
+    pub(super) compared: HashMap<i64, Retrieved>,
 }
 
 impl Parts {
@@ -87,7 +89,7 @@ impl Parts {
         selection: &ChunkSelection,
         plans: &[(usize, LexicalPlan)],
     ) -> Result<Vec<Vec<LexicalHit>>, Fault> {
-        let limit = self.limit();
+        let limit = sql_limit(self.candidates_max());
         if let ([only], [(_, plan)]) = (self.parts.as_slice(), plans)
             && only.repository.is_none()
         {
@@ -99,7 +101,7 @@ impl Parts {
         };
         let queries: Vec<RepositoryQuery> = plans.iter().filter_map(query).collect();
         let hits = reads.lexical_hits_of_each(source, selection, &queries, limit).await?;
-        let mut by_repository = grouped(hits);
+        let mut by_repository = grouped(hits.into_iter());
         Ok(queries.iter().map(|one| by_repository.remove(&one.repository_id).unwrap_or_default()).collect())
     }
 
@@ -155,23 +157,19 @@ impl Parts {
 
     /// Returns the nearest chunks of each part.
     async fn dense(&self, reads: &mut Reads, vector: &[f32]) -> Result<Vec<Retrieved>, Fault> {
-        let compared_exactly = |part: &&Part| part.plan.vector == VectorPath::Exact;
-        let repositories: Vec<i64> =
-            self.parts.iter().filter(compared_exactly).filter_map(|part| part.repository).collect();
-        let mut shared = HashMap::new();
-        if !repositories.is_empty() {
-            let selection = &self.selected.vectors;
-            let hits = reads.vector_hits_of_each(selection, &repositories, vector, self.limit()).await?;
-            shared = grouped(hits);
-        }
+        let is_shared = |part: &&Part| part.plan.vector == VectorPath::Exact;
+        let shared = self.parts.iter().filter(is_shared).filter_map(|part| part.repository);
+        let missing: Vec<i64> = shared.filter(|id| !self.compared.contains_key(id)).collect();
+        let vectors = &self.selected.vectors;
+        let found = dense_of_each(reads, vectors, &missing, vector, self.candidates_max()).await?;
         let mut all = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             all.push(match part.repository {
-                Some(id) if compared_exactly(&part) => {
-                    shared.remove(&id).unwrap_or_default().iter().map(dense_score).collect()
+                Some(id) if is_shared(&part) => {
+                    self.compared.get(&id).or(found.get(&id)).cloned().unwrap_or_default()
                 }
                 _ => {
-                    let selection = part.own.as_ref().unwrap_or(&self.selected.vectors);
+                    let selection = part.own.as_ref().unwrap_or(vectors);
                     dense(reads, selection, part.plan.vector, vector, part.plan.candidates).await?
                 }
             });
@@ -231,9 +229,27 @@ impl Parts {
     }
 
     /// The most candidates of a retriever in a part; the same in all.
-    fn limit(&self) -> i64 {
-        sql_limit(self.parts.iter().map(|part| part.plan.candidates).max().unwrap_or(0))
+    fn candidates_max(&self) -> usize {
+        self.parts.iter().map(|part| part.plan.candidates).max().unwrap_or(0)
     }
+}
+
+/// Returns the nearest chunks of each of some repositories, by comparing all.
+///
+/// # Errors
+/// Storage faults.
+pub(super) async fn dense_of_each(
+    reads: &mut Reads,
+    selection: &ChunkSelection,
+    repositories: &[i64],
+    vector: &[f32],
+    limit: usize,
+) -> Result<HashMap<i64, Retrieved>, Fault> {
+    if repositories.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let hits = reads.vector_hits_of_each(selection, repositories, vector, sql_limit(limit)).await?;
+    Ok(grouped(hits.iter().map(|(repository, hit)| (*repository, dense_score(hit)))))
 }
 
 impl Candidates {
@@ -258,7 +274,7 @@ impl Candidates {
 }
 
 /// Groups hits by repository, in their order.
-fn grouped<T>(hits: Vec<(i64, T)>) -> HashMap<i64, Vec<T>> {
+fn grouped<T>(hits: impl Iterator<Item = (i64, T)>) -> HashMap<i64, Vec<T>> {
     let mut groups: HashMap<i64, Vec<T>> = HashMap::new();
     for (repository, hit) in hits {
         groups.entry(repository).or_default().push(hit);

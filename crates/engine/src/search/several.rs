@@ -8,7 +8,7 @@ use super::exact_name;
 use super::execute::{SearchDeps, term_ids};
 use super::fuse::Retrieved;
 use super::part::{Part, Question};
-use super::parts::Parts;
+use super::parts::{Parts, dense_of_each};
 use super::plan::{Plan, VectorPath, plan};
 use super::retrieve::{dense, equal_idf_hits};
 use super::scope::{ResolvedScope, Selections, count};
@@ -19,6 +19,9 @@ use store::{Reads, RepositoryRow};
 
 /// The most repositories that are parts of a search, so that its cost does not grow with the project.
 pub(super) const PARTS_MAX: usize = 8;
+
+/// The most repositories of which the nearest chunks are kept while the best repositories are chosen.
+const COMPARED_MAX: usize = 64;
 
 /// Plans the parts of a search.
 pub(super) struct Planner<'s> {
@@ -56,6 +59,7 @@ impl Planner<'_> {
         question: &Question,
     ) -> Result<Parts, Fault> {
         let searched = scope.searched();
+        let mut compared = HashMap::new();
         let chosen = match searched.as_slice() {
             [] | [_] => {
                 let selected = Arc::clone(&scope.selected);
@@ -66,11 +70,13 @@ impl Planner<'_> {
                 return Ok(Parts {
                     selected,
                     parts: vec![Part { root, repository: None, rows, plan, own: None }],
+                    compared,
                 });
             }
             few if few.len() <= PARTS_MAX => few.to_vec(),
             many => {
-                let ids = self.choose(reads, scope, question, many).await?;
+                let ids;
+                (ids, compared) = self.choose(reads, scope, question, many).await?;
                 // Without any candidate, any repository shows that nothing is found.
                 let chosen: Vec<&RepositoryRow> =
                     many.iter().copied().filter(|repository| ids.contains(&repository.id)).collect();
@@ -83,7 +89,7 @@ impl Planner<'_> {
         for repository in chosen {
             parts.push(self.part(reads, scope, &selected, repository).await?);
         }
-        Ok(Parts { selected, parts })
+        Ok(Parts { selected, parts, compared })
     }
 
     /// Plans the part of one of several repositories, whose chunks are among those of `selected`.
@@ -118,12 +124,18 @@ impl Planner<'_> {
         let frequency = |term| repository.map_or(0, |repository| self.statistics.frequency(repository, term));
         let counts = scope.counts(part, counted, self.embeds);
         let mut plan = plan(&self.terms, &frequency, counts, self.deps.settings, self.deps.ranking);
-        if self.last > plan.candidates {
-            // A page beyond the usual candidates: retrieves as many as the last possible page needs, so that all
-            // further pages rank the same candidates.
-            plan.candidates = plan.candidates.max(self.deps.settings.offset_max + self.deps.settings.top_max);
-        }
+        plan.candidates = self.candidates();
         plan
+    }
+
+    /// Returns the most candidates of each retriever in each part.
+    fn candidates(&self) -> usize {
+        let settings = self.deps.settings;
+        // For a page beyond the usual candidates, as many as the last possible page needs, so that all further pages rank the
+        // same candidates.
+        let further =
+            if self.last > settings.candidates { settings.offset_max + settings.top_max } else { 0 };
+        settings.candidates.max(further)
     }
 
     /// Reads the document frequencies of chosen repositories that are not among the largest.
@@ -146,14 +158,14 @@ impl Planner<'_> {
     /// Returns the repositories with the best candidates, at most [`PARTS_MAX`]: those that define the queried name, those with
     /// most of its terms, and those whose vectors are nearest, in turn. No idf takes part, as it would favour repositories in
     /// which a word of the query is rare: a chance mention there would count more than the home of the word. Copies of a text
-    /// count for one repository.
+    /// count for one repository. Also returns the nearest chunks of each repository, if all their vectors were compared for that.
     async fn choose(
         &mut self,
         reads: &mut Reads,
         scope: &ResolvedScope,
         question: &Question,
         searched: &[&RepositoryRow],
-    ) -> Result<Vec<i64>, Fault> {
+    ) -> Result<(Vec<i64>, HashMap<i64, Retrieved>), Fault> {
         let (selected, settings) = (&scope.selected, self.deps.settings);
         let frequency = |term| self.statistics.pooled(searched, term).1;
         let counted = self.statistics.pooled(searched, 0).0;
@@ -165,19 +177,36 @@ impl Planner<'_> {
             None => HashMap::new(),
         };
         let named: Retrieved = named.into_keys().map(|chunk_id| (chunk_id, 1.0)).collect();
+        let mut compared = HashMap::new();
+        if let Some(vector) = &question.vector
+            && plan.vector == VectorPath::Exact
+            && searched.len() <= COMPARED_MAX
+        {
+            let ids: Vec<i64> = searched.iter().map(|repository| repository.id).collect();
+            compared = dense_of_each(reads, &selected.vectors, &ids, vector, self.candidates()).await?;
+        }
         let mut limit = CHOICE_CANDIDATES;
         loop {
             let lexical = equal_idf_hits(reads, selected, &plan.lexical, limit).await?;
             let near = match &question.vector {
+                Some(_) if !compared.is_empty() => nearest(&compared, limit),
                 Some(vector) => dense(reads, &selected.vectors, plan.vector, vector, limit).await?,
                 None => Retrieved::new(),
             };
             let lists = [named.clone(), lexical, near];
             let choice = Choice::read(reads, lists, searched, self.deps.ranking).await?;
             if limit == CHOICE_CANDIDATES_MAX || !choice.is_crowded(limit) {
-                return Ok(choice.repositories(PARTS_MAX));
+                return Ok((choice.repositories(PARTS_MAX), compared));
             }
             limit = CHOICE_CANDIDATES_MAX;
         }
     }
+}
+
+/// Returns the nearest chunks among those of several repositories, best first; ties are ordered by chunk.
+fn nearest(compared: &HashMap<i64, Retrieved>, limit: usize) -> Retrieved {
+    let mut all: Retrieved = compared.values().flatten().copied().collect();
+    all.sort_by(|(chunk, score), (other, other_score)| other_score.total_cmp(score).then(chunk.cmp(other)));
+    all.truncate(limit);
+    all
 }

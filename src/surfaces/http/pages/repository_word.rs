@@ -11,7 +11,8 @@ const WORD: &str = "repo:";
 pub(super) fn take_repository(query: &str) -> Option<(String, String)> {
     let begins_word = |at: &usize| {
         let before = &query[..*at];
-        before.chars().next_back().is_none_or(char::is_whitespace) && before.matches('"').count() % 2 == 0
+        before.chars().next_back().is_none_or(char::is_whitespace)
+            && before.matches('"').count().is_multiple_of(2)
     };
     let start = query.match_indices(WORD).map(|(at, _)| at).find(begins_word)?;
     let (before, value) = (query[..start].trim_end(), &query[start + WORD.len()..]);
