@@ -464,7 +464,6 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
     let question = [0.25; 8];
     let words = query(&[term("ant")]);
     let repo = store::definitions::named(&mut tx, &[crawl], &ChunkSelection::All, 10).await?[0].0;
-    let both = [repo, 0].map(|repository_id| RepositoryQuery { repository_id, query: words.clone() });
     for filter in filters {
         let mut selection = vec![ChunkSelection::Matching(filter.clone())];
         for rows_max in [0, 100] {
@@ -477,8 +476,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
             store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?;
             store::vectors::candidates_hnsw(&mut tx, &selection, &question, 10, 40).await?;
             store::definitions::named(&mut tx, &[crawl], &selection, 10).await?;
-            store::several::lexical_hits(&mut tx, LexicalSource::Chunks, &selection, &both, 10).await?;
-            store::several::vector_hits(&mut tx, &selection, &[repo, 0], &question, 10).await?;
+            reads_of_each(&mut tx, &selection, [repo, 0]).await?;
         }
     }
     for selection in [ChunkSelection::All, ChunkSelection::Listed((1..10).collect())] {
@@ -490,13 +488,23 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
         assert_eq!(store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?.len(), 3);
         assert_eq!(store::vectors::candidates_hnsw(&mut tx, &selection, &question, 3, 40).await?.len(), 3);
         assert_eq!(store::definitions::named(&mut tx, &[crawl], &selection, 10).await?[0].0, repo);
-        let hits =
-            store::several::lexical_hits(&mut tx, LexicalSource::Chunks, &selection, &both, 10).await?;
-        assert_eq!(hits.iter().map(|(repository, _)| *repository).collect::<Vec<_>>(), [repo]);
-        let hits = store::several::vector_hits(&mut tx, &selection, &[repo, 0], &question, 2).await?;
-        assert_eq!(hits.iter().map(|(repository, _)| *repository).collect::<Vec<_>>(), [repo, repo]);
+        let (lexical, near) = reads_of_each(&mut tx, &selection, [repo, 0]).await?;
+        assert_eq!((lexical, near), (vec![repo], vec![repo; 2]));
     }
     tx.commit().await
+}
+
+/// The reads of several repositories at once, at most two chunks of each; returns the repositories of their hits.
+async fn reads_of_each(
+    tx: &mut ProjectTx,
+    selection: &ChunkSelection,
+    repositories: [i64; 2],
+) -> Result<(Vec<i64>, Vec<i64>), Fault> {
+    let words = query(&[term("ant")]);
+    let queries = repositories.map(|repository_id| RepositoryQuery { repository_id, query: words.clone() });
+    let lexical = store::several::lexical_hits(tx, LexicalSource::Chunks, selection, &queries, 2).await?;
+    let near = store::several::vector_hits(tx, selection, &repositories, &[0.25; 8], 2).await?;
+    Ok((lexical.iter().map(|(id, _)| *id).collect(), near.iter().map(|(id, _)| *id).collect()))
 }
 
 /// The reads of exact search, with each kind of condition on trigrams.
