@@ -195,7 +195,21 @@ fn ids(answer: &Value) -> Vec<i64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_further_repository_never_reorders_the_hits_of_another() {
-    let (app, project, mut dice) = (app(), project("merged"), Dice(11));
+    further_repositories_keep_the_order(app()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_further_repository_never_reorders_the_hits_of_another_that_is_large() {
+    // Too large to be searched together, or to list what passes a filter.
+    let app = app_with(|config| {
+        config.search.exact_rows_max = 100;
+        config.search.filter_rows_max = 100;
+    });
+    further_repositories_keep_the_order(app).await;
+}
+
+async fn further_repositories_keep_the_order(app: Arc<App>) {
+    let (project, mut dice) = (project("merged"), Dice(11));
     let asked: Vec<Value> = questions(&mut dice)
         .into_iter()
         .filter(|asked| {

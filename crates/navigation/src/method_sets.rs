@@ -132,6 +132,12 @@ pub enum Fit {
 }
 
 impl MethodSet {
+    /// Whether one of the methods is seen only in its package.
+    #[must_use]
+    pub fn has_hidden(&self) -> bool {
+        self.methods.keys().any(|name| name.folder.is_some())
+    }
+
     /// How the methods of a type fit; `None` if it has none of these, or one of another shape.
     #[must_use]
     pub fn fit(&self, of_type: &Self) -> Option<Fit> {
@@ -266,6 +272,7 @@ mod tests {
         assert_eq!(demanded.fit(&elsewhere), None);
         assert_eq!(demanded.fit(&demanded), Some(Fit::Names));
         assert_eq!(MethodName::new("Seal", "a"), MethodName::new("Seal", "b"));
+        assert!(demanded.has_hidden() && !set(&["Seal()"]).has_hidden());
     }
 
     #[test]
@@ -277,5 +284,15 @@ mod tests {
         assert_eq!(at(5).unwrap(), ["io.Reader", "error", "Set"]);
         assert_eq!(at(12).unwrap(), ["io.PipeReader", "Body"]);
         assert_eq!(at(6), None);
+    }
+
+    #[test]
+    fn a_union_is_embedded_without_a_name() {
+        let text = "package a\n\ntype Number interface {\n\t~int | ~float64\n\tString() string\n}\n\n\
+            type Whole interface {\n\t~int\n}\n";
+        let symbols = symbols_of(text, by_name("go"));
+        let at = |line| embedded(&symbols.interface, Place { line, column: 6 });
+        assert_eq!(at(3).unwrap(), [""]);
+        assert_eq!(at(8).unwrap(), ["int"]);
     }
 }

@@ -86,7 +86,7 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "a file with a text that is too long",
         "octet_length(t.facts_missing) > 64 OR octet_length(t.skipped) > 64 OR octet_length(t.language) > 64 \
            OR octet_length(t.mode) > 64 OR octet_length(t.extension) > 255 \
-           OR octet_length(t.last_commit) > 64",
+           OR octet_length(t.last_commit) > 64 OR octet_length(t.last_author) > 256",
     ),
     // Only the sizes of searchable files are added up.
     ("files", "a file of an impossible size", "t.bytes < 0 OR (t.skipped IS NULL AND t.bytes > {number})"),

@@ -128,8 +128,8 @@ reads! {
     contents(ids: &[i64]) -> Vec<(i64, String)>: chunks::contents, contents;
     /// The definitions in chunks.
     definitions(ids: &[i64]) -> Vec<DefinitionRow>: definitions::of_chunks, definitions;
-    /// The definitions in the selected chunks that have one of these facts, each with its repository.
-    named(ids: &[i64], selection: &ChunkSelection, limit: i64) -> Vec<(i64, DefinitionRow)>: definitions::named, named;
+    /// The definitions in the selected chunks of some repositories (empty: all) that have one of these facts, each with its repository.
+    named(ids: &[i64], selection: &ChunkSelection, repositories: &[i64], limit: i64) -> Vec<(i64, DefinitionRow)>: definitions::named, named;
     /// Comments of chunks.
     comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;
     /// The chunks of a file.

@@ -40,6 +40,9 @@ struct FileFactsInput {
     /// Path relative to the repository.
     #[schemars(length(min = 1, max = 4096))]
     path: String,
+    /// Whether the answer has the commits that added its lines, and not only whether they are known.
+    #[serde(default)]
+    lines: bool,
     /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
 }
@@ -55,9 +58,11 @@ pub struct KnownFile {
     pub parts: Vec<KnownPart>,
     /// Its definitions that are names of code, in file order.
     pub definitions: Vec<KnownDefinition>,
-    /// Which commits added its lines, as of the indexed text; absent where that is not known.
+    /// Which commits added its lines, as of the indexed text; absent where that is not known, or was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<KnownLines>,
+    /// Whether that is known.
+    pub lines_known: bool,
     /// Whether that is not known only because no run has found it out in time.
     pub lines_pending: bool,
 }
@@ -146,7 +151,7 @@ async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Faul
     let lines = history::lines_of_file(&mut tx, file.id).await?;
     tx.commit().await?;
     let (lines, lines_pending) = match read_lines(&lines) {
-        StoredLines::Known(lines) => (Some(KnownLines::from(&lines)), false),
+        StoredLines::Known(lines) => (Some(lines), false),
         StoredLines::Pending => (None, true),
         StoredLines::Unknown => (None, false),
     };
@@ -168,7 +173,8 @@ async fn file_facts(call: Call, input: FileFactsInput) -> Result<KnownFile, Faul
         history: History::new(known, repository.branch, repository.commit),
         parts: parts.filter(is_known).collect(),
         definitions: outline(defined),
-        lines,
+        lines_known: lines.is_some(),
+        lines: lines.as_ref().filter(|_| input.lines).map(KnownLines::from),
         lines_pending,
     })
 }

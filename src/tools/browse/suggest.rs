@@ -223,7 +223,9 @@ impl<'a> TypedWord<'a> {
             }
             Some(FilterTarget::Language) => return self.languages(tx, repositories).await,
             Some(FilterTarget::LastAuthor) => {
-                let authors = suggestions::authors(tx, self.part, repositories, OF_A_KIND).await?;
+                let mut authors = suggestions::authors(tx, self.part, repositories, OF_A_KIND).await?;
+                // A comma separates alternatives, in quotes too.
+                authors.retain(|author| !author.value.contains([',', '"']));
                 return Ok(self.counted("value", authors));
             }
             Some(FilterTarget::Kind) => &[Field::Kind],

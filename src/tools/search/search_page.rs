@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::search::{self, SearchInput, find};
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, ToolSpec, schema};
-use contract::Fault;
+use contract::{Fault, escaped_invisible};
 use engine::search::{Facets, SearchPayload, Sources};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -31,7 +31,12 @@ struct PageAnswer {
 
 async fn search_for_page(call: Call, input: SearchInput) -> Result<PageAnswer, Fault> {
     let presentation = input.presentation();
-    let answer = find(&call, input, true).await?;
+    let mut answer = find(&call, input, true).await?;
     let payload = presentation.present(&call, &answer);
-    Ok(PageAnswer { payload, sources: Sources::of_answer(&answer), facets: answer.facets })
+    let mut sources = Sources::take_from(&mut answer);
+    // Like the parts that are shown, among which they are found again. The gate would warn of what is not shown.
+    for source in &mut sources.texts {
+        source.text = escaped_invisible(&source.text).into_owned();
+    }
+    Ok(PageAnswer { payload, sources, facets: answer.facets })
 }

@@ -95,7 +95,7 @@ async fn facets_narrow_one_after_another() {
     journey(async |page, shop| {
         page.go(&shop.search("coins")).await;
         let all = page.count(".file").await;
-        page.click(".facet a:text-is('python')").await;
+        page.click(".facet bdi:text-is('python')").await;
         page.arrives("lang%3Apython").await;
         assert_eq!(page.eval("document.getElementById('q').value").await, "coins lang:python");
         assert!(page.count(".file").await < all);

@@ -78,6 +78,44 @@ async fn a_method_that_other_packages_do_not_see_is_implemented_only_in_its_own(
     assert_eq!(envelope["result"]["total"], 0, "{envelope:#}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn tests_in_a_folder_may_be_a_package_of_their_own() {
+    let own = "package a\n\ntype Own struct{}\n\nfunc (o Own) seal() {}\n\nfunc (o Own) Open() {}\n";
+    let tests =
+        "package a_test\n\ntype Sealed interface {\n\tseal()\n}\n\ntype Opened interface {\n\tOpen()\n}\n";
+    let graph = Graph::new("tested", &[("a/a.go", own), ("a/a_test.go", tests)]).await;
+    let envelope = graph.relation("Opened", "implementations").await;
+    assert_eq!(steps(&envelope["result"]), ["1 Own"], "{envelope:#}");
+    let envelope = graph.relation("Sealed", "implementations").await;
+    assert_eq!(envelope["result"]["total"], 0, "{envelope:#}");
+    assert_eq!(envelope["result"]["unresolved"], json!({ "total": 1 }), "{envelope:#}");
+    let envelope = graph.relation("Own", "hierarchy").await;
+    assert_eq!(steps(&envelope["result"]), ["-1 Opened"], "{envelope:#}");
+    assert_eq!(envelope["result"]["unresolved"], json!({ "total": 1 }), "{envelope:#}");
+}
+
+const CONSTRAINTS: &str = "package a\n\ntype Number interface {\n\t~int | ~float64\n\tString() string\n}\n\n\
+    type Scalar interface {\n\t~int | ~string\n}\n\n\
+    type Key interface {\n\tcomparable\n\tString() string\n}\n\n\
+    type Plain struct{}\n\nfunc (p Plain) String() string {\n\treturn \"\"\n}\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn methods_alone_do_not_satisfy_a_constraint() {
+    let graph = Graph::new("constraints", &[("a.go", CONSTRAINTS)]).await;
+    for (symbol, part, unresolved) in [
+        ("Number", "embeds something", json!({ "total": 1 })),
+        ("Scalar", "only what something demands", Value::Null),
+        ("Key", "embeds `comparable`", json!({ "total": 1 })),
+    ] {
+        let envelope = graph.relation(symbol, "implementations").await;
+        let found = &envelope["result"];
+        assert_eq!((&found["total"], &found["unresolved"]), (&json!(0), &unresolved), "{envelope:#}");
+        let warning = &envelope["_meta"]["warnings"][0];
+        assert_eq!(warning["code"], "implementations_not_declared", "{symbol}: {envelope:#}");
+        assert!(warning["message"].as_str().unwrap().contains(part), "{symbol}: {envelope:#}");
+    }
+}
+
 const FOREIGN: &str = "package a\n\nimport (\n\t\"io\"\n\t\"net\"\n)\n\ntype Body interface {\n\tio.Reader\n\tShut() error\n}\n\n\
     type File struct{}\n\nfunc (f *File) Shut() error {\n\treturn nil\n}\n\n\
     type Streams interface {\n\tio.Reader\n\tio.Writer\n}\n\ntype Any interface{}\n\n\
@@ -110,6 +148,13 @@ async fn what_is_embedded_from_elsewhere_makes_implementations_less_certain() {
     assert_eq!(places(&by_name["unresolved"]["files"]), ["a.go:13 File"], "{by_name:#}");
     let place = &by_name["unresolved"]["files"][0]["places"][0];
     assert_eq!((&place["certainty"], &by_name["total"]), (&json!("name"), &json!(0)), "{by_name:#}");
+    // What a change of a method reaches is not known either.
+    let impact = graph.relation("Body.Shut", "impact").await;
+    assert_eq!(impact["result"]["unresolved"]["total"], 1, "{impact:#}");
+    assert_eq!(impact["_meta"]["warnings"][0]["code"], "implementations_not_declared", "{impact:#}");
+    let by_name = json!({ "symbol": "Body.Shut", "relation": "impact", "certainty": "name" });
+    let by_name = graph.navigate(by_name).await;
+    assert_eq!(places(&by_name["unresolved"]["files"]), ["a.go:15 File.Shut"], "{by_name:#}");
     // The language itself says what `error` demands.
     let failure = graph.relation("Failure", "implementations").await;
     assert_eq!(steps(&failure["result"]), ["1 failed"], "{failure:#}");

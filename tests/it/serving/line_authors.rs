@@ -89,10 +89,11 @@ async fn each_line_of_a_function_has_its_own_author() {
     till.index().await;
     let html = till.page("?authors=1").await;
     assert_eq!(column(&html), [(1, "Ann"), (3, "Bob"), (4, "Ann")], "{html}");
-    for (commit, minute, day) in
-        [(&first, "2021-03-01 12:00 UTC", "2021-03-01"), (&second, "2022-06-15 12:30 UTC", "2022-06-15")]
-    {
-        assert!(html.contains(&format!("title=\"Commit {commit}, {minute}\"")), "{html}");
+    for (commit, minute, author, day) in [
+        (&first, "2021-03-01 12:00 UTC", "Ann", "2021-03-01"),
+        (&second, "2022-06-15 12:30 UTC", "Bob", "2022-06-15"),
+    ] {
+        assert!(html.contains(&format!("title=\"Commit {commit}, {minute}, by {author}\"")), "{html}");
         assert!(html.contains(&format!(">{day}</time>")), "{html}");
     }
     assert!(!html.contains("by: "), "the authors of the part are not said again: {html}");
@@ -111,7 +112,10 @@ async fn each_line_of_a_function_has_its_own_author() {
     let html = till.page("?authors=1").await;
     let expected = [(1, "Cem"), (2, "Ann"), (3, "Bob"), (4, "Ann"), (5, "not committed")];
     assert_eq!(column(&html), expected, "{html}");
-    assert!(html.contains(&format!("title=\"Commit {third_commit}, 2024-02-29 23:59 UTC\"")), "{html}");
+    assert!(
+        html.contains(&format!("title=\"Commit {third_commit}, 2024-02-29 23:59 UTC, by Cem\"")),
+        "{html}"
+    );
     // Committing the line does not change the text.
     till.commit(BOB, &format!("{third}# Count again.\n"));
     till.index().await;

@@ -6,7 +6,7 @@ use reqwest::{Response, StatusCode, header};
 use serde_json::json;
 use tenancy::{NewKey, Projects, Scope};
 
-use super::access::issue_key;
+use super::access::{issue_key, issue_key_with};
 use super::form_page::{ONCE, Sent, TOKEN, Visitor};
 use super::pages::{browser, check_markup, hidden, page, sign_in};
 use super::{TestServer, send_json};
@@ -95,6 +95,26 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_is_shown_although_the_keys_cannot_be_listed() {
+    let server = TestServer::start(|config| config.access.required = Required::Always).await;
+    let (_, operator) = issue_key_with(&server.app, &[], &[Scope::Admin, Scope::Search], |new| {
+        new.calls_per_minute = Some(2);
+    })
+    .await;
+    let visitor = Visitor::signed_in(&server, &operator).await;
+    // One call for the page with the form, one to create the key; the third one, for the list, is refused.
+    let fields = [("name", "shown"), ("all_projects", "1"), ("scope_search", "1"), ("expires", "30d")];
+    let Sent { status, html, .. } = visitor.submit(KEYS, &fields).await;
+    assert!(status == StatusCode::OK && html.contains("RATE_LIMITED"), "{status} {html}");
+    check_markup(KEYS, &html);
+    let key = shown_key(&html);
+    let keys = tenancy::list_keys(server.app.store().await.unwrap()).await.unwrap();
+    let id = key.split('_').nth(1).unwrap();
+    assert!(keys.iter().any(|known| known.id == id && known.name == "shown"), "{keys:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_form_that_is_sent_again_creates_no_second_key() {
     let server = TestServer::start(|config| config.access.required = Required::Always).await;
     let (_, operator) = issue_key(&server.app, &[], &[Scope::Admin, Scope::Search]).await;
@@ -119,6 +139,7 @@ async fn a_form_that_is_sent_again_creates_no_second_key() {
         assert_eq!(again.status, StatusCode::CONFLICT, "{}", again.html);
         check_markup(KEYS, &again.html);
         assert!(again.html.contains("The key was created already"), "{}", again.html);
+        assert!(again.html.contains("revoke it and create another"), "{}", again.html);
         assert!(!again.html.contains("poc_") && hidden(&again.html, ONCE) != once, "{}", again.html);
     }
     assert_eq!((named("reloaded").await, named("changed").await), (1, 0));

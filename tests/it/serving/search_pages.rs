@@ -23,6 +23,7 @@ fn facet(html: &str, label: &str) -> Vec<Value> {
     let value = |link: &str| {
         let (address, rest) = link.split_once("\">").unwrap();
         let (name, rest) = rest.split_once("</a>").unwrap();
+        let name = name.strip_prefix("<bdi>").unwrap().strip_suffix("</bdi>").unwrap();
         let count = rest.split_once("> ").unwrap().1.split(' ').next().unwrap();
         (name.to_owned(), count.parse::<usize>().unwrap(), address.replace("&amp;", "&"))
     };
@@ -174,6 +175,25 @@ async fn a_part_of_a_text_has_the_colours_of_the_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_warns_of_the_invisible_characters_that_it_shows() {
+    let server = TestServer::start(|_| {}).await;
+    let (id, repository) = (project("invisible"), Repository::new(&[]));
+    let between: String = (0..12).map(|at| format!("    step_{at} = {at}\n")).collect();
+    let text = format!(
+        "def odd():\n    import_duty = 1\n{between}    hidden = 'a\u{200b}b'\n    return hidden, import_duty\n"
+    );
+    repository.write("src/odd.py", &text);
+    index(&server, &id, &repository).await;
+    // Both lines are coloured by the same text.
+    for (query, is_warned) in [("import_duty+%3D", false), ("hidden+%3D", true)] {
+        let (_, html) = page(&server, &format!("/?project={id}&q={query}&mode=exact")).await;
+        assert!(html.contains("1 matching line "), "{query}: {html}");
+        assert_eq!(html.contains("invisible characters"), is_warned, "{query}: {html}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_word_in_the_box_chooses_the_repository() {
     let server = TestServer::start(|_| {}).await;
     let id = project("repo-word");
@@ -185,6 +205,9 @@ async fn a_word_in_the_box_chooses_the_repository() {
     assert!(html.contains("src/other_0.py") && !html.contains("parcels/parcel_0.py"), "{html}");
     let (status, html) = page(&server, &format!("/?project={id}&q=parcel+repo%3Anone")).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains("no index of <code>none</code>"), "{html}");
+    // A qualified name is none.
+    let (status, html) = page(&server, &format!("/?project={id}&q=repo%3A%3Aparcel")).await;
+    assert_eq!((status, hidden(&html, "q")), (StatusCode::OK, "repo::parcel".to_owned()), "{html}");
     // A pattern is taken as it is.
     let (_, html) = page(&server, &format!("/?project={id}&q=repo%3A{chosen}&mode=exact")).await;
     assert!(html.contains("0 matching lines"), "{html}");

@@ -211,6 +211,37 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn methods_are_those_of_a_type_by_its_whole_name() {
+    let fresh = Fresh::new().await;
+    let (store, project) = (&fresh.store, fresh.project("p").await);
+    let (fence, repo) = repository(store, &project).await;
+    let mut methods = with_symbols("src/a.rs", &[("ant", ANT), ("bee", BEE)], &[]);
+    for (chunk, qualified) in methods.chunks.iter_mut().zip(["Outer.ant", "Far.Outer.bee"]) {
+        for one in &mut chunk.definitions {
+            (one.kind, one.qualified) = ("method", qualified.to_owned());
+        }
+    }
+    write(store, &project, fence, repo, &[methods]).await;
+    let mut tx = searching(store, &project).await;
+    let package = Package { repository_id: repo, language: "rust", folder: "src/" };
+    for (of, expected) in [
+        (&["Outer"][..], &["ant"][..]),
+        (&["Far.Outer", "Other"], &["bee"]),
+        (&["Outer", "Far.Outer"], &["ant", "bee"]),
+        (&["Far", "uter", "", "Outer.ant"], &[]),
+    ] {
+        let types: Vec<String> = of.iter().map(|name| (*name).to_owned()).collect();
+        let found = method_sets::of_types(&mut tx, package, &types, 10).await.unwrap();
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, expected, "{of:?}");
+    }
+    let below = Package { folder: "", ..package };
+    assert_eq!(method_sets::of_types(&mut tx, below, &["Outer".to_owned()], 10).await.unwrap(), []);
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changed_and_removed_files_say_which_names_changed() {
     let fresh = Fresh::new().await;
     let (store, project) = (&fresh.store, fresh.project("p").await);

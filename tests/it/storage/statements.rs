@@ -463,7 +463,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
     filters.push(Filter::Not(Box::new(Filter::Any(Vec::new()))));
     let question = [0.25; 8];
     let words = query(&[term("ant")]);
-    let repo = store::definitions::named(&mut tx, &[crawl], &ChunkSelection::All, 10).await?[0].0;
+    let repo = store::definitions::named(&mut tx, &[crawl], &ChunkSelection::All, &[], 10).await?[0].0;
     for filter in filters {
         let mut selection = vec![ChunkSelection::Matching(filter.clone())];
         for rows_max in [0, 100] {
@@ -475,7 +475,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
             store::lexical::candidates(&mut tx, LexicalSource::Chunks, &selection, &words, 10).await?;
             store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?;
             store::vectors::candidates_hnsw(&mut tx, &selection, &question, 10, 40).await?;
-            store::definitions::named(&mut tx, &[crawl], &selection, 10).await?;
+            store::definitions::named(&mut tx, &[crawl], &selection, &[], 10).await?;
             reads_of_each(&mut tx, &selection, [repo, 0]).await?;
         }
     }
@@ -487,7 +487,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
         );
         assert_eq!(store::vectors::candidates_exact(&mut tx, &selection, &question, 10).await?.len(), 3);
         assert_eq!(store::vectors::candidates_hnsw(&mut tx, &selection, &question, 3, 40).await?.len(), 3);
-        assert_eq!(store::definitions::named(&mut tx, &[crawl], &selection, 10).await?[0].0, repo);
+        assert_eq!(store::definitions::named(&mut tx, &[crawl], &selection, &[], 10).await?[0].0, repo);
         let (lexical, near) = reads_of_each(&mut tx, &selection, [repo, 0]).await?;
         assert_eq!((lexical, near), (vec![repo], vec![repo; 2]));
     }
@@ -504,6 +504,7 @@ async fn reads_of_each(
     let queries = repositories.map(|repository_id| RepositoryQuery { repository_id, query: words.clone() });
     let lexical = store::several::lexical_hits(tx, LexicalSource::Chunks, selection, &queries, 2).await?;
     let near = store::several::vector_hits(tx, selection, &repositories, &[0.25; 8], 2).await?;
+    store::definitions::named(tx, &[1], selection, &repositories, 2).await?;
     Ok((lexical.iter().map(|(id, _)| *id).collect(), near.iter().map(|(id, _)| *id).collect()))
 }
 

@@ -469,6 +469,10 @@ const IMPOSSIBLE_CHANGES: &[(&str, &str)] = &[
     ("UPDATE files SET path = path || repeat('x', 100000)", "UPDATE files SET path = left(path, -100000)"),
     ("UPDATE files SET facts_missing = repeat('x', 100000)", "UPDATE files SET facts_missing = NULL"),
     (
+        "UPDATE files SET last_author = last_author || repeat('x', 257)",
+        "UPDATE files SET last_author = left(last_author, -257)",
+    ),
+    (
         "UPDATE repositories SET root = root || repeat('x', 100000)",
         "UPDATE repositories SET root = left(root, -100000)",
     ),

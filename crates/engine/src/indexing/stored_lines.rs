@@ -18,18 +18,27 @@ pub enum StoredLines {
     Known(LineHistory),
     /// Nothing yet: no run has found them out within its time limit.
     Pending,
-    /// Nothing: the file is not in git, or exceeds a limit.
+    /// Nothing: the file is not in git, exceeds a limit, or took too long several times.
     Unknown,
 }
 
 /// Reads the stored history of a file's lines. The row may come from an archive: one that makes no sense counts as unknown.
 #[must_use]
 pub fn read_lines(row: &LineHistoryRow) -> StoredLines {
-    if AttributionState::parse(row.last_commit.as_deref(), row.attributed_to.as_deref()).is_pending() {
-        return StoredLines::Pending;
+    let state = AttributionState::parse(row.last_commit.as_deref(), row.attributed_to.as_deref());
+    if state.is_pending() {
+        return if state.is_due(false) { StoredLines::Pending } else { StoredLines::Unknown };
     }
     let lines = row.lines.as_deref().and_then(|bytes| postcard::from_bytes::<LineHistory>(bytes).ok());
-    lines.filter(LineHistory::is_sound).map_or(StoredLines::Unknown, StoredLines::Known)
+    let lines = lines.filter(|lines| is_bounded(lines) && lines.is_sound());
+    lines.map_or(StoredLines::Unknown, StoredLines::Known)
+}
+
+/// Whether a history is no larger than those that are stored; each commit has a run, and each author a commit.
+fn is_bounded(lines: &LineHistory) -> bool {
+    lines.runs.len() <= RUNS_MAX
+        && lines.commits.len() <= lines.runs.len()
+        && lines.authors.len() <= lines.commits.len()
 }
 
 /// The serialised form of a history; `None` if it exceeds a limit. A change of the form needs a new
@@ -157,6 +166,9 @@ mod tests {
         }
         assert_eq!(read_lines(&row("2 c1", None)), StoredLines::Unknown);
         assert_eq!(read_lines(&LineHistoryRow::default()), StoredLines::Unknown);
+        let late = |timeouts: usize| "late ".repeat(timeouts) + "2 c1";
+        assert_eq!(read_lines(&row(&late(TIMEOUTS_MAX - 1), None)), StoredLines::Pending);
+        assert_eq!(read_lines(&row(&late(TIMEOUTS_MAX), None)), StoredLines::Unknown, "it was given up");
         let never = LineHistoryRow { attributed_to: None, ..row("", None) };
         assert_eq!(read_lines(&never), StoredLines::Pending);
     }
@@ -169,6 +181,24 @@ mod tests {
         }
         let foreign = LineHistory { authors: Vec::new(), ..lines(10) };
         assert_eq!(read_lines(&row("2 c1", serialise(&foreign))), StoredLines::Unknown);
+    }
+
+    #[test]
+    fn lines_beyond_the_limits_are_unknown() {
+        let most = u32::try_from(RUNS_MAX).unwrap();
+        let mut with_authors = lines(10);
+        with_authors.authors.push("Cem".to_owned());
+        for (lines, is_known) in [
+            (lines(most), true),
+            (lines(most + 1), false),
+            // A commit without a run, and an author without a commit.
+            (lines(1), false),
+            (with_authors, false),
+        ] {
+            let read = read_lines(&row("2 c1", postcard::to_stdvec(&lines).ok()));
+            assert!(lines.is_sound());
+            assert_eq!(matches!(read, StoredLines::Known(_)), is_known, "{} runs", lines.runs.len());
+        }
     }
 
     #[test]

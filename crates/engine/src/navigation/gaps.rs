@@ -71,9 +71,14 @@ fn incomplete(counts: &[(i64, i64)], names: &BTreeMap<i64, &str>) -> Option<Warn
     Some(Warning { details, ..Warning::new("impact_incomplete", message) })
 }
 
+/// Warns of what methods alone do not tell.
+pub(super) fn of_methods(implicit: &Implicit, answer: &mut Navigation) {
+    answer.warnings.extend(implicit.gaps.iter().map(|gap| unknown(&implicit.compared, gap)));
+}
+
 /// Warns where a kind of definition has no implementations, and of what methods alone do not tell.
 pub(super) fn of_implementations(target: &Target, implicit: &Implicit, answer: &mut Navigation) {
-    answer.warnings.extend(implicit.gaps.iter().map(|gap| unknown(&implicit.compared, gap)));
+    of_methods(implicit, answer);
     let Some(first) = target.first() else { return };
     let kind = first.kind.as_str();
     let name = echo(&first.name);
@@ -98,14 +103,14 @@ fn unknown(compared: &str, gap: &Gap) -> Warning {
         }
         Gap::Demanded(embedded) => {
             let message = format!(
-                "`{name}` embeds {}, whose methods are not known here. Types that have all others are listed with `certainty: name`.",
+                "`{name}` embeds {}, and what that demands is not known here. Types that have all other methods are listed with `certainty: name`.",
                 echo(embedded)
             );
             (not_declared, message)
         }
         Gap::OnlyDemanded(embedded) => {
             let message = format!(
-                "`{name}` has only the methods of {}, which are not known here, so nothing tells which types implement it.",
+                "`{name}` demands only what {} demands, which is not known here, so nothing tells which types implement it.",
                 echo(embedded)
             );
             (not_declared, message)
@@ -128,7 +133,7 @@ fn unknown(compared: &str, gap: &Gap) -> Warning {
             (not_declared, message)
         }
         Gap::Truncated => {
-            let message = "So many types have methods of these names that not all were compared.";
+            let message = "Not all types and methods that may fit were compared.";
             ("implementations_truncated", message.to_owned())
         }
     };

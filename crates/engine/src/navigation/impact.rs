@@ -4,21 +4,22 @@ use std::collections::HashSet;
 
 use super::callees::with_inner;
 use super::find::Target;
-use super::implicit;
+use super::implicit::{self, Implicit};
 use super::navigator::{Navigation, Navigator};
 use super::places::kinds;
 use super::walk::{ALL_LEVELS, Node, Walk, Way, walk};
 use contract::Fault;
 use store::uses::UsedFor;
 
-/// Walks to what uses the symbol, what uses that, and so on. Fills in where it stopped.
+/// Walks to what uses the symbol, what uses that, and so on. Fills in where it stopped. Also returns what methods alone say of the
+/// symbol, without what is among the nodes.
 pub(super) async fn reached(
     navigator: &mut Navigator<'_>,
     target: &Target,
     is_type: bool,
     answer: &mut Navigation,
-) -> Result<Vec<Node>, Fault> {
-    let Some(first) = target.first() else { return Ok(Vec::new()) };
+) -> Result<(Vec<Node>, Implicit), Fault> {
+    let Some(first) = target.first() else { return Ok((Vec::new(), Implicit::default())) };
     let (file, request, symbols) = (first.file_id, navigator.request, target.symbols());
     let certainty = navigator.certainty();
     let way = |to_users, kinds, depth| Way { to_users, kinds, certainty, depth };
@@ -29,10 +30,11 @@ pub(super) async fn reached(
     let overrides = UsedFor::Override.bit();
     let derives = if is_type { UsedFor::Inherit.bit() } else { overrides };
     if mask & derives == 0 {
-        return Ok(nodes);
+        return Ok((nodes, Implicit::default()));
     }
-    let implicit = implicit::find(navigator, target, !is_type).await?.nodes;
-    let (above, below): (Vec<Node>, Vec<Node>) = implicit.into_iter().partition(|node| node.distance < 0);
+    let mut implicit = implicit::find(navigator, target, !is_type).await?;
+    let (above, below): (Vec<Node>, Vec<Node>) =
+        std::mem::take(&mut implicit.nodes).into_iter().partition(|node| node.distance < 0);
     let mut known: HashSet<i64> = nodes.iter().map(|node| node.symbol).chain(start).collect();
     if !is_type {
         // Who calls what it overrides may mean it, however far up that is declared; its other overrides do not.
@@ -59,5 +61,9 @@ pub(super) async fn reached(
         nodes.extend(below.into_iter().chain(further).filter(|node| known.insert(node.symbol)));
         answer.stopped = answer.stopped.take().or(of_below.stopped);
     }
-    Ok(nodes)
+    implicit.by_name.retain(|node| !known.contains(&node.symbol));
+    for node in &mut implicit.by_name {
+        node.distance = node.distance.abs();
+    }
+    Ok((nodes, implicit))
 }

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::find::name_id;
 use super::navigator::Navigator;
 use super::type_graph::{
-    GO, INTERFACE, KINDS, METHODS_MAX, Methods, TYPES_MAX, Towards, TypeGraph, TypeKey, by_type, is_full,
+    GO, INTERFACE, KINDS, LOOKS_MAX, METHODS_MAX, Methods, Own, TYPES_MAX, Towards, TypeGraph, TypeKey,
+    by_type, is_full,
 };
 use ::navigation::method_sets::{Fit, MethodName, MethodSet, has_receiver};
 use contract::Fault;
@@ -33,9 +34,9 @@ const PARTIAL_MAX: usize = 200;
 pub(super) struct Implementer {
     /// Its definitions.
     pub(super) definitions: Vec<DefinitionAt>,
-    /// Its methods, as far as the interface has their names.
-    pub(super) methods: Methods,
-    /// How they fit.
+    /// The definitions of the method that is asked for, as symbol and file.
+    pub(super) methods: Vec<(Option<i64>, i64)>,
+    /// How its methods fit.
     pub(super) fit: Fit,
 }
 
@@ -43,27 +44,53 @@ pub(super) struct Implementer {
 #[derive(Debug, Default)]
 pub(super) struct Implementers {
     /// The methods that the interface demands.
-    pub(super) demanded: Methods,
-    /// The types that have them.
+    pub(super) demanded: MethodSet,
+    /// What the interface embeds of which nothing is known.
+    pub(super) unknown: Option<String>,
+    /// The types that implement it.
     pub(super) types: Vec<Implementer>,
-    /// Number of types that have some of them, and embed what may have the others.
+    /// Number of types that have some of the methods, and embed what may have the others.
     pub(super) undecided: usize,
     /// Whether there may be more types.
     pub(super) is_cut: bool,
 }
 
-/// The types that implement an interface.
+/// How much may still be looked at to compare types.
+struct Looks {
+    left: usize,
+}
+
+impl Looks {
+    fn new() -> Self {
+        Self { left: LOOKS_MAX }
+    }
+
+    /// The methods of a type; `None` if too much was looked at. Lets other tasks run first, as types may have many methods.
+    async fn methods<'g>(&mut self, graph: &'g TypeGraph, key: &TypeKey) -> Option<Methods<'g>> {
+        tokio::task::yield_now().await;
+        if self.left == 0 {
+            return None;
+        }
+        let methods = graph.methods(key);
+        self.left = self.left.saturating_sub(methods.looks);
+        Some(methods)
+    }
+}
+
+/// The types that implement an interface, each with its definitions of a method if one is asked for.
 pub(super) async fn of_interface(
     navigator: &mut Navigator<'_>,
     interface: &DefinitionAt,
+    method: Option<&MethodName>,
 ) -> Result<Implementers, Fault> {
     let demands = demands(navigator, std::slice::from_ref(interface)).await?;
+    let key = TypeKey::of_type(interface);
+    let demanded = demanded_set(&demands.methods(&key), &demands);
     let mut found = Implementers {
-        demanded: demands.methods(&TypeKey::of_type(interface)),
+        unknown: demands.methods(&key).unknown(),
         is_cut: demands.is_cut,
         ..Implementers::default()
     };
-    let demanded = demanded_set(&found.demanded, &demands);
     if demanded.methods.is_empty() {
         return Ok(found);
     }
@@ -78,73 +105,102 @@ pub(super) async fn of_interface(
     found.is_cut |= are_cut || graph.is_cut;
     graph.own = own;
     let mut partial: Vec<DefinitionAt> = Vec::new();
-    for (key, definitions) in graph.types.iter().filter(|(key, _)| !graph.is_interface(key)) {
-        let methods = graph.methods(key);
+    let mut looks = Looks::new();
+    for (key, definitions) in &graph.types {
+        if graph.is_interface(key) {
+            continue;
+        }
+        let Some(methods) = looks.methods(&graph, key).await else {
+            found.is_cut = true;
+            break;
+        };
         match demanded.fit(&methods.set()) {
             None => {}
             Some(Fit::Part) => partial.extend(definitions.iter().cloned()),
             Some(fit) => {
-                let fit = if is_of_two_packages(definitions) { Fit::Names } else { fit };
+                let methods = asked(&methods, method);
+                let fit = within_package(fit, &demanded, interface, definitions);
                 found.types.push(Implementer { definitions: definitions.clone(), methods, fit });
             }
         }
     }
     found.undecided = undecided(navigator, partial).await?;
+    found.demanded = demanded;
     Ok(found)
 }
 
 /// What a type implements.
 #[derive(Debug, Default)]
 pub(super) struct Implemented {
-    /// The methods of the type.
-    pub(super) methods: Methods,
-    /// The interfaces, each with its methods and how those of the type fit.
-    pub(super) interfaces: Vec<(DefinitionAt, Methods, Fit)>,
+    /// What the type embeds of which nothing is known.
+    pub(super) unknown: Option<String>,
+    /// The interfaces, each with its definitions of the method that is asked for, as symbol and file, and how those of the type fit.
+    pub(super) interfaces: Vec<(DefinitionAt, Vec<(Option<i64>, i64)>, Fit)>,
     /// Whether there may be more interfaces.
     pub(super) is_cut: bool,
 }
 
-/// The interfaces that a type implements.
+/// The interfaces that a type implements, each with its definitions of a method if one is asked for.
 pub(super) async fn of_type(
     navigator: &mut Navigator<'_>,
     repository: i64,
     key: &TypeKey,
+    method: Option<&MethodName>,
 ) -> Result<Implemented, Fault> {
-    let (definitions, _) = types_of(navigator, repository, &BTreeSet::from([key.clone()])).await?;
+    let (definitions, are_cut) = types_of(navigator, repository, &BTreeSet::from([key.clone()])).await?;
     let mut graph = TypeGraph::follow(navigator, &definitions, Towards::Embedded).await?;
     graph.read_methods(navigator).await?;
     graph.note_unknown(navigator).await?;
-    let mut found =
-        Implemented { methods: graph.methods(key), is_cut: graph.is_cut, ..Implemented::default() };
-    let has = found.methods.set();
+    let has = graph.methods(key).set();
+    let mut found = Implemented {
+        unknown: graph.methods(key).unknown(),
+        is_cut: are_cut || graph.is_cut,
+        ..Implemented::default()
+    };
     if has.methods.is_empty() {
         return Ok(found);
     }
-    let (rows, are_cut) = named(navigator, repository, &[METHOD], names(&has), Some(WITH_RECEIVER)).await?;
-    found.is_cut |= are_cut;
+    let (interfaces, are_cut) = interfaces_with(navigator, repository, &has).await?;
+    let demands = demands(navigator, &interfaces).await?;
+    found.is_cut |= are_cut || demands.is_cut;
+    let mut looks = Looks::new();
+    for interface in interfaces {
+        let Some(methods) = looks.methods(&demands, &TypeKey::of_type(&interface)).await else {
+            found.is_cut = true;
+            break;
+        };
+        let demanded = demanded_set(&methods, &demands);
+        match demanded.fit(&has) {
+            None | Some(Fit::Part) => {}
+            Some(fit) => {
+                let methods = asked(&methods, method);
+                let fit = within_package(fit, &demanded, &interface, &definitions);
+                found.interfaces.push((interface, methods, fit));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The interfaces that demand one of these methods, or embed what does, and whether there may be more.
+async fn interfaces_with(
+    navigator: &mut Navigator<'_>,
+    repository: i64,
+    methods: &MethodSet,
+) -> Result<(Vec<DefinitionAt>, bool), Fault> {
+    let (rows, has_more_methods) =
+        named(navigator, repository, &[METHOD], names(methods), Some(WITH_RECEIVER)).await?;
     let has_none = |row: &&DefinitionAt| !row.signature.as_deref().is_some_and(has_receiver);
     let keys: BTreeSet<TypeKey> = rows.iter().filter(has_none).filter_map(TypeKey::of_method).collect();
-    let (mut interfaces, are_cut) = types_of(navigator, repository, &keys).await?;
+    let (mut interfaces, has_more_types) = types_of(navigator, repository, &keys).await?;
     interfaces.retain(|row| row.kind == INTERFACE);
     // Those that embed them may have no method of their own.
     let above = TypeGraph::follow(navigator, &interfaces, Towards::Embedding).await?;
     let mut interfaces: Vec<DefinitionAt> =
         above.types.into_values().flatten().filter(|row| row.kind == INTERFACE).collect();
-    found.is_cut |= are_cut || above.is_cut || interfaces.len() > INTERFACES_MAX;
+    let is_cut = has_more_methods || has_more_types || above.is_cut || interfaces.len() > INTERFACES_MAX;
     interfaces.truncate(INTERFACES_MAX);
-    let demands = demands(navigator, &interfaces).await?;
-    found.is_cut |= demands.is_cut;
-    for interface in interfaces {
-        let demanded = demands.methods(&TypeKey::of_type(&interface));
-        match demanded_set(&demanded, &demands).fit(&has) {
-            None | Some(Fit::Part) => {}
-            Some(fit) => {
-                let fit = if is_of_two_packages(&definitions) { Fit::Names } else { fit };
-                found.interfaces.push((interface, demanded, fit));
-            }
-        }
-    }
-    Ok(found)
+    Ok((interfaces, is_cut))
 }
 
 /// The definitions of types, and whether there may be more.
@@ -167,8 +223,14 @@ async fn demands(navigator: &mut Navigator<'_>, interfaces: &[DefinitionAt]) -> 
     Ok(graph)
 }
 
+/// The definitions of the method that is asked for, as symbol and file.
+fn asked(methods: &Methods<'_>, method: Option<&MethodName>) -> Vec<(Option<i64>, i64)> {
+    let rows = method.map(|name| methods.definitions(name)).unwrap_or_default();
+    rows.iter().map(|row| (row.symbol, row.file_id)).collect()
+}
+
 /// What an interface demands; it is not all if the graph of what it embeds is not complete.
-fn demanded_set(methods: &Methods, demands: &TypeGraph) -> MethodSet {
+fn demanded_set(methods: &Methods<'_>, demands: &TypeGraph) -> MethodSet {
     let set = methods.set();
     MethodSet { is_complete: set.is_complete && !demands.is_cut, ..set }
 }
@@ -199,12 +261,12 @@ async fn named(
 }
 
 /// Leaves the types that have most of the methods. Returns whether there were too many.
-fn keep_fullest(types: &mut BTreeMap<TypeKey, Methods>) -> bool {
+fn keep_fullest(types: &mut BTreeMap<TypeKey, Own>) -> bool {
     if types.len() <= TYPES_MAX {
         return false;
     }
     let mut order: Vec<(usize, TypeKey)> =
-        types.iter().map(|(key, methods)| (methods.set().methods.len(), key.clone())).collect();
+        types.iter().map(|(key, own)| (own.count(), key.clone())).collect();
     order.sort_by_key(|(count, _)| Reverse(*count));
     for (_, key) in order.drain(TYPES_MAX..) {
         types.remove(&key);
@@ -212,10 +274,13 @@ fn keep_fullest(types: &mut BTreeMap<TypeKey, Methods>) -> bool {
     true
 }
 
-/// Whether types of one name and folder may be two: one of a package, and one of its tests, which may be a package of their own.
-fn is_of_two_packages(definitions: &[DefinitionAt]) -> bool {
+/// How a type fits an interface, as far as it is known that they are of the same package: the tests in a folder may be a package of
+/// their own. So types of one name and folder may be two, and a method that other packages do not see may be another one in tests.
+fn within_package(fit: Fit, demanded: &MethodSet, interface: &DefinitionAt, types: &[DefinitionAt]) -> Fit {
     let is_test = |row: &DefinitionAt| row.path.ends_with("_test.go");
-    definitions.iter().any(is_test) && !definitions.iter().all(is_test)
+    let is_all = types.iter().all(is_test);
+    let are_two = is_all != types.iter().any(is_test);
+    if are_two || (demanded.has_hidden() && is_all != is_test(interface)) { Fit::Names } else { fit }
 }
 
 /// The number of types that embed what may have methods that are not known.
@@ -227,5 +292,11 @@ async fn undecided(navigator: &mut Navigator<'_>, mut types: Vec<DefinitionAt>) 
     let mut graph = TypeGraph::follow(navigator, &types, Towards::Embedded).await?;
     graph.note_unknown(navigator).await?;
     let keys: BTreeSet<TypeKey> = types.iter().map(TypeKey::of_type).collect();
-    Ok(keys.iter().filter(|key| graph.methods(key).unknown().is_some()).count())
+    let (mut looks, mut count) = (Looks::new(), 0);
+    for key in &keys {
+        // Of what is not looked at, nothing is known either.
+        let methods = looks.methods(&graph, key).await;
+        count += usize::from(methods.is_none_or(|methods| methods.unknown().is_some()));
+    }
+    Ok(count)
 }

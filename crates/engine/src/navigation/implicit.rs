@@ -13,6 +13,9 @@ use contract::Fault;
 use store::navigation::DefinitionAt;
 use store::uses::{Certainty as StoredCertainty, UsedFor};
 
+/// Most methods that are listed with a type that overrides them.
+pub(super) const OVERRIDES_MAX: usize = 20;
+
 /// What methods alone say of a symbol.
 #[derive(Debug, Default)]
 pub(super) struct Implicit {
@@ -95,7 +98,8 @@ impl Implicit {
             };
         }
         let keys = BTreeSet::from([key]);
-        let (types, _) = implementers::types_of(navigator, row.repository_id, &keys).await?;
+        let (types, are_cut) = implementers::types_of(navigator, row.repository_id, &keys).await?;
+        self.note_truncated(are_cut);
         let is_around = |one: &&DefinitionAt| one.kind == INTERFACE && one.file_id == row.file_id;
         match types.iter().find(is_around) {
             Some(interface) => self.add_implementers(navigator, interface, method).await,
@@ -110,33 +114,35 @@ impl Implicit {
         interface: &DefinitionAt,
         method: Option<Method<'_>>,
     ) -> Result<(), Fault> {
-        let Implementers { demanded, types, undecided, is_cut } =
-            implementers::of_interface(navigator, interface).await?;
-        let names: Vec<String> = demanded.set().methods.keys().map(|name| name.as_str().to_owned()).collect();
+        let asked = method.map(|method| method.name);
+        let Implementers { demanded, unknown, types, undecided, is_cut } =
+            implementers::of_interface(navigator, interface, asked).await?;
+        let names = demanded.methods.keys().take(OVERRIDES_MAX);
+        let names: Vec<String> = names.map(|name| name.as_str().to_owned()).collect();
         self.compared.clone_from(&interface.name);
         for one in &types {
             match method {
                 Some(method) => {
-                    for row in one.methods.definitions(method.name) {
-                        self.add(row, method.row, (1, UsedFor::Override), one.fit);
+                    for of_type in &one.methods {
+                        self.add(*of_type, method.row, (1, UsedFor::Override), one.fit);
                     }
                 }
                 None => {
                     for row in &one.definitions {
-                        self.add(row, interface, (1, UsedFor::Inherit), one.fit);
+                        self.add((row.symbol, row.file_id), interface, (1, UsedFor::Inherit), one.fit);
                         self.overrides.insert((row.file_id, row.qualified.clone()), names.clone());
                     }
                 }
             }
         }
-        self.gaps.extend(match (demanded.unknown(), names.is_empty()) {
+        self.gaps.extend(match (unknown, names.is_empty()) {
             (None, true) => Some(Gap::NoMethods),
             (None, false) => None,
             (Some(embedded), true) => Some(Gap::OnlyDemanded(embedded)),
             (Some(embedded), false) => Some(Gap::Demanded(embedded)),
         });
         self.gaps.extend((undecided > 0).then_some(Gap::Undecided(undecided)));
-        self.gaps.extend(is_cut.then_some(Gap::Truncated));
+        self.note_truncated(is_cut);
         Ok(())
     }
 
@@ -148,32 +154,54 @@ impl Implicit {
         key: &TypeKey,
         method: Option<Method<'_>>,
     ) -> Result<(), Fault> {
-        let Implemented { methods, interfaces, is_cut } =
-            implementers::of_type(navigator, of.repository_id, key).await?;
+        let asked = method.map(|method| method.name);
+        let Implemented { unknown, interfaces, is_cut } =
+            implementers::of_type(navigator, of.repository_id, key, asked).await?;
         self.compared = key.simple().to_owned();
-        for (interface, demanded, fit) in &interfaces {
+        for (interface, methods, fit) in &interfaces {
             match method {
-                Some(method) => {
-                    for row in demanded.definitions(method.name) {
-                        self.add(row, of, (-1, UsedFor::Override), *fit);
+                Some(_) => {
+                    for demanded in methods {
+                        self.add(*demanded, of, (-1, UsedFor::Override), *fit);
                     }
                 }
-                None => self.add(interface, of, (-1, UsedFor::Inherit), *fit),
+                None => {
+                    let interface = (interface.symbol, interface.file_id);
+                    self.add(interface, of, (-1, UsedFor::Inherit), *fit);
+                }
             }
         }
-        self.gaps.extend(methods.unknown().map(Gap::Had));
-        self.gaps.extend(is_cut.then_some(Gap::Truncated));
+        self.gaps.extend(unknown.map(Gap::Had));
+        self.note_truncated(is_cut);
         Ok(())
     }
 
-    /// Adds a definition that is reached from another one.
-    fn add(&mut self, row: &DefinitionAt, from: &DefinitionAt, (distance, kind): (i32, UsedFor), fit: Fit) {
-        let (Some(symbol), Some(via)) = (row.symbol, from.symbol) else { return };
+    /// Notes once that not all was looked at.
+    fn note_truncated(&mut self, is_cut: bool) {
+        if is_cut && !self.is_truncated() {
+            self.gaps.push(Gap::Truncated);
+        }
+    }
+
+    /// Whether not all was looked at.
+    pub(super) fn is_truncated(&self) -> bool {
+        self.gaps.contains(&Gap::Truncated)
+    }
+
+    /// Adds a definition, given by its symbol and its file, that is reached from another one.
+    fn add(
+        &mut self,
+        (symbol, file_id): (Option<i64>, i64),
+        from: &DefinitionAt,
+        (distance, kind): (i32, UsedFor),
+        fit: Fit,
+    ) {
+        let (Some(symbol), Some(via)) = (symbol, from.symbol) else { return };
         let (nodes, certainty) = match fit {
             Fit::Whole => (&mut self.nodes, StoredCertainty::Resolved),
             Fit::Names | Fit::Part => (&mut self.by_name, StoredCertainty::Name),
         };
-        let (file_id, kinds, places) = (row.file_id, kind.bit(), Vec::new());
+        let (kinds, places) = (kind.bit(), Vec::new());
         nodes.push(Node { symbol, file_id, distance, via, certainty, kinds, places });
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::answer::{Place, StepCount};
 use super::callees::{LINES_MAX, with_inner};
 use super::find::Target;
-use super::implicit::{self, Gap};
-use super::navigator::{Located, NameUses, Navigation, Navigator, TEXT_BYTES_MAX};
+use super::implicit::{self, OVERRIDES_MAX};
+use super::navigator::{Located, Navigation, Navigator, TEXT_BYTES_MAX};
 use super::places::{certainty_of, kind_name, texts};
 use super::request::{Certainty, Relation};
 use super::walk::{ALL_LEVELS, NODES_MAX, Node, Walk, Way, by_distance, lines, walk};
@@ -17,8 +17,6 @@ use store::navigation::{self, DefinitionAt};
 use store::use_places::{self, Edge, WantedEdges};
 use store::uses::{UsePlace, UsedFor};
 
-/// Most methods that are listed with a type that overrides them.
-const OVERRIDES_MAX: usize = 20;
 /// Kinds of definitions that have members.
 pub(super) const TYPES: [&str; 8] =
     ["class", "struct", "interface", "trait", "enum", "type", "object", "module"];
@@ -32,10 +30,13 @@ pub(super) async fn walked(
     let Some(first) = target.first() else { return Ok(()) };
     let is_type = TYPES.contains(&first.kind.as_str());
     if navigator.request.relation == Relation::Impact {
-        let nodes = impact::reached(navigator, target, is_type, answer).await?;
+        let (nodes, implicit) = impact::reached(navigator, target, is_type, answer).await?;
         let reached: Vec<i64> = nodes.iter().map(|node| node.symbol).collect();
         answer_with(navigator, target, nodes, &HashMap::new(), answer).await?;
-        return gaps::of_impact(navigator, target, is_type, &reached, answer).await;
+        answer.total_is_least |= implicit.is_truncated();
+        gaps::of_impact(navigator, target, is_type, &reached, answer).await?;
+        gaps::of_methods(&implicit, answer);
+        return add_by_name(navigator, target, implicit.by_name, &HashMap::new(), answer).await;
     }
     let mut nodes = derived(navigator, target, is_type, answer).await?;
     let has_bases = navigator.request.relation == Relation::Hierarchy;
@@ -52,7 +53,7 @@ pub(super) async fn walked(
         overrides.entry(of).or_insert(names).truncate(OVERRIDES_MAX);
     }
     answer_with(navigator, target, nodes, &overrides, answer).await?;
-    answer.total_is_least |= implicit.gaps.contains(&Gap::Truncated);
+    answer.total_is_least |= implicit.is_truncated();
     let by_name = std::mem::take(&mut implicit.by_name);
     add_by_name(navigator, target, by_name, &overrides, answer).await?;
     gaps::of_implementations(target, &implicit, answer);
@@ -101,7 +102,7 @@ async fn answer_with(
     Ok(())
 }
 
-/// Fills in what only names of methods make an implementation, behind all that is known.
+/// Adds what only names of methods make an implementation, behind all that is known and the uses of which only the name is known.
 async fn add_by_name(
     navigator: &mut Navigator<'_>,
     target: &Target,
@@ -112,12 +113,15 @@ async fn add_by_name(
     if nodes.is_empty() {
         return Ok(());
     }
-    let is_listed = navigator.request.certainty == Certainty::Name;
-    let mut uses = NameUses { total: nodes.len(), is_listed, ..NameUses::default() };
-    if is_listed {
-        let skipped = navigator.request.offset.saturating_sub(answer.total);
-        let left = navigator.request.limit.saturating_sub(answer.places.len());
-        uses.places = located(navigator, target, nodes, overrides, (skipped, left)).await?;
+    let mut uses = answer.unresolved.take().unwrap_or_default();
+    uses.is_listed = navigator.request.certainty == Certainty::Name;
+    let before = answer.total + uses.total;
+    uses.total += nodes.len();
+    if uses.is_listed {
+        let skipped = navigator.request.offset.saturating_sub(before);
+        let shown = answer.places.len() + uses.places.len();
+        let left = navigator.request.limit.saturating_sub(shown);
+        uses.places.extend(located(navigator, target, nodes, overrides, (skipped, left)).await?);
     }
     answer.unresolved = Some(uses);
     Ok(())

@@ -6,7 +6,7 @@ use super::navigator::{Navigator, line};
 use crate::indexing::read_interface;
 use ::navigation::method_sets::{MethodName, MethodSet, Shape, embedded};
 use contract::Fault;
-use languages::symbols::{Interface, Place};
+use languages::symbols::Place;
 use store::method_sets::{self, Package};
 use store::navigation::{self, DefinitionAt};
 use store::symbols;
@@ -26,8 +26,10 @@ const ERROR: (&str, Shape) = ("Error", Shape { parameters: 0, results: 1 });
 
 /// Most steps from a type that embeds to one that is embedded.
 const LEVELS_MAX: usize = 8;
-/// Most types of one graph.
+/// Most types of one graph, where several definitions of one type count as several.
 pub(super) const TYPES_MAX: usize = 2000;
+/// Most types, what they embed, and definitions of methods, that are looked at to compare the types of one question.
+pub(super) const LOOKS_MAX: usize = 500_000;
 /// Most edges that are read for one step.
 const EDGES_MAX: i64 = 10_000;
 /// Most methods that are read at once.
@@ -36,6 +38,8 @@ pub(super) const METHODS_MAX: i64 = 20_000;
 const PACKAGES_MAX: usize = 64;
 /// Most files that are asked what their types embed.
 const FILES_MAX: usize = 500;
+/// Files whose symbols are read together.
+const PAGE_FILES: usize = 16;
 
 /// A type by its package and its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,23 +77,43 @@ fn simple(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// The methods of a type.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Methods {
-    /// The definitions of each: several where builds differ, none where several types that are embedded hide each other's.
+/// What a type has itself.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    /// The definitions of each method: several where builds differ.
     by_name: BTreeMap<MethodName, Vec<DefinitionAt>>,
-    /// What it embeds of which nothing is known, as it is written; an empty text for what was not read.
+    /// What it embeds of which nothing is known, as it is written; an empty text for what was not read, or has no name.
     unknown: BTreeSet<String>,
     /// Whether it embeds `error`.
     is_error: bool,
 }
 
-impl Methods {
+impl Own {
+    /// The number of methods.
+    pub(super) fn count(&self) -> usize {
+        self.by_name.len()
+    }
+}
+
+/// The methods of a type, with those of what it embeds.
+#[derive(Debug, Default)]
+pub(super) struct Methods<'g> {
+    /// The definitions of each: several where builds differ, none where several types that are embedded hide each other's.
+    by_name: BTreeMap<&'g MethodName, Vec<&'g DefinitionAt>>,
+    /// What is embedded of which nothing is known, as in [`Own`].
+    unknown: BTreeSet<&'g str>,
+    /// Whether `error` is embedded.
+    is_error: bool,
+    /// How many types, and definitions of methods, were looked at.
+    pub(super) looks: usize,
+}
+
+impl<'g> Methods<'g> {
     /// Their names and shapes.
     pub(super) fn set(&self) -> MethodSet {
         let known = self.by_name.iter().filter(|(_, rows)| !rows.is_empty());
         let mut methods: BTreeMap<MethodName, Option<Shape>> =
-            known.map(|(name, rows)| (name.clone(), common_shape(rows))).collect();
+            known.map(|(name, rows)| ((*name).clone(), common_shape(rows))).collect();
         if self.is_error {
             methods.insert(MethodName::new(ERROR.0, ""), Some(ERROR.1));
         }
@@ -97,14 +121,13 @@ impl Methods {
     }
 
     /// The definitions of the method of a name.
-    pub(super) fn definitions(&self, name: &MethodName) -> &[DefinitionAt] {
+    pub(super) fn definitions(&self, name: &MethodName) -> &[&'g DefinitionAt] {
         self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What the type embeds of which nothing is known; `None` if it embeds no such thing.
     pub(super) fn unknown(&self) -> Option<String> {
-        let named: Vec<&str> =
-            self.unknown.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+        let named: Vec<&str> = self.unknown.iter().copied().filter(|name| !name.is_empty()).collect();
         match (self.unknown.is_empty(), named.is_empty()) {
             (true, _) => None,
             (false, true) => Some("something".to_owned()),
@@ -114,15 +137,15 @@ impl Methods {
 }
 
 /// The shape that all definitions of a method have.
-fn common_shape(rows: &[DefinitionAt]) -> Option<Shape> {
+fn common_shape(rows: &[&DefinitionAt]) -> Option<Shape> {
     let mut shapes = rows.iter().map(|row| Shape::parse(row.signature.as_deref()?));
     let first = shapes.next()??;
     shapes.all(|shape| shape == Some(first)).then_some(first)
 }
 
 /// Methods by the type that has them.
-pub(super) fn by_type(rows: Vec<DefinitionAt>) -> BTreeMap<TypeKey, Methods> {
-    let mut types: BTreeMap<TypeKey, Methods> = BTreeMap::new();
+pub(super) fn by_type(rows: Vec<DefinitionAt>) -> BTreeMap<TypeKey, Own> {
+    let mut types: BTreeMap<TypeKey, Own> = BTreeMap::new();
     for row in rows {
         let Some(key) = TypeKey::of_method(&row) else { continue };
         let name = MethodName::new(&row.name, &key.folder);
@@ -147,7 +170,7 @@ pub(super) struct TypeGraph {
     pub(super) types: BTreeMap<TypeKey, Vec<DefinitionAt>>,
     embeds: BTreeMap<TypeKey, BTreeSet<TypeKey>>,
     /// What each type has itself.
-    pub(super) own: BTreeMap<TypeKey, Methods>,
+    pub(super) own: BTreeMap<TypeKey, Own>,
     /// Whether there may be more.
     pub(super) is_cut: bool,
 }
@@ -161,27 +184,23 @@ impl TypeGraph {
     ) -> Result<Self, Fault> {
         let mut graph = Self::default();
         let mut keys: HashMap<i64, TypeKey> = HashMap::new();
-        let mut frontier = start.to_vec();
-        for level in 0..=LEVELS_MAX {
-            let fresh: Vec<i64> = graph.add(&frontier, &mut keys);
-            if fresh.is_empty() {
+        let mut added = graph.add(start, &mut keys);
+        for _ in 0..LEVELS_MAX {
+            if added.is_empty() {
                 return Ok(graph);
             }
-            if level == LEVELS_MAX || graph.types.len() > TYPES_MAX {
-                break;
-            }
-            let edges = edges(navigator, &frontier, &fresh, towards).await?;
+            let edges = edges(navigator, &added, towards).await?;
             graph.is_cut |= is_full(edges.len(), EDGES_MAX);
             let other = |edge: &Edge| if towards == Towards::Embedded { edge.target } else { edge.source };
             let mut next: Vec<i64> =
                 edges.iter().map(other).filter(|symbol| !keys.contains_key(symbol)).collect();
             next.sort_unstable();
             next.dedup();
-            frontier = match next.is_empty() {
+            let types = match next.is_empty() {
                 true => Vec::new(),
                 false => navigation::definitions_by_symbols(navigator.tx, &next).await?,
             };
-            keys.extend(frontier.iter().filter_map(|row| Some((row.symbol?, TypeKey::of_type(row)))));
+            added = graph.add(&types, &mut keys);
             for edge in &edges {
                 if let (Some(from), Some(to)) = (keys.get(&edge.source), keys.get(&edge.target))
                     && from != to
@@ -190,21 +209,25 @@ impl TypeGraph {
                 }
             }
         }
-        graph.is_cut = true;
+        graph.is_cut |= !added.is_empty();
         Ok(graph)
     }
 
-    /// Adds types, and returns their symbols.
-    fn add(&mut self, types: &[DefinitionAt], keys: &mut HashMap<i64, TypeKey>) -> Vec<i64> {
-        let mut symbols = Vec::with_capacity(types.len());
+    /// Adds types as long as there is room, and returns the symbol and the file of each that was added.
+    fn add(&mut self, types: &[DefinitionAt], keys: &mut HashMap<i64, TypeKey>) -> Vec<(i64, i64)> {
+        let mut added = Vec::new();
         for row in types {
             let Some(symbol) = row.symbol else { continue };
+            if keys.len() >= TYPES_MAX {
+                self.is_cut = true;
+                break;
+            }
             let key = TypeKey::of_type(row);
             keys.insert(symbol, key.clone());
             self.types.entry(key).or_default().push(row.clone());
-            symbols.push(symbol);
+            added.push((symbol, row.file_id));
         }
-        symbols
+        added
     }
 
     /// Whether a type is an interface.
@@ -232,11 +255,16 @@ impl TypeGraph {
             }
         }
         self.is_cut |= packages.len() > PACKAGES_MAX;
+        let mut left = METHODS_MAX;
         for ((repository_id, folder), names) in packages.into_iter().take(PACKAGES_MAX) {
             let package = Package { repository_id, language: GO, folder: &folder };
-            let found = method_sets::of_types(navigator.tx, package, &names, METHODS_MAX).await?;
-            self.is_cut |= is_full(found.len(), METHODS_MAX);
+            let found = method_sets::of_types(navigator.tx, package, &names, left).await?;
+            left = left.saturating_sub(i64::try_from(found.len()).unwrap_or(i64::MAX));
             rows.extend(found);
+            if left <= 0 {
+                self.is_cut = true;
+                break;
+            }
         }
         // The file of an interface also has methods of the other types.
         let place = |row: &DefinitionAt| (row.file_id, row.line, row.column);
@@ -249,24 +277,29 @@ impl TypeGraph {
 
     /// Reads what the types embed, and notes with each what is not among the types of the graph.
     pub(super) async fn note_unknown(&mut self, navigator: &mut Navigator<'_>) -> Result<(), Fault> {
-        let of_kind = |row: &&DefinitionAt| matches!(row.kind.as_str(), INTERFACE | STRUCT);
-        let mut wanted: Vec<(TypeKey, i64, Place)> = Vec::new();
+        let mut wanted: BTreeMap<i64, Vec<(TypeKey, Place)>> = BTreeMap::new();
         for (key, rows) in &self.types {
-            let place = |row: &DefinitionAt| Place { line: line(row.line), column: line(row.column) };
-            let rows = rows.iter().filter(of_kind);
-            wanted.extend(rows.map(|row| (key.clone(), row.file_id, place(row))));
+            for row in rows.iter().filter(|row| matches!(row.kind.as_str(), INTERFACE | STRUCT)) {
+                let place = Place { line: line(row.line), column: line(row.column) };
+                wanted.entry(row.file_id).or_default().push((key.clone(), place));
+            }
         }
-        let mut files: Vec<i64> = wanted.iter().map(|(_, file, _)| *file).collect();
-        files.sort_unstable();
-        files.dedup();
-        self.is_cut |= files.len() > FILES_MAX;
-        files.truncate(FILES_MAX);
-        let interfaces = symbols::interfaces_of(navigator.tx, &files).await?;
-        let reading = tokio::task::spawn_blocking(move || embedded_types(wanted, &interfaces));
-        let found =
-            reading.await.map_err(|error| Fault::internal("Reading symbols failed unexpectedly.", error))?;
-        for (key, names) in found {
-            self.note_embedded(&key, names);
+        let files: Vec<i64> = wanted.keys().copied().take(FILES_MAX).collect();
+        self.is_cut |= wanted.len() > FILES_MAX;
+        for page in files.chunks(PAGE_FILES) {
+            let of_page = page.iter().filter_map(|file| Some((*file, wanted.remove(file)?))).collect();
+            let interfaces = symbols::interfaces_of(navigator.tx, page).await?;
+            let reading = tokio::task::spawn_blocking(move || embedded_types(of_page, interfaces));
+            let found = reading
+                .await
+                .map_err(|error| Fault::internal("Reading symbols failed unexpectedly.", error))?;
+            for (key, names) in found {
+                self.note_embedded(&key, names);
+            }
+        }
+        // Of these nothing is read.
+        for (key, _) in wanted.into_values().flatten() {
+            self.note_embedded(&key, None);
         }
         Ok(())
     }
@@ -292,8 +325,8 @@ impl TypeGraph {
         for name in names {
             match name.as_str() {
                 "error" => methods.is_error = true,
-                // They have no methods.
-                "any" | "comparable" => {}
+                // It demands nothing. `comparable` has no methods either, but not every type is.
+                "any" => {}
                 _ if known.contains(simple(&name)) => {}
                 _ => {
                     methods.unknown.insert(name);
@@ -304,27 +337,32 @@ impl TypeGraph {
 
     /// The methods of a type, with those of what it embeds: of one name, those that are the fewest steps away. If several types that
     /// are equally far away have the name, it is that of no method, but not in interfaces, which may repeat what they demand.
-    pub(super) fn methods(&self, key: &TypeKey) -> Methods {
+    pub(super) fn methods(&self, key: &TypeKey) -> Methods<'_> {
         let is_interface = self.is_interface(key);
         let mut all = Methods::default();
         let mut seen: BTreeSet<&TypeKey> = BTreeSet::from([key]);
         let mut level = vec![key];
         while !level.is_empty() {
-            let mut found: BTreeMap<&MethodName, Vec<&Vec<DefinitionAt>>> = BTreeMap::new();
+            all.looks += level.len();
+            let mut found: BTreeMap<&MethodName, Vec<&[DefinitionAt]>> = BTreeMap::new();
             for own in level.iter().filter_map(|key| self.own.get(*key)) {
-                all.unknown.extend(own.unknown.iter().cloned());
+                all.looks += own.unknown.len();
+                all.unknown.extend(own.unknown.iter().map(String::as_str));
                 all.is_error |= own.is_error;
-                for (name, rows) in own.by_name.iter().filter(|(name, _)| !all.by_name.contains_key(*name)) {
-                    found.entry(name).or_default().push(rows);
+                for (name, rows) in &own.by_name {
+                    all.looks += rows.len();
+                    if !all.by_name.contains_key(name) {
+                        found.entry(name).or_default().push(rows);
+                    }
                 }
             }
             for (name, several) in found {
                 let is_hidden = several.len() > 1 && !is_interface;
-                let rows = several.into_iter().filter(|_| !is_hidden).flatten().cloned().collect();
-                all.by_name.insert(name.clone(), rows);
+                let rows = several.into_iter().filter(|_| !is_hidden).flatten().collect();
+                all.by_name.insert(name, rows);
             }
             let next = level.iter().filter_map(|key| self.embeds.get(*key)).flatten();
-            level = next.filter(|key| seen.insert(*key)).collect();
+            level = next.inspect(|_| all.looks += 1).filter(|key| seen.insert(*key)).collect();
         }
         all
     }
@@ -335,37 +373,42 @@ pub(super) fn is_full(rows: usize, limit: i64) -> bool {
     i64::try_from(rows).unwrap_or(i64::MAX) >= limit
 }
 
+/// The edges between some types, given by their symbols and files, and what they embed, or what embeds them.
 async fn edges(
     navigator: &mut Navigator<'_>,
-    types: &[DefinitionAt],
-    symbols: &[i64],
+    types: &[(i64, i64)],
     towards: Towards,
 ) -> Result<Vec<Edge>, Fault> {
     let wanted =
         WantedEdges { kinds: UsedFor::Inherit.bit(), certainty: Certainty::Resolved, limit: EDGES_MAX };
+    let (symbols, mut files): (Vec<i64>, Vec<i64>) = types.iter().copied().unzip();
     match towards {
-        Towards::Embedding => use_places::edges_to(navigator.tx, symbols, wanted).await,
+        Towards::Embedding => use_places::edges_to(navigator.tx, &symbols, wanted).await,
         Towards::Embedded => {
-            let mut files: Vec<i64> = types.iter().map(|row| row.file_id).collect();
             files.sort_unstable();
             files.dedup();
-            use_places::edges_from(navigator.tx, &files, symbols, wanted).await
+            use_places::edges_from(navigator.tx, &files, &symbols, wanted).await
         }
     }
 }
 
-/// What types embed, as it is written; `None` for a type that its file does not show.
+/// What types embed, as it is written, of the types whose names stand at places of files; `None` for a type that its file does not
+/// show. One file at a time is decoded.
 fn embedded_types(
-    types: Vec<(TypeKey, i64, Place)>,
-    interfaces: &[(i64, Vec<u8>)],
+    mut wanted: BTreeMap<i64, Vec<(TypeKey, Place)>>,
+    interfaces: Vec<(i64, Vec<u8>)>,
 ) -> Vec<(TypeKey, Option<Vec<String>>)> {
-    let read: HashMap<i64, Interface> =
-        interfaces.iter().map(|(file, bytes)| (*file, read_interface(bytes))).collect();
-    let found = |(key, file, place): (TypeKey, i64, Place)| {
-        let names = read.get(&file).and_then(|interface| embedded(interface, place));
-        (key, names)
-    };
-    types.into_iter().map(found).collect()
+    let mut found = Vec::new();
+    for (file, bytes) in interfaces {
+        let Some(types) = wanted.remove(&file) else { continue };
+        let interface = read_interface(&bytes);
+        for (key, place) in types {
+            found.push((key, embedded(&interface, place)));
+        }
+    }
+    // Of these files nothing is stored.
+    found.extend(wanted.into_values().flatten().map(|(key, _)| (key, None)));
+    found
 }
 
 #[cfg(test)]
@@ -413,6 +456,21 @@ mod tests {
             "Left.One"
         );
         assert_eq!(names(&graph, "Right"), ["Same"]);
+        // Four types, six methods and four edges.
+        assert_eq!(graph.methods(&key("Top")).looks, 14);
+    }
+
+    #[test]
+    fn a_graph_has_room_for_a_number_of_types() {
+        let (mut graph, mut keys) = (TypeGraph::default(), HashMap::new());
+        let types: Vec<DefinitionAt> = (0_i64..)
+            .take(TYPES_MAX + 1)
+            .map(|symbol| DefinitionAt { symbol: Some(symbol), ..method("a/b.go", &format!("T{symbol}")) })
+            .collect();
+        assert_eq!(graph.add(&types[..TYPES_MAX], &mut keys).len(), TYPES_MAX);
+        assert!(!graph.is_cut);
+        assert!(graph.add(&types[TYPES_MAX..], &mut keys).is_empty());
+        assert!(graph.is_cut && graph.types.len() == TYPES_MAX);
     }
 
     #[test]
@@ -423,13 +481,17 @@ mod tests {
             graph.types.insert(key(name), vec![interface.clone()]);
         }
         graph.note_embedded(&key("Body"), Some(["own.Reader", "error"].map(str::to_owned).to_vec()));
-        let methods = graph.methods(&key("Body"));
-        assert_eq!(methods.unknown(), None);
-        assert!(methods.set().is_complete);
+        assert_eq!(graph.methods(&key("Body")).unknown(), None);
+        assert!(graph.methods(&key("Body")).set().is_complete);
         assert_eq!(names(&graph, "Body"), ["Close", "Error"]);
         graph.note_embedded(&key("Reader"), Some(vec!["io.Reader".to_owned()]));
         assert_eq!(graph.methods(&key("Body")).unknown().as_deref(), Some("`io.Reader`"));
         graph.note_embedded(&key("Reader"), None);
         assert!(!graph.methods(&key("Reader")).set().is_complete);
+        // Not every type is comparable.
+        graph.note_embedded(&key("Sorted"), Some(vec!["any".to_owned()]));
+        assert_eq!(graph.methods(&key("Sorted")).unknown(), None);
+        graph.note_embedded(&key("Sorted"), Some(vec!["comparable".to_owned()]));
+        assert_eq!(graph.methods(&key("Sorted")).unknown().as_deref(), Some("`comparable`"));
     }
 }

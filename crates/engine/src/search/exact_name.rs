@@ -257,17 +257,14 @@ impl QueriedName {
             let qualified = [self.container.join("."), self.name.clone()].join(".");
             let forms = name_forms(&self.name, &qualified);
             let ids: Vec<i64> = forms.iter().filter(|form| **form != simple).map(|form| id(form)).collect();
-            found = reads.named(&ids, selection, NAMED_MAX).await?;
+            found = reads.named(&ids, selection, repositories, NAMED_MAX).await?;
             found.retain(|(_, definition)| self.is_name_of(definition));
         }
         let complete: HashSet<i64> = found.iter().map(|(repository, _)| *repository).collect();
-        let lacks = complete.is_empty() || repositories.iter().any(|id| !complete.contains(id));
-        if lacks && !self.requires_container {
-            let simple = reads.named(&[id(&simple)], selection, NAMED_MAX).await?;
-            let is_lacking = |(repository, definition): &(i64, DefinitionRow)| {
-                !complete.contains(repository) && self.is_name_of(definition)
-            };
-            found.extend(simple.into_iter().filter(is_lacking));
+        let lacking: Vec<i64> = repositories.iter().filter(|id| !complete.contains(id)).copied().collect();
+        if (complete.is_empty() || !lacking.is_empty()) && !self.requires_container {
+            let simple = reads.named(&[id(&simple)], selection, &lacking, NAMED_MAX).await?;
+            found.extend(simple.into_iter().filter(|(_, definition)| self.is_name_of(definition)));
         }
         Ok(found)
     }

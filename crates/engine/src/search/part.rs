@@ -13,7 +13,8 @@ use super::query::SearchQuery;
 use super::query_class::QueryClass;
 use super::rank::{CandidateFacts, RankedChunk, rank};
 use super::ranking::Ranking;
-use store::{Candidate, ChunkSelection, DefinitionRow};
+use super::scope::Selections;
+use store::{Candidate, DefinitionRow};
 
 /// What is asked.
 pub(super) struct Question {
@@ -35,8 +36,8 @@ pub(super) struct Part {
     /// Upper bound of the number of its chunks.
     pub(super) rows: u64,
     pub(super) plan: Plan,
-    /// Its own chunks, if its vectors are searched by HNSW, which the parts cannot share.
-    pub(super) own: Option<ChunkSelection>,
+    /// Its own chunks, if it is searched beside others by statements of its own.
+    pub(super) own: Option<Selections>,
 }
 
 /// The candidates of both retrievers, each with the scores of both.
@@ -74,6 +75,11 @@ pub(super) struct RankedPart {
 }
 
 impl Part {
+    /// Returns whether its statements are about no other part.
+    pub(super) fn is_alone(&self) -> bool {
+        self.repository.is_none() || self.own.is_some()
+    }
+
     /// Fuses and ranks the candidates.
     ///
     /// The places of several parts are compared by the same ranking of other scores: shares of the query's terms and cosines,

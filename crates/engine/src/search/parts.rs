@@ -1,5 +1,5 @@
-//! Retrieves the candidates of all parts of a search. What several repositories can share is one statement for all of them, in
-//! which each has its own weights and its own limit.
+//! Retrieves the candidates of all parts of a search. Small repositories share the statements, in which each has its own weights
+//! and its own limit; large ones would select each other's common words, so each has statements of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,8 +25,10 @@ pub(super) type LexicalFound = (Retrieved, HashSet<i64>);
 
 /// The parts of a search; there is at least one.
 pub(super) struct Parts {
-    /// The chunks that they cover together.
+    /// The chunks of those that are searched together.
     pub(super) selected: Arc<Selections>,
+    /// Chunks among which the definitions of all parts are.
+    pub(super) within: ChunkSelection,
     pub(super) parts: Vec<Part>,
     /// The nearest chunks of repositories whose vectors were all compared already.
     pub(super) compared: HashMap<i64, Retrieved>,
@@ -48,37 +50,66 @@ impl Parts {
         settings: &config::Search,
     ) -> Result<Vec<LexicalFound>, Fault> {
         let mut found: Vec<LexicalFound> = self.parts.iter().map(|_| LexicalFound::default()).collect();
-        // The parts have the same terms, with other weights.
-        let has_terms = self.parts.iter().any(|part| !part.plan.lexical.terms.is_empty());
-        for (source, selection) in self.selected.sources().filter(|_| has_terms) {
-            // The chunks that a filter lists are few enough to score all of them in one statement. A whole repository is searched
-            // in one way, whether it is listed because it has neighbours or not.
-            let scores_all = self.selected.is_narrowed && matches!(selection, ChunkSelection::Listed(_));
-            let plan = |(at, part): (usize, &Part)| {
-                let plan = &part.plan.lexical;
-                (at, if scores_all { plan.with_all_terms() } else { plan.clone() })
-            };
-            let plans: Vec<(usize, LexicalPlan)> = self.parts.iter().enumerate().map(plan).collect();
-            let mut hits = self.lexical_hits(reads, source, selection, &plans).await?;
-            let wanted = ranking.lexical_exact_rows;
-            let again = |(at, plan): &(usize, LexicalPlan)| {
-                let scores: Vec<f32> = hits[*at].iter().map(|hit| lexical_score(hit).1).collect();
-                let is_enough = scores_all || plan.is_exact(&scores, wanted);
-                (!is_enough).then(|| Some((*at, plan.with_more_terms()?))).flatten()
-            };
-            let again: Vec<(usize, LexicalPlan)> = plans.iter().filter_map(again).collect();
-            if !again.is_empty() {
-                let more = self.lexical_hits(reads, source, selection, &again).await?;
-                for ((at, _), more) in again.iter().zip(more) {
-                    hits[*at] = more;
+        let shared: Vec<usize> = (0..self.parts.len()).filter(|at| self.parts[*at].own.is_none()).collect();
+        let mut groups: Vec<(&Selections, Vec<usize>)> = Vec::new();
+        if !shared.is_empty() {
+            groups.push((&self.selected, shared));
+        }
+        let own = self.parts.iter().enumerate().filter_map(|(at, part)| Some((part.own.as_ref()?, vec![at])));
+        groups.extend(own);
+        for (selected, members) in groups {
+            // The parts have the same terms, with other weights.
+            let has_terms = members.iter().any(|at| !self.parts[*at].plan.lexical.terms.is_empty());
+            for (source, selection) in selected.sources().filter(|_| has_terms) {
+                let scores_all = selected.is_narrowed && matches!(selection, ChunkSelection::Listed(_));
+                let hits = self.best(reads, (source, selection), &members, (scores_all, ranking)).await?;
+                for (at, hits) in members.iter().zip(hits) {
+                    let (retrieved, first_page) = &mut found[*at];
+                    first_page.extend(hits.iter().map(|hit| hit.chunk_id).take(settings.candidates));
+                    retrieved.extend(hits.iter().map(lexical_score));
                 }
-            }
-            for ((retrieved, first_page), hits) in found.iter_mut().zip(hits) {
-                first_page.extend(hits.iter().map(|hit| hit.chunk_id).take(settings.candidates));
-                retrieved.extend(hits.iter().map(lexical_score));
             }
         }
         Ok(found)
+    }
+
+    /// Returns the best chunks of a lexical table for some parts that are searched together.
+    ///
+    /// The chunks that a filter lists are few enough to score all of them in one statement (`scores_all`). A whole repository is
+    /// searched in one way, whether it is listed because it has neighbours or not.
+    async fn best(
+        &self,
+        reads: &mut Reads,
+        (source, selection): (LexicalSource, &ChunkSelection),
+        members: &[usize],
+        (scores_all, ranking): (bool, &Ranking),
+    ) -> Result<Vec<Vec<LexicalHit>>, Fault> {
+        let plan = |at: &usize| {
+            let plan = &self.parts[*at].plan.lexical;
+            (*at, if scores_all { plan.with_all_terms() } else { plan.clone() })
+        };
+        let plans: Vec<(usize, LexicalPlan)> = members.iter().map(plan).collect();
+        let mut hits = self.lexical_hits(reads, source, selection, &plans).await?;
+        if scores_all {
+            return Ok(hits);
+        }
+        let (mut places, mut again) = (Vec::new(), Vec::new());
+        for (place, (at, plan)) in plans.iter().enumerate() {
+            let scores: Vec<f32> = hits[place].iter().map(|hit| lexical_score(hit).1).collect();
+            if !plan.is_exact(&scores, ranking.lexical_exact_rows)
+                && let Some(more) = plan.with_more_terms()
+            {
+                places.push(place);
+                again.push((*at, more));
+            }
+        }
+        if !again.is_empty() {
+            let more = self.lexical_hits(reads, source, selection, &again).await?;
+            for (place, more) in places.into_iter().zip(more) {
+                hits[place] = more;
+            }
+        }
+        Ok(hits)
     }
 
     /// Returns the best chunks of some parts, each by its plan.
@@ -90,8 +121,8 @@ impl Parts {
         plans: &[(usize, LexicalPlan)],
     ) -> Result<Vec<Vec<LexicalHit>>, Fault> {
         let limit = sql_limit(self.candidates_max());
-        if let ([only], [(_, plan)]) = (self.parts.as_slice(), plans)
-            && only.repository.is_none()
+        if let [(at, plan)] = plans
+            && self.parts[*at].is_alone()
         {
             return Ok(vec![reads.lexical_hits(source, selection, &lexical_query(plan), limit).await?]);
         }
@@ -126,7 +157,7 @@ impl Parts {
         let mut named = match &self.selected.chunks {
             Some(_) => {
                 let repositories: Vec<i64> = self.parts.iter().filter_map(|part| part.repository).collect();
-                exact_name::definitions(reads, &question.query, &self.selected.vectors, &repositories).await?
+                exact_name::definitions(reads, &question.query, &self.within, &repositories).await?
             }
             None => HashMap::new(),
         };
@@ -157,7 +188,7 @@ impl Parts {
 
     /// Returns the nearest chunks of each part.
     async fn dense(&self, reads: &mut Reads, vector: &[f32]) -> Result<Vec<Retrieved>, Fault> {
-        let is_shared = |part: &&Part| part.plan.vector == VectorPath::Exact;
+        let is_shared = |part: &&Part| part.plan.vector == VectorPath::Exact && !part.is_alone();
         let shared = self.parts.iter().filter(is_shared).filter_map(|part| part.repository);
         let missing: Vec<i64> = shared.filter(|id| !self.compared.contains_key(id)).collect();
         let vectors = &self.selected.vectors;
@@ -169,7 +200,7 @@ impl Parts {
                     self.compared.get(&id).or(found.get(&id)).cloned().unwrap_or_default()
                 }
                 _ => {
-                    let selection = part.own.as_ref().unwrap_or(vectors);
+                    let selection = part.own.as_ref().map_or(vectors, |own| &own.vectors);
                     dense(reads, selection, part.plan.vector, vector, part.plan.candidates).await?
                 }
             });

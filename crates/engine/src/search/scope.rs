@@ -265,6 +265,12 @@ impl Selections {
         Ok(Self { chunks, comments, vectors, rows, is_narrowed })
     }
 
+    /// Returns whether all that is searched is listed by chunk.
+    pub(super) fn is_listed(&self) -> bool {
+        let selections = self.chunks.iter().chain(&self.comments).chain([&self.vectors]);
+        selections.into_iter().all(|selection| matches!(selection, ChunkSelection::Listed(_)))
+    }
+
     /// Returns the lexical tables to search, each with its chunks.
     pub(super) fn sources(&self) -> impl Iterator<Item = (LexicalSource, &ChunkSelection)> {
         // Comments first: a chunk in both gets the score of its comments.

@@ -68,6 +68,7 @@ impl Planner<'_> {
                 let rows = selected.rows;
                 let plan = self.plan(scope, (&selected, rows), repository);
                 return Ok(Parts {
+                    within: selected.vectors.clone(),
                     selected,
                     parts: vec![Part { root, repository: None, rows, plan, own: None }],
                     compared,
@@ -84,33 +85,66 @@ impl Planner<'_> {
             }
         };
         self.count_terms(reads, &searched, &chosen).await?;
-        let selected = Arc::new(scope.select_within(reads, &chosen, self.deps.settings).await?);
+        let together = self.together(reads, scope, &chosen).await?;
         let mut parts = Vec::new();
         for repository in chosen {
-            parts.push(self.part(reads, scope, &selected, repository).await?);
+            parts.push(self.part(reads, scope, together.as_ref(), repository).await?);
         }
-        Ok(Parts { selected, parts, compared })
+        let selected =
+            together.map_or_else(|| Arc::clone(&scope.selected), |(selected, _)| Arc::new(selected));
+        Ok(Parts { selected, within: scope.chunks_within_repositories().clone(), parts, compared })
     }
 
-    /// Plans the part of one of several repositories, whose chunks are among those of `selected`.
+    /// Returns the chunks of the repositories that are searched together, with the ids of these. A repository asked alone is searched
+    /// in the same way: by all terms where a filter lists its chunks, and else as a whole.
+    async fn together(
+        &self,
+        reads: &mut Reads,
+        scope: &ResolvedScope,
+        chosen: &[&RepositoryRow],
+    ) -> Result<Option<(Selections, Vec<i64>)>, Fault> {
+        let mut few = chosen.to_vec();
+        if !scope.selected.is_narrowed {
+            few.sort_by_key(|repository| (repository.chunks, repository.id));
+            let sums = few.iter().scan(0, |sum: &mut u64, repository| {
+                *sum += count(repository.chunks);
+                Some(*sum)
+            });
+            // Statements for several read all their chunks: an index on terms would find the common words of one, because they are
+            // rare in another.
+            let fitting = sums.take_while(|sum| *sum <= self.deps.settings.exact_rows_max).count();
+            few.truncate(fitting);
+        }
+        // One repository gains nothing.
+        if few.len() < 2 {
+            return Ok(None);
+        }
+        let selected = scope.select_within(reads, &few, self.deps.settings).await?;
+        let ids = few.iter().map(|repository| repository.id).collect();
+        Ok((!selected.is_narrowed || selected.is_listed()).then_some((selected, ids)))
+    }
+
+    /// Plans the part of one of several repositories; `together` are those that are searched together.
     async fn part(
         &self,
         reads: &mut Reads,
         scope: &ResolvedScope,
-        selected: &Selections,
+        together: Option<&(Selections, Vec<i64>)>,
         repository: &RepositoryRow,
     ) -> Result<Part, Fault> {
         let (id, root) = (Some(repository.id), repository.root.clone());
-        // A repository whose first run has not ended has no published count.
-        let rows = Some(count(repository.chunks)).filter(|rows| *rows > 0).unwrap_or(selected.rows);
-        let rows = rows.min(selected.rows);
-        let plan = self.plan(scope, (selected, rows), Some(repository));
-        if !matches!(plan.vector, VectorPath::Hnsw(_)) {
-            return Ok(Part { root, repository: id, rows, plan, own: None });
+        if let Some((selected, _)) = together.filter(|(_, ids)| ids.contains(&repository.id)) {
+            // A repository whose first run has not ended has no published count.
+            let rows = Some(count(repository.chunks)).filter(|rows| *rows > 0).unwrap_or(selected.rows);
+            let rows = rows.min(selected.rows);
+            let plan = self.plan(scope, (selected, rows), Some(repository));
+            if !matches!(plan.vector, VectorPath::Hnsw(_)) {
+                return Ok(Part { root, repository: id, rows, plan, own: None });
+            }
         }
         let own = scope.select_within(reads, &[repository], self.deps.settings).await?;
         let plan = self.plan(scope, (&own, own.rows), Some(repository));
-        Ok(Part { root, repository: id, rows: own.rows, plan, own: Some(own.vectors) })
+        Ok(Part { root, repository: id, rows: own.rows, plan, own: Some(own) })
     }
 
     /// Plans a part. `repository` is the one that it consists of.

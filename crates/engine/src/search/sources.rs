@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Hit, SearchAnswer};
+use super::answer::SearchAnswer;
+
+/// Most bytes of the texts of an answer. Parts of further ones are coloured by themselves.
+const BYTES_MAX: usize = 256 << 10;
 
 /// The texts of the chunks that an answer shows parts of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -11,8 +14,8 @@ use super::answer::{Hit, SearchAnswer};
 pub struct Sources {
     /// The texts.
     pub texts: Vec<SourceText>,
-    /// For each hit, or each matching line, in order, the position of its text.
-    pub of_parts: Vec<usize>,
+    /// For each hit, or each matching line, in order, the position of its text; `None` if that did not fit.
+    pub of_parts: Vec<Option<usize>>,
 }
 
 /// The text of a chunk.
@@ -26,23 +29,59 @@ pub struct SourceText {
 }
 
 impl Sources {
-    /// The texts of the hits of an answer, or those that an exact search kept because its request is for a page.
+    /// The texts of the hits of an answer, or, taken out of it, those that an exact search kept because its request is for a page.
     #[must_use]
-    pub fn of_answer(answer: &SearchAnswer) -> Self {
-        match &answer.matches {
-            Some(matches) => matches.sources.clone(),
-            None => {
-                let source = |hit: &Hit| SourceText { start_line: hit.start_line, text: hit.content.clone() };
-                let texts = answer.hits.iter().map(source).collect();
-                Self { texts, of_parts: (0..answer.hits.len()).collect() }
-            }
+    pub fn take_from(answer: &mut SearchAnswer) -> Self {
+        if let Some(matches) = &mut answer.matches {
+            return std::mem::take(&mut matches.sources);
         }
+        let mut sources = Self::default();
+        for hit in &answer.hits {
+            sources.add(hit.start_line, &hit.content);
+        }
+        sources
+    }
+
+    /// Adds the next part, whose text is kept if it fits.
+    pub(super) fn add(&mut self, start_line: u32, text: &str) {
+        let bytes: usize = self.texts.iter().map(|source| source.text.len()).sum();
+        let fits = bytes + text.len() <= BYTES_MAX;
+        self.of_parts.push(fits.then_some(self.texts.len()));
+        if fits {
+            self.texts.push(SourceText { start_line, text: text.to_owned() });
+        }
+    }
+
+    /// Adds the next part, whose text is that of the part before it.
+    pub(super) fn add_same(&mut self) {
+        self.of_parts.push(self.of_parts.last().copied().flatten());
     }
 
     /// The text of a part, with its position.
     #[must_use]
     pub fn of_part(&self, part: usize) -> Option<(usize, &SourceText)> {
-        let at = *self.of_parts.get(part)?;
+        let at = self.of_parts.get(part).copied().flatten()?;
         Some((at, self.texts.get(at)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_kept_as_long_as_they_fit() {
+        let mut sources = Sources::default();
+        sources.add(1, "a\nb\n");
+        sources.add_same();
+        sources.add(3, &"x".repeat(BYTES_MAX - 3));
+        sources.add_same();
+        sources.add(9, &"y".repeat(BYTES_MAX - 4));
+        sources.add(11, "z");
+        assert_eq!(sources.of_parts, [Some(0), Some(0), None, None, Some(1), None]);
+        assert_eq!(sources.texts.iter().map(|source| source.text.len()).sum::<usize>(), BYTES_MAX);
+        assert_eq!(sources.of_part(1).map(|(at, source)| (at, source.text.as_str())), Some((0, "a\nb\n")));
+        assert_eq!(sources.of_part(4).map(|(at, source)| (at, source.start_line)), Some((1, 9)));
+        assert!(sources.of_part(3).is_none() && sources.of_part(6).is_none());
     }
 }

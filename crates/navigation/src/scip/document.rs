@@ -159,6 +159,17 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// The path of the document that the message is, without reading the rest.
+    pub(super) fn path_of(mut message: Message<'a>, limits: &Limits) -> Result<&'a str, Error> {
+        let (offset, mut path) = (message.offset(), "");
+        while let Some((field, value)) = message.next_field()? {
+            if field == 1 {
+                path = value.bytes("path", offset)?.text("bytes of a path", limits.path_bytes)?;
+            }
+        }
+        Ok(path)
+    }
+
     fn fill(&mut self, mut message: Message<'a>, limits: &Limits) -> Result<(), Error> {
         let offset = message.offset();
         while let Some((field, value)) = message.next_field()? {

@@ -47,8 +47,6 @@ pub enum Problem {
     MetadataTwice,
     /// A document has no path, or one that is not relative and canonical.
     Path,
-    /// Two documents have the same path.
-    DuplicateDocument,
     /// A range does not consist of three or four numbers from 0 on, or ends before it begins.
     Range,
     /// A position encoding that SCIP does not define.
@@ -77,7 +75,6 @@ impl fmt::Display for Problem {
             }
             Self::MetadataTwice => write!(out, "has metadata twice"),
             Self::Path => write!(out, "has a document whose path is not relative and canonical"),
-            Self::DuplicateDocument => write!(out, "has two documents with the same path"),
             Self::Range => write!(out, "has a range that is not one"),
             Self::PositionEncoding => write!(out, "has a position encoding that SCIP does not define"),
             Self::SymbolMissing => write!(out, "has symbol information without a symbol"),

@@ -66,35 +66,40 @@ impl<R: Read> Reader<R> {
         &self.metadata
     }
 
-    /// The next document; `None` at the end of the file.
+    /// The next document; `None` at the end of the file. Of documents with the same path, only the first counts: an indexer that reads
+    /// several configurations of a project (scip-typescript) writes one for each.
     ///
     /// # Errors
     ///
     /// If the file is broken, or beyond a limit.
     pub fn next_document(&mut self) -> Result<Option<Document<'_>>, Error> {
-        while let Some(Tag { field, wire_type }) = self.tag()? {
+        let start = loop {
+            let Some(Tag { field, wire_type }) = self.tag()? else { return Ok(None) };
             match (field, wire_type) {
                 (1, _) => return Err(self.error(Problem::MetadataTwice)),
-                (2, 2) => return self.document().map(Some),
+                (2, 2) => {
+                    let start = self.read_document()?;
+                    let path = Document::path_of(Message::new(&self.document, start), &self.limits)?;
+                    if self.paths.insert(self.hasher.hash_one(path)) {
+                        break start;
+                    }
+                    // A document that is left out must be sound as well.
+                    Document::parse(Message::new(&self.document, start), &self.limits)?;
+                }
                 (2, _) => return Err(self.error(Problem::FieldType("document"))),
                 (_, wire_type) => self.skip(wire_type)?,
             }
-        }
-        Ok(None)
+        };
+        Document::parse(Message::new(&self.document, start), &self.limits).map(Some)
     }
 
-    fn document(&mut self) -> Result<Document<'_>, Error> {
+    /// Reads the next document into memory; says where it begins.
+    fn read_document(&mut self) -> Result<u64, Error> {
         self.documents += 1;
         if self.documents > self.limits.documents {
             return Err(self.error(Problem::Limit { what: "documents", max: self.limits.documents }));
         }
-        let start = self.message("document")?;
-        let document = Document::parse(Message::new(&self.document, start), &self.limits)?;
-        if self.paths.insert(self.hasher.hash_one(document.path)) {
-            return Ok(document);
-        }
-        let path = Some(document.path.to_owned());
-        Err(Error { document: path, ..Error::new(Problem::DuplicateDocument, start) })
+        self.message("document")
     }
 
     /// Reads a message that is small enough into memory; says where it begins.

@@ -58,6 +58,7 @@ impl Reader {
         &self,
         ids: &[i64],
         selection: &ChunkSelection,
+        wanted: &[i64],
         limit: i64,
     ) -> Result<Vec<(i64, DefinitionRow)>, Fault> {
         let mut chunks = self.chunks_with(ids, false)?;
@@ -78,6 +79,9 @@ impl Reader {
         let mut taken: HashMap<i64, usize> = HashMap::new();
         chunks.retain(|id| {
             let Some(repository) = repositories.get(id) else { return false };
+            if !wanted.is_empty() && !wanted.contains(repository) {
+                return false;
+            }
             let taken = taken.entry(*repository).or_default();
             *taken += 1;
             *taken <= limit

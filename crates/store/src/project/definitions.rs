@@ -77,42 +77,47 @@ pub async fn of_lines(
 }
 
 /// All definitions of the selected chunks that have one of the facts `ids`, which are folded forms of names, each with its
-/// repository. Reads at most 5,000 such chunks, and uses the `limit` chunks of each repository with the smallest ids among them.
+/// repository. Reads at most 5,000 such chunks, and uses the `limit` chunks of each repository with the smallest ids among them. With
+/// `repositories`, reads that many of each of them.
 pub async fn named(
     tx: &mut ProjectTx,
     ids: &[i64],
     selection: &ChunkSelection,
+    repositories: &[i64],
     limit: i64,
 ) -> Result<Vec<(i64, DefinitionRow)>, Fault> {
     let (facts, files, definitions) = (tx.table("facts"), tx.table("files"), tx.table("definitions"));
     // Materialised, so that the planner uses the index: with ORDER BY and LIMIT it would rather scan all chunks by id.
-    let select = |chunks: String| {
+    let select = |condition: &str| {
+        let chunks = format!(
+            "SELECT k.chunk_id, f.repository_id \
+             FROM {facts} k JOIN {files} f ON f.id = k.file_id \
+             WHERE k.ids && $1::int8[] AND {condition}"
+        );
+        let found = if repositories.is_empty() {
+            format!("{chunks} AND $3::int8[] IS NOT NULL LIMIT {SAME_NAME_MAX}")
+        } else {
+            format!(
+                "SELECT n.chunk_id, n.repository_id FROM unnest($3::int8[]) AS r (id) \
+                 CROSS JOIN LATERAL ({chunks} AND f.repository_id = r.id LIMIT {SAME_NAME_MAX}) n"
+            )
+        };
         format!(
-            "WITH found AS MATERIALIZED ({chunks} LIMIT {SAME_NAME_MAX}) \
+            "WITH found AS MATERIALIZED ({found}) \
              SELECT n.repository_id, {ROW} \
-             FROM (SELECT k.chunk_id, f.repository_id, \
-                 row_number() OVER (PARTITION BY f.repository_id ORDER BY k.chunk_id) AS place \
-               FROM found k JOIN {files} f ON f.id = k.file_id) n \
+             FROM (SELECT chunk_id, repository_id, \
+                 row_number() OVER (PARTITION BY repository_id ORDER BY chunk_id) AS place FROM found) n \
              JOIN {definitions} d ON d.chunk_id = n.chunk_id \
              WHERE n.place <= $2 ORDER BY d.chunk_id, d.ordinal"
         )
     };
-    let chunks = format!("SELECT k.chunk_id, k.file_id FROM {facts} k WHERE k.ids && $1::int8[]");
+    let bind = |text: String| sql(text).bind(ids).bind(limit).bind(repositories);
     let rows = match selection {
-        ChunkSelection::All => tx.tx.all(sql(select(chunks)).bind(ids).bind(limit)).await?,
-        ChunkSelection::Listed(these) => {
-            let text = select(format!("{chunks} AND k.chunk_id = ANY($3)"));
-            tx.tx.all(sql(text).bind(ids).bind(limit).bind(these)).await?
-        }
+        ChunkSelection::All => tx.tx.all(bind(select("true"))).await?,
+        ChunkSelection::Listed(these) => tx.tx.all(bind(select("k.chunk_id = ANY($4)")).bind(these)).await?,
         ChunkSelection::Matching(filter) => {
-            let condition = Condition::new(filter, tx, 3);
-            let text = select(format!(
-                "SELECT k.chunk_id, k.file_id \
-                 FROM {facts} k JOIN {files} f ON f.id = k.file_id \
-                 WHERE k.ids && $1::int8[] AND {}",
-                condition.text,
-            ));
-            tx.tx.all(condition.bind(sql(text).bind(ids).bind(limit))).await?
+            let condition = Condition::new(filter, tx, 4);
+            tx.tx.all(condition.bind(bind(select(&condition.text)))).await?
         }
     };
     rows.iter().map(|row| Ok((row.try_get("repository_id")?, decode(row)?))).collect()

@@ -7,7 +7,7 @@ use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Most definitions of one name that are looked at.
+/// Most definitions of one name that are read.
 const SAME_NAME_MAX: u32 = 20_000;
 
 /// Which definitions of several names are wanted.
@@ -25,22 +25,23 @@ pub struct NamedOfKinds<'a> {
     pub unlike: Option<&'a str>,
 }
 
-/// Definitions of names, sorted by path and line, so that where the limit cuts them off, all of the first files are there.
+/// Definitions of names, sorted by path and line; at most `limit`, which is at most 20,000. If there are fewer, they are all.
 pub async fn named(
     tx: &mut ProjectTx,
     wanted: NamedOfKinds<'_>,
     limit: i64,
 ) -> Result<Vec<DefinitionAt>, Fault> {
-    // Conditions on the rows alone come before the limit, and before the join.
+    // All conditions come before the limit of a name: a name that reaches it fills the answer, so that nothing is missing unnoticed.
     let text = format!(
         "SELECT {ROW} \
          FROM unnest($1::int8[], $2::text[]) AS n (name_id, name) \
          CROSS JOIN LATERAL (SELECT o.symbol, o.file_id, o.chunk_id, o.ordinal, o.name, o.qualified, o.kind, \
-           o.signature, o.line, o.name_column, o.start_line, o.end_line, o.exported FROM {definitions} o \
-           WHERE o.name_id = n.name_id AND o.name = n.name AND o.kind = ANY($3::text[]) LIMIT {SAME_NAME_MAX}) d \
+           o.signature, o.line, o.name_column, o.start_line, o.end_line, o.exported \
+           FROM {definitions} o JOIN {files} i ON i.id = o.file_id \
+           WHERE o.name_id = n.name_id AND o.name = n.name AND o.kind = ANY($3::text[]) \
+             AND i.repository_id = $4 AND i.language = $5 \
+             AND ($6::text IS NULL OR NOT starts_with(coalesce(o.signature, ''), $6)) LIMIT {SAME_NAME_MAX}) d \
          JOIN {files} f ON f.id = d.file_id \
-         WHERE f.repository_id = $4 AND f.language = $5 \
-           AND ($6::text IS NULL OR NOT starts_with(coalesce(d.signature, ''), $6)) \
          ORDER BY f.path, d.line, d.name_column, d.ordinal LIMIT $7",
         definitions = tx.table("definitions"),
         files = tx.table("files"),
@@ -89,7 +90,8 @@ pub async fn of_types(
          FROM {files} f JOIN {definitions} d ON d.file_id = f.id \
          WHERE f.repository_id = $1 AND f.language = $2 AND starts_with(f.path, $3) \
            AND strpos(substr(f.path, length($3) + 1), '/') = 0 AND d.kind = 'method' \
-           AND d.qualified = ANY(SELECT t.name || '.' || d.name FROM unnest($4::text[]) AS t (name)) \
+           AND right(d.qualified, length(d.name) + 1) = '.' || d.name \
+           AND left(d.qualified, length(d.qualified) - length(d.name) - 1) = ANY($4::text[]) \
          ORDER BY f.path, d.line, d.name_column, d.ordinal LIMIT $5",
         definitions = tx.table("definitions"),
         files = tx.table("files"),

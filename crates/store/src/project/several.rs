@@ -1,12 +1,10 @@
 //! Retrieval from several repositories in one statement: each has its own query and its own limit, as if it were searched alone.
 
-use std::collections::BTreeSet;
-
 use pgvector::HalfVector;
 
 use super::condition::Condition;
 use super::filter::ChunkSelection;
-use super::lexical::{self, LexicalHit, LexicalQuery, LexicalSource, are_few, selecting, sparse};
+use super::lexical::{self, LexicalHit, LexicalQuery, LexicalSource, selecting, sparse};
 use super::vectors::{self, VectorHit};
 use crate::postgres::{Query, sql};
 use crate::transaction::ProjectTx;
@@ -22,7 +20,7 @@ pub struct RepositoryQuery {
 }
 
 /// The best chunks of each repository among those of `selection`, as [`lexical::candidates`] finds them in one repository: at most
-/// `limit` of each, best first. Each hit comes with its repository.
+/// `limit` of each, best first. Each hit comes with its repository. Reads all chunks of the selection, so these should be few.
 pub async fn lexical_hits(
     tx: &mut ProjectTx,
     source: LexicalSource,
@@ -30,11 +28,7 @@ pub async fn lexical_hits(
     queries: &[RepositoryQuery],
     limit: i64,
 ) -> Result<Vec<(i64, LexicalHit)>, Fault> {
-    let any: BTreeSet<i32> = queries.iter().flat_map(|one| one.query.keep.iter().copied()).collect();
-    let any: Vec<i32> = any.into_iter().collect();
-    // Where the index on terms is of use, it finds what any of the queries wants.
-    let by_terms = if are_few(selection) { "$1::int4[] IS NOT NULL" } else { "l.terms && $1" };
-    let next = 3 + 3 * queries.len();
+    let next = 2 + 3 * queries.len();
     let select = |facts: &str, condition: &str| {
         format!(
             "SELECT b.repository_id, b.chunk_id, b.file_id, b.distance \
@@ -42,15 +36,15 @@ pub async fn lexical_hits(
                  row_number() OVER (PARTITION BY q.repository_id ORDER BY l.weights <#> q.weights, l.chunk_id) AS place \
                FROM {lexical} l JOIN {files} f ON f.id = l.file_id {facts} \
                JOIN (VALUES {queries}) q (repository_id, weights, keep) ON q.repository_id = f.repository_id \
-               WHERE {by_terms} AND l.weights <#> q.keep < 0 AND {condition}) b \
-             WHERE b.place <= $2 ORDER BY b.repository_id, b.place",
+               WHERE l.weights <#> q.keep < 0 AND {condition}) b \
+             WHERE b.place <= $1 ORDER BY b.repository_id, b.place",
             lexical = tx.table(source.table()),
             files = tx.table("files"),
-            queries = rows_of_three(3, queries.len(), ["int8", "sparsevec", "sparsevec"]),
+            queries = rows_of_three(2, queries.len(), ["int8", "sparsevec", "sparsevec"]),
         )
     };
     let bind = |text: String| {
-        let query = sql(text).bind(&any).bind(limit);
+        let query = sql(text).bind(limit);
         queries.iter().fold(query, |query, RepositoryQuery { repository_id, query: words }| {
             query.bind(*repository_id).bind(sparse(&words.terms, &words.weights)).bind(selecting(words))
         })

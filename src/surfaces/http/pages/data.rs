@@ -61,6 +61,12 @@ impl PageError {
         Self { status: status(code), code: code.as_str(), message: message.into(), hint: None }
     }
 
+    /// Whether nothing was done because the request cannot be carried out as it is. After other errors something may have been done
+    /// all the same: at the end of its time limit, for example, a call may just have finished.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.status.is_client_error() && self.code != ErrorCode::Cancelled.as_str()
+    }
+
     /// Whether nothing was indexed yet, which is where everybody begins.
     pub(super) fn is_unindexed(&self) -> bool {
         self.code == ErrorCode::NoIndex.as_str()

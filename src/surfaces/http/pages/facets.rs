@@ -1,6 +1,8 @@
 //! Properties in which the hits of a query differ, with links that narrow it to those that have a value.
 
-use engine::search::{Facet, FacetProperty, Facets};
+use engine::search::fields::field;
+use engine::search::query::SearchQuery;
+use engine::search::{Facet, FacetProperty, Facets, slashed_query};
 use maud::{Markup, html};
 
 /// A search with one condition more.
@@ -11,7 +13,8 @@ pub(super) struct Narrowed {
     pub(super) repository: Option<String>,
 }
 
-/// Links that narrow a search, given by its query and mode; `url` is the address of the narrowed one.
+/// Links that narrow a search, given by its query and mode; `url` is the address of the narrowed one. Values that no filter
+/// expresses stand there without a link.
 pub(super) fn facets(
     found: &Facets,
     (query, mode): (&str, &str),
@@ -27,7 +30,10 @@ pub(super) fn facets(
             p.facet {
                 span.dim { (facet.property.as_str()) (at_least) ": " }
                 @for value in &facet.values {
-                    a href=(url(narrowed((query, mode), facet.property, &value.value))) { (value.value) }
+                    @match narrowed((query, mode), facet.property, &value.value) {
+                        Some(narrowed) => a href=(url(narrowed)) { bdi { (value.value) } },
+                        None => bdi { (value.value) },
+                    }
                     span.dim { " " (value.hits) " " }
                 }
                 @if facet.others > 0 { span.dim { "and " (facet.others) " more" } }
@@ -49,27 +55,54 @@ fn filter_field(property: FacetProperty) -> Option<&'static str> {
 }
 
 /// Whether a query has the filter already. Two would both have to hold, and a regular expression takes each filter once.
-fn has_filter(query: &str, field: &str) -> bool {
+fn has_filter(query: &str, filter: &str) -> bool {
     let words = query.split_whitespace().map(|word| word.trim_start_matches(['-', '!', '(']));
-    words.filter_map(|word| word.split_once(':')).any(|(name, _)| name == field)
+    let mut names = words.filter_map(|word| known_field(word.split_once(':')?.0));
+    names.any(|name| name == filter)
 }
 
-fn narrowed((query, mode): (&str, &str), property: FacetProperty, value: &str) -> Narrowed {
+/// The name of a filter by any of its names.
+fn known_field(word: &str) -> Option<&'static str> {
+    field(word).map(|field| field.name)
+}
+
+/// Whether a filter can ask for a value: quotes and backslashes would need more than quotes, and neither a comma between
+/// alternatives nor the characters of a glob can be escaped.
+fn is_expressible(property: FacetProperty, value: &str) -> bool {
+    let special = match property {
+        FacetProperty::Folder => "*?[]{}",
+        FacetProperty::Language | FacetProperty::Kind | FacetProperty::Author => ",",
+        FacetProperty::Repository | FacetProperty::Risk => "",
+    };
+    value.trim() == value && !value.contains(|char: char| "\"\\".contains(char) || special.contains(char))
+}
+
+/// The search with a condition; `None` if no filter expresses it, or the query is a text that takes no filters.
+fn narrowed((query, mode): (&str, &str), property: FacetProperty, value: &str) -> Option<Narrowed> {
     let Some(field) = filter_field(property) else {
         let (query, mode) = (query.to_owned(), mode.to_owned());
-        return Narrowed { query, mode, repository: Some(value.to_owned()) };
+        return Some(Narrowed { query, mode, repository: Some(value.to_owned()) });
     };
+    if !is_expressible(property, value) {
+        return None;
+    }
     let is_plain = value.chars().all(|char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.'));
     let quote = if is_plain { "" } else { "\"" };
     let below = if field == "path" { "/**" } else { "" };
-    let filter = format!("{field}:{quote}{}{below}{quote}", value.replace('"', ""));
+    let filter = format!("{field}:{quote}{value}{below}{quote}");
     // Only between slashes does a pattern take filters beside it.
-    let (query, mode) = match mode {
+    let is_pattern = matches!(mode, "exact" | "regex") || slashed_query(query).is_some();
+    let (unfiltered, mode) = match mode {
         "regex" => (between_slashes(query), ""),
         "exact" => (between_slashes(&regex::escape(query)), ""),
         _ => (query.to_owned(), mode),
     };
-    Narrowed { query: format!("{query} {filter}"), mode: mode.to_owned(), repository: None }
+    let filtered = format!("{unfiltered} {filter}");
+    let takes_filter = match is_pattern {
+        true => slashed_query(&filtered).is_some(),
+        false => [query, &filtered].iter().all(|text| SearchQuery::is_well_formed(text, &known_field)),
+    };
+    takes_filter.then(|| Narrowed { query: filtered, mode: mode.to_owned(), repository: None })
 }
 
 /// A regular expression as a query: `/expression/`.
@@ -88,18 +121,49 @@ fn between_slashes(pattern: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::search::{FacetValue, slashed_query};
+    use engine::search::FacetValue;
 
     #[test]
     fn a_query_is_narrowed_by_one_filter() {
-        let query = |query, property, value| narrowed((query, "prose"), property, value).query;
+        let query = |query, property, value| narrowed((query, "prose"), property, value).unwrap().query;
         assert_eq!(query("a b", FacetProperty::Language, "rust"), "a b lang:rust");
         assert_eq!(query("a", FacetProperty::Folder, "src"), "a path:src/**");
         assert_eq!(query("a", FacetProperty::Folder, "my docs"), "a path:\"my docs/**\"");
-        assert_eq!(query("a", FacetProperty::Author, "Ada \"x\" B"), "a author:\"Ada x B\"");
-        let chosen = narrowed(("a", "prose"), FacetProperty::Repository, "shop");
+        assert_eq!(query("a", FacetProperty::Author, "Ada B"), "a author:\"Ada B\"");
+        let chosen = narrowed(("a", "prose"), FacetProperty::Repository, "shop").unwrap();
         assert_eq!((chosen.query.as_str(), chosen.mode.as_str()), ("a", "prose"));
         assert_eq!(chosen.repository.as_deref(), Some("shop"));
+    }
+
+    #[test]
+    fn what_no_filter_expresses_has_no_link() {
+        use FacetProperty::{Author, Folder, Language, Repository};
+        let is_offered =
+            |query: &str, mode, property, value| narrowed((query, mode), property, value).is_some();
+        for (property, value) in
+            [(Author, "Ada \"x\" B"), (Author, "B, Ada"), (Folder, "[a]"), (Folder, "a*b"), (Folder, "a\\b")]
+        {
+            assert!(!is_offered("a", "", property, value), "{value}");
+        }
+        assert!(is_offered("a", "", Folder, "a, b") && is_offered("a", "", Author, "Ada [bot]"));
+        // In such a text a filter would be words.
+        let (pasted, longest) = ("word ".repeat(33), "word ".repeat(32));
+        for query in ["a \"b", "(a", "a OR", &pasted, &longest] {
+            assert!(!is_offered(query, "", Language, "go"), "{query}");
+            assert!(!is_offered(query, "", Author, "Ada B"), "{query}");
+            assert!(is_offered(query, "", Repository, "shop") && is_offered(query, "exact", Language, "go"));
+        }
+        assert!(is_offered("/a b/ type:class", "", Language, "go"));
+    }
+
+    #[test]
+    fn a_filter_is_known_by_each_of_its_names() {
+        for (query, name) in
+            [("a Lang:go", "lang"), ("-(risk-tag:sql", "riskTag"), ("RISKTAG:sql", "riskTag")]
+        {
+            assert!(has_filter(query, name), "{query}");
+        }
+        assert!(!has_filter("a lang author", "lang") && !has_filter("chunkAuthor:a", "author"));
     }
 
     #[test]
@@ -111,7 +175,7 @@ mod tests {
             ("f(a) /b", "exact", "f\\(a\\) /b"),
             (" x ", "exact", " x "),
         ] {
-            let narrowed = narrowed((query, mode), FacetProperty::Language, "rust");
+            let narrowed = narrowed((query, mode), FacetProperty::Language, "rust").unwrap();
             let read = slashed_query(&narrowed.query).unwrap_or_else(|| panic!("{}", narrowed.query));
             assert_eq!((read.regex.as_str(), narrowed.mode.as_str()), (regex, ""), "{query}");
             assert_eq!(read.filters, [("lang", "rust".to_owned())]);
@@ -130,7 +194,9 @@ mod tests {
             ],
         };
         let html = facets(&found, ("a -type:enum", ""), |narrowed| narrowed.query).into_string();
-        assert!(html.contains("language, at least: ") && html.contains(">rust</a>"), "{html}");
+        assert!(html.contains("language, at least: ") && html.contains("><bdi>rust</bdi></a>"), "{html}");
         assert!(html.contains(" 7 ") && html.contains("and 3 more") && !html.contains(">class<"), "{html}");
+        let html = facets(&found, ("a \"b", ""), |narrowed| narrowed.query).into_string();
+        assert!(html.contains("<bdi>rust</bdi>") && !html.contains("<a "), "{html}");
     }
 }

@@ -177,7 +177,9 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
             None => None,
         }
     };
-    let of_file = json!({ "repository": place.repository, "path": place.path, "project_id": place.project });
+    let of_file = json!({
+        "repository": place.repository, "path": place.path, "project_id": place.project, "lines": state.shows_authors,
+    });
     let (file, known, panel) = tokio::join!(
         asker.tool::<ShownFile>("show_file", arguments),
         asker.operation::<KnownFile>(FILE_FACTS, of_file),
@@ -276,7 +278,7 @@ fn content(place: &Place<'_>, loaded: &LoadedFile, spans: &[HighlightedSpan]) ->
 
 /// Who changed the file last, and a link that shows or hides who wrote its lines, or that this is not known.
 fn last_change(place: &Place<'_>, known: &KnownFile, shows_authors: bool) -> Markup {
-    let has_authors = known.lines.is_some() || known.parts.iter().any(|part| !part.authors.is_empty());
+    let has_authors = known.lines_known || known.parts.iter().any(|part| !part.authors.is_empty());
     html! {
         @if let (Some(author), Some(at)) = (&known.history.last_author, &known.history.last_modified) {
             " · last changed by " bdi { (author) } " on " (moment(at))

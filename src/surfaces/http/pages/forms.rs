@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::data::{Asker, PageError};
+use super::single_use::OneForm;
 use super::{failure, single_use};
 use crate::app::App;
 use crate::surfaces::http::body;
@@ -76,7 +77,12 @@ impl SentForm {
         let (form, sent) = (token.of_form(value), &self.asker.sessions.sent_once);
         sent.begin(form).map_err(|already| already.error(done))?;
         let outcome = work.await;
-        sent.end(form, outcome.is_ok());
+        match &outcome {
+            Ok(_) => sent.end(form, true),
+            Err(error) if error.is_refusal() => sent.end(form, false),
+            // Whether it was carried out is not known, so it stays one that has begun.
+            Err(_) => {}
+        }
         outcome
     }
 }
@@ -144,8 +150,8 @@ impl FormToken {
     }
 
     /// What a form of this session is known by that carries a value of its own.
-    fn of_form(self, value: &str) -> blake3::Hash {
-        blake3::keyed_hash(self.0.as_bytes(), value.as_bytes())
+    fn of_form(self, value: &str) -> OneForm {
+        OneForm { session: self.0, value: blake3::keyed_hash(self.0.as_bytes(), value.as_bytes()) }
     }
 }
 
@@ -179,6 +185,19 @@ mod tests {
             assert!(!token.is(bad), "{bad}");
         }
         assert!(FormTokens::new(None).of(session, "ann").is_none());
+    }
+
+    #[test]
+    fn only_a_refusal_is_sure_to_have_changed_nothing() {
+        let is_refusal = |code| PageError::new(code, "").is_refusal();
+        for code in [ErrorCode::InvalidRequest, ErrorCode::Forbidden, ErrorCode::IllegalState] {
+            assert!(is_refusal(code), "{code}");
+        }
+        for code in
+            [ErrorCode::ToolTimeout, ErrorCode::Cancelled, ErrorCode::StorageUnavailable, ErrorCode::Internal]
+        {
+            assert!(!is_refusal(code), "{code}");
+        }
     }
 
     #[test]

@@ -20,7 +20,8 @@ fn label(commit: Option<&KnownCommit>) -> Markup {
     let Some(commit) = commit else { return html! { span.by { "not committed " } } };
     let day = commit.at.get(..10).unwrap_or(&commit.at);
     html! {
-        span.by title={ "Commit " (commit.id) ", " (minute(&commit.at)) } {
+        // The column may be too narrow for the author. The name is last, because it may be written from right to left.
+        span.by title={ "Commit " (commit.id) ", " (minute(&commit.at)) ", by " (commit.author) } {
             bdi { (commit.author) } " " time datetime=(commit.at) { (day) } " "
         }
     }
@@ -43,7 +44,7 @@ mod tests {
         let found = labels(&lines, 2..=9);
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), [2, 4, 5]);
         let ann = format!(
-            "<span class=\"by\" title=\"Commit {}, 2022-06-15 12:00 UTC\"><bdi>&lt;Ann&gt;</bdi> \
+            "<span class=\"by\" title=\"Commit {}, 2022-06-15 12:00 UTC, by &lt;Ann&gt;\"><bdi>&lt;Ann&gt;</bdi> \
              <time datetime=\"2022-06-15T12:00:00Z\">2022-06-15</time> </span>",
             "c".repeat(40)
         );

@@ -1,18 +1,20 @@
 //! `repo:NAME` in the search box, which chooses the repository like the list below the box. Only the pages know this word: other
 //! callers name the repository by an argument of its own.
 
-use engine::search::slashed_query;
+use engine::search::query::SearchQuery;
+use engine::search::{fields, slashed_query};
 
 /// The word without its value.
 const WORD: &str = "repo:";
 
 /// Takes the first such word out of a query; returns the rest of the query and the name. `None` if there is none outside of quotes
-/// and patterns.
+/// and patterns, and if the query is a pasted text, which has no syntax. `repo::open` is a qualified name, and `repo://x` an address.
 pub(super) fn take_repository(query: &str) -> Option<(String, String)> {
     let begins_word = |at: &usize| {
         let before = &query[..*at];
         before.chars().next_back().is_none_or(char::is_whitespace)
             && before.matches('"').count().is_multiple_of(2)
+            && !query[*at + WORD.len()..].starts_with([':', '/'])
     };
     let start = query.match_indices(WORD).map(|(at, _)| at).find(begins_word)?;
     let (before, value) = (query[..start].trim_end(), &query[start + WORD.len()..]);
@@ -20,7 +22,8 @@ pub(super) fn take_repository(query: &str) -> Option<(String, String)> {
         Some(quoted) => quoted.split_once('"')?,
         None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
     };
-    if name.is_empty() || slashed_query(query).is_some() {
+    let known_field = |word: &str| fields::field(word).map(|field| field.name);
+    if name.is_empty() || slashed_query(query).is_some() || SearchQuery::is_pasted(query, &known_field) {
         return None;
     }
     Some((format!("{before} {}", after.trim_start()).trim().to_owned(), name.to_owned()))
@@ -39,13 +42,28 @@ mod tests {
             ("repo:\"my shop\" coins", "coins", "my shop"),
             ("\"a b\" repo:shop repo:other", "\"a b\" repo:other", "shop"),
             ("/TODO/ repo:shop", "/TODO/", "shop"),
+            ("repo::open repo:shop", "repo::open", "shop"),
         ] {
             assert_eq!(take_repository(query), Some((rest.to_owned(), name.to_owned())), "{query}");
         }
-        for query in
-            ["", "repo:", "repo: shop", "-repo:shop", "myrepo:x", "\"a repo:b c\"", "repo:\"x", "/a repo:b/"]
-        {
+        let pasted = format!("{}repo:shop", "word ".repeat(32));
+        for query in [
+            "",
+            "repo:",
+            "repo: shop",
+            "-repo:shop",
+            "myrepo:x",
+            "\"a repo:b c\"",
+            "repo:\"x",
+            "/a repo:b/",
+            "repo::open",
+            "repo://x",
+            "see repo:/x",
+            &pasted,
+        ] {
             assert_eq!(take_repository(query), None, "{query}");
         }
+        let typed = format!("{}repo:shop", "word ".repeat(31));
+        assert!(take_repository(&typed).is_some());
     }
 }

@@ -9,9 +9,6 @@ use languages::highlight::{HighlightedSpan, by_line};
 
 use super::data::Asker;
 
-/// Most bytes of whole texts that are coloured for a page. Parts of further ones are coloured by themselves.
-const WHOLE_BYTES_MAX: usize = 256 << 10;
-
 /// Some lines of a chunk, as a page shows them: without their common indentation, and the last one perhaps cut.
 pub(super) struct ShownPart<'a> {
     /// Language id; empty if it is unknown.
@@ -46,21 +43,15 @@ fn texts<'s>(
     sources: &'s Sources,
 ) -> (Vec<CodeText>, Vec<(usize, Option<&'s SourceText>)>) {
     let (mut texts, mut coloured_by) = (Vec::new(), Vec::with_capacity(parts.len()));
-    let (mut whole, mut whole_bytes): (HashMap<usize, usize>, usize) = (HashMap::new(), 0);
+    let mut whole: HashMap<usize, usize> = HashMap::new();
     for (at, part) in parts.iter().enumerate() {
-        let source = sources.of_part(at).filter(|(id, source)| {
-            let fits = whole_bytes + source.text.len() <= WHOLE_BYTES_MAX;
-            !part.text.is_empty() && (fits || whole.contains_key(id))
-        });
+        let source = sources.of_part(at).filter(|_| !part.text.is_empty());
         let mut add = |text: &str| {
             texts.push(CodeText { language: part.language.to_owned(), text: text.to_owned() });
             texts.len() - 1
         };
         let position = match source {
-            Some((id, source)) => *whole.entry(id).or_insert_with(|| {
-                whole_bytes += source.text.len();
-                add(&source.text)
-            }),
+            Some((id, source)) => *whole.entry(id).or_insert_with(|| add(&source.text)),
             None => add(part.text),
         };
         coloured_by.push((position, source.map(|(_, source)| source)));
@@ -133,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn each_text_is_coloured_once_and_only_so_many_whole() {
-        let long = "x".repeat(WHOLE_BYTES_MAX);
-        let sources = Sources { texts: vec![source("a\nb\n"), source(&long)], of_parts: vec![0, 0, 1, 9] };
+    fn each_text_is_coloured_once_and_parts_without_one_by_themselves() {
+        let of_parts = vec![Some(0), Some(0), None, Some(9)];
+        let sources = Sources { texts: vec![source("a\nb\n")], of_parts };
         let parts = [part(10, "a"), part(11, "b"), part(10, "x…"), part(1, "c"), part(1, "")];
         let (texts, coloured_by) = texts(&parts, &sources);
         let shown: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Forms that are carried out once. A form that creates something carries a value of its own; whoever reloads the answer, or
 //! presses the button a second time, sends the value again, and then nothing is created.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use maud::{Markup, html};
@@ -12,24 +12,33 @@ use contract::ErrorCode;
 
 /// The field that holds the value.
 pub(super) const FIELD: &str = "once";
-/// Most values that are remembered; the oldest makes room.
-const VALUES_MAX: usize = 10_000;
+/// Most forms of a session that are remembered; the oldest makes room.
+const FORMS_MAX: usize = 100;
+/// Most sessions whose forms are remembered; the one that sent none for the longest makes room.
+const SESSIONS_MAX: usize = 1_000;
 
 /// The hidden field of a form that creates something.
 pub(super) fn field() -> Markup {
     html! { @if let Ok(value) = unguessable_id() { input type="hidden" name=(FIELD) value=(value); } }
 }
 
-/// The forms of this process that were sent.
-#[derive(Default)]
-pub(super) struct SentOnce(Mutex<Values>);
+/// A form with a value of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OneForm {
+    /// The token of its session.
+    pub(super) session: blake3::Hash,
+    /// A hash of the value.
+    pub(super) value: blake3::Hash,
+}
 
+/// The forms of this process that were sent, by session, the one that sent none for the longest first.
 #[derive(Default)]
-struct Values {
-    /// Whether what each form asked for has been done; the forms are known by a hash of their value and their session.
-    done: HashMap<blake3::Hash, bool>,
-    /// The same forms, oldest first.
-    order: VecDeque<blake3::Hash>,
+pub(super) struct SentOnce(Mutex<VecDeque<SessionForms>>);
+
+struct SessionForms {
+    session: blake3::Hash,
+    /// The values of its forms, oldest first, each with whether what the form asked for has been done.
+    forms: VecDeque<(blake3::Hash, bool)>,
 }
 
 impl SentOnce {
@@ -37,33 +46,36 @@ impl SentOnce {
     ///
     /// # Errors
     /// The form was sent before.
-    pub(super) fn begin(&self, form: blake3::Hash) -> Result<(), AlreadySent> {
-        let mut values = self.values();
-        if let Some(is_done) = values.done.get(&form) {
-            return Err(AlreadySent { is_done: *is_done });
+    pub(super) fn begin(&self, form: OneForm) -> Result<(), AlreadySent> {
+        let mut sessions = self.sessions();
+        let known = sessions.iter().position(|of| of.session == form.session);
+        let mut forms = known.and_then(|at| sessions.remove(at)).map(|of| of.forms).unwrap_or_default();
+        let sent = forms.iter().find(|(value, _)| *value == form.value).map(|(_, is_done)| *is_done);
+        if sent.is_none() {
+            if forms.len() >= FORMS_MAX {
+                forms.pop_front();
+            }
+            forms.push_back((form.value, false));
         }
-        if values.order.len() >= VALUES_MAX
-            && let Some(oldest) = values.order.pop_front()
-        {
-            values.done.remove(&oldest);
+        if sessions.len() >= SESSIONS_MAX {
+            sessions.pop_front();
         }
-        values.done.insert(form, false);
-        values.order.push_back(form);
-        Ok(())
+        sessions.push_back(SessionForms { session: form.session, forms });
+        sent.map_or(Ok(()), |is_done| Err(AlreadySent { is_done }))
     }
 
-    /// Notes how it ended. A form that failed may be sent again.
-    pub(super) fn end(&self, form: blake3::Hash, is_done: bool) {
-        let mut values = self.values();
+    /// Notes how it ended. A form that was refused may be sent again.
+    pub(super) fn end(&self, form: OneForm, is_done: bool) {
+        let mut sessions = self.sessions();
+        let Some(of) = sessions.iter_mut().find(|of| of.session == form.session) else { return };
         if !is_done {
-            values.done.remove(&form);
-            values.order.retain(|known| *known != form);
-        } else if let Some(known) = values.done.get_mut(&form) {
+            of.forms.retain(|(value, _)| *value != form.value);
+        } else if let Some((_, known)) = of.forms.iter_mut().find(|(value, _)| *value == form.value) {
             *known = true;
         }
     }
 
-    fn values(&self) -> MutexGuard<'_, Values> {
+    fn sessions(&self) -> MutexGuard<'_, VecDeque<SessionForms>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -93,32 +105,52 @@ impl AlreadySent {
 mod tests {
     use super::*;
 
-    fn form(value: usize) -> blake3::Hash {
-        blake3::hash(&value.to_le_bytes())
+    fn form_of(session: usize, value: usize) -> OneForm {
+        let hash = |number: usize| blake3::hash(&number.to_le_bytes());
+        OneForm { session: hash(session), value: hash(value) }
+    }
+
+    fn form(value: usize) -> OneForm {
+        form_of(0, value)
     }
 
     #[test]
-    fn a_form_is_carried_out_once_unless_it_fails() {
+    fn a_form_is_carried_out_once_unless_it_is_refused() {
         let sent = SentOnce::default();
         assert_eq!(sent.begin(form(1)), Ok(()));
         assert_eq!(sent.begin(form(1)), Err(AlreadySent { is_done: false }), "it is being carried out");
         sent.end(form(1), false);
-        assert_eq!(sent.begin(form(1)), Ok(()), "it failed");
+        assert_eq!(sent.begin(form(1)), Ok(()), "it was refused");
         sent.end(form(1), true);
         assert_eq!(sent.begin(form(1)), Err(AlreadySent { is_done: true }));
         assert_eq!(sent.begin(form(2)), Ok(()));
+        assert_eq!(sent.begin(form_of(1, 1)), Ok(()), "it is of another session");
     }
 
     #[test]
-    fn the_oldest_form_makes_room() {
+    fn the_oldest_form_of_a_session_makes_room() {
         let sent = SentOnce::default();
-        for value in 0..=VALUES_MAX {
+        assert_eq!(sent.begin(form_of(1, 0)), Ok(()));
+        for value in 0..=FORMS_MAX {
             assert_eq!(sent.begin(form(value)), Ok(()));
             sent.end(form(value), true);
         }
         assert_eq!(sent.begin(form(1)), Err(AlreadySent { is_done: true }));
         assert_eq!(sent.begin(form(0)), Ok(()));
-        let values = sent.values();
-        assert_eq!((values.done.len(), values.order.len()), (VALUES_MAX, VALUES_MAX));
+        assert_eq!(sent.begin(form_of(1, 0)), Err(AlreadySent { is_done: false }));
+        assert!(sent.sessions().iter().all(|of| of.forms.len() <= FORMS_MAX));
+    }
+
+    #[test]
+    fn the_session_that_sent_nothing_for_the_longest_makes_room() {
+        let sent = SentOnce::default();
+        for session in 0..SESSIONS_MAX {
+            assert_eq!(sent.begin(form_of(session, 0)), Ok(()));
+        }
+        assert_eq!(sent.begin(form_of(0, 1)), Ok(()));
+        assert_eq!(sent.begin(form_of(SESSIONS_MAX, 0)), Ok(()));
+        assert_eq!(sent.begin(form_of(0, 0)), Err(AlreadySent { is_done: false }));
+        assert_eq!(sent.sessions().len(), SESSIONS_MAX);
+        assert_eq!(sent.begin(form_of(1, 0)), Ok(()));
     }
 }

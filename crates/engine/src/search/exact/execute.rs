@@ -14,7 +14,7 @@ use crate::search::limits::check;
 use crate::search::query::SearchQuery;
 use crate::search::request::SearchRequest;
 use crate::search::scope::ResolvedScope;
-use crate::search::sources::{SourceText, Sources};
+use crate::search::sources::Sources;
 use crate::search::stage::SearchStage;
 use crate::search::stopwatch::Stopwatch;
 use crate::search::surroundings::{NearbyChunk, surroundings};
@@ -263,7 +263,7 @@ impl Found {
     fn take(&mut self, page: Vec<MatchedChunk>, texts: usize) -> bool {
         for MatchedChunk { text, lines } in page {
             let (chunk_id, file_id) = (text.id, text.file_id);
-            let mut text = Some(text).filter(|_| self.is_for_page);
+            let mut text = Some(&text);
             for line in lines {
                 if self.is_full() {
                     self.is_cut = true;
@@ -287,14 +287,12 @@ impl Found {
         !self.is_full()
     }
 
-    /// Keeps the text of the line that was kept last: a new one, or that of the line before.
-    fn keep_source(&mut self, text: Option<ChunkText>) {
-        if let Some(text) = text {
-            let start_line = u32::try_from(text.start_line).unwrap_or(1);
-            self.sources.texts.push(SourceText { start_line, text: text.content });
-        }
-        if self.is_for_page {
-            self.sources.of_parts.push(self.sources.texts.len().saturating_sub(1));
+    /// Keeps the text of the line that was kept last, if the request is for a page: a new one, or that of the line before.
+    fn keep_source(&mut self, text: Option<&ChunkText>) {
+        match text {
+            _ if !self.is_for_page => {}
+            Some(text) => self.sources.add(u32::try_from(text.start_line).unwrap_or(1), &text.content),
+            None => self.sources.add_same(),
         }
     }
 

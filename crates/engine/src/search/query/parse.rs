@@ -72,6 +72,18 @@ impl SearchQuery {
             }
         }
     }
+
+    /// Whether a text counts as pasted.
+    #[must_use]
+    pub fn is_pasted(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> bool {
+        typed_lexemes(text, fields).is_none()
+    }
+
+    /// Whether a text is a query with syntax, so neither pasted nor malformed.
+    #[must_use]
+    pub fn is_well_formed(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> bool {
+        typed_lexemes(text, fields).is_some_and(|lexemes| Parser::new(text, &lexemes).query().is_ok())
+    }
 }
 
 fn like_fields(lexemes: &[Lexeme]) -> Vec<LikeField> {

@@ -180,7 +180,7 @@ impl<'t> Walk<'t> {
             let symbol = b.define(name, SymbolKind::Function, new);
             self.function(b, node, symbol, |_, _| {});
         } else {
-            // A single type is embedded; several are a constraint.
+            // A single type is embedded; several are a constraint, of which no type alone is a base.
             let of = parts(node);
             let kind = if of.len() == 1 { UseKind::Inherit } else { UseKind::Read };
             for one in &of {
@@ -188,6 +188,9 @@ impl<'t> Walk<'t> {
                 if of.len() == 1 {
                     bases.push(base);
                 }
+            }
+            if of.len() > 1 {
+                bases.push(b.unknown());
             }
         }
     }

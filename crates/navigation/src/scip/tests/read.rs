@@ -176,16 +176,14 @@ fn paths_stay_below_the_root() {
     for path in ["a", "..a/b..", "ä/…/ a", "C:/a"] {
         assert_eq!(read(&file(&[document(path, &[])])).unwrap().paths, [path]);
     }
-    let twice = file(&[document("a", &[]), document("b", &[]), document("a", &[])]);
-    let error = read(&twice).unwrap_err();
-    assert_eq!(error.document.as_deref(), Some("a"));
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "The SCIP file has two documents with the same path (byte {}, document \"a\").",
-            twice.len() - 3
-        )
-    );
+}
+
+#[test]
+fn of_documents_with_the_same_path_the_first_counts() {
+    let with = |path: &str, range: &[u64]| document(path, &[occurrence(range, &[bytes(2, "local 1")])]);
+    let twice = read(&file(&[with("a", &[1, 2, 3]), document("b", &[]), with("a", &[4, 5, 6])])).unwrap();
+    assert_eq!((twice.paths, twice.occurrences), (vec!["a".to_owned(), "b".to_owned()], 1));
+    assert_eq!(problem(&file(&[with("a", &[1, 2, 3]), with("a", &[1, 5, 4])])), "Range", "all must be sound");
 }
 
 #[test]

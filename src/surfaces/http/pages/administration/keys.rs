@@ -23,7 +23,8 @@ use tenancy::Scope;
 pub(in super::super) const PATH: &str = "/administration/keys";
 
 /// What is said when the form for a new key is sent a second time.
-const CREATED: &str = "The key was created already. It was shown then, and is never shown again.";
+const CREATED: &str = "The key was created already. It was shown then, and is never shown again: if you do not have it, \
+                       revoke it and create another.";
 
 /// Lifetimes that the form offers, the usual one first.
 const LIFETIMES: [(&str, &str); 6] = [
@@ -66,7 +67,7 @@ pub(in super::super) async fn change(form: SentForm) -> Response {
     }
     let typed = NewKeyForm::read(&form);
     match form.once(CREATED, create(asker, &typed)).await {
-        Ok(key) => respond(asker, StatusCode::OK, Some(&created(&key)), &NewKeyForm::default()).await,
+        Ok(key) => respond_created(asker, &key).await,
         Err(error) => respond(asker, error.status, Some(&failure::note(&error)), &typed).await,
     }
 }
@@ -124,17 +125,35 @@ async fn respond(
     message: Option<&Markup>,
     typed: &NewKeyForm,
 ) -> Response {
+    match asker.operation::<KeyList>(LIST_KEYS, json!({})).await {
+        Ok(answered) => page(asker, status, message, &keys(asker, &answered.result), typed),
+        Err(error) => failure::page(asker, asker.default_project(), PATH, &error),
+    }
+}
+
+/// Shows a new key, even if the keys cannot be listed: no other answer has it.
+async fn respond_created(asker: &Asker, key: &CreatedKey) -> Response {
     let list = match asker.operation::<KeyList>(LIST_KEYS, json!({})).await {
-        Ok(answered) => answered.result,
-        Err(error) => return failure::page(asker, asker.default_project(), PATH, &error),
+        Ok(answered) => keys(asker, &answered.result),
+        Err(error) => failure::note(&error),
     };
+    page(asker, StatusCode::OK, Some(&created(key)), &list, &NewKeyForm::default())
+}
+
+fn page(
+    asker: &Asker,
+    status: StatusCode,
+    message: Option<&Markup>,
+    list: &Markup,
+    typed: &NewKeyForm,
+) -> Response {
     let frame =
         Frame { section: super::overview::PATH, ..Frame::new(asker, asker.default_project(), "API keys") };
     let content = html! {
         h1 { "API keys" }
         (tabs(asker, PATH))
         @if let Some(message) = message { (message) }
-        (keys(asker, &list))
+        (list)
         (new_key(asker, typed))
     };
     frame.respond(status, &content)
