@@ -29,13 +29,16 @@ const INTERFACES_MAX: usize = 500;
 /// Most types with some of the methods that are asked what else they embed; others do not count.
 const PARTIAL_MAX: usize = 200;
 
+/// A definition of a method, as symbol and file.
+pub(super) type MethodPlace = (Option<i64>, i64);
+
 /// A type that implements an interface.
 #[derive(Debug)]
 pub(super) struct Implementer {
     /// Its definitions.
     pub(super) definitions: Vec<DefinitionAt>,
     /// The definitions of the method that is asked for, as symbol and file.
-    pub(super) methods: Vec<(Option<i64>, i64)>,
+    pub(super) methods: Vec<MethodPlace>,
     /// How its methods fit.
     pub(super) fit: Fit,
 }
@@ -135,7 +138,7 @@ pub(super) struct Implemented {
     /// What the type embeds of which nothing is known.
     pub(super) unknown: Option<String>,
     /// The interfaces, each with its definitions of the method that is asked for, as symbol and file, and how those of the type fit.
-    pub(super) interfaces: Vec<(DefinitionAt, Vec<(Option<i64>, i64)>, Fit)>,
+    pub(super) interfaces: Vec<(DefinitionAt, Vec<MethodPlace>, Fit)>,
     /// Whether there may be more interfaces.
     pub(super) is_cut: bool,
 }
@@ -224,7 +227,7 @@ async fn demands(navigator: &mut Navigator<'_>, interfaces: &[DefinitionAt]) -> 
 }
 
 /// The definitions of the method that is asked for, as symbol and file.
-fn asked(methods: &Methods<'_>, method: Option<&MethodName>) -> Vec<(Option<i64>, i64)> {
+fn asked(methods: &Methods<'_>, method: Option<&MethodName>) -> Vec<MethodPlace> {
     let rows = method.map(|name| methods.definitions(name)).unwrap_or_default();
     rows.iter().map(|row| (row.symbol, row.file_id)).collect()
 }
