@@ -161,14 +161,10 @@ async fn a_broken_or_foreign_file_changes_nothing() {
         std::fs::write(repository.path().join(name), bytes).unwrap();
     };
     let sound = caller_file(&[(7, 4, B, NOTHING)]);
-    let twice = scip_file(&[("caller.py", &DEFINED), ("caller.py", &DEFINED)]);
     let given = |name: &str| json!({ "repoPath": repository.root(), "project_id": project, "scip": [name] });
-    for (name, bytes) in [
-        ("cut.scip", &sound[..sound.len() - 1]),
-        ("text.scip", b"hello".as_slice()),
-        ("empty.scip", b""),
-        ("twice.scip", twice.as_slice()),
-    ] {
+    for (name, bytes) in
+        [("cut.scip", &sound[..sound.len() - 1]), ("text.scip", b"hello".as_slice()), ("empty.scip", b"")]
+    {
         write(name, bytes);
         let refused = error(&app(), "build_index", given(name)).await;
         assert_eq!(refused["code"], "INVALID_REQUEST", "{name}: {refused:#}");
@@ -195,6 +191,18 @@ async fn a_broken_or_foreign_file_changes_nothing() {
     assert_eq!(report["scip"]["documentsDiffering"], 1);
     assert!(report["notes"][0].as_str().unwrap().contains("another state of the repository"), "{report:#}");
     assert_eq!(calls(&project).await, ["c a 2", "c b 2"]);
+}
+
+/// scip-typescript writes a document for each configuration of a project that a file belongs to.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_documents_of_a_file_the_first_counts() {
+    let (repository, project) = (Repository::new(&[("caller.py", CALLER)]), project("scip-twice"));
+    let said: &[Name] = &[&DEFINED[..], &[(7, 4, B, NOTHING)]].concat();
+    let twice = scip_file(&[("caller.py", said), ("caller.py", &DEFINED)]);
+    std::fs::write(repository.path().join("twice.scip"), twice).unwrap();
+    let report = build(&repository, &project, json!({ "scip": ["twice.scip"] })).await;
+    assert_eq!((&report["scip"]["documents"], &report["scip"]["filesRefused"]), (&json!(1), &json!(0)));
+    assert!(report["navigation"]["usesScip"].as_u64().unwrap() > 0, "{report:#}");
 }
 
 /// A file may take longer to read than the database lets a transaction do nothing.
