@@ -202,7 +202,7 @@ async fn a_further_repository_never_reorders_the_hits_of_another() {
 async fn a_further_repository_never_reorders_the_hits_of_another_that_is_large() {
     // Too large to be searched together, or to list what passes a filter.
     let app = app_with(|config| {
-        config.search.exact_rows_max = 100;
+        config.search.exact_rows_max = 10;
         config.search.filter_rows_max = 100;
     });
     further_repositories_keep_the_order(app).await;

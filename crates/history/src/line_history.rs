@@ -39,7 +39,7 @@ impl LineCommit {
     /// Its id, in hex.
     #[must_use]
     pub fn hex(&self) -> String {
-        self.id.iter().map(|byte| format!("{byte:02x}")).collect()
+        platform::sha256::to_hex(&self.id)
     }
 }
 

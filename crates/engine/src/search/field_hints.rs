@@ -102,7 +102,7 @@ const SCHEMES: &[&str] = &[
 
 /// Parses a query. Warns if it is malformed or contains words that look like filters.
 pub(super) fn parse_query(text: &str, warnings: &mut Vec<Warning>) -> SearchQuery {
-    let parsed = SearchQuery::parse(text, &|word| fields::field(word).map(|field| field.name));
+    let parsed = SearchQuery::parse(text, &fields::field_name);
     if let Some(reason) = parsed.malformed {
         let message = format!("The query is malformed and was searched as plain words: {reason}");
         warnings.push(Warning::new("query_malformed", message));

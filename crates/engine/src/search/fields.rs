@@ -206,6 +206,12 @@ pub fn field(word: &str) -> Option<&'static FilterField> {
         .find(|field| field.name.eq_ignore_ascii_case(word) || field.cli_flag.eq_ignore_ascii_case(word))
 }
 
+/// Returns the name of the field that a word means, as the parser of queries wants it.
+#[must_use]
+pub fn field_name(word: &str) -> Option<&'static str> {
+    field(word).map(|field| field.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

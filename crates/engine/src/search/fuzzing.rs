@@ -25,10 +25,9 @@ pub fn query_seeds() -> Vec<Vec<u8>> {
 /// Checks that the printed form of a query parses to the same query.
 pub fn query(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let known = |word: &str| fields::field(word).map(|field| field.name);
-    let parsed = SearchQuery::parse(&text, &known);
+    let parsed = SearchQuery::parse(&text, &fields::field_name);
     let printed = parsed.query.to_string();
-    let again = SearchQuery::parse(&printed, &known);
+    let again = SearchQuery::parse(&printed, &fields::field_name);
     assert_eq!(again.query, parsed.query, "printed as {printed:?}");
     assert_eq!(again.malformed, None, "printed as {printed:?}");
     let class = QueryClass::new(&parsed.query.text);

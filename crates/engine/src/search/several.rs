@@ -20,6 +20,9 @@ use store::{Reads, RepositoryRow};
 /// The most repositories that are parts of a search, so that its cost does not grow with the project.
 pub(super) const PARTS_MAX: usize = 8;
 
+/// The chunks whose words are read in about the time in which one vector is looked up and compared.
+const WORDS_PER_VECTOR: u64 = 4;
+
 /// The most repositories of which the nearest chunks are kept while the best repositories are chosen.
 const COMPARED_MAX: usize = 64;
 
@@ -110,9 +113,10 @@ impl Planner<'_> {
                 *sum += count(repository.chunks);
                 Some(*sum)
             });
-            // Statements for several read all their chunks: an index on terms would find the common words of one, because they are
-            // rare in another.
-            let fitting = sums.take_while(|sum| *sum <= self.deps.settings.exact_rows_max).count();
+            // Statements for several read the words of all their chunks: an index on terms would find the common words of one,
+            // because they are rare in another.
+            let together_max = self.deps.settings.exact_rows_max.saturating_mul(WORDS_PER_VECTOR);
+            let fitting = sums.take_while(|sum| *sum <= together_max).count();
             few.truncate(fitting);
         }
         // One repository gains nothing.

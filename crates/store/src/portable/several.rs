@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::filter::ChunkIds;
 use super::reader::Reader;
 use super::writer::json;
-use crate::{ChunkSelection, Filter, LexicalHit, LexicalSource, RepositoryQuery, Test, VectorHit};
+use crate::{ChunkSelection, LexicalHit, LexicalSource, RepositoryQuery, VectorHit};
 use contract::Fault;
 
 impl Reader {
@@ -16,10 +15,9 @@ impl Reader {
         queries: &[RepositoryQuery],
         limit: i64,
     ) -> Result<Vec<(i64, LexicalHit)>, Fault> {
-        let mut all = Vec::new();
+        let (mut by_repository, mut all) = (self.by_repository(selection)?, Vec::new());
         for RepositoryQuery { repository_id, query } in queries {
-            let own = self.of_repository(selection, *repository_id)?;
-            let hits = self.candidates(source, &own, query, limit)?;
+            let hits = self.candidates(source, &take(&mut by_repository, *repository_id), query, limit)?;
             all.extend(hits.into_iter().map(|hit| (*repository_id, hit)));
         }
         Ok(all)
@@ -32,9 +30,9 @@ impl Reader {
         query_vector: &[f32],
         limit: i64,
     ) -> Result<Vec<(i64, VectorHit)>, Fault> {
-        let mut all = Vec::new();
+        let (mut by_repository, mut all) = (self.by_repository(selection)?, Vec::new());
         for repository_id in repositories {
-            let own = self.of_repository(selection, *repository_id)?;
+            let own = take(&mut by_repository, *repository_id);
             let hits = self.candidates_exact(&own, query_vector, limit)?;
             all.extend(hits.into_iter().map(|hit| (*repository_id, hit)));
         }
@@ -50,16 +48,26 @@ impl Reader {
         Ok(rows.into_iter().collect())
     }
 
-    /// The chunks of a selection that are in one repository.
-    fn of_repository(&self, selection: &ChunkSelection, repository_id: i64) -> Result<ChunkSelection, Fault> {
-        let own = Filter::from(Test::Repositories(vec![repository_id]));
-        let among: ChunkIds = match selection {
-            ChunkSelection::All => return self.select_chunks(&own),
-            ChunkSelection::Matching(filter) => return self.select_chunks(&filter.clone().and(own)),
-            ChunkSelection::Listed(ids) => ids.iter().copied().collect(),
+    /// The chunks of a selection by repository.
+    fn by_repository(&self, selection: &ChunkSelection) -> Result<HashMap<i64, Vec<i64>>, Fault> {
+        let ids = match selection {
+            ChunkSelection::Listed(ids) => ids.clone(),
+            ChunkSelection::Matching(filter) => match self.select_chunks(filter)? {
+                ChunkSelection::Listed(ids) => ids,
+                all => return self.by_repository(&all),
+            },
+            ChunkSelection::All => self.rows("SELECT id FROM chunks ORDER BY id", [], |row| row.get(0))?,
         };
-        let mut ids: Vec<i64> = self.passing(&own, &among)?.into_iter().collect();
-        ids.sort_unstable();
-        Ok(ChunkSelection::Listed(ids))
+        let (repositories, mut grouped) = (self.repositories_of(&ids)?, HashMap::new());
+        for id in ids {
+            if let Some(repository_id) = repositories.get(&id) {
+                grouped.entry(*repository_id).or_insert_with(Vec::new).push(id);
+            }
+        }
+        Ok(grouped)
     }
+}
+
+fn take(by_repository: &mut HashMap<i64, Vec<i64>>, repository_id: i64) -> ChunkSelection {
+    ChunkSelection::Listed(by_repository.remove(&repository_id).unwrap_or_default())
 }

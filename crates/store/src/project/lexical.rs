@@ -68,15 +68,6 @@ pub(super) fn selecting(query: &LexicalQuery) -> SparseVector {
     sparse(&query.keep, &vec![1.0; query.keep.len()])
 }
 
-/// Whether a selection has so few chunks that the index on terms is of no use.
-pub(super) fn are_few(selection: &ChunkSelection) -> bool {
-    match selection {
-        ChunkSelection::All => false,
-        ChunkSelection::Listed(_) => true,
-        ChunkSelection::Matching(filter) => filter.files().is_some_and(|(_, chunks)| chunks <= COMPARED_MAX),
-    }
-}
-
 impl LexicalSource {
     pub(super) fn table(self) -> &'static str {
         match self {
@@ -108,7 +99,7 @@ pub async fn candidates(
             tx.tx.all(sql(text).bind(vector).bind(selecting(query)).bind(limit).bind(ids)).await?
         }
         ChunkSelection::Matching(filter) => match filter.files() {
-            Some((files, _)) if are_few(selection) => {
+            Some((files, chunks)) if chunks <= COMPARED_MAX => {
                 let text = format!("{select} WHERE l.weights <#> $2 < 0 AND l.file_id = ANY($4) {order}");
                 tx.tx.all(sql(text).bind(vector).bind(selecting(query)).bind(limit).bind(files)).await?
             }

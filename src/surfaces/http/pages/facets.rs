@@ -1,9 +1,11 @@
 //! Properties in which the hits of a query differ, with links that narrow it to those that have a value.
 
-use engine::search::fields::field;
+use engine::search::fields::field_name;
 use engine::search::query::SearchQuery;
 use engine::search::{Facet, FacetProperty, Facets, slashed_query};
 use maud::{Markup, html};
+
+use super::search::is_pattern_mode;
 
 /// A search with one condition more.
 pub(super) struct Narrowed {
@@ -20,7 +22,7 @@ pub(super) fn facets(
     (query, mode): (&str, &str),
     url: impl Fn(Narrowed) -> String,
 ) -> Markup {
-    let is_pattern = matches!(mode, "exact" | "regex");
+    let is_pattern = is_pattern_mode(mode);
     let can_narrow = |facet: &&Facet| {
         is_pattern || filter_field(facet.property).is_none_or(|field| !has_filter(query, field))
     };
@@ -57,13 +59,8 @@ fn filter_field(property: FacetProperty) -> Option<&'static str> {
 /// Whether a query has the filter already. Two would both have to hold, and a regular expression takes each filter once.
 fn has_filter(query: &str, filter: &str) -> bool {
     let words = query.split_whitespace().map(|word| word.trim_start_matches(['-', '!', '(']));
-    let mut names = words.filter_map(|word| known_field(word.split_once(':')?.0));
+    let mut names = words.filter_map(|word| field_name(word.split_once(':')?.0));
     names.any(|name| name == filter)
-}
-
-/// The name of a filter by any of its names.
-fn known_field(word: &str) -> Option<&'static str> {
-    field(word).map(|field| field.name)
 }
 
 /// Whether a filter can ask for a value: quotes and backslashes would need more than quotes, and neither a comma between
@@ -91,7 +88,7 @@ fn narrowed((query, mode): (&str, &str), property: FacetProperty, value: &str) -
     let below = if field == "path" { "/**" } else { "" };
     let filter = format!("{field}:{quote}{value}{below}{quote}");
     // Only between slashes does a pattern take filters beside it.
-    let is_pattern = matches!(mode, "exact" | "regex") || slashed_query(query).is_some();
+    let is_pattern = is_pattern_mode(mode) || slashed_query(query).is_some();
     let (unfiltered, mode) = match mode {
         "regex" => (between_slashes(query), ""),
         "exact" => (between_slashes(&regex::escape(query)), ""),
@@ -100,7 +97,7 @@ fn narrowed((query, mode): (&str, &str), property: FacetProperty, value: &str) -
     let filtered = format!("{unfiltered} {filter}");
     let takes_filter = match is_pattern {
         true => slashed_query(&filtered).is_some(),
-        false => [query, &filtered].iter().all(|text| SearchQuery::is_well_formed(text, &known_field)),
+        false => [query, &filtered].iter().all(|text| SearchQuery::parse(text, &field_name).has_syntax()),
     };
     takes_filter.then(|| Narrowed { query: filtered, mode: mode.to_owned(), repository: None })
 }

@@ -1,8 +1,9 @@
 //! `repo:NAME` in the search box, which chooses the repository like the list below the box. Only the pages know this word: other
 //! callers name the repository by an argument of its own.
 
+use engine::search::fields::field_name;
 use engine::search::query::SearchQuery;
-use engine::search::{fields, slashed_query};
+use engine::search::slashed_query;
 
 /// The word without its value.
 const WORD: &str = "repo:";
@@ -22,8 +23,8 @@ pub(super) fn take_repository(query: &str) -> Option<(String, String)> {
         Some(quoted) => quoted.split_once('"')?,
         None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
     };
-    let known_field = |word: &str| fields::field(word).map(|field| field.name);
-    if name.is_empty() || slashed_query(query).is_some() || SearchQuery::is_pasted(query, &known_field) {
+    let is_pasted = || SearchQuery::parse(query, &field_name).is_pasted;
+    if name.is_empty() || slashed_query(query).is_some() || is_pasted() {
         return None;
     }
     Some((format!("{before} {}", after.trim_start()).trim().to_owned(), name.to_owned()))

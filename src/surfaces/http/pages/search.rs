@@ -63,6 +63,11 @@ struct SearchState {
     offset: usize,
 }
 
+/// Whether the whole query is a text or a regular expression to find in lines.
+pub(super) fn is_pattern_mode(mode: &str) -> bool {
+    matches!(mode, "exact" | "regex")
+}
+
 impl SearchState {
     /// Reads the query string. An empty parameter counts as absent, because a form sends its empty fields.
     fn read(sent: SentQuery, asker: &Asker) -> Result<Self, PageError> {
@@ -88,7 +93,7 @@ impl SearchState {
                 }
             }
         }
-        if !matches!(state.mode.as_str(), "exact" | "regex")
+        if !is_pattern_mode(&state.mode)
             && let Some((query, repository)) = take_repository(&state.query)
         {
             (state.query, state.repository) = (query, repository);
@@ -98,7 +103,7 @@ impl SearchState {
 
     /// Whether the answer has lines instead of hits.
     fn is_exact(&self) -> bool {
-        matches!(self.mode.as_str(), "exact" | "regex") || slashed_query(&self.query).is_some()
+        is_pattern_mode(&self.mode) || slashed_query(&self.query).is_some()
     }
 
     fn arguments(&self) -> Value {

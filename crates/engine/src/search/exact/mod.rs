@@ -14,7 +14,7 @@ mod trigrams;
 #[cfg(test)]
 mod tests;
 
-use super::fields::field;
+use super::fields::field_name;
 use super::query::{SlashedQuery, slashed};
 pub(super) use content::matching_chunks;
 pub(super) use execute::execute_exact;
@@ -27,5 +27,5 @@ pub(super) use present::{frame, present_matches};
 /// Reads a query that is only `/expression/` or `/expression/i`, or that has filters beside it and nothing else.
 #[must_use]
 pub fn slashed_query(query: &str) -> Option<SlashedQuery> {
-    slashed(query, &|word| field(word).map(|field| field.name))
+    slashed(query, &field_name)
 }

@@ -13,12 +13,14 @@
 
 mod ast;
 mod lex;
+mod like_field;
 mod parse;
 mod plain;
 mod print;
 mod slashed;
 
 pub use ast::{FilterClause, SearchQuery};
-pub use parse::{LikeField, ParsedQuery};
+pub use like_field::LikeField;
+pub use parse::ParsedQuery;
 pub use slashed::SlashedQuery;
 pub(super) use slashed::slashed;

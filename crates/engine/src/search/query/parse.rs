@@ -2,6 +2,7 @@
 
 use super::ast::{FilterClause, SearchQuery};
 use super::lex::{Fields, Lexeme, Lexer, Token, balanced};
+use super::like_field::LikeField;
 use super::plain::plain_words;
 
 /// Maximum number of words in a typed query. A longer text counts as pasted (an issue, a log) and contains no syntax.
@@ -20,35 +21,19 @@ const _: () = assert!(TYPED_WORDS_MAX <= DEPTH_MAX);
 pub struct ParsedQuery {
     /// The query.
     pub query: SearchQuery,
+    /// Whether the text counts as pasted, so that nothing in it is syntax.
+    pub is_pasted: bool,
     /// The reason why the text is malformed and counts as plain words, as one sentence.
     pub malformed: Option<String>,
     /// Words that look like a filter and were parsed as words.
     pub like_fields: Vec<LikeField>,
 }
 
-/// A word `name:value` whose name is not a field, or whose value is missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LikeField {
-    /// The whole word, as typed.
-    pub word: String,
-    /// The part before the colon: ASCII letters, digits, `_` and `-`, beginning with a letter.
-    pub name: String,
-    /// The part after it; may be empty.
-    pub value: String,
-}
-
-impl LikeField {
-    /// Returns `None` for other words, including `path::Path`, `https://x` and `12:30`.
-    fn from_word(word: &str) -> Option<Self> {
-        let (name, value) = word.split_once(':')?;
-        let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(of_name);
-        let is_path_or_url = value.starts_with([':', '/', '\\', '=']);
-        (is_name && !is_path_or_url).then(|| Self {
-            word: word.to_owned(),
-            name: name.to_owned(),
-            value: value.to_owned(),
-        })
+impl ParsedQuery {
+    /// Whether filters in the text are filters, and not words.
+    #[must_use]
+    pub fn has_syntax(&self) -> bool {
+        !self.is_pasted && self.malformed.is_none()
     }
 }
 
@@ -61,28 +46,18 @@ impl SearchQuery {
         let Some(lexemes) = typed_lexemes(text, fields) else {
             let text = fold_spaces(text);
             let query = SearchQuery { text, ..SearchQuery::default() };
-            return ParsedQuery { query, malformed: None, like_fields: Vec::new() };
+            return ParsedQuery { query, is_pasted: true, malformed: None, like_fields: Vec::new() };
         };
         match Parser::new(text, &lexemes).query() {
-            Ok(query) => ParsedQuery { query, malformed: None, like_fields: like_fields(&lexemes) },
+            Ok(query) => {
+                ParsedQuery { query, is_pasted: false, malformed: None, like_fields: like_fields(&lexemes) }
+            }
             Err(malformed) => {
                 let text = plain_words(text, fields);
                 let query = SearchQuery { text, ..SearchQuery::default() };
-                ParsedQuery { query, malformed: Some(malformed), like_fields: Vec::new() }
+                ParsedQuery { query, is_pasted: false, malformed: Some(malformed), like_fields: Vec::new() }
             }
         }
-    }
-
-    /// Whether a text counts as pasted.
-    #[must_use]
-    pub fn is_pasted(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> bool {
-        typed_lexemes(text, fields).is_none()
-    }
-
-    /// Whether a text is a query with syntax, so neither pasted nor malformed.
-    #[must_use]
-    pub fn is_well_formed(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> bool {
-        typed_lexemes(text, fields).is_some_and(|lexemes| Parser::new(text, &lexemes).query().is_ok())
     }
 }
 
