@@ -19,17 +19,17 @@ ARG PIP_INDEX_URL
 RUN for variant in int8 fp32; do \
         DATABASE_URL=postgres://none target/release/pairofcleats --home /assets --set assets.variant=$variant bootstrap || exit 1; \
     done \
-    && rm -rf /assets/downloads && mkdir -p /assets/projects && chmod -R a+rX /assets
+    && rm -rf /assets/downloads && mkdir -p /assets/projects /assets/mirrors && chmod -R a+rX /assets
 
 FROM debian:bookworm-slim
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ca-certificates libstdc++6 \
+    && apt-get install --yes --no-install-recommends ca-certificates git libstdc++6 openssh-client \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 pairofcleats \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/pairofcleats --shell /usr/sbin/nologin pairofcleats
 COPY --from=build /src/target/release/pairofcleats /usr/local/bin/pairofcleats
 COPY --from=assets --chown=root:root /assets /var/lib/pairofcleats
-RUN chown 10001:10001 /var/lib/pairofcleats/projects
+RUN chown 10001:10001 /var/lib/pairofcleats/projects /var/lib/pairofcleats/mirrors
 ENV PAIROFCLEATS_HOME=/var/lib/pairofcleats
 USER 10001:10001
 EXPOSE 7171

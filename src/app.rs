@@ -15,6 +15,7 @@ mod method_times;
 mod models;
 mod pinning;
 mod record_sources;
+mod unused_mirrors;
 pub mod upkeep_job;
 mod usage_writer;
 pub mod worker;
@@ -36,6 +37,7 @@ use embedding::Embedder;
 use engine::highlighting::Highlighter;
 use engine::indexing::parser::Parsing;
 use engine::indexing::{Interfaces, RecordSource};
+use mirrors::Mirrors;
 use platform::disk_space::DiskSpace;
 use platform::process;
 use platform::telemetry::{Gauges, Metrics};
@@ -53,6 +55,7 @@ pub use limits::Limits;
 pub use method_times::{CallTimes, MethodTimes};
 pub use platform::task::blocking;
 pub use record_sources::RECORD_SOURCES;
+pub use unused_mirrors::unused_mirrors;
 
 /// The application.
 pub struct App {
@@ -232,6 +235,12 @@ impl App {
     pub fn disk_space(&self) -> DiskSpace {
         self.opened_store()
             .map_or_else(|| DiskSpace::for_home(&self.layout), |store| store.disk_space().clone())
+    }
+
+    /// The mirrors of repositories that are given by their address.
+    #[must_use]
+    pub fn mirrors(&self) -> Mirrors {
+        Mirrors::new(self.layout.mirrors(), self.config.git.clone())
     }
 
     /// Starts the background tasks of a server: opens the database and the model early, works on queued jobs, restarts the

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::worker::JobKind;
-use super::{App, CallSlot};
+use super::{App, CallSlot, blocking};
 use contract::{ErrorCode, Fault, ProjectId};
-use engine::indexing::{self, Options, RecordSource, RunContext, SqliteFile};
+use engine::indexing::{self, Options, RecordSource, RunContext, Source, SqliteFile};
 use engine::jobs::{
-    self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Progress, RunControl, RunningJob,
+    self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Phase, Progress, RunControl, RunningJob,
     WRITER_LANE,
 };
 use store::{self, Project, Store};
@@ -42,7 +42,7 @@ struct Request {
 
 /// What a job indexes.
 enum JobTarget {
-    /// A directory on this machine.
+    /// A directory on this machine, or a repository that this machine fetches.
     Repository(RepositoryRoot),
     /// Records of the project.
     Records(&'static RecordSource),
@@ -66,6 +66,28 @@ impl JobTarget {
             }
             _ => fault,
         })
+    }
+
+    /// Where the files of the repository are. Fetches a repository that is given by its address.
+    async fn source(&self, app: &App, running: &RunningJob) -> Result<Source, Fault> {
+        let address = match self {
+            Self::Repository(root) => root.address(),
+            Self::Records(_) | Self::MissingVectors => None,
+        };
+        let Some(address) = address.cloned() else { return Ok(Source::Directory) };
+        running.progress.update(|progress| progress.phase = Phase::Fetch);
+        app.disk_space().require(0).await?;
+        let (mirrors, progress, cancel) = (app.mirrors(), running.progress.clone(), running.cancel.clone());
+        let folder = address.folder().to_owned();
+        let fetched = blocking(move || {
+            mirrors.fetch(&address, &|| {
+                // A fetch may take long and is bounded by limits of its own.
+                progress.touch();
+                cancel.is_cancelled()
+            })
+        })
+        .await?;
+        Ok(Source::Commit { git_dir: fetched.git_dir, head: fetched.head, folder })
     }
 
     fn root(&self) -> &Path {
@@ -406,11 +428,13 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         Err(fault) => return Err(fault),
     };
     let sqlite = request.options.sqlite;
+    let source = target.source(&app, &running).await?;
     let run = RunContext {
         store,
         project: &project,
         fence: running.fence,
         root: target.root(),
+        source: &source,
         options: request.options,
         embedder,
         parsing: &app.parsing,

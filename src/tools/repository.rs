@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::app::blocking;
 use crate::catalog;
 use crate::tools::Call;
-use contract::{ErrorCode, Fault, echo};
+use contract::{ErrorCode, Fault, RepositoryAddress, echo};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use tenancy::{AllowedRoots, Scope};
 
@@ -33,7 +33,7 @@ pub(super) async fn repository_root(call: &Call, project: &Project, named: &str)
     Ok(indexed_repository(call, project, named).await?.root)
 }
 
-/// The row of an indexed repository, by path or by name. Sets `_meta.repo` of the answer.
+/// The row of an indexed repository, by path, address or name. Sets `_meta.repo` of the answer.
 ///
 /// # Errors
 /// `NO_INDEX` with the names of the indexed repositories; the faults of [`AllowedRoots::check`]; storage faults.
@@ -52,7 +52,10 @@ pub(super) async fn indexed_repository(
         }
         // Not canonicalized: that would reveal to a caller on another machine which paths exist here.
         (true, false) => named.trim_end_matches('/').to_owned(),
-        (false, _) => String::new(),
+        (false, _) => match RepositoryAddress::parse(named) {
+            Some(Ok(address)) => address.as_str().to_owned(),
+            _ => String::new(),
+        },
     };
     let matching = rows.iter().find(|row| row.root == root || row.name == named);
     match matching {

@@ -78,7 +78,7 @@ fn repository_root(directory: &Path, allowed: &AllowedRoots) -> Option<PathBuf> 
 fn repository_names(rows: &[RepositoryRow]) -> String {
     let names: Vec<String> = rows
         .iter()
-        .filter(|row| row.is_folder() && is_indexed(row))
+        .filter(|row| row.is_readable() && is_indexed(row))
         .map(|row| escaped_line(&row.name))
         .collect();
     let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");

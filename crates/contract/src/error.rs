@@ -80,7 +80,7 @@ error_codes! {
     GateFailed "GATE_FAILED" 409 None, false, "A quality gate failed.";
     FixExhausted "FIX_EXHAUSTED" 409 None, false, "The allowed number of fixes is exhausted.";
     AllowedPathsViolation "ALLOWED_PATHS_VIOLATION" 409 None, false, "A change is outside the allowed paths.";
-    CommitServiceError "COMMIT_SERVICE_ERROR" 502 None, true, "The commit service failed.";
+    CommitServiceError "COMMIT_SERVICE_ERROR" 502 None, true, "A git host could not be reached, or failed.";
     Cancelled "CANCELLED" 499 None, false, "The client cancelled the call.";
     ToolTimeout "TOOL_TIMEOUT" 504 None, true, "The call timed out.";
     QueueOverloaded "QUEUE_OVERLOADED" 503 Some(-32001), true, "The queue is full.";

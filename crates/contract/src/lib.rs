@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod config;
 
+mod address;
 mod echo;
 mod envelope;
 mod error;
@@ -16,6 +17,7 @@ mod refusal;
 mod unique_json;
 mod version;
 
+pub use address::RepositoryAddress;
 pub use echo::{ECHO_CHARS_MAX, echo, echo_within, truncate_chars};
 pub use envelope::{Envelope, ErrorBody, Meta, Next, SearchScope, Warning};
 pub use error::{ErrorCode, ErrorInfo, Fault, error_table};

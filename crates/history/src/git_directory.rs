@@ -98,6 +98,25 @@ impl GitDirectory {
         Err(NoHistory::Absent)
     }
 
+    /// A bare repository, which has no work tree.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub(super) fn bare(git_dir: &Path) -> Result<Self, NoHistory> {
+        let open = || Folder::open(git_dir);
+        let (Ok(git_dir_folder), Ok(common_dir_folder)) = (open(), open()) else {
+            return refused("the mirror may not be read");
+        };
+        let git_dir = git_dir.to_owned();
+        Ok(Self {
+            work_tree: git_dir.clone(),
+            common_dir: git_dir.clone(),
+            git_dir,
+            git_dir_folder,
+            common_dir_folder,
+        })
+    }
+
     /// Finds the git directory that the file `.git` names, as in a linked work tree and in a submodule.
     fn from_git_file(
         work_tree: &Path,

@@ -1,16 +1,18 @@
 //! Git history of files and lines: their last authors, and how much they change.
 //!
 //! Everything is read from git's objects as of HEAD; no program is executed, and the work tree is not read. All calls
-//! block.
+//! block. [`CommitTree`] reads the files of a commit in the same way.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
 mod git_directory;
+mod objects;
 mod repository;
 mod tree_changes;
 
 mod checkout;
+mod commit_tree;
 mod line_diff;
 
 mod files;
@@ -21,6 +23,7 @@ mod lines;
 mod tests;
 
 pub use checkout::checkout;
+pub use commit_tree::{CommitFolder, CommitTree};
 pub use files::{FileHistories, FileHistory};
 pub use git_directory::{GitDirectory, NoHistory};
 pub use line_history::{LineCommit, LineHistory, LineRun};

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,25 +9,20 @@ use std::time::Duration;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::objs::{CommitRef, Find, FindHeader, TreeRefIter};
-use gix::odb::pack::cache;
+use gix::objs::{CommitRef, TreeRefIter};
 use serde::{Deserialize, Serialize};
 
 use platform::safe_open::Folder;
 
 use super::git_directory::{GitDirectory, NoHistory};
+use super::objects::{OBJECT_BYTES_MAX, ObjectReader, object_error};
 use super::tree_changes::{Change, TreeChanges};
-
-/// Size of the cache of decoded objects, for each handle. Neighbouring commits share most of their trees.
-const OBJECT_CACHE_BYTES: usize = 32 << 20;
 
 /// Maximum number of cached folder entries, for each handle; about 64 bytes each.
 const CACHED_FOLDERS_MAX: usize = 500_000;
 
 /// Largest `.mailmap` that is read.
 const MAILMAP_BYTES_MAX: usize = 1 << 20;
-/// Largest object, also among the bases of a packed one: a few packed bytes can expand to gigabytes.
-const OBJECT_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of parents of a commit that is read. Each parent costs a comparison of two trees.
 const PARENTS_MAX: usize = 1000;
 /// Longest author name in bytes; the rest is truncated.
@@ -39,7 +33,7 @@ pub(super) const NAME_BYTES_MAX: usize = 256;
 /// A handle is used by one thread at a time. Clones are cheap and have caches of their own.
 #[derive(Clone)]
 pub struct History {
-    objects: gix::odb::HandleArc,
+    objects: ObjectReader,
     /// The folder's path in the work tree, without slashes at the ends; empty for the work tree itself.
     pub(super) folder: BString,
     head: Option<ObjectId>,
@@ -129,6 +123,24 @@ impl FoundRepository {
         Ok(Self { git_directory, folder, head, shallow, objects })
     }
 
+    /// The bare repository at `git_dir`, a mirror of this program, at a commit. Paths are relative to `folder`, which is empty for
+    /// the whole repository.
+    ///
+    /// # Errors
+    /// The reason why there is no history to read.
+    pub fn in_mirror(git_dir: &Path, head: Head, folder: &str) -> Result<Self, NoHistory> {
+        let git_directory = GitDirectory::bare(git_dir)?;
+        let (shallow, objects) =
+            (git_directory.shallow_commits()?.into_iter().collect(), git_directory.open_objects()?);
+        Ok(Self { git_directory, folder: folder.into(), head: Some(head), shallow, objects })
+    }
+
+    /// The path of the root in the repository, without slashes at the ends.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        self.folder.to_string()
+    }
+
     /// HEAD when the repository was found; `None` on a branch without commits.
     #[must_use]
     pub fn head(&self) -> Option<&Head> {
@@ -160,6 +172,8 @@ impl FoundRepository {
     /// The reason why they cannot be read.
     pub fn open(self) -> Result<History, NoHistory> {
         let directory = self.git_directory.common_dir.join("objects");
+        let unreadable =
+            |error: std::io::Error| NoHistory::Refused(format!("its objects cannot be read: {error}"));
         // An optimisation: if the commit graph is missing or broken, commits are decoded.
         let graph = |path: &str| {
             gix::commitgraph::Graph::at(&directory.join(path), gix::hash::Kind::Sha1, Some(OBJECT_BYTES_MAX))
@@ -175,7 +189,7 @@ impl FoundRepository {
             authors: RefCell::default(),
             names: RefCell::default(),
             folders: RefCell::default(),
-            objects: open_object_database(directory)?,
+            objects: ObjectReader::open(directory).map_err(unreadable)?,
         };
         history.mailmap = Arc::new(history.read_mailmap().unwrap_or_default());
         Ok(history)
@@ -233,7 +247,7 @@ impl History {
         let mut commit = match self.commit_from_graph(id)? {
             Some(commit) => commit,
             None => {
-                let data = self.object(id, gix::objs::Kind::Commit)?;
+                let data = self.objects.object(id, gix::objs::Kind::Commit)?;
                 let decoded = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1)?;
                 Commit {
                     tree: decoded.tree(),
@@ -269,7 +283,7 @@ impl History {
         if let Some(cached) = self.authors.borrow().get(&id) {
             return Ok(cached.clone());
         }
-        let data = self.object(id, gix::objs::Kind::Commit)?;
+        let data = self.objects.object(id, gix::objs::Kind::Commit)?;
         let commit = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1)?;
         let signature = commit.author()?;
         let mapped = self.mailmap.resolve_cow(signature.trim());
@@ -310,7 +324,7 @@ impl History {
 
     /// The entry `name` of `tree`.
     pub(super) fn child(&self, tree: ObjectId, name: &BStr) -> gix::Result<Option<Entry>> {
-        let data = self.tree(tree)?;
+        let data = self.objects.tree(tree)?;
         for entry in TreeRefIter::from_bytes(&data, gix::hash::Kind::Sha1) {
             let entry = entry?;
             if entry.filename == name {
@@ -362,12 +376,12 @@ impl History {
         if old == new {
             return Ok(Vec::new());
         }
-        let tree = |id: Option<ObjectId>| id.map_or_else(|| Ok(Vec::new()), |id| self.tree(id));
+        let tree = |id: Option<ObjectId>| id.map_or_else(|| Ok(Vec::new()), |id| self.objects.tree(id));
         let (old, new) = (tree(old)?, tree(new)?);
         let mut changes = TreeChanges::new(is_stopped);
         let before = TreeRefIter::from_bytes(&old, gix::hash::Kind::Sha1);
         let after = TreeRefIter::from_bytes(&new, gix::hash::Kind::Sha1);
-        gix::diff::tree(before, after, gix::diff::tree::State::default(), &self.objects, &mut changes)
+        gix::diff::tree(before, after, gix::diff::tree::State::default(), &self.objects.handle, &mut changes)
             .map_err(gix::Error::from_error)?;
         Ok(changes.into_files())
     }
@@ -382,47 +396,11 @@ impl History {
 
     /// The bytes of a blob; `None` if it has more than `bytes_max`.
     fn blob(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
-        let header = self.objects.try_header(&id)?.ok_or_else(|| object_error("is missing", id))?;
-        if header.size > bytes_max as u64 {
+        if self.objects.size(id)? > bytes_max as u64 {
             return Ok(None);
         }
-        self.object(id, gix::objs::Kind::Blob).map(Some)
+        self.objects.object(id, gix::objs::Kind::Blob).map(Some)
     }
-
-    fn tree(&self, id: ObjectId) -> gix::Result<Vec<u8>> {
-        if id == ObjectId::empty_tree(gix::hash::Kind::Sha1) {
-            return Ok(Vec::new());
-        }
-        self.object(id, gix::objs::Kind::Tree)
-    }
-
-    fn object(&self, id: ObjectId, kind: gix::objs::Kind) -> gix::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        match self.objects.try_find(&id, &mut bytes)?.map(|found| found.kind) {
-            Some(found) if found == kind => Ok(bytes),
-            Some(_) => Err(object_error("is of another kind", id)),
-            None => Err(object_error("is missing", id)),
-        }
-    }
-}
-
-fn object_error(problem: impl Display, id: ObjectId) -> gix::Error {
-    gix::Error::from_error(std::io::Error::other(format!("object {id} {problem}")))
-}
-
-/// Opens the objects of a repository with a size limit for each.
-fn open_object_database(directory: std::path::PathBuf) -> Result<gix::odb::HandleArc, NoHistory> {
-    let options = gix::odb::store::init::Options {
-        alloc_limit_bytes: Some(OBJECT_BYTES_MAX),
-        ..gix::odb::store::init::Options::default()
-    };
-    let unreadable =
-        |error: std::io::Error| NoHistory::Refused(format!("its objects cannot be read: {error}"));
-    let handle = gix::odb::at_opts(directory, gix::hash::Kind::Sha1, None, options).map_err(unreadable)?;
-    let mut handle = handle.into_arc().map_err(unreadable)?;
-    handle.set_pack_cache(|| Box::<cache::lru::StaticLinkedList<64>>::default());
-    handle.set_object_cache(|| Box::new(cache::object::MemoryCappedHashmap::new(OBJECT_CACHE_BYTES)));
-    Ok(handle)
 }
 
 /// An entry of a tree.

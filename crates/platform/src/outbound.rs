@@ -4,6 +4,7 @@
 //! fetches files and follows redirects only to trusted addresses. A [`FileClient`] does so with the proxy, certificates and
 //! credentials that the user of a package index configured.
 
+mod answer;
 mod download;
 mod faults;
 mod file_client;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use contract::TOOLING_VERSION;
 use tls::{TlsSettings, tls};
 
+pub use answer::Answer;
 pub use download::{DownloadOutcome, DownloadRequest, ExpectedFile, download, first_line};
 pub use faults::{display_url, is_transient};
 pub use file_client::{Connection, Credentials, FileClient, Page, PageRequest, Proxies, TrustedHost};

@@ -1,4 +1,5 @@
-//! Decides which directories may be indexed and read, by the lists of the project and of the caller's key.
+//! Decides which directories, and which repositories of other machines, may be indexed and read, by the lists of the project
+//! and of the caller's key.
 
 use std::fmt;
 use std::io;
@@ -6,25 +7,32 @@ use std::path::{Component, Path, PathBuf};
 
 use super::principal::{Principal, Projects};
 use contract::config;
-use contract::{ErrorCode, Fault, ProjectId, escaped_line};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
 use store::{INDEXED_TEXT_BYTES_MAX, Store, api_keys};
 
 /// Pseudo file systems of the kernel, which are never indexed.
 const KERNEL_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The root of a repository, checked by [`AllowedRoots::check`]: absolute, canonical, a directory, allowed, and short enough
-/// for the indexes that it is stored in.
+/// The root of a repository, checked by [`AllowedRoots::check`]: allowed, short enough for the indexes that it is stored in, and
+/// either an absolute and canonical directory or the address of a git repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryRoot {
     path: PathBuf,
+    address: Option<RepositoryAddress>,
     allowed: AllowedRoots,
 }
 
 impl RepositoryRoot {
-    /// The canonical path.
+    /// The canonical path, or the address.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The address, unless it is a directory.
+    #[must_use]
+    pub fn address(&self) -> Option<&RepositoryAddress> {
+        self.address.as_ref()
     }
 
     /// The lists that allowed it. They must also allow directories that the repository refers to, such as the git
@@ -34,22 +42,25 @@ impl RepositoryRoot {
         &self.allowed
     }
 
-    /// The canonical path as text, the form in which it is stored.
+    /// The canonical path or the address as text, the form in which it is stored.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // `AllowedRoots::check` guarantees UTF-8.
         self.path.to_str().unwrap_or_default()
     }
 
-    /// The name of the directory, which answers contain.
+    /// The name of the directory or repository, which answers contain.
     #[must_use]
     pub fn name(&self) -> &str {
+        if let Some(address) = &self.address {
+            return address.name();
+        }
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 }
 
-/// Lists of directories that may contain repositories. A path is allowed if every list contains the path or a directory
-/// above it; without any list, every path is.
+/// Lists of directories that may contain repositories, and of the beginnings of addresses. A path is allowed if every list
+/// contains the path or a directory above it, and an address likewise; without any list, every one is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedRoots(Vec<Vec<PathBuf>>);
 
@@ -141,6 +152,19 @@ impl AllowedRoots {
         self.0.iter().all(|list| list.iter().any(contains))
     }
 
+    /// Whether an address lies within the lists. That of a directory on this machine does if the directory does.
+    #[must_use]
+    pub fn contains_address(&self, address: &RepositoryAddress) -> bool {
+        if self.0.is_empty() {
+            return true;
+        }
+        if let Some(directory) = address.local_directory() {
+            return Path::new(directory).canonicalize().is_ok_and(|path| self.contains(&path));
+        }
+        let contains = |entry: &PathBuf| prefix(entry).is_some_and(|prefix| address.is_within(&prefix));
+        self.0.iter().all(|list| list.iter().any(contains))
+    }
+
     /// Whether a path lies within the lists by its text alone, without access to the file system.
     fn contains_lexically(&self, path: &Path) -> bool {
         let has_parent_part = path.components().any(|part| part == Component::ParentDir);
@@ -153,7 +177,8 @@ impl AllowedRoots {
         let is_missing = |root: &&PathBuf| {
             root.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         };
-        self.0.iter().flatten().filter(is_missing).map(PathBuf::as_path)
+        let directories = self.0.iter().flatten().filter(|root| prefix(root).is_none());
+        directories.filter(is_missing).map(PathBuf::as_path)
     }
 
     /// The missing root above a path that the lists allow by its text.
@@ -164,18 +189,25 @@ impl AllowedRoots {
         self.missing().find(|root| path.starts_with(root))
     }
 
-    /// Checks that `path` is a directory that may be indexed.
+    /// Checks that `path` is a directory, or the address of a repository, that may be indexed.
     ///
     /// Callers do not learn whether a directory outside the lists exists: the fault is the same in both cases, also for
     /// a path that leads outside through a link.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` if the path is not absolute, not UTF-8 or longer than 2,000 bytes, `NOT_FOUND` if the directory
+    /// `INVALID_URL` if an address is malformed, `INVALID_REQUEST` if the path is not absolute, not UTF-8 or longer than 2,000 bytes, `NOT_FOUND` if the directory
     /// does not exist, `FORBIDDEN` if it may not be indexed.
     pub fn check(&self, path: &Path) -> Result<RepositoryRoot, Fault> {
+        if let Some(parsed) = path.to_str().and_then(RepositoryAddress::parse) {
+            let address = parsed.map_err(|why| {
+                Fault::new(ErrorCode::InvalidUrl, why)
+                    .with_hint("Give an address such as https://github.com/pallets/click.")
+            })?;
+            return self.check_address(address);
+        }
         if !path.is_absolute() {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path must be absolute.")
-                .with_hint("Give the full path, for example /home/me/project, or the name of a repository that is indexed in this project."));
+                .with_hint("Give the full path, for example /home/me/project, the address of a git repository, or the name of a repository that is indexed in this project."));
         }
         let Ok(canonical) = path.canonicalize() else {
             if let Some(root) = self.missing_root_above(path) {
@@ -208,7 +240,19 @@ impl AllowedRoots {
         if text.len() > INDEXED_TEXT_BYTES_MAX {
             return Err(too_long(text.len()));
         }
-        Ok(RepositoryRoot { path: canonical, allowed: self.clone() })
+        Ok(RepositoryRoot { path: canonical, address: None, allowed: self.clone() })
+    }
+
+    /// Checks that a repository may be fetched, before anything is sent to its host.
+    fn check_address(&self, address: RepositoryAddress) -> Result<RepositoryRoot, Fault> {
+        if !self.contains_address(&address) {
+            let message = format!("{address} is not among the allowed directories and addresses.");
+            return Err(Fault::new(ErrorCode::Forbidden, message).with_hint(
+                "Ask the operator to add it, or its host or owner, to the project's own list in indexing.project_roots or, where the project has none, to indexing.roots.",
+            ));
+        }
+        let path = PathBuf::from(address.as_str());
+        Ok(RepositoryRoot { path, address: Some(address), allowed: self.clone() })
     }
 }
 
@@ -224,6 +268,11 @@ impl fmt::Display for AllowedRoots {
             false => f.write_str(&lists.join(", limited to ")),
         }
     }
+}
+
+/// The beginning of addresses that an entry of a list names; `None` for a directory.
+fn prefix(entry: &Path) -> Option<RepositoryAddress> {
+    RepositoryAddress::parse_prefix(entry.to_str()?)?.ok()
 }
 
 /// The canonical path of the nearest ancestor of `path` that exists; empty if a link on the way cannot be resolved.
@@ -251,16 +300,29 @@ pub fn check_root_settings(settings: &config::Indexing) -> Result<(), Fault> {
                 format!("indexing.project_roots: `{project}` is not a project id: {}", error.constraint);
             return Err(invalid(message).with_hint("Name projects as `pairofcleats projects` lists them."));
         }
-        if let Some(path) = list.iter().find(|path| !path.is_absolute()) {
-            let message = format!("indexing.project_roots.{project}: {} is not absolute.", path.display());
-            return Err(invalid(message).with_hint("Give full paths."));
+        if let Some(path) = list.iter().find(|path| !is_root(path)) {
+            let message = format!(
+                "indexing.project_roots.{project}: {} is neither an absolute path nor an address.",
+                path.display()
+            );
+            return Err(invalid(message).with_hint(GIVE_FULL_PATHS));
         }
     }
-    match settings.roots.iter().find(|path| !path.is_absolute()) {
-        Some(path) => Err(invalid(format!("indexing.roots: {} is not absolute.", path.display()))
-            .with_hint("Give full paths.")),
+    match settings.roots.iter().find(|path| !is_root(path)) {
+        Some(path) => Err(invalid(format!(
+            "indexing.roots: {} is neither an absolute path nor an address.",
+            path.display()
+        ))
+        .with_hint(GIVE_FULL_PATHS)),
         None => Ok(()),
     }
+}
+
+const GIVE_FULL_PATHS: &str = "Give full paths, or addresses such as https://github.com/acme.";
+
+/// Whether an entry of a list can allow anything.
+fn is_root(entry: &Path) -> bool {
+    entry.is_absolute() || prefix(entry).is_some()
 }
 
 /// A path on one line, since it may come from a client.
@@ -317,6 +379,48 @@ mod tests {
         for path in ["/", "/proc", "/proc/self", "/dev", "/../"] {
             assert_eq!(code(path, &any), ErrorCode::Forbidden, "{path}");
         }
+    }
+
+    #[test]
+    fn addresses_are_allowed_by_host_owner_or_name() {
+        let check = |list: &[&str], text: &str| {
+            let list = AllowedRoots::within(list.iter().map(PathBuf::from).collect());
+            list.check(Path::new(text)).map(|root| root.as_str().to_owned()).map_err(|fault| fault.code)
+        };
+        let click = "https://github.com/pallets/click";
+        for allowed in
+            ["https://github.com", "https://GitHub.com/pallets/", "https://github.com/pallets/click.git"]
+        {
+            assert_eq!(
+                check(&[allowed], "https://github.com/pallets/click.git").as_deref(),
+                Ok(click),
+                "{allowed}"
+            );
+        }
+        for allowed in ["/srv", "https://github.com/pal", "http://github.com", "https://github.co", "/"] {
+            assert_eq!(check(&[allowed], click), Err(ErrorCode::Forbidden), "{allowed}");
+        }
+        assert_eq!(check(&["https://github.com"], "https://user@github.com/a/b"), Err(ErrorCode::InvalidUrl));
+        assert_eq!(
+            check(&["https://github.com"], "https://github.com@evil.example/a/b"),
+            Err(ErrorCode::InvalidUrl)
+        );
+        let any = AllowedRoots::any().check(Path::new("git@host:owner/name.git")).unwrap();
+        assert_eq!((any.as_str(), any.name()), ("ssh://git@host/owner/name", "name"));
+        // Every list must allow it.
+        let mut two = AllowedRoots::within(vec!["https://github.com".into()]);
+        two.0.push(vec!["/srv".into()]);
+        assert_eq!(code(click, &two), ErrorCode::Forbidden);
+    }
+
+    #[test]
+    fn a_directory_on_this_machine_is_allowed_by_its_path_also_as_an_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        let address = format!("file://{}", path.display());
+        assert!(AllowedRoots::within(vec![path.clone()]).check(Path::new(&address)).is_ok());
+        assert_eq!(code(&address, &AllowedRoots::within(vec!["/srv".into()])), ErrorCode::Forbidden);
+        assert_eq!(code(&address, &AllowedRoots::within(vec![address.clone().into()])), ErrorCode::Forbidden);
     }
 
     /// A root is stored in indexes, which do not hold texts of any length.

@@ -72,6 +72,8 @@ resources:
 volumeMounts:
   - name: projects
     mountPath: /var/lib/pairofcleats/projects
+  - name: mirrors
+    mountPath: /var/lib/pairofcleats/mirrors
   - name: tmp
     mountPath: /tmp
   {{- if .Values.repositories.volume }}

@@ -1,8 +1,9 @@
-//! Keeps indexes fresh automatically: after file events, and on a schedule.
+//! Keeps indexes fresh automatically: after file events, after pushes, and on a schedule.
 //!
-//! Both only enqueue the ordinary index job, which determines what changed.
+//! All only enqueue the ordinary index job, which determines what changed.
 
 mod follow;
+mod pushes;
 mod schedule;
 mod watched;
 
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Mutex;
 
 use super::{App, blocking, index_job};
-use contract::{ErrorCode, Fault, ProjectId};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
 use engine::indexing;
 use engine::jobs::Enqueued;
 use platform::telemetry::RunKind;
@@ -23,12 +24,14 @@ use store::{
 use tenancy::{self, AllowedRoots, RepositoryRoot};
 
 pub use follow::{RunOutcome, WatchEvent, follow};
+pub use pushes::refresh_pushed;
 
 /// The state of automatic refreshes in this process.
 #[derive(Default)]
 pub struct Freshness {
     /// Allows one automatic run at a time.
     running: Mutex<()>,
+    pushes: pushes::Pushes,
     watched: AtomicUsize,
     polled: AtomicUsize,
 }
@@ -70,6 +73,11 @@ struct RepositoryKey {
 }
 
 impl RepositoryKey {
+    /// Whether the repository is given by its address.
+    fn is_remote(&self) -> bool {
+        self.root.to_str().and_then(RepositoryAddress::parse).is_some()
+    }
+
     /// The root, if it exists and may be indexed.
     fn checked_root(&self, app: &App) -> Result<RepositoryRoot, Fault> {
         AllowedRoots::for_project(&app.config.indexing, &self.project).check(&self.root)
@@ -100,7 +108,7 @@ async fn indexed_repositories(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
                 continue;
             }
         };
-        let complete = rows.into_iter().filter(|row| row.indexed_ms.is_some() && row.is_folder());
+        let complete = rows.into_iter().filter(|row| row.indexed_ms.is_some() && row.is_readable());
         found
             .extend(complete.map(|row| RepositoryKey { project: summary.id.clone(), root: row.root.into() }));
     }
@@ -133,7 +141,9 @@ async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> 
     }
     let (root, settings) = (root.clone(), app.config.indexing.clone());
     let shutdown = app.shutdown.clone();
-    blocking(move || indexing::require_files(&root, &settings, &|| shutdown.is_cancelled())).await?;
+    if root.address().is_none() {
+        blocking(move || indexing::require_files(&root, &settings, &|| shutdown.is_cancelled())).await?;
+    }
     provision(app, id).await
 }
 

@@ -38,7 +38,12 @@ pub(super) async fn watch_repositories(app: &Arc<App>) {
 /// The repositories that should be watched now.
 async fn repositories_to_watch(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
     let list = match &app.config.freshness.watch {
-        WatchedRepositories::All(_) => return indexed_repositories(app).await,
+        WatchedRepositories::All(_) => {
+            let mut all = indexed_repositories(app).await?;
+            // What other machines have is fetched on a schedule, and when they say that it changed.
+            all.retain(|key| !key.is_remote());
+            return Ok(all);
+        }
         WatchedRepositories::Listed(list) => list,
     };
     let keys = list.iter().map(|one| {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
 
+use contract::RepositoryAddress;
+
 /// Flags that every command accepts.
 #[derive(Debug, clap::Args)]
 pub(super) struct GlobalFlags {
@@ -84,8 +86,21 @@ pub(super) fn absolute(text: &str) -> Result<String, String> {
     path.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned())
 }
 
+/// Parses what to index: an address as it is; what may be `owner/name` as it is if there is no such directory; else an absolute
+/// path as [`absolute`] does.
+pub(super) fn indexable(text: &str) -> Result<String, String> {
+    let is_owner_and_name = !text.starts_with(['.', '/', '~']) && text.contains('/');
+    if RepositoryAddress::parse(text).is_some() || (is_owner_and_name && !Path::new(text).exists()) {
+        return Ok(text.to_owned());
+    }
+    absolute(text)
+}
+
 /// Parses a repository argument: the absolute path if it is a folder or contains a slash, else the repository's name.
 pub(super) fn repository(text: &str) -> Result<String, String> {
+    if RepositoryAddress::parse(text).is_some() {
+        return Ok(text.to_owned());
+    }
     if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
 }
 

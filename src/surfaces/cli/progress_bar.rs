@@ -232,6 +232,7 @@ fn job_line(counts: &Counts, left: &str) -> Option<String> {
     };
     let activity = match counts.phase {
         Phase::Queued => counts.waits_for.as_ref()?.reason(),
+        Phase::Fetch => "fetching the repository".to_owned(),
         Phase::Walk => return None,
         Phase::Files => files(counts.files_done),
         Phase::History => "reading the git history".to_owned(),

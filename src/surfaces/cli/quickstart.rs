@@ -6,7 +6,7 @@ use std::path::Path;
 use super::answer_style::print_code;
 use super::background_run::BackgroundRun;
 use super::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
-use super::flags::absolute;
+use super::flags::indexable;
 use super::index::{self, BuildIndex};
 use super::install::install_assets;
 use super::mcp_config::Installation;
@@ -31,8 +31,8 @@ const QUERY_CHARS_MAX: usize = 160;
 /// Arguments of `quickstart`.
 #[derive(Debug, clap::Args)]
 pub(super) struct QuickstartArgs {
-    /// Repository to index
-    #[arg(default_value = ".", value_parser = absolute)]
+    /// Repository to index: a directory, or the address of a git repository
+    #[arg(default_value = ".", value_name = "PATH|URL", value_parser = indexable)]
     path: String,
     /// Run this query, print the hits and exit instead of serving
     #[arg(long, value_name = "QUERY")]

@@ -91,6 +91,7 @@ impl Session {
                 .with_hint("Correct the setting. crates/contract/src/config/defaults.toml in the source code documents every setting.")
         })?;
         tenancy::check_root_settings(&config.indexing)?;
+        mirrors::check_git_settings(&config.git)?;
         let terminal = Terminal::new(flags, &config.terminal)?;
         telemetry::start_logging(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()

@@ -40,6 +40,7 @@ mod query;
 mod route;
 mod routes;
 mod tool_routes;
+mod webhooks;
 
 mod dashboard;
 

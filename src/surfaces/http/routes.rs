@@ -22,7 +22,9 @@ use super::guard::guard_request;
 use super::pages::{self, PAGES};
 use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
 use super::route::{Operation, Route};
-use super::{answer, etag, instructions, mcp_routes, oauth, openapi, probes, timed_body, tool_routes};
+use super::{
+    answer, etag, instructions, mcp_routes, oauth, openapi, probes, timed_body, tool_routes, webhooks,
+};
 use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
@@ -200,6 +202,18 @@ static ROUTES: &[Route] = &[
             tool: "instructions_diff",
             result: None,
             events: true,
+        },
+    },
+    Route {
+        path: "/webhooks/git",
+        method: POST,
+        handler: |method| on(method, webhooks::git),
+        // It has a secret of its own.
+        public: true,
+        operation: Operation::Server {
+            id: "gitWebhook",
+            summary: "A git host says that somebody pushed: the repository is fetched and indexed. Signed with the secret of git.webhook_secret_file",
+            answer: openapi::any_object_answer,
         },
     },
     Route {

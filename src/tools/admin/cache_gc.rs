@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::removal::{self, RemovalOutput};
-use crate::app::{Bulkhead, upkeep_job};
+use crate::app::{Bulkhead, blocking, unused_mirrors, upkeep_job};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::indexed_repository;
 use crate::tools::spec::run_typed;
@@ -16,12 +16,14 @@ use contract::{ErrorCode, Fault};
 use engine::jobs::RunningJob;
 use store::{Project, RepositoryRow, Store};
 use tenancy::Scope;
-use upkeep::retention::{GarbageRequest, RetentionLimits};
+use upkeep::retention::{
+    GarbageRequest, Removal, RemovalReason, RemovalReport, RemovedKind, RetentionLimits,
+};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "cache_gc",
     title: "Collect garbage",
-    description: "Free disk space in a project: vectors and names that nothing uses, old finished runs, unfinished files; with \
+    description: "Free disk space in a project: vectors and names that nothing uses, old finished runs, unfinished files, mirrors; with \
         limits also old exports, context packs and portable files, oldest first. Keeps indexed code. dryRun shows what would be removed.",
     toolset: Toolset::Admin,
     effects: Effects::REMOVES,
@@ -98,7 +100,7 @@ async fn cache_gc(call: Call, input: CacheGcInput) -> Result<RemovalOutput, Faul
         repository: repository.as_ref(),
         limits,
     };
-    let removed = if dry_run {
+    let mut removed = if dry_run {
         collection.request(&call.cancel).plan().await?
     } else {
         let work = |running: RunningJob| async move {
@@ -106,7 +108,30 @@ async fn cache_gc(call: Call, input: CacheGcInput) -> Result<RemovalOutput, Faul
         };
         upkeep_job::run_exclusive(&call.app, &project, TOOL.name, &call.cancel, work).await?
     };
+    // Projects share mirrors, so only the operator removes them.
+    if call.caller.principal.is_operator() && repository.is_none() {
+        collect_mirrors(&call, dry_run, &mut removed).await?;
+    }
     Ok(removal::removal_output(&call, &project, dry_run, removed))
+}
+
+/// Removes the mirrors that no project uses any more, or lists them.
+async fn collect_mirrors(call: &Call, dry_run: bool, removed: &mut RemovalReport) -> Result<(), Fault> {
+    for mirror in unused_mirrors(&call.app).await? {
+        let removal = Removal {
+            what: RemovedKind::Mirror,
+            name: mirror.address.clone(),
+            count: 1,
+            bytes: mirror.bytes,
+            reason: RemovalReason::Orphan,
+        };
+        let mirrors = call.app.mirrors();
+        if dry_run || blocking(move || mirrors.remove(&mirror)).await? {
+            removed.returned_bytes += if dry_run { 0 } else { removal.bytes };
+            removed.removals.push(removal);
+        }
+    }
+    Ok(())
 }
 
 #[derive(Clone, Copy)]

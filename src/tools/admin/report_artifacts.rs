@@ -228,7 +228,7 @@ fn project_flag(project: &Project) -> String {
 /// The problem of a repository, if it has one.
 fn repository_issue(row: &RepositoryRow, project: &Project) -> Option<ArtifactIssue> {
     // Records and imported repositories have no directory that could be indexed.
-    if !row.is_folder() {
+    if !row.is_readable() {
         return None;
     }
     let (what, hint) = match row.state {

@@ -123,13 +123,19 @@ async fn files_after(
 
 /// The list entry of a file; `None` if its repository was removed since the file was read.
 fn listed_resource(known: &[RepositoryRow], document: bool, file: ListedFile) -> Option<ListedResource> {
+    let repository = known.iter().find(|row| row.id == file.repository_id)?;
+    // The files of a commit have no time of their own.
+    let modified_ms = match repository.is_remote() {
+        true => repository.indexed_ms.unwrap_or_default(),
+        false => file.modified_ns / 1_000_000,
+    };
     Some(ListedResource {
-        repository: known.iter().find(|row| row.id == file.repository_id)?.name.clone(),
+        repository: repository.name.clone(),
         document,
         mime_type: media_type(file.language.as_deref()),
         path: file.path,
         size: u64::try_from(file.bytes).unwrap_or(0),
-        modified_at: iso_from_millis(file.modified_ns / 1_000_000),
+        modified_at: iso_from_millis(modified_ms),
     })
 }
 

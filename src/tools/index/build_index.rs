@@ -57,7 +57,7 @@ fn index_build_input() -> Map<String, Value> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct BuildIndexInput {
-    /// Absolute path, or name of an indexed repository; default: the working directory.
+    /// Absolute path, git URL, or name of an indexed repository; default: the working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; default: the session's.

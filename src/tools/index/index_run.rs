@@ -6,7 +6,7 @@ use crate::app::background_run;
 use crate::app::index_job::{self, LexicalReady, RequestingCall};
 use crate::tools::repository::list_repositories;
 use crate::tools::{Call, ProgressUpdate};
-use contract::{ErrorCode, Fault, Warning};
+use contract::{ErrorCode, Fault, RepositoryAddress, Warning, config};
 use embedding::ModelName;
 use engine::indexing::{self, Options, RunReport};
 use engine::jobs::{self, Phase, Progress};
@@ -146,17 +146,21 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
     let settings = call.app.config.indexing.clone();
     let opened = call.project_if_any(project_id).await?;
     let workspace_exists = opened.is_some();
-    // As in other tools, the name of an indexed repository means its folder.
-    if let Some(project) = opened.filter(|_| path.is_relative()) {
+    // As in other tools, the name of an indexed repository means its folder or address.
+    if let Some(project) = opened.filter(|_| is_name(&path)) {
         let rows = list_repositories(call, &project).await?;
-        let row = rows.into_iter().find(|row| row.is_folder() && Path::new(&row.name) == path);
+        let row = rows.into_iter().find(|row| row.is_readable() && Path::new(&row.name) == path);
         path = row.map_or(path, |row| row.root.into());
     }
-    let cancel = call.cancel.clone();
+    let (cancel, mirrors) = (call.cancel.clone(), call.app.mirrors());
     let root = crate::app::blocking(move || {
         let root = allowed.check(&path)?;
-        if !workspace_exists {
-            indexing::require_files(&root, &settings, &|| cancel.is_cancelled())?;
+        let is_cancelled = || cancel.is_cancelled();
+        match root.address() {
+            _ if workspace_exists => {}
+            // What cannot be fetched leaves no workspace behind either.
+            Some(address) => drop(mirrors.probe(address, &is_cancelled)?),
+            None => indexing::require_files(&root, &settings, &is_cancelled)?,
         }
         Ok(root)
     })
@@ -168,6 +172,24 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
             Ok((call.project(project_id).await?, root))
         }
         _ => Ok((project, root)),
+    }
+}
+
+/// Whether a text is neither a path nor an address.
+fn is_name(path: &Path) -> bool {
+    path.is_relative() && path.to_str().is_some_and(|text| RepositoryAddress::parse(text).is_none())
+}
+
+/// `owner/name` as an address on the host that the operator chose.
+fn on_default_host(path: PathBuf, settings: &config::Git) -> PathBuf {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let is_owner_and_name =
+        is_name(&path) && path.components().count() > 1 && path.components().all(is_plain);
+    match &settings.default_host {
+        Some(host) if is_owner_and_name => {
+            format!("{}/{}", host.trim_end_matches('/'), path.display()).into()
+        }
+        _ => path,
     }
 }
 
@@ -183,10 +205,10 @@ pub(in crate::tools) async fn indexable_roots(
 
 fn repository_path(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {
     match (repo, &call.caller.directory) {
-        (Some(repo), _) => Ok(repo.into()),
+        (Some(repo), _) => Ok(on_default_host(repo.into(), &call.app.config.git)),
         (None, Some(directory)) => Ok(directory.clone()),
         (None, None) => Err(Fault::new(ErrorCode::InvalidRequest, "The call names no repository.")
-            .with_hint("Give repoPath, the absolute path of the repository on the server.")),
+            .with_hint("Give repoPath, the absolute path of the repository on the server or the address of a git repository.")),
     }
 }
 
@@ -206,6 +228,7 @@ pub(in crate::tools) async fn resolve_artifacts_folder(
                 .with_hint("Name a folder in the repository, such as `ci-artifacts`.")
         };
         let root = allowed.check(&repo)?;
+        require_path_outside_commit(&root, "artifactsDir", &folder)?;
         let folder = root.path().join(folder);
         let resolved = match folder.canonicalize() {
             Ok(real) if operator || real.starts_with(root.path()) => real,
@@ -217,6 +240,18 @@ pub(in crate::tools) async fn resolve_artifacts_folder(
         Ok(resolved.to_string_lossy().into_owned())
     })
     .await
+}
+
+/// Refuses a relative path in a repository that is given by its address: only files beside a commit can be named.
+fn require_path_outside_commit(root: &RepositoryRoot, argument: &str, path: &Path) -> Result<(), Fault> {
+    if root.address().is_none() || path.is_absolute() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        ErrorCode::InvalidRequest,
+        format!("`{argument}` is relative, but the repository has no directory."),
+    )
+    .with_hint("Give the absolute path of a directory or file that you may index."))
 }
 
 /// Resolves `scip`: sound SCIP files in the repository, or in another directory that the caller may index.
@@ -241,6 +276,7 @@ pub(in crate::tools) async fn resolve_scip_files(
                 .with_hint("Give paths of existing files, absolute or relative to the repository.")
         };
         let resolve = |path: &String| {
+            require_path_outside_commit(&root, "scip", Path::new(path))?;
             let path = root.path().join(path);
             let real = match path.canonicalize() {
                 Ok(real) if operator || real.starts_with(root.path()) => real,
@@ -281,6 +317,7 @@ pub(in crate::tools) fn progress_update(progress: &Progress) -> ProgressUpdate {
             Some(ahead) => as_sentence(&ahead.reason()),
             None => "Next in the queue.".to_owned(),
         },
+        Phase::Fetch => "Fetching the repository.".to_owned(),
         Phase::Walk => "Scanning for files.".to_owned(),
         Phase::Files => {
             format!(

@@ -93,6 +93,18 @@ struct RepositoryStatus {
     id: i64,
     /// Its name in answers; tools take it as repoPath.
     name: String,
+    /// The address that it is fetched from; absent for a directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    address: Option<String>,
+    /// Git branch of what is indexed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    branch: Option<String>,
+    /// Git commit of what is indexed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    commit: Option<String>,
     /// new, indexing, ready or failed.
     state: &'static str,
     /// Searchable files.
@@ -198,6 +210,9 @@ impl RepositoryStatus {
     fn new(row: RepositoryRow, totals: files::Totals, facts_missing: Vec<SkippedFiles>) -> Self {
         Self {
             id: row.id,
+            address: row.is_remote().then(|| row.root.clone()),
+            branch: row.branch,
+            commit: row.commit,
             name: row.name,
             state: row.state.as_str(),
             files: totals.files,

@@ -7,8 +7,9 @@ use crate::app::blocking;
 use crate::tools::Call;
 use crate::tools::repository::is_hidden;
 use contract::config::Indexing;
-use contract::{ErrorCode, Fault, unescaped};
-use engine::indexing::{self, ContentKind, OpenRoot, ReadLimits, RecordSource};
+use contract::{ErrorCode, Fault, RepositoryAddress, unescaped};
+use engine::indexing::{self, ContentKind, OpenRoot, ReadLimits, RecordSource, Source};
+use history::Head;
 use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
 use tenancy::AllowedRoots;
 
@@ -60,6 +61,8 @@ pub(in crate::tools) async fn open_file(
             read_from_disk(Path::new(&root), &wanted, &settings)
         })
         .await?
+    } else if repository.is_remote() {
+        read_from_mirror(call, project, &repository, &file).await?
     } else if let Some(source) = call.app.record_source(&repository.root) {
         read_record(call, project, source, &file.path).await?
     } else {
@@ -112,11 +115,52 @@ fn require_allowed(root: &str, name: &str, allowed: &AllowedRoots) -> Result<(),
     }
 }
 
+/// Reads a file of a repository that is given by its address, in the commit that was indexed. Without a mirror on this machine
+/// its text is assembled from the index.
+async fn read_from_mirror(
+    call: &Call,
+    project: &Project,
+    repository: &RepositoryRow,
+    file: &files::FileRow,
+) -> Result<CurrentFile, Fault> {
+    let settings = call.app.config.indexing.clone();
+    let allowed = AllowedRoots::for_project(&settings, project.id());
+    let (row, mirrors) = (repository.clone(), call.app.mirrors());
+    let (path, expected) = (file.path.clone(), file.content_hash.clone());
+    let read = blocking(move || {
+        require_allowed(&row.root, &row.name, &allowed)?;
+        let Some(Ok(address)) = RepositoryAddress::parse(&row.root) else { return Ok(None) };
+        let git_dir = mirrors.git_dir(&address);
+        // A run that goes on has fetched a newer commit than the repository's.
+        for commit in row.commit.clone().into_iter().chain(mirrors.last_commit(&address)) {
+            let head = Head { branch: None, commit };
+            let source =
+                Source::Commit { git_dir: git_dir.clone(), head, folder: address.folder().to_owned() };
+            let Ok(root) = OpenRoot::open_in(Path::new(&row.root), &source) else { continue };
+            if let Ok(found) = read_from_root(&root, &path, &settings)
+                && found.content_hash.is_some_and(|hash| expected == hash)
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    })
+    .await?;
+    match read {
+        Some(current) => Ok(current),
+        None => read_from_chunks(call, project, file).await,
+    }
+}
+
 /// Reads a file below the root, with the size limits of indexing, and redacts secrets.
 fn read_from_disk(root: &Path, path: &str, settings: &Indexing) -> Result<CurrentFile, Fault> {
+    read_from_root(&OpenRoot::open(root)?, path, settings)
+}
+
+fn read_from_root(root: &OpenRoot, path: &str, settings: &Indexing) -> Result<CurrentFile, Fault> {
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let contents = OpenRoot::open(root)?.read(path, &limits);
+    let contents = root.read(path, &limits);
     match contents.kind {
         ContentKind::Text { text, language, .. } => Ok(CurrentFile {
             text: if settings.redact_secrets {

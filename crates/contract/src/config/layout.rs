@@ -98,6 +98,12 @@ impl Layout {
         self.home.join("extensions")
     }
 
+    /// Mirrors of repositories that were given by their address.
+    #[must_use]
+    pub fn mirrors(&self) -> PathBuf {
+        self.home.join("mirrors")
+    }
+
     /// The directory of a project: portable index files, exports, context packs. `id` must be well-formed.
     #[must_use]
     pub fn project(&self, id: &str) -> PathBuf {

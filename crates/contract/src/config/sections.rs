@@ -20,7 +20,7 @@ macro_rules! sections {
 sections! {
     /// All settings.
     Config {
-        database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
+        database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing, git: Git,
         search: Search, portable: Portable, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp,
         access: Access, oauth: Oauth, audit: Audit, workflow: Workflow,
         freshness: Freshness,
@@ -62,6 +62,15 @@ sections! {
         history: bool, churn_commits: u32, history_commits_max: usize, history_ms_max: u64,
         /// Not a setting: the data directory of this program, which no run indexes.
         #[serde(skip)] data_directory: Option<PathBuf>,
+    }
+    /// Repositories that are given by their address.
+    Git {
+        program: String, webhook_secret_file: Option<PathBuf>, default_host: Option<String>, credentials: Vec<GitCredentials>, fetch_ms: u64, probe_ms: u64, stalled_s: u32, mirror_bytes_max: u64,
+    }
+    /// How to authenticate to a host.
+    GitCredentials {
+        url: String, username: Option<String>, password_file: Option<PathBuf>, password_env: Option<String>,
+        helper: Option<String>, key_file: Option<PathBuf>,
     }
     /// Searches.
     Search {

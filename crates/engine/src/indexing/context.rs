@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::file::OpenRoot;
 use super::interfaces::Interfaces;
 use super::options::Options;
 use super::parser::Parsing;
+use super::source::Source;
 use crate::jobs::ProgressSender;
 use contract::Fault;
 use contract::clock::Clock;
@@ -24,8 +26,10 @@ pub struct RunContext<'a> {
     pub project: &'a Project,
     /// The job's fence token: every transaction checks that it is still the newest.
     pub fence: Fence,
-    /// The canonical root of the repository.
+    /// The canonical root of the repository, or its address.
     pub root: &'a Path,
+    /// Where its files are.
+    pub source: &'a Source,
     /// The options of the run.
     pub options: Options,
     /// The project's model; without one the run completes lexical search and leaves vectors pending.
@@ -55,6 +59,14 @@ impl RunContext<'_> {
             progress.touch();
             cancel.is_cancelled()
         }
+    }
+
+    /// Opens the repository for reading its files.
+    ///
+    /// # Errors
+    /// Those of [`OpenRoot::open_in`].
+    pub(super) fn open_root(&self) -> Result<OpenRoot, Fault> {
+        OpenRoot::open_in(self.root, self.source)
     }
 
     /// As [`begin_batch`](Self::begin_batch), for statements that may take longer.

@@ -8,9 +8,10 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::secrets::is_secret_file;
+use super::source::{Source, SourceFolder};
 use contract::{ErrorCode, Fault};
 use languages::{self, Language};
-use platform::safe_open::{FileMetadata, Folder, ReadError};
+use platform::safe_open::{FileMetadata, ReadError};
 
 macro_rules! skip_reasons {
     ($($variant:ident $wire:literal $sentence:literal;)*) => {
@@ -50,6 +51,8 @@ skip_reasons! {
     SecretFile "secret_file" "Files of this name contain secrets.";
     Link "link" "It is a symbolic link; the target is indexed at its own path.";
     NotRegular "not_regular" "It is not a regular file.";
+    LfsPointer "lfs_pointer" "It stands for a file that git LFS keeps elsewhere.";
+    Submodule "submodule" "It is a submodule; index its repository by its own address.";
     Unreadable "unreadable" "Permission was denied, or reading failed.";
     Gone "gone" "It was deleted during the run.";
     Failed "failed" "The program failed unexpectedly on it; please report this.";
@@ -114,7 +117,7 @@ pub enum ContentKind {
 
 /// An open repository root. Files are opened only beneath it, without following links.
 #[derive(Debug)]
-pub struct OpenRoot(Folder);
+pub struct OpenRoot(SourceFolder);
 
 /// Number of bytes used to detect the language.
 const FIRST_BYTES: usize = 4096;
@@ -125,7 +128,15 @@ impl OpenRoot {
     /// # Errors
     /// The faults of [`root_fault`].
     pub fn open(root: &Path) -> Result<Self, Fault> {
-        Folder::open(root).map(Self).map_err(root_fault)
+        Self::open_in(root, &Source::Directory)
+    }
+
+    /// Opens the root of a repository whose files are in `source`.
+    ///
+    /// # Errors
+    /// The faults of [`root_fault`]; `ILLEGAL_STATE` if a mirror lacks the commit.
+    pub fn open_in(root: &Path, source: &Source) -> Result<Self, Fault> {
+        source.open(root).map(Self)
     }
 
     /// Reads and classifies the file at a path below the root. Does not open files whose name indicates secrets.
@@ -214,6 +225,9 @@ pub(super) fn classify(path: &str, bytes: Vec<u8>, limits: &ReadLimits) -> Resul
     if text.trim().is_empty() {
         return Err(SkipReason::Empty);
     }
+    if is_lfs_pointer(&text) {
+        return Err(SkipReason::LfsPointer);
+    }
     if is_generated(path, &text) {
         return Err(SkipReason::Generated);
     }
@@ -288,6 +302,13 @@ const LOCK_FILES: &[&str] = &[
     "module.bazel.lock",
     ".terraform.lock.hcl",
 ];
+
+/// Whether a text is what git LFS leaves in place of a file.
+fn is_lfs_pointer(text: &str) -> bool {
+    /// Longest pointer, by its specification.
+    const POINTER_BYTES_MAX: usize = 1024;
+    text.len() < POINTER_BYTES_MAX && text.starts_with("version https://git-lfs.github.com/spec/v")
+}
 
 /// Number of lines at the top that are searched for a generator's notice.
 const BANNER_LINES: usize = 20;
@@ -414,6 +435,14 @@ mod tests {
         assert_eq!(reason("web/package-lock.json", b"{}"), generated);
         assert_eq!(reason("package.json", b"{}"), None);
         assert_eq!(reason("CHANGELOG.md", b"# 1.0\n"), None);
+    }
+
+    #[test]
+    fn pointers_of_git_lfs_are_named() {
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+        assert_eq!(reason("data.csv", pointer.as_bytes()), Some(SkipReason::LfsPointer));
+        let about = format!("# Pointers\n{pointer}");
+        assert_eq!(reason("README.md", about.as_bytes()), None);
     }
 
     #[test]

@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::parser::Parsing;
 use ::history::{
-    AuthorsUnknown, FileHistories, FileHistory, FoundRepository, History, Limits, LineHistory, NoHistory,
+    AuthorsUnknown, FileHistories, FileHistory, FoundRepository, Head, History, Limits, LineHistory,
+    NoHistory,
 };
 use platform::process::Program;
 use platform::process::sandbox;
@@ -51,6 +52,8 @@ pub(super) struct HistoryLocation {
     common_directory: PathBuf,
     /// The commit whose history is read.
     commit: String,
+    /// The path of the root in a mirror, which has no work tree.
+    folder: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -106,13 +109,20 @@ impl HistoryLocation {
         let commit = found.head()?.commit.clone();
         let directory = found.git_directory();
         let (git_directory, common_directory) = (directory.git_dir.clone(), directory.common_dir.clone());
-        Some(Self { root: root.to_owned(), git_directory, common_directory, commit })
+        let folder = found.folder();
+        Some(Self { root: root.to_owned(), git_directory, common_directory, commit, folder })
     }
 
     /// Finds the repository again; fails if its git directory has changed.
     fn find(&self) -> Result<FoundRepository, NoHistory> {
         let is_expected = |path: &Path| path == self.git_directory || path == self.common_directory;
-        let found = FoundRepository::find(&self.root, &is_expected)?;
+        // The root of a mirror is the mirror.
+        let found = if self.root == self.git_directory {
+            let head = Head { branch: None, commit: self.commit.clone() };
+            FoundRepository::in_mirror(&self.root, head, &self.folder)?
+        } else {
+            FoundRepository::find(&self.root, &is_expected)?
+        };
         let directory = found.git_directory();
         if (&directory.git_dir, &directory.common_dir) != (&self.git_directory, &self.common_directory) {
             return Err(NoHistory::Refused("it was moved meanwhile".to_owned()));

@@ -2,6 +2,7 @@
 //! not fail a run; the next run tries again. Separate processes read the objects ([`super::historian`]); this process
 //! reads only HEAD.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use super::context::RunContext;
 use super::file::{ContentKind, OpenRoot, ReadLimits};
 use super::historian::{GRACE, Historian, HistorianError, HistoryLocation, RequestDeadline};
 use super::parser::Parsing;
+use super::source::Source;
 use super::stored_lines::{AttributionState, serialise};
 use crate::jobs::Phase;
 use ::history::{AuthorsUnknown, FileHistories, FoundRepository, Head, Limits, LineHistory, NoHistory};
@@ -54,7 +56,9 @@ pub(super) async fn update_history(
         Err(reason) => (None, history_note(reason)),
     };
     let head = found.as_ref().and_then(|found| found.head().cloned());
-    let Some(location) = found.as_ref().and_then(|found| HistoryLocation::from_found(run.root, found)) else {
+    let Some(location) =
+        found.as_ref().and_then(|found| HistoryLocation::from_found(history_root(run), found))
+    else {
         remove_histories(run, known.iter().filter(|file| file.last_commit.is_some())).await?;
         store_head(run, repository_id, None).await?;
         return Ok(note);
@@ -136,11 +140,22 @@ async fn store_head(run: &RunContext<'_>, repository_id: i64, head: Option<&Head
     tx.commit().await
 }
 
+/// The directory in which the history is looked for.
+fn history_root<'a>(run: &RunContext<'a>) -> &'a Path {
+    match run.source {
+        Source::Directory => run.root,
+        Source::Commit { git_dir, .. } => git_dir,
+    }
+}
+
 /// Finds the history, unless it is outside of the allowed directories.
 async fn find_history(run: &RunContext<'_>) -> Result<FoundRepository, NoHistory> {
-    let root = run.root.to_owned();
+    let (root, source) = (run.root.to_owned(), run.source.clone());
     let allowed = AllowedRoots::for_project(&run.config.indexing, run.project.id());
-    let find = move || FoundRepository::find(&root, &|path| allowed.contains(path));
+    let find = move || match source {
+        Source::Directory => FoundRepository::find(&root, &|path| allowed.contains(path)),
+        Source::Commit { git_dir, head, folder } => FoundRepository::in_mirror(&git_dir, head, &folder),
+    };
     let finding = tokio::task::spawn_blocking(find);
     finding.await.unwrap_or_else(|error| {
         tracing::warn!(%error, "the search for the git history failed");
@@ -288,7 +303,7 @@ async fn attribute_files(
     deadline: Instant,
 ) -> Result<Vec<FileLines>, Fault> {
     let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
-    let root = OpenRoot::open(run.root)?;
+    let root = run.open_root()?;
     let working = tokio::task::spawn_blocking(move || {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let threads = cores.min(files.len());

@@ -11,6 +11,7 @@ use gix_ignore::glob::Pattern;
 use gix_ignore::glob::pattern::Case;
 use gix_ignore::glob::wildmatch::Mode;
 
+use super::source::SourceFolder;
 use history::GitDirectory;
 use platform::safe_open::{EntryKind, Folder, ReadError};
 use tenancy::AllowedRoots;
@@ -130,14 +131,14 @@ impl IgnoreRules {
         let above: Vec<&Path> = root.ancestors().skip(1).take_while(is_readable).collect();
         for (levels_up, directory) in above.into_iter().enumerate().rev() {
             if let Ok(folder) = Folder::open(directory) {
-                rules.enter(&folder, directory, &vec![".."; levels_up + 1].join("/"));
+                rules.enter(&SourceFolder::Disk(folder), directory, &vec![".."; levels_up + 1].join("/"));
             }
         }
         rules
     }
 
     /// Adds the rules of the directory `at`. Notes show it as `display_path`, which is empty for the root.
-    pub(super) fn enter(&mut self, folder: &Folder, at: &Path, display_path: &str) {
+    pub(super) fn enter(&mut self, folder: &SourceFolder, at: &Path, display_path: &str) {
         let bytes_before = self.bytes;
         let is_repository = folder.entry_kind(GIT_DIR).is_some();
         let mut level = DirectoryRules { is_repository, ..DirectoryRules::default() };
@@ -194,7 +195,7 @@ impl IgnoreRules {
         self.rejected
     }
 
-    fn read(&mut self, folder: &Folder, file: &str, at: &Path, display_path: &str) -> Rules {
+    fn read(&mut self, folder: &SourceFolder, file: &str, at: &Path, display_path: &str) -> Rules {
         let read = folder.read(file, self.bytes_max());
         self.parse_or_note(read, file, at, display_path)
     }

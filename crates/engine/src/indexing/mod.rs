@@ -5,6 +5,7 @@
 pub mod fuzzing;
 
 mod skipped_directories;
+mod source;
 mod walk;
 
 mod file;
@@ -61,6 +62,7 @@ pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, S
 pub use run::{embed_project, index_repository, require_files};
 pub use scip::{ScipReport, check_scip_file};
 pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_file};
+pub use source::Source;
 pub use stored_lines::{StoredLines, read_lines};
 pub(crate) use symbols::read_body;
 pub use vectors::{HEADER_SEPARATOR, passage};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::context::RunContext;
-use super::file::{OpenRoot, SkipReason};
+use super::file::SkipReason;
 use contract::{ErrorCode, Fault};
 use languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCall, flow_facts, link};
 use store::history::Span;
@@ -36,7 +36,7 @@ pub(super) fn load_rules(run: &RunContext<'_>) -> Result<(RiskRules, Option<Stri
         let text = std::fs::read_to_string(path).map_err(|error| invalid_rules(path, &error.to_string()))?;
         rules = rules.with(&text).map_err(|why| invalid_rules(path, &why))?;
     }
-    let extended = match OpenRoot::open(run.root)?.read_text(RULES_FILE, settings.file_bytes_max) {
+    let extended = match run.open_root()?.read_text(RULES_FILE, settings.file_bytes_max) {
         Ok(text) => rules.with(&text),
         Err(SkipReason::Gone) => Ok(rules.clone()),
         Err(reason) => Err(why_unread(reason, settings.file_bytes_max)),

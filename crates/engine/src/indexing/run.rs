@@ -11,12 +11,13 @@ use super::plan::{self, RunPlan};
 use super::prepare::PrepareOptions;
 use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, RiskRules};
+use super::source::Source;
 use super::versions::run_versions;
 use super::walk::{self, WalkResult};
 use super::{artifacts, history, navigation, scip, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, RepositoryAddress};
 use platform::disk_space::is_disk_space_fault;
 use platform::failpoints;
 use store::{
@@ -298,10 +299,12 @@ pub(super) async fn open_repository(
     Ok(OpenedRepository { id, name, is_new, state_before, outdated, versions, versions_before, commit })
 }
 
-/// Returns the folder's name, with a number if another repository of the project already has that name.
+/// Returns the name of the folder or of the repository, with a number if another repository of the project already has that name.
 async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
-    let folder =
-        root.file_name().map_or_else(|| "repository".into(), |name| name.to_string_lossy().into_owned());
+    let named = root.file_name().map(|name| name.to_string_lossy().into_owned());
+    let address = root.to_str().and_then(RepositoryAddress::parse).and_then(Result::ok);
+    let folder = address.map(|address| address.name().to_owned()).or(named);
+    let folder = folder.unwrap_or_else(|| "repository".to_owned());
     let taken: Vec<String> = repositories::list(tx).await?.into_iter().map(|row| row.name).collect();
     let numbered = (2..).map(|number| format!("{folder}-{number}"));
     let mut names = std::iter::once(folder.clone()).chain(numbered);
@@ -317,7 +320,7 @@ pub fn require_files(
     settings: &config::Indexing,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), Fault> {
-    let walked = walk::walk(root.path(), root.allowed(), &settings.into(), cancelled)?;
+    let walked = walk::walk(root.path(), &Source::Directory, root.allowed(), &settings.into(), cancelled)?;
     if !walked.entries.is_empty() {
         return Ok(());
     }
@@ -330,9 +333,10 @@ pub fn require_files(
 }
 
 async fn walk_blocking(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
-    let (root, settings, must_stop) = (run.root.to_owned(), run.config.indexing.clone(), run.stop_check());
+    let (root, source) = (run.root.to_owned(), run.source.clone());
+    let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
     let allowed = AllowedRoots::for_project(&settings, run.project.id());
-    let walk = move || walk::walk(&root, &allowed, &(&settings).into(), &must_stop);
+    let walk = move || walk::walk(&root, &source, &allowed, &(&settings).into(), &must_stop);
     let walking = tokio::task::spawn_blocking(walk);
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use super::context::RunContext;
 use super::file::{ContentKind, OpenRoot, ReadLimits};
+use super::source::Source as RepositorySource;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
@@ -83,8 +84,12 @@ pub(super) async fn import(
     scip::prune(&mut tx, run.fence, repository_id, run.options.full).await?;
     let known = scip::files_read(&mut tx, repository_id).await?;
     tx.commit().await?;
-    let (given, root, folder) =
-        (run.options.scip.clone(), run.root.to_owned(), run.config.indexing.scip_folder.clone());
+    let (given, root) = (run.options.scip.clone(), run.root.to_owned());
+    let folder = match run.source {
+        RepositorySource::Directory => run.config.indexing.scip_folder.clone(),
+        // What was made of a commit is not part of it.
+        RepositorySource::Commit { .. } => String::new(),
+    };
     let mut done = ScipImport::default();
     let (sources, notes) = blocking(move || find_sources(&given, &root, &folder)).await?;
     done.notes.extend(notes);
@@ -98,7 +103,7 @@ pub(super) async fn import(
     let indexed: HashMap<String, Vec<u8>> = searchable.map(|row| (row.path, row.content_hash)).collect();
     let stage = Stage {
         limits: limits(&run.config.indexing),
-        root: Arc::new(OpenRoot::open(run.root)?),
+        root: Arc::new(run.open_root()?),
         read: ReadLimits {
             bytes_max: run.config.indexing.file_bytes_max,
             line_bytes_mean_max: run.config.indexing.line_bytes_mean_max,

@@ -6,7 +6,6 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::context::RunContext;
-use super::file::OpenRoot;
 use super::plan::FileToRead;
 use super::prepare::{self, PrepareOptions, Prepared};
 use super::report::SkipCounter;
@@ -54,8 +53,7 @@ pub(super) async fn write_files(
     skips: &mut SkipCounter,
 ) -> Result<WriteCounts, Fault> {
     let (sender, mut receiver) = mpsc::channel(PREPARED_FILES_MAX);
-    let (root, settings, cancel) =
-        (OpenRoot::open(run.root)?, run.config.indexing.clone(), run.cancel.clone());
+    let (root, settings, cancel) = (run.open_root()?, run.config.indexing.clone(), run.cancel.clone());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let preparing = tokio::task::spawn_blocking(move || {
         prepare::prepare_all(&root, to_read, &settings, &options, threads, &sender, &cancel);

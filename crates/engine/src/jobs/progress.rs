@@ -17,6 +17,8 @@ pub enum Phase {
     /// Waits for a worker or for another run of the project.
     #[default]
     Queued,
+    /// Fetches a repository that is given by its address.
+    Fetch,
     /// Lists the files of the repository.
     Walk,
     /// Reads, chunks and writes files.
@@ -35,6 +37,7 @@ impl Phase {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
+            Self::Fetch => "fetch",
             Self::Walk => "walk",
             Self::Files => "files",
             Self::History => "history",
@@ -102,6 +105,7 @@ impl WaitsFor {
         };
         let what = match self.phase {
             Phase::Queued => "the queued run",
+            Phase::Fetch => "the fetching",
             Phase::Walk => "the search for files",
             Phase::Files => "the reading",
             Phase::History => "the git history",

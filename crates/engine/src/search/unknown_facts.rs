@@ -62,7 +62,7 @@ fn without_history(
     };
     let without: Vec<&str> = repositories
         .iter()
-        .filter(|r| r.commit.is_none() && r.is_folder())
+        .filter(|r| r.commit.is_none() && r.is_readable())
         .map(|r| r.name.as_str())
         .collect();
     if !without.is_empty() {

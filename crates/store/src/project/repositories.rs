@@ -6,14 +6,14 @@ use super::files::remove_chunks_of;
 use super::index_state::{self, Fence};
 use crate::postgres::{MODULES, sql};
 use crate::transaction::ProjectTx;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, RepositoryAddress};
 
 /// A repository of the project.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepositoryRow {
     /// Id inside the project.
     pub id: i64,
-    /// Canonical absolute path. Records have `module:name` instead, and imported repositories without a folder `imported:name`.
+    /// Canonical absolute path, or the address of a git repository. Records have `module:name` instead, and imported repositories without a folder `imported:name`.
     pub root: String,
     /// Name of the repository in results.
     pub name: String,
@@ -45,6 +45,18 @@ impl RepositoryRow {
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.root.starts_with('/')
+    }
+
+    /// Whether it is a git repository that is given by its address.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        RepositoryAddress::parse(&self.root).is_some()
+    }
+
+    /// Whether a run can read its files: it is a folder, or given by its address.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.is_folder() || self.is_remote()
     }
 
     /// Whether it consists of records of a module (root `module:name`), which are not in a folder.

@@ -24,6 +24,8 @@ pub enum RemovedKind {
     Repository,
     /// A file below the project's folder.
     File,
+    /// The mirror of a repository that was given by its address; only for the operator.
+    Mirror,
 }
 
 /// Why.
@@ -47,7 +49,7 @@ pub enum RemovalReason {
 pub struct Removal {
     /// What kind of thing.
     pub what: RemovedKind,
-    /// The repository's name, or the file's path below the project's folder.
+    /// The repository's name, the file's path below the project's folder, or the mirror's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Rows or files.

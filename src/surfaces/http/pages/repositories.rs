@@ -134,7 +134,10 @@ pub(super) async fn change(form: SentForm) -> Response {
         (None, Some(repository)) => {
             asker.tool("clean_artifacts", json!({ "repoPath": repository, "project_id": project })).await
         }
-        _ => Err(PageError::new(ErrorCode::InvalidRequest, "Type the path of a folder on the server.")),
+        _ => Err(PageError::new(
+            ErrorCode::InvalidRequest,
+            "Type the path of a folder on the server, or the address of a git repository.",
+        )),
     };
     match outcome {
         Ok(_) => Redirect::to(&url(project)).into_response(),
@@ -173,16 +176,16 @@ struct Actions<'a> {
 }
 
 impl Actions<'_> {
-    /// Indexes a folder, into this project or another.
+    /// Indexes a folder or an address, into this project or another.
     fn add(&self, typed: &str) -> Markup {
         html! {
             @if self.asker.may_call("build_index") {
-                h2 { "Index a folder" }
+                h2 { "Index a repository" }
                 form.fields method="post" action=(PATH) {
                     (token_field(self.asker))
-                    label for="index" { "Folder on the server" }
+                    label for="index" { "Folder on the server, or address" }
                     input id="index" name="index" value=(typed) required maxlength="4096" autocomplete="off" spellcheck="false"
-                        placeholder="/srv/code/shop";
+                        placeholder="/srv/code/shop or https://git.example.com/acme/shop";
                     label for="project" { "Project" }
                     input id="project" name="project" value=(self.project) required maxlength="64" autocomplete="off"
                         spellcheck="false";

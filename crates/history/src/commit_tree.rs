@@ -1,0 +1,250 @@
+//! The files of a commit, read from git's objects without a work tree.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use gix::objs::tree::EntryKind as TreeEntryKind;
+use gix::objs::{CommitRef, TreeRefIter};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata, ReadError};
+
+use super::objects::{OBJECT_BYTES_MAX, ObjectReader};
+
+/// The files of one commit. Threads may share it.
+///
+/// For mirrors of this program only, which nobody else writes: packs are mapped into memory, and truncating one would end this
+/// process. What the objects say is not trusted: their sizes are bounded, and names are those of entries, which lead nowhere.
+#[derive(Clone)]
+pub struct CommitTree {
+    objects: Arc<ObjectPool>,
+    tree: ObjectId,
+}
+
+/// Readers of one object database, each used by one thread at a time, and folders that were read.
+struct ObjectPool {
+    idle: Mutex<Vec<ObjectReader>>,
+    /// What further readers are made from.
+    first: Mutex<ObjectReader>,
+    /// The entries of folders, by the id of their tree: the files of a folder are looked up one after another.
+    folders: Cache<ObjectId, Arc<[TreeEntry]>, EntryCount>,
+}
+
+/// Weighs a folder by its entries.
+#[derive(Clone)]
+struct EntryCount;
+
+impl Weighter<ObjectId, Arc<[TreeEntry]>> for EntryCount {
+    fn weight(&self, _: &ObjectId, entries: &Arc<[TreeEntry]>) -> u64 {
+        entries.len() as u64 + 1
+    }
+}
+
+/// A folder of a commit.
+#[derive(Clone)]
+pub struct CommitFolder {
+    objects: Arc<ObjectPool>,
+    /// Sorted by name.
+    entries: Arc<[TreeEntry]>,
+}
+
+struct TreeEntry {
+    name: OsString,
+    id: ObjectId,
+    kind: TreeEntryKind,
+}
+
+/// Most entries of one folder; a tree of this size has some ten megabytes.
+const ENTRIES_MAX: usize = 1_000_000;
+/// Most entries of folders that are kept; about 80 bytes each.
+const KEPT_ENTRIES_MAX: u64 = 400_000;
+/// About how many folders are kept.
+const KEPT_FOLDERS: usize = 1000;
+
+impl std::fmt::Debug for CommitFolder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CommitFolder").field("entries", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+impl CommitTree {
+    /// Opens the files of a commit, given in hex, in the bare repository at `git_dir`.
+    ///
+    /// # Errors
+    /// If the repository has no such commit, or cannot be read.
+    pub fn open(git_dir: &Path, commit: &str) -> std::io::Result<Self> {
+        let reader = ObjectReader::open(git_dir.join("objects"))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(std::io::Error::other)?;
+        let data = reader.object(id, gix::objs::Kind::Commit).map_err(std::io::Error::other)?;
+        let tree = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1).map_err(std::io::Error::other)?.tree();
+        let folders = Cache::with_weighter(KEPT_FOLDERS, KEPT_ENTRIES_MAX, EntryCount);
+        let objects = ObjectPool { first: Mutex::new(reader), idle: Mutex::default(), folders };
+        Ok(Self { objects: Arc::new(objects), tree })
+    }
+
+    /// The folder that contains everything.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn root(&self) -> std::io::Result<CommitFolder> {
+        CommitFolder::open(Arc::clone(&self.objects), self.tree)
+    }
+}
+
+impl ObjectPool {
+    fn with<T>(&self, read: impl FnOnce(&ObjectReader) -> T) -> T {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let first = || self.first.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reader = idle.unwrap_or_else(first);
+        let result = read(&reader);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+        result
+    }
+}
+
+impl CommitFolder {
+    fn open(objects: Arc<ObjectPool>, tree: ObjectId) -> std::io::Result<Self> {
+        if let Some(entries) = objects.folders.get(&tree) {
+            return Ok(Self { objects, entries });
+        }
+        let data = objects.with(|reader| reader.tree(tree)).map_err(std::io::Error::other)?;
+        let mut entries = Vec::new();
+        for entry in TreeRefIter::from_bytes(&data, gix::hash::Kind::Sha1) {
+            let entry = entry.map_err(std::io::Error::other)?;
+            if entries.len() >= ENTRIES_MAX {
+                return Err(std::io::Error::other("the folder has too many entries"));
+            }
+            let name = OsString::from_vec(entry.filename.to_vec());
+            // What no work tree can contain is left out.
+            if is_entry_name(&name) {
+                entries.push(TreeEntry { name, id: entry.oid.to_owned(), kind: entry.mode.kind() });
+            }
+        }
+        // Git's order differs for folders, and a hostile tree may have any order and the same name twice.
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries.dedup_by(|a, b| a.name == b.name);
+        let entries: Arc<[TreeEntry]> = entries.into();
+        objects.folders.insert(tree, Arc::clone(&entries));
+        Ok(Self { objects, entries })
+    }
+
+    fn entry(&self, name: &OsStr) -> Option<&TreeEntry> {
+        let place = self.entries.binary_search_by(|entry| entry.name.as_os_str().cmp(name)).ok()?;
+        self.entries.get(place)
+    }
+
+    /// The entries, up to `entries_max`, and whether these are all.
+    #[must_use]
+    pub fn entries(&self, entries_max: usize) -> (Vec<DirectoryEntry>, bool) {
+        let kept = self.entries.iter().take(entries_max);
+        let entries = kept.map(|entry| DirectoryEntry { name: entry.name.clone(), kind: kind(entry.kind) });
+        (entries.collect(), self.entries.len() <= entries_max)
+    }
+
+    /// The type of the entry `name`, or `None` if there is none.
+    #[must_use]
+    pub fn entry_kind(&self, name: &str) -> Option<EntryKind> {
+        self.entry(OsStr::new(name)).map(|entry| kind(entry.kind))
+    }
+
+    /// Opens the subdirectory `name`.
+    ///
+    /// # Errors
+    /// `NotFound`, `NotADirectory`, or that of reading it.
+    pub fn open_folder(&self, name: &OsStr) -> std::io::Result<Self> {
+        let entry = self.entry(name).ok_or(std::io::ErrorKind::NotFound)?;
+        match entry.kind {
+            TreeEntryKind::Tree => Self::open(Arc::clone(&self.objects), entry.id),
+            _ => Err(std::io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// The size of the file `name`, and in place of its time a number that differs for each content.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such file, or its object is missing.
+    pub fn metadata(&self, name: &OsStr) -> std::io::Result<FileMetadata> {
+        let entry = self.entry(name).ok_or(std::io::ErrorKind::NotFound)?;
+        self.objects.with(|reader| metadata(reader, entry.id))
+    }
+
+    /// Reads the file at `path`, separated by `/`, if it has at most `bytes_max` bytes, and says what [`Self::metadata`] says of it.
+    pub fn read_with_metadata(
+        &self,
+        path: &str,
+        bytes_max: u64,
+    ) -> (Option<FileMetadata>, Result<Vec<u8>, ReadError>) {
+        let (folder, name) = match path.rsplit_once('/') {
+            None => (self.clone(), path),
+            Some((folders, name)) => {
+                let opened = folders.split('/').try_fold(self.clone(), |folder, name| {
+                    match folder.entry(OsStr::new(name)).map(|entry| entry.kind) {
+                        Some(TreeEntryKind::Link) => Err(ReadError::Link),
+                        _ => folder.open_folder(OsStr::new(name)).map_err(|_| ReadError::NotFound),
+                    }
+                });
+                match opened {
+                    Ok(folder) => (folder, name),
+                    Err(refused) => return (None, Err(refused)),
+                }
+            }
+        };
+        let Some(entry) = folder.entry(OsStr::new(name)) else { return (None, Err(ReadError::NotFound)) };
+        match entry.kind {
+            TreeEntryKind::Blob | TreeEntryKind::BlobExecutable => {}
+            TreeEntryKind::Link => return (None, Err(ReadError::Link)),
+            TreeEntryKind::Tree => return (None, Err(ReadError::IsFolder)),
+            TreeEntryKind::Commit => return (None, Err(ReadError::NotRegular)),
+        }
+        folder.objects.with(|reader| {
+            let Ok(metadata) = metadata(reader, entry.id) else { return (None, Err(ReadError::Unreadable)) };
+            let read = if metadata.bytes > bytes_max.min(OBJECT_BYTES_MAX as u64) {
+                Err(ReadError::TooLarge)
+            } else {
+                reader.object(entry.id, gix::objs::Kind::Blob).map_err(|_| ReadError::Unreadable)
+            };
+            (Some(metadata), read)
+        })
+    }
+}
+
+/// The size of an object, and the beginning of its id in place of a time.
+fn metadata(reader: &ObjectReader, id: ObjectId) -> std::io::Result<FileMetadata> {
+    let bytes = reader.size(id).map_err(|error| std::io::Error::new(std::io::ErrorKind::NotFound, error))?;
+    let start: [u8; 8] = id.as_bytes()[..8].try_into().unwrap_or_default();
+    Ok(FileMetadata { bytes, modified_ns: i64::from_be_bytes(start) })
+}
+
+fn kind(kind: TreeEntryKind) -> EntryKind {
+    match kind {
+        TreeEntryKind::Tree => EntryKind::Folder,
+        TreeEntryKind::Blob | TreeEntryKind::BlobExecutable => EntryKind::File,
+        TreeEntryKind::Link => EntryKind::Link,
+        TreeEntryKind::Commit => EntryKind::Other,
+    }
+}
+
+/// Whether a directory can have an entry of this name.
+fn is_entry_name(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    !matches!(bytes, b"" | b"." | b"..") && bytes.find_byteset(b"/\0").is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_entry_name;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn names_that_no_directory_has_are_left_out() {
+        assert!(is_entry_name(OsStr::new("a b.rs")) && is_entry_name(OsStr::new("...")));
+        for name in ["", ".", "..", "a/b", "../x", "a\0"] {
+            assert!(!is_entry_name(OsStr::new(name)), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Mirrors: bare copies of git repositories that are given by their address.
+//!
+//! [`Mirrors::fetch`] brings the mirror of an address up to date with the `git` program, which knows every transport, credential
+//! and proxy that hosts ask for; everything else reads objects in Rust. Nothing of a repository runs: a mirror has no work tree,
+//! no hooks and a configuration of our own, and the program reads no other configuration (`git_program.rs`). All calls block.
+
+mod credentials;
+mod explain;
+mod git_program;
+mod lock;
+mod mirror;
+mod remote;
+
+pub use credentials::check_git_settings;
+pub use mirror::{Fetched, Mirrors, UnusedMirror};
+pub use remote::RemoteHead;

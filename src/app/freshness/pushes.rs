@@ -1,0 +1,106 @@
+//! Refreshes repositories whose host says that somebody pushed to them.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{RepositoryKey, indexed_repositories, run_job};
+use crate::app::App;
+use contract::{Fault, RepositoryAddress};
+
+/// Runs that a push may join in a row: each may have begun before it.
+const JOINED_RUNS_MAX: usize = 3;
+
+/// The repositories that are being refreshed because of pushes, and whether another push came meanwhile. So any number of
+/// pushes keeps at most one task for each repository.
+#[derive(Default)]
+pub(super) struct Pushes(Mutex<HashMap<RepositoryKey, bool>>);
+
+impl Pushes {
+    /// Notes a push; returns whether a task has to be started for it.
+    fn request(&self, key: &RepositoryKey) -> bool {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key.clone()) {
+            Entry::Occupied(mut running) => {
+                running.insert(true);
+                false
+            }
+            Entry::Vacant(idle) => {
+                idle.insert(false);
+                true
+            }
+        }
+    }
+
+    /// Ends the task, unless another push came; then it has to run again.
+    fn finish(&self, key: &RepositoryKey) -> bool {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match running.get_mut(key) {
+            Some(again @ true) => {
+                *again = false;
+                false
+            }
+            _ => {
+                running.remove(key);
+                true
+            }
+        }
+    }
+}
+
+/// Refreshes the indexed repositories with one of these addresses, in the background. Returns how many there are.
+///
+/// # Errors
+/// Storage faults.
+pub async fn refresh_pushed(app: &Arc<App>, addresses: &[RepositoryAddress]) -> Result<usize, Fault> {
+    let mut pushed = indexed_repositories(app).await?;
+    // A push to a repository concerns those that are indexed of its folders as well.
+    pushed.retain(|key| {
+        let address = key.root.to_str().and_then(RepositoryAddress::parse).and_then(Result::ok);
+        address.is_some_and(|address| addresses.contains(&address.repository()))
+    });
+    for key in &pushed {
+        if app.freshness.pushes.request(key) {
+            let (app, key) = (Arc::clone(app), key.clone());
+            app.background.clone().spawn(async move {
+                while !app.shutdown.is_cancelled() {
+                    refresh(&app, &key).await;
+                    if app.freshness.pushes.finish(&key) {
+                        break;
+                    }
+                }
+            });
+        }
+    }
+    Ok(pushed.len())
+}
+
+async fn refresh(app: &Arc<App>, key: &RepositoryKey) {
+    for _ in 0..JOINED_RUNS_MAX {
+        match run_job(app, key, None, "push").await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(fault) => {
+                tracing::warn!(repository = %key.root.display(), project = key.project.as_str(), code = %fault.code,
+                    "the index could not be refreshed after a push: {}", fault.message);
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contract::ProjectId;
+
+    #[test]
+    fn pushes_during_a_refresh_cause_one_more() {
+        let pushes = Pushes::default();
+        let key = RepositoryKey { project: ProjectId::default_workspace(), root: "https://host/x".into() };
+        assert!(pushes.request(&key), "the first push starts a task");
+        assert!(!pushes.request(&key) && !pushes.request(&key));
+        assert!(!pushes.finish(&key), "it runs again, once for both");
+        assert!(pushes.finish(&key));
+        assert!(pushes.request(&key), "the next push starts another task");
+    }
+}

@@ -1,0 +1,103 @@
+//! A host says that somebody pushed: the repository is fetched and searchable within seconds.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use super::{files_with, fill, index};
+use crate::git_host::GitHost;
+use crate::harness::{http, project};
+use crate::serving::TestServer;
+
+const SECRET: &str = "correct horse battery staple";
+
+fn secret_file(folder: &tempfile::TempDir) -> PathBuf {
+    let file = folder.path().join("secret");
+    std::fs::write(&file, format!("{SECRET}\n")).unwrap();
+    file
+}
+
+fn signature(body: &str) -> String {
+    let keyed = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap().chain_update(body.as_bytes());
+    let hex: String = keyed.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256={hex}")
+}
+
+/// Sends a message; the status and the answer.
+async fn send(server: &TestServer, body: &str, headers: &[(&str, &str)]) -> (u16, Value) {
+    let mut request = http().post(server.url_of("/webhooks/git")).header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = request.body(body.to_owned()).send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_is_indexed_at_once() {
+    let host = GitHost::start().await;
+    let repository = host.repository("acme/shop");
+    fill(&repository);
+    let folder = tempfile::tempdir().unwrap();
+    let server =
+        TestServer::start(|config| config.git.webhook_secret_file = Some(secret_file(&folder))).await;
+    let id = project("pushed");
+    index(&server.app, &id, &repository.url()).await;
+    repository.commit(&[("new.py", "def after_the_push():\n    return 1\n")], "More");
+    let body = json!({ "repository": { "clone_url": repository.url() } }).to_string();
+    let (status, answer) = send(&server, &body, &[("x-hub-signature-256", &signature(&body))]).await;
+    assert_eq!((status, &answer["result"]["repositories"]), (200, &json!(1)), "{answer:#}");
+    for attempt in 0.. {
+        if files_with(&server.app, &id, "after_the_push").await == ["new.py"] {
+            break;
+        }
+        assert!(attempt < 600, "the push was not indexed");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_messages_with_the_secret_have_an_effect() {
+    let host = GitHost::start().await;
+    let repository = host.repository("acme/shop");
+    fill(&repository);
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(|config| {
+        config.access.required = contract::config::Required::Always;
+        config.git.webhook_secret_file = Some(secret_file(&folder));
+    })
+    .await;
+    let id = project("unsigned");
+    index(&server.app, &id, &repository.url()).await;
+    host.forget_requests();
+    let body = json!({ "url": repository.url() }).to_string();
+    let other = signature("something else");
+    for headers in [
+        vec![],
+        vec![("x-hub-signature-256", other.as_str())],
+        vec![("x-hub-signature-256", "sha256=")],
+        vec![("x-gitlab-token", "guess")],
+        vec![("authorization", "Bearer x")],
+    ] {
+        let (status, answer) = send(&server, &body, &headers).await;
+        assert_eq!(status, 401, "{headers:?} {answer:#}");
+    }
+    // A signed message about something that is not indexed does nothing, and does not say what is.
+    let unknown = json!({ "url": format!("{}/other/repository", host.url()) }).to_string();
+    let (status, answer) = send(&server, &unknown, &[("x-hub-signature-256", &signature(&unknown))]).await;
+    assert_eq!((status, &answer["result"]["repositories"]), (200, &json!(0)));
+    let (status, _) = send(&server, "[", &[("x-hub-signature-256", &signature("["))]).await;
+    assert_eq!(status, 400);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(host.requests().len(), 0);
+    server.stop().await;
+
+    let closed = TestServer::start(|_| {}).await;
+    let (status, answer) = send(&closed, &body, &[("x-gitlab-token", "")]).await;
+    assert_eq!((status, &answer["error"]["code"]), (404, &json!("NOT_FOUND")));
+    closed.stop().await;
+}
