@@ -4,12 +4,14 @@
 //! repository (about 20,000 chunks), indexes it with the real model and the embedded Postgres, and prints: the time until
 //! words are searchable and until vectors are complete, the time of a first, an unchanged and an edited run, memory, and the
 //! latency of warm hybrid searches. `-- --files N` sets the number of files. `-- --parsing` instead compares how soon words
-//! are searchable with files parsed in separate processes and in this process.
+//! are searchable with files parsed in separate processes and in this process; `-- --address` compares indexing the address of a
+//! git repository with cloning it and indexing the clone, and measures a run after one pushed commit.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,6 +42,9 @@ fn main() {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
         if std::env::args().any(|arg| arg == "--parsing") {
             return measure_parsing(&folder.join("home"), &repository).await;
+        }
+        if std::env::args().any(|arg| arg == "--address") {
+            return measure_address(&folder, &repository).await;
         }
         let app = app(&folder.join("home"), |_| {});
         measure_indexing(&app, &repository).await;
@@ -75,6 +80,59 @@ async fn measure_parsing(home: &Path, repository: &Path) {
         separate / in_process
     );
     both[0].1.store().await.unwrap().database().close().await;
+}
+
+/// Compares the seconds until words are searchable, in turns, from the address of a repository and from a clone of it.
+async fn measure_address(folder: &Path, repository: &Path) {
+    let app = unshared_app(&folder.join("home"), |config| config.indexing.hnsw_rows_min = u64::MAX);
+    let app = Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())));
+    let git = |directory: &Path, arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(directory)
+            .args(["-c", "user.name=A", "-c", "user.email=a@example.org"])
+            .args(arguments);
+        assert!(git.status().unwrap().success(), "git {arguments:?}");
+    };
+    git(repository, &["init", "--quiet", "--initial-branch=main"]);
+    git(repository, &["add", "--all"]);
+    git(repository, &["commit", "--quiet", "-m", "All"]);
+    git(folder, &["clone", "--quiet", "--bare", repository.to_str().unwrap(), "host.git"]);
+    let address = format!("file://{}", folder.join("host.git").display());
+    let words = async |root: &str, project: &str| {
+        let started = Instant::now();
+        let arguments = json!({ "repoPath": root, "project_id": project, "wait": "words" });
+        call(&app, "build_index", arguments).await;
+        let seconds = started.elapsed().as_secs_f64();
+        // The vectors must not disturb what is measured next.
+        call(&app, "build_index", json!({ "repoPath": root, "project_id": project })).await;
+        seconds
+    };
+    // So that no first run has to make the tables and load the libraries.
+    words(&address, "warm").await;
+    let mut seconds = [Vec::new(), Vec::new(), Vec::new()];
+    for round in 0..ROUNDS {
+        fs::remove_dir_all(folder.join("home/mirrors")).unwrap();
+        seconds[0].push(words(&address, &format!("address-{round}")).await);
+        let (clone, started) = (folder.join(format!("clone-{round}")), Instant::now());
+        git(folder, &["clone", "--quiet", &address, clone.to_str().unwrap()]);
+        let cloning = started.elapsed().as_secs_f64();
+        seconds[1].push(cloning + words(clone.to_str().unwrap(), &format!("clone-{round}")).await);
+        let edited = fs::read_dir(repository.join("part_0")).unwrap().flatten().next().unwrap().path();
+        fs::write(&edited, format!("{}\n// edit {round}\n", fs::read_to_string(&edited).unwrap())).unwrap();
+        git(repository, &["commit", "--quiet", "--all", "-m", "One"]);
+        git(repository, &["push", "--quiet", &address, "main"]);
+        seconds[2].push(words(&address, "warm").await);
+    }
+    let [address, clone, pushed] = seconds.map(|mut seconds| {
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2]
+    });
+    println!(
+        "words ready {address:.2} s from the address, {clone:.2} s from a clone: {:.2}x",
+        address / clone
+    );
+    println!("one pushed  {pushed:.2} s until searchable");
+    app.store().await.unwrap().database().close().await;
 }
 
 async fn measure_indexing(app: &Arc<App>, repository: &Path) {

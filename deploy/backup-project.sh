@@ -31,6 +31,8 @@ SELECT format('INSERT INTO pairofcleats.projects SELECT * FROM json_populate_rec
 FROM pairofcleats.projects p WHERE id = :'id';
 SELECT format('INSERT INTO pairofcleats.project_modules SELECT * FROM json_populate_record(NULL::pairofcleats.project_modules, %L);', row_to_json(m))
 FROM pairofcleats.project_modules m WHERE project_id = :'id';
+SELECT format('INSERT INTO pairofcleats.source_repositories SELECT * FROM json_populate_record(NULL::pairofcleats.source_repositories, %L);', row_to_json(s))
+FROM pairofcleats.source_repositories s WHERE project_id = :'id';
 SQL
 
 mv "$folder/schema.unfinished" "$folder/schema.dump"

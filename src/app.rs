@@ -6,6 +6,7 @@
 mod admission;
 mod audit;
 pub mod background_run;
+mod cleaning;
 mod dictionaries;
 pub mod freshness;
 pub mod index_job;
@@ -49,13 +50,14 @@ use upkeep::install::{AssetSelection, InstalledAssets, installed_assets};
 
 pub use admission::{Admission, Bulkhead, CallSlot, Queues};
 pub use audit::Audit;
+pub use cleaning::Cleaning;
 pub use dictionaries::Dictionaries;
 pub use freshness::Freshness;
 pub use limits::Limits;
 pub use method_times::{CallTimes, MethodTimes};
 pub use platform::task::blocking;
 pub use record_sources::RECORD_SOURCES;
-pub use unused_mirrors::unused_mirrors;
+pub use unused_mirrors::{remove_mirror, unused_mirrors};
 
 /// The application.
 pub struct App {
@@ -240,7 +242,7 @@ impl App {
     /// The mirrors of repositories that are given by their address.
     #[must_use]
     pub fn mirrors(&self) -> Mirrors {
-        Mirrors::new(self.layout.mirrors(), self.config.git.clone())
+        Mirrors::new(self.layout.mirrors(), self.config.git.clone(), self.disk_space())
     }
 
     /// Starts the background tasks of a server: opens the database and the model early, works on queued jobs, restarts the
@@ -266,7 +268,7 @@ impl App {
         usage_writer::write(self).await;
     }
 
-    /// Starts the automatic refreshes that `[freshness]` configures.
+    /// Starts the automatic refreshes that `[freshness]` and `[[sources]]` configure.
     pub fn start_refreshes(self: &Arc<Self>) {
         self.background.spawn(freshness::run_refreshes(Arc::clone(self)));
         self.background.spawn(instruction_folders::watch_folders(Arc::clone(self)));

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use engine::highlighting;
-use engine::indexing::{historian, parser};
+use engine::indexing::{extractor, historian, parser};
 use pairofcleats::surfaces::cli;
 use platform::process;
 use store::postgres::embedded;
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let hidden = embedded::hidden_mode(&arguments)
         .or_else(|| parser::hidden_mode(&arguments))
+        .or_else(|| extractor::hidden_mode(&arguments))
         .or_else(|| historian::hidden_mode(&arguments))
         .or_else(|| highlighting::hidden_mode(&arguments));
     hidden.unwrap_or_else(|| {

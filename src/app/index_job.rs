@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::worker::JobKind;
 use super::{App, CallSlot, blocking};
-use contract::{ErrorCode, Fault, ProjectId};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
 use engine::indexing::{self, Options, RecordSource, RunContext, Source, SqliteFile};
 use engine::jobs::{
     self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Phase, Progress, RunControl, RunningJob,
@@ -60,7 +60,10 @@ impl JobTarget {
         }
         let checked =
             AllowedRoots::for_project(&app.config.indexing, project).check(Path::new(&request.root));
+        let is_address = RepositoryAddress::parse(&request.root).is_some();
         checked.map(Self::Repository).map_err(|fault| match fault.code {
+            // Every process of the installation has the same lists, and can fetch what they allow.
+            _ if is_address => fault,
             ErrorCode::NotFound | ErrorCode::Forbidden => {
                 jobs::not_runnable_here(fault, DIRECTORY_NOT_FOUND_HERE)
             }
@@ -428,7 +431,13 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         Err(fault) => return Err(fault),
     };
     let sqlite = request.options.sqlite;
-    let source = target.source(&app, &running).await?;
+    let source = match target.source(&app, &running).await {
+        Ok(source) => source,
+        Err(fault) => {
+            indexing::record_unfetched(store, &project, running.fence, target.root(), &fault).await;
+            return Err(fault);
+        }
+    };
     let run = RunContext {
         store,
         project: &project,

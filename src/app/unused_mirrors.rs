@@ -1,5 +1,6 @@
 //! Mirrors that no project uses any more.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{App, blocking};
@@ -9,6 +10,34 @@ use store::{Access, DecidedBy, ProjectTx, projects, repositories};
 
 /// A mirror that was fetched more recently may belong to a run whose repository has no row yet.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Time between two collections of a server.
+const COLLECTED_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Removes unused mirrors from time to time until the process shuts down.
+pub(super) async fn collect_regularly(app: &Arc<App>) {
+    loop {
+        tokio::select! {
+            () = app.shutdown.cancelled() => return,
+            () = tokio::time::sleep(COLLECTED_EVERY) => {}
+        }
+        let unused = match unused_mirrors(app).await {
+            Ok(unused) => unused,
+            Err(fault) => {
+                tracing::warn!("unused mirrors could not be listed: {}", fault.message);
+                continue;
+            }
+        };
+        for mirror in unused {
+            let address = mirror.address.clone().unwrap_or_default();
+            match remove_mirror(app, mirror).await {
+                Ok(true) => tracing::info!(address, "an unused mirror was removed"),
+                Ok(false) => {}
+                Err(fault) => tracing::warn!(address, "an unused mirror was not removed: {fault}"),
+            }
+        }
+    }
+}
 
 /// The mirrors that no repository of any project has needed for a day.
 ///
@@ -28,10 +57,14 @@ pub async fn unused_mirrors(app: &App) -> Result<Vec<UnusedMirror>, Fault> {
         used.extend(rows.iter().filter_map(|row| RepositoryAddress::parse(&row.root)?.ok()));
     }
     let mirrors = app.mirrors();
-    blocking(move || {
-        mirrors
-            .unused(&used, KEPT)
-            .map_err(|error| Fault::internal("The mirrors could not be listed.", error))
-    })
-    .await
+    blocking(move || mirrors.unused(&used, KEPT)).await
+}
+
+/// Removes an unused mirror, unless it is needed by now. Returns whether it was removed.
+///
+/// # Errors
+/// `INTERNAL` if it cannot be removed.
+pub async fn remove_mirror(app: &App, mirror: UnusedMirror) -> Result<bool, Fault> {
+    let mirrors = app.mirrors();
+    blocking(move || mirrors.remove(&mirror, KEPT)).await
 }

@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use languages::highlight::Highlight;
 
-/// The id of the language of a file, by its name.
+/// The id of the language of a file, by its name. The text of a notebook is code, most often in Python.
 pub(super) fn language_of(path: &str) -> Option<&'static str> {
-    languages::detect(path, b"").map(|language| language.id)
+    languages::detect(path, b"").map(|language| match language.id {
+        "jupyter" => "python",
+        id => id,
+    })
 }
 
 /// A part of a line that looks the same.

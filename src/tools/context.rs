@@ -12,7 +12,7 @@ use crate::app::{App, CallSlot, blocking};
 use crate::tools::event_sink::EventSink;
 use crate::tools::next::Suggestion;
 use crate::tools::visibility::ToolVisibility;
-use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
+use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, RepositoryAddress, SearchScope, Warning};
 use embedding::ModelName;
 use engine::search::{as_shown, tokens};
 use store::{DecidedBy, ModelFacts, Project};
@@ -236,7 +236,12 @@ impl Call {
 
     /// Sets `_meta.repo`: the repository that the answer is about, as the caller named it.
     pub fn set_repository(&self, repo: impl Into<String>) {
-        self.with_notes(|notes| notes.repo = Some(repo.into()));
+        let repo = repo.into();
+        // A malformed address may contain a password.
+        let is_malformed = RepositoryAddress::parse(&repo).is_some_and(|parsed| parsed.is_err());
+        if !is_malformed {
+            self.with_notes(|notes| notes.repo = Some(repo));
+        }
     }
 
     /// Sets `_meta.scope`: the searched repositories and the rule that chose them.

@@ -37,5 +37,6 @@ pub use call::{Request, call};
 pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};
 pub use event_sink::EventSink;
 pub use list::{LIST, Toolbox, find_tool};
+pub(crate) use repository::on_default_host;
 pub use spec::{Effects, OPT_IN_TOOLSETS, OptInToolset, TimeoutClass, ToolSpec, Toolset};
 pub use visibility::{DEFAULT_TOOLSETS, EVERY_TOOLSET, ToolVisibility};

@@ -10,7 +10,7 @@ use super::search_scope::ALL_REPOSITORIES;
 use super::spec::ToolSpec;
 use super::unindexed_directory::{IN_OTHER_PROJECT, NOT_INDEXED};
 use contract::config::Config;
-use contract::{Envelope, ErrorCode, Fault, Meta, Next};
+use contract::{Envelope, ErrorCode, Fault, Meta, Next, RepositoryAddress};
 use engine::search::{as_shown, tokens};
 use languages::terms::squash;
 
@@ -147,7 +147,8 @@ impl AnsweredCall {
 
     /// An index run of the named repository, or of the caller's directory.
     fn index(&self) -> Option<Next> {
-        let named = self.repository.clone().filter(|named| named.starts_with('/'));
+        let is_address = |named: &str| matches!(RepositoryAddress::parse(named), Some(Ok(_)));
+        let named = self.repository.clone().filter(|named| named.starts_with('/') || is_address(named));
         let here = self.caller.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned());
         let path = named.or_else(|| here.filter(|_| self.repository.is_none()))?;
         Some(self.call("build_index", json!({ "repoPath": path, "wait": false })))

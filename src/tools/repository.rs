@@ -1,13 +1,43 @@
 //! Looks up indexed repositories of a project.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use crate::app::blocking;
 use crate::catalog;
 use crate::tools::Call;
-use contract::{ErrorCode, Fault, RepositoryAddress, echo};
+use contract::{ErrorCode, Fault, RepositoryAddress, config, echo};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
-use tenancy::{AllowedRoots, Scope};
+use tenancy::{AllowedRoots, RepositoryRoot, Scope};
+
+/// Whether a text is neither an absolute path nor an address.
+pub(super) fn is_name(path: &Path) -> bool {
+    path.is_relative() && path.to_str().is_some_and(|text| RepositoryAddress::parse(text).is_none())
+}
+
+/// `owner/name` as an address on the host that the operator chose; `None` without such a host, and for everything else.
+pub(crate) fn on_default_host(named: &Path, settings: &config::Git) -> Option<String> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let is_owner_and_name =
+        is_name(named) && named.components().count() > 1 && named.components().all(is_plain);
+    let host = settings.default_host.as_deref().filter(|_| is_owner_and_name)?;
+    Some(format!("{}/{}", host.trim_end_matches('/'), named.display()))
+}
+
+/// Refuses a relative path in a repository that is given by its address: only files beside a commit can be named.
+pub(super) fn require_path_outside_commit(
+    root: &RepositoryRoot,
+    argument: &str,
+    path: &Path,
+) -> Result<(), Fault> {
+    if root.address().is_none() || path.is_absolute() {
+        return Ok(());
+    }
+    Err(Fault::new(
+        ErrorCode::InvalidRequest,
+        format!("`{argument}` is relative, but the repository has no directory."),
+    )
+    .with_hint("Give the absolute path of a directory or file that you may index."))
+}
 
 /// The project's repositories, as far as the caller may read them; their names are unique.
 pub(super) async fn list_repositories(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {

@@ -58,6 +58,7 @@ mod search_scope;
 mod searching;
 mod serving;
 mod session_file_trust;
+mod sources;
 mod status;
 mod storage;
 mod supply_chain;

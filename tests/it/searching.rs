@@ -1,5 +1,7 @@
 //! Searches over real rows: ranking, filters, dense search, and the form of the answer.
 
+mod document_formats;
+
 use std::sync::Arc;
 use std::time::Duration;
 

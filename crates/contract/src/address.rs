@@ -133,6 +133,9 @@ fn canonical(scheme: &str, rest: &str) -> Result<RepositoryAddress, String> {
     if rest.contains(['?', '#']) {
         return Err("The address has a query or a fragment.".to_owned());
     }
+    if has_hidden_parts(rest, &scheme) {
+        return Err("The path of the address has `;` or an encoded character other than %20.".to_owned());
+    }
     let (authority, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
     let authority = match scheme.as_str() {
         "file" if authority.is_empty() || authority == "localhost" => String::new(),
@@ -157,6 +160,14 @@ fn canonical(scheme: &str, rest: &str) -> Result<RepositoryAddress, String> {
         return Err(format!("The address is longer than {ADDRESS_BYTES_MAX} bytes."));
     }
     Ok(RepositoryAddress(address))
+}
+
+/// Whether a path may mean another one to a host than it says: encoded dots and slashes, and `..;` for some servers. Of encoded
+/// characters only the space is in use.
+fn has_hidden_parts(rest: &str, scheme: &str) -> bool {
+    let may_encode = matches!(scheme, "http" | "https");
+    let plain = if may_encode { rest.replace("%20", "") } else { rest.to_owned() };
+    plain.contains(['%', ';'])
 }
 
 /// The user, host and port of an address.
@@ -228,6 +239,7 @@ mod tests {
         assert_eq!(address("ssh://git@host:2222/srv/x.git"), "ssh://git@host:2222/srv/x");
         assert_eq!(address("file:///srv/git/x.git"), "file:///srv/git/x.git");
         assert_eq!(address("http://[::1]:8080/x"), "http://[::1]:8080/x");
+        assert_eq!(address("https://host/a%20b/_git/c"), "https://host/a%20b/_git/c");
     }
 
     #[test]
@@ -285,6 +297,13 @@ mod tests {
             "https://host",
             "https://host/",
             "https://host/a\n",
+            "https://host/a/%2e%2e/b",
+            "https://host/a/..%2fb",
+            "https://host/a/..;/b",
+            "https://host/%61",
+            "ssh://git@host/a/%2e%2e/b",
+            "ssh://git@host/a%20b",
+            "file:///srv/%2e%2e/b",
             "https://evil.example\\@github.com/a",
             "file://other/srv/x",
             "file:///",

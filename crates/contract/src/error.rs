@@ -57,7 +57,7 @@ macro_rules! error_codes {
 }
 
 // Removing a code is a new major version, so codes that nothing raises yet stay: the launch subsystem raises UNSUPPORTED_SITE,
-// RUN_NOT_FOUND, REPO_NOT_FOUND, GATE_FAILED, FIX_EXHAUSTED, ALLOWED_PATHS_VIOLATION and COMMIT_SERVICE_ERROR.
+// RUN_NOT_FOUND, FIX_EXHAUSTED and ALLOWED_PATHS_VIOLATION.
 error_codes! {
     InvalidRequest "INVALID_REQUEST" 400 Some(-32602), false, "The request is malformed or breaks the schema.";
     ValidationError "VALIDATION_ERROR" 400 None, false, "A value breaks its rule; details name field, value and constraint.";

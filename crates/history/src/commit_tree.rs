@@ -9,8 +9,8 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::objs::tree::EntryKind as TreeEntryKind;
 use gix::objs::{CommitRef, TreeRefIter};
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata, ReadError};
 
@@ -59,10 +59,22 @@ struct TreeEntry {
     kind: TreeEntryKind,
 }
 
-/// Most entries of one folder; a tree of this size has some ten megabytes.
-const ENTRIES_MAX: usize = 1_000_000;
+/// The file in a mirror that says what it is of. A mirror without it is fetched anew.
+pub const MIRROR_FILE: &str = "pairofcleats";
+
+/// Has a mirror that could not be read fetched anew by the next run.
+pub fn distrust_mirror(git_dir: &Path) {
+    if let Err(error) = std::fs::remove_file(git_dir.join(MIRROR_FILE)) {
+        tracing::warn!(%error, "a damaged mirror could not be marked");
+    }
+}
+
+/// Most entries of one folder. More than that many files are not indexed anyway.
+const ENTRIES_MAX: usize = 250_000;
+/// Longest name of an entry in bytes, as on disk.
+const NAME_BYTES_MAX: usize = 255;
 /// Most entries of folders that are kept; about 80 bytes each.
-const KEPT_ENTRIES_MAX: u64 = 400_000;
+const KEPT_ENTRIES_MAX: u64 = 500_000;
 /// About how many folders are kept.
 const KEPT_FOLDERS: usize = 1000;
 
@@ -82,7 +94,19 @@ impl CommitTree {
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(std::io::Error::other)?;
         let data = reader.object(id, gix::objs::Kind::Commit).map_err(std::io::Error::other)?;
         let tree = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1).map_err(std::io::Error::other)?.tree();
-        let folders = Cache::with_weighter(KEPT_FOLDERS, KEPT_ENTRIES_MAX, EntryCount);
+        // In one piece: divided among several, a large folder would fit into none of them.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(KEPT_FOLDERS)
+            .weight_capacity(KEPT_ENTRIES_MAX)
+            .build()
+            .map_err(std::io::Error::other)?;
+        let folders = Cache::with_options(
+            options,
+            EntryCount,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        );
         let objects = ObjectPool { first: Mutex::new(reader), idle: Mutex::default(), folders };
         Ok(Self { objects: Arc::new(objects), tree })
     }
@@ -167,7 +191,7 @@ impl CommitFolder {
     /// The size of the file `name`, and in place of its time a number that differs for each content.
     ///
     /// # Errors
-    /// `NotFound` if there is no such file, or its object is missing.
+    /// `NotFound` if there is no such file; another error if its object cannot be read.
     pub fn metadata(&self, name: &OsStr) -> std::io::Result<FileMetadata> {
         let entry = self.entry(name).ok_or(std::io::ErrorKind::NotFound)?;
         self.objects.with(|reader| metadata(reader, entry.id))
@@ -215,7 +239,8 @@ impl CommitFolder {
 
 /// The size of an object, and the beginning of its id in place of a time.
 fn metadata(reader: &ObjectReader, id: ObjectId) -> std::io::Result<FileMetadata> {
-    let bytes = reader.size(id).map_err(|error| std::io::Error::new(std::io::ErrorKind::NotFound, error))?;
+    // An object that is missing is damage, and not a file that is gone.
+    let bytes = reader.size(id).map_err(std::io::Error::other)?;
     let start: [u8; 8] = id.as_bytes()[..8].try_into().unwrap_or_default();
     Ok(FileMetadata { bytes, modified_ns: i64::from_be_bytes(start) })
 }
@@ -232,7 +257,9 @@ fn kind(kind: TreeEntryKind) -> EntryKind {
 /// Whether a directory can have an entry of this name.
 fn is_entry_name(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
-    !matches!(bytes, b"" | b"." | b"..") && bytes.find_byteset(b"/\0").is_none()
+    let is_repository = bytes.eq_ignore_ascii_case(b".git");
+    let is_plain = !matches!(bytes, b"" | b"." | b"..") && bytes.find_byteset(b"/\0").is_none();
+    is_plain && !is_repository && bytes.len() <= NAME_BYTES_MAX
 }
 
 #[cfg(test)]
@@ -243,7 +270,8 @@ mod tests {
     #[test]
     fn names_that_no_directory_has_are_left_out() {
         assert!(is_entry_name(OsStr::new("a b.rs")) && is_entry_name(OsStr::new("...")));
-        for name in ["", ".", "..", "a/b", "../x", "a\0"] {
+        let long = "x".repeat(256);
+        for name in ["", ".", "..", "a/b", "../x", "a\0", ".git", ".GIT", &long] {
             assert!(!is_entry_name(OsStr::new(name)), "{name:?}");
         }
     }

@@ -23,7 +23,7 @@ mod lines;
 mod tests;
 
 pub use checkout::checkout;
-pub use commit_tree::{CommitFolder, CommitTree};
+pub use commit_tree::{CommitFolder, CommitTree, MIRROR_FILE, distrust_mirror};
 pub use files::{FileHistories, FileHistory};
 pub use git_directory::{GitDirectory, NoHistory};
 pub use line_history::{LineCommit, LineHistory, LineRun};

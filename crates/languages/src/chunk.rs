@@ -44,7 +44,7 @@ pub struct Chunk {
 pub struct Chunked {
     /// In line order, without overlap; every line that is not blank is in exactly one.
     pub chunks: Vec<Chunk>,
-    /// Whether the file was split along its syntax or by lines.
+    /// Whether the file was split along its syntax, along its headings or by lines.
     pub how: ChunkingMethod,
     /// Paths that the file imports, as written, and their parent paths; sorted.
     pub imports: Vec<String>,
@@ -68,6 +68,8 @@ pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout"];
 pub enum ChunkingMethod {
     /// Along its syntax tree.
     Syntax,
+    /// Along the headings of a document, or the marks of its pages, without a tree.
+    Sections,
     /// At blank lines, for this reason (`no_grammar`, `too_large`, `hazard`, `parse_timeout`, `parse_failed`).
     Lines(#[serde(with = "word")] Word),
 }

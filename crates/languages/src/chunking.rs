@@ -2,19 +2,20 @@
 
 use std::thread;
 
+use super::cells::Cells;
 use super::chunk::{Chunk, Chunked, ChunkingMethod};
 use super::facts;
 use super::grammar::Grammar;
 use super::language::Language;
 use super::limits::ChunkLimits;
 use super::lines::Lines;
+use super::outline::Outline;
 use super::stop::{Stop, Stopped};
-use super::syntax::Outline;
 use super::tree_query::Nodes;
-use super::{merge, name, split, symbols, syntax};
+use super::{merge, name, sections, split, symbols, syntax};
 
 /// Increase when the same file yields other chunks. It is stored with an index, which is rebuilt when it changes.
-pub const CHUNKER_VERSION: i32 = 5;
+pub const CHUNKER_VERSION: i32 = 6;
 
 /// Bytes of thread stack for each byte of text. If a grammar is ambiguous, the parser releases its own stack recursively, in
 /// the worst case once per token. Frames of a hundred bytes were observed; this allows five times as much.
@@ -50,15 +51,21 @@ pub(super) fn chunk_until(
     stop: &Stop<'_>,
 ) -> Chunked {
     let lines = Lines::new(text);
+    let cells = Cells::find(&lines, limits);
     let parsed =
         match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
-            None => Err("no_grammar"),
+            None => match language.and_then(|language| sections::heading_scanner(language.id)) {
+                Some(scan) => {
+                    sections::chunk(text, &lines, scan, limits, stop).map_err(|Stopped| "parse_timeout")
+                }
+                None => Err("no_grammar"),
+            },
             Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
             Some((_, grammar)) if grammar.crash_check.is_some_and(|crashes| crashes(text)) => Err("hazard"),
             Some((language, grammar)) => with_stack(text.len(), || {
                 let along = |outline: &Outline<'_>, nodes: &Nodes<'_>| {
-                    let split = split::split(nodes.node(0), outline, &lines, limits, stop)?;
-                    let pieces = merge::merge(split, outline, &lines, limits);
+                    let split = split::split(nodes.node(0), outline, (&lines, &cells), limits, stop)?;
+                    let pieces = merge::merge(split, outline, (&lines, &cells), limits);
                     let mut chunked =
                         Chunked::new(name::chunks(&pieces, outline, &lines, stop)?, ChunkingMethod::Syntax);
                     if limits.facts {
@@ -81,7 +88,9 @@ pub fn by_lines(text: &str, limits: &ChunkLimits, reason: &'static str) -> Chunk
 }
 
 fn cut_by_lines(lines: &Lines<'_>, limits: &ChunkLimits, reason: &'static str) -> Chunked {
-    let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
+    let cells = Cells::find(lines, limits).parts(lines.last_row());
+    let cut = cells.into_iter().flat_map(|(first, last)| lines.cut(first, last, limits)).collect();
+    let pieces = merge::bound(cut, limits);
     let mut chunked = Chunked::new(name::blocks(&pieces, lines), ChunkingMethod::Lines(reason));
     // Without a grammar no facts were expected, so none are missing.
     chunked.facts_missing = Some(reason).filter(|reason| *reason != "no_grammar");

@@ -15,6 +15,7 @@ const LIMITS: ChunkLimits = ChunkLimits {
     chunks_max: 1000,
     parse_timeout: Duration::from_secs(60),
     facts: true,
+    cells: false,
 };
 /// Languages whose grammars take minutes for some short texts, in C code that cannot be interrupted. An index run kills such a
 /// parser process (`tests/it/parsing.rs`); here it would keep the fuzzer from finding anything else.

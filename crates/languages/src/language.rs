@@ -13,6 +13,7 @@ const NO_CODE: &[&str] = &[
     "csv",
     "diff",
     "dockerfile",
+    "docx",
     "gettext",
     "gherkin",
     "graphql",
@@ -27,6 +28,11 @@ const NO_CODE: &[&str] = &[
     "makefile",
     "meson",
     "nix",
+    "odp",
+    "ods",
+    "odt",
+    "pdf",
+    "pptx",
     "prisma",
     "proto",
     "pug",
@@ -37,6 +43,7 @@ const NO_CODE: &[&str] = &[
     "text",
     "thrift",
     "twig",
+    "xlsx",
     "xml",
 ];
 
@@ -56,7 +63,7 @@ pub struct Language {
     pub interpreters: &'static [&'static str],
     /// Separator of the parts of a qualified name: `::` or `.`.
     pub separator: &'static str,
-    /// The grammar and its queries; `None`: files are chunked by lines.
+    /// The grammar and its queries; `None`: files are chunked along their headings or by lines.
     pub(super) grammar: Option<Grammar>,
 }
 
@@ -70,7 +77,13 @@ impl Language {
     /// Whether files of this language are documents.
     #[must_use]
     pub fn is_prose(&self) -> bool {
-        matches!(self.id, "markdown" | "rst" | "asciidoc" | "text" | "latex")
+        matches!(self.id, "markdown" | "rst" | "asciidoc" | "text" | "latex") || self.is_extracted()
+    }
+
+    /// Whether files of this language are documents whose text is extracted from them, such as PDF.
+    #[must_use]
+    pub fn is_extracted(&self) -> bool {
+        matches!(self.id, "pdf" | "docx" | "xlsx" | "pptx" | "odt" | "ods" | "odp")
     }
 
     /// Whether this language's query can extract facts of this kind. Does not compile the query.

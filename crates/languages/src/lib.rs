@@ -17,9 +17,11 @@ pub mod risk;
 
 pub mod symbols;
 
+mod cells;
 mod crash_check;
 mod innermost;
 mod lines;
+mod outline;
 mod query;
 mod stop;
 mod syntax;
@@ -33,6 +35,7 @@ mod split;
 mod chunk;
 mod chunking;
 mod defined;
+mod sections;
 
 pub mod highlight;
 

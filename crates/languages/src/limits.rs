@@ -18,6 +18,8 @@ pub struct ChunkLimits {
     pub parse_timeout: Duration,
     /// Whether facts are extracted.
     pub facts: bool,
+    /// Whether the text is that of a notebook: lines such as `# %%` begin its cells, and no chunk has lines of two.
+    pub cells: bool,
 }
 
 impl Default for ChunkLimits {
@@ -28,6 +30,7 @@ impl Default for ChunkLimits {
             chunks_max: 2000,
             parse_timeout: Duration::from_secs(2),
             facts: true,
+            cells: false,
         }
     }
 }

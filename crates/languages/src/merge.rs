@@ -1,8 +1,10 @@
-//! Merges small pieces into pieces of about the target size, without mixing definitions that should be separate hits.
+//! Merges small pieces into pieces of about the target size, without mixing definitions that should be separate hits, or the cells
+//! of a notebook.
 
+use super::cells::Cells;
 use super::limits::ChunkLimits;
 use super::lines::{Lines, Piece};
-use super::syntax::Outline;
+use super::outline::Outline;
 
 /// Pieces smaller than the target size divided by this are too small to be a chunk.
 const TINY_DIVISOR: usize = 8;
@@ -13,7 +15,7 @@ const CLOSER_CHARS_MAX: usize = 6;
 pub(super) fn merge(
     pieces: Vec<Piece>,
     outline: &Outline<'_>,
-    lines: &Lines<'_>,
+    (lines, cells): (&Lines<'_>, &Cells),
     limits: &ChunkLimits,
 ) -> Vec<Piece> {
     let stands_alone = |piece: &Piece| {
@@ -22,6 +24,7 @@ pub(super) fn merge(
     let mut merged: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match merged.last_mut() {
+            _ if cells.begin_at(piece.first) => merged.push(piece),
             Some(last) if is_closer(&piece, lines) => join(last, &piece),
             Some(last)
                 if last.parent == piece.parent
@@ -34,12 +37,12 @@ pub(super) fn merge(
             _ => merged.push(piece),
         }
     }
-    bound(merge_tiny(merged, outline, limits), limits)
+    bound(merge_tiny(merged, outline, cells, limits), limits)
 }
 
 /// Merges a tiny piece with the next one, else with the previous one, if both have the same parent, or one is inside a sibling
 /// of the other.
-fn merge_tiny(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<Piece> {
+fn merge_tiny(pieces: Vec<Piece>, outline: &Outline<'_>, cells: &Cells, limits: &ChunkLimits) -> Vec<Piece> {
     let tiny = |piece: &Piece| piece.chars * TINY_DIVISOR < limits.chars_target;
     let inside = |inner: &Piece, outer: &Piece| {
         inner.parent == outer.parent
@@ -48,7 +51,7 @@ fn merge_tiny(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -
     let mut glued: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match glued.last_mut() {
-            Some(last) if last.chars + piece.chars <= limits.chars_max => {
+            Some(last) if last.chars + piece.chars <= limits.chars_max && !cells.begin_at(piece.first) => {
                 if tiny(last) && inside(&piece, last) {
                     join(last, &piece);
                     // The larger piece determines the parent.
@@ -65,7 +68,8 @@ fn merge_tiny(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -
     glued
 }
 
-/// Merges neighbours evenly until at most `chunks_max` are left, so that a file of any size is covered.
+/// Merges neighbours evenly until at most `chunks_max` are left, so that a file of any size is covered. Only here a piece can get
+/// lines of two cells.
 pub(super) fn bound(pieces: Vec<Piece>, limits: &ChunkLimits) -> Vec<Piece> {
     let at_a_time = pieces.len().div_ceil(limits.chunks_max.max(1)).max(1);
     if at_a_time == 1 {

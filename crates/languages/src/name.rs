@@ -4,8 +4,8 @@ use super::chunk::Chunk;
 use super::defined::ChunkDefinition;
 use super::facts::Facts;
 use super::lines::{Lines, Piece};
+use super::outline::{Definition, Outline};
 use super::stop::{Stop, Stopped};
-use super::syntax::{Definition, Outline};
 
 /// Longest signature in characters.
 const SIGNATURE_CHARS_MAX: usize = 200;

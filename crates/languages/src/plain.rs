@@ -1,4 +1,5 @@
-//! Languages without a grammar. They are known by name for display and filters; their files are chunked by lines.
+//! Languages without a grammar, and formats of documents. They are known by name for display and filters; their files are chunked
+//! by lines, or along their headings ([`super::sections`]).
 
 use super::language::Language;
 
@@ -39,6 +40,7 @@ plain! {
     "diff" "Diff" aliases ["patch"] extensions ["diff", "patch"] files [] run [];
     "dockerfile" "Dockerfile" aliases ["docker", "containerfile"] extensions ["dockerfile"]
         files ["dockerfile", "containerfile"] run [];
+    "docx" "Word Document" aliases ["word"] extensions ["docx", "docm"] files [] run [];
     "elm" "Elm" aliases [] extensions ["elm"] files [] run [];
     "emacs-lisp" "Emacs Lisp" aliases ["elisp", "emacs"] extensions ["el"] files [".emacs"] run ["emacs"];
     "erlang" "Erlang" aliases ["erl"] extensions ["erl", "hrl"] files ["rebar.config"] run ["escript"];
@@ -71,10 +73,15 @@ plain! {
     "nix" "Nix" aliases [] extensions ["nix"] files [] run [];
     "objective-c" "Objective-C" aliases ["objc"] extensions ["m", "mm"] files [] run [];
     "ocaml" "OCaml" aliases ["ml"] extensions ["ml", "mli"] files [] run ["ocaml"];
+    "odp" "OpenDocument Presentation" aliases [] extensions ["odp"] files [] run [];
+    "ods" "OpenDocument Spreadsheet" aliases [] extensions ["ods"] files [] run [];
+    "odt" "OpenDocument Text" aliases [] extensions ["odt"] files [] run [];
     "pascal" "Pascal" aliases ["delphi"] extensions ["pas", "pp", "dpr"] files [] run [];
+    "pdf" "PDF" aliases [] extensions ["pdf"] files [] run [];
     "perl" "Perl" aliases ["pl"] extensions ["pl", "pm", "t"] files [] run ["perl"];
     "plsql" "PL/SQL" aliases [] extensions ["pks", "pkb", "pls"] files [] run [];
     "powershell" "PowerShell" aliases ["pwsh", "ps1"] extensions ["ps1", "psm1", "psd1"] files [] run ["pwsh"];
+    "pptx" "PowerPoint Presentation" aliases ["powerpoint"] extensions ["pptx", "pptm"] files [] run [];
     "prisma" "Prisma" aliases [] extensions ["prisma"] files [] run [];
     "prolog" "Prolog" aliases [] extensions ["pro", "prolog"] files [] run ["swipl"];
     "proto" "Protocol Buffers" aliases ["protobuf"] extensions ["proto"] files [] run [];
@@ -101,6 +108,7 @@ plain! {
     "vim" "Vim script" aliases ["viml", "vimscript"] extensions ["vim"] files [".vimrc", "_vimrc"] run [];
     "vue" "Vue" aliases [] extensions ["vue"] files [] run [];
     "wgsl" "WGSL" aliases [] extensions ["wgsl"] files [] run [];
+    "xlsx" "Excel Workbook" aliases ["excel"] extensions ["xlsx", "xlsm"] files [] run [];
     "xml" "XML" aliases ["xsd", "xsl", "svg"]
         extensions ["xml", "xsd", "xsl", "xslt", "svg", "csproj", "vbproj", "fsproj", "props", "targets", "plist", "xaml", "wsdl"]
         files ["pom.xml"] run [];

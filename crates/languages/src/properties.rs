@@ -14,6 +14,7 @@ const SMALL: ChunkLimits = ChunkLimits {
     chunks_max: 1000,
     parse_timeout: Duration::from_secs(60),
     facts: true,
+    cells: false,
 };
 
 fn sample(language: &Language) -> String {

@@ -12,6 +12,7 @@ const LIMITS: ChunkLimits = ChunkLimits {
     chunks_max: 100,
     parse_timeout: std::time::Duration::from_secs(60),
     facts: true,
+    cells: false,
 };
 
 fn listing(chunked: &Chunked) -> String {

@@ -2,10 +2,11 @@
 
 use tree_sitter::Node;
 
+use super::cells::Cells;
 use super::limits::ChunkLimits;
 use super::lines::{Lines, Piece, node_rows};
+use super::outline::Outline;
 use super::stop::{Stop, Stopped};
-use super::syntax::Outline;
 
 /// Rows of a node that still have to be split.
 struct Task<'t> {
@@ -16,6 +17,19 @@ struct Task<'t> {
     /// Last row of the comments and attributes that precede the node.
     lead: Option<usize>,
     parent: Option<usize>,
+}
+
+impl Task<'_> {
+    /// The rows before `border`, and those from it on. Either may have only a part of the node.
+    fn cut(self, border: usize) -> (Self, Self) {
+        let Self { first, last, node, lead, parent } = self;
+        let before = lead.filter(|lead| lead + 1 < border);
+        let after = lead.filter(|lead| *lead >= border);
+        (
+            Self { first, last: border - 1, node, lead: before, parent },
+            Self { first: border, last, node, lead: after, parent },
+        )
+    }
 }
 
 /// Neighbouring children of a node that share rows or belong together.
@@ -32,7 +46,7 @@ struct Group<'t> {
 pub(super) fn split(
     root: Node<'_>,
     outline: &Outline<'_>,
-    lines: &Lines<'_>,
+    (lines, cells): (&Lines<'_>, &Cells),
     limits: &ChunkLimits,
     stop: &Stop<'_>,
 ) -> Result<Vec<Piece>, Stopped> {
@@ -44,9 +58,17 @@ pub(super) fn split(
     let mut tasks = descend(all, outline, lines, stop)?;
     while let Some(task) = tasks.pop() {
         stop.step(1)?;
+        let task = match cells.border(task.first, task.last) {
+            Some(border) => {
+                let (task, rest) = task.cut(border);
+                tasks.push(rest);
+                task
+            }
+            None => task,
+        };
         let chars = lines.chars(task.first, task.last);
         let whole = whole(outline, task.first, task.last);
-        if stays_whole(outline, whole, &task, lines, limits, stop) {
+        if stays_whole(outline, whole, (task.first, task.last), lines, limits, stop) {
             let Task { first, last, parent, .. } = task;
             pieces.push(Piece { first, last, chars, whole: whole.definition(), parent });
             continue;
@@ -65,14 +87,15 @@ pub(super) fn split(
 
 /// The outermost definitions within some rows.
 #[derive(Clone, Copy)]
-enum Whole {
+pub(super) enum Whole {
     None,
     One(usize),
     Several,
 }
 
 impl Whole {
-    fn definition(self) -> Option<usize> {
+    /// The definition, if there is exactly one.
+    pub(super) fn definition(self) -> Option<usize> {
         match self {
             Self::One(definition) => Some(definition),
             Self::None | Self::Several => None,
@@ -80,7 +103,8 @@ impl Whole {
     }
 }
 
-fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
+/// Finds the outermost definitions within some rows.
+pub(super) fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
     let definitions = &outline.definitions;
     let Some(&from) = outline.large_starting(first, last).first() else { return Whole::None };
     let outer = &definitions[from];
@@ -92,22 +116,23 @@ fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
     if next.is_some_and(|d| d.first_row <= last) { Whole::Several } else { Whole::One(from) }
 }
 
-fn stays_whole(
+/// Whether rows with these definitions become one piece.
+pub(super) fn stays_whole(
     outline: &Outline<'_>,
     whole: Whole,
-    task: &Task<'_>,
+    (first, last): (usize, usize),
     lines: &Lines<'_>,
     limits: &ChunkLimits,
     stop: &Stop<'_>,
 ) -> bool {
-    let chars = lines.chars(task.first, task.last);
+    let chars = lines.chars(first, last);
     match whole {
         Whole::None => chars <= limits.chars_target,
         // Small definitions, such as constants, may stay together; any that is large enough for its own chunk must not.
         Whole::Several => {
             chars <= limits.chars_target
                 && outline
-                    .large_starting(task.first, task.last)
+                    .large_starting(first, last)
                     .iter()
                     .inspect(|_| stop.count(1))
                     .map(|at| &outline.definitions[*at])

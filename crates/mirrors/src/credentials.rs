@@ -32,24 +32,34 @@ impl Credentials {
             let prefix = RepositoryAddress::parse_prefix(&entry.url)?.ok()?;
             address.is_within(&prefix).then(|| (prefix.as_str().to_owned(), entry))
         });
-        let Some((prefix, entry)) = entries.max_by_key(|(prefix, _)| prefix.len()) else {
+        let Some((_, entry)) = entries.max_by_key(|(prefix, _)| prefix.len()) else {
             return Ok(Self::default());
         };
         let authorization = password(entry)?.map(|password| {
             let user = entry.username.as_deref().unwrap_or(DEFAULT_USER);
-            (prefix, format!("Authorization: Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+            // For the host: git compares paths up to a slash, so it would not send them for the spelling with `.git`. This
+            // program fetches from one address at a time and follows no redirection.
+            (
+                format!("{}://{}/", address.scheme(), address.host()),
+                format!("Authorization: Basic {}", STANDARD.encode(format!("{user}:{password}"))),
+            )
         });
         Ok(Self { authorization, helper: entry.helper.clone(), key_file: entry.key_file.clone() })
     }
 
     /// The settings of git that carry them.
     pub(super) fn configuration(&self) -> Vec<(String, String)> {
-        let header = self.authorization.iter().map(|(prefix, header)| {
-            // Never sent to another host: the setting is for this address only, and redirections are not followed.
-            (format!("http.{prefix}.extraHeader"), header.clone())
-        });
+        let header = self
+            .authorization
+            .iter()
+            .map(|(prefix, header)| (format!("http.{prefix}.extraHeader"), header.clone()));
         let helper = self.helper.iter().map(|helper| ("credential.helper".to_owned(), helper.clone()));
         header.chain(helper).collect()
+    }
+
+    /// Whether another program is asked for them.
+    pub(super) fn has_helper(&self) -> bool {
+        self.helper.is_some()
     }
 
     /// The command that opens a connection of SSH. It never asks, and accepts only hosts whose keys are known.
@@ -61,7 +71,9 @@ impl Credentials {
         if let Some(key) = &self.key_file {
             // In single quotes only that character has a meaning to the shell.
             let path = key.to_string_lossy().replace('\'', r"'\''");
-            command.push_str(&format!(" -o IdentitiesOnly=yes -i '{path}'"));
+            // No other key, whatever the user's configuration and agent have.
+            command
+                .push_str(&format!(" -F /dev/null -o IdentitiesOnly=yes -o IdentityAgent=none -i '{path}'"));
         }
         command
     }
@@ -191,7 +203,7 @@ mod tests {
         };
         assert_eq!(
             header("https://github.com/acme/shop"),
-            Some(("http.https://github.com/acme.extraHeader".to_owned(), "git:acme-token".to_owned()))
+            Some(("http.https://github.com/.extraHeader".to_owned(), "git:acme-token".to_owned()))
         );
         assert_eq!(header("https://github.com/other/x").unwrap().1, "git:all-token");
         assert_eq!(header("https://github.com.evil.example/acme/shop"), None);

@@ -1,10 +1,12 @@
 //! What git says when it fails, as a fault that says what to do.
 
-use contract::{ErrorCode, Fault, RepositoryAddress};
+use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line, truncate_chars};
 use platform::process::ProgramOutput;
 
-/// Lines of git's messages that details contain.
-const LINES_SHOWN: usize = 5;
+/// Longest message of git that details contain, in characters.
+const SHOWN_CHARS_MAX: usize = 300;
+/// Lines of git's messages that are looked at.
+const LINES_READ: usize = 50;
 
 /// The kinds of failures that git's messages tell apart. Its messages are stable enough for this (`LC_ALL=C`); what is not
 /// recognised is shown as it is.
@@ -18,11 +20,16 @@ pub(super) enum Failure {
     Certificate,
     HostKey,
     DiskFull,
+    NoSsh,
+    OtherFormat,
     Other,
 }
 
 /// Parts of messages in lower case, the most specific first.
 const MESSAGES: &[(&str, Failure)] = &[
+    ("ssh: not found", Failure::NoSsh),
+    ("cannot run ssh", Failure::NoSsh),
+    ("mismatched algorithms", Failure::OtherFormat),
     ("no space left on device", Failure::DiskFull),
     ("disk quota exceeded", Failure::DiskFull),
     ("host key verification failed", Failure::HostKey),
@@ -58,23 +65,38 @@ const MESSAGES: &[(&str, Failure)] = &[
     ("empty reply", Failure::Unreachable),
 ];
 
-/// The kind of failure that a failed command reports.
-pub(super) fn failure(output: &ProgramOutput) -> Failure {
-    let text = String::from_utf8_lossy(&output.stderr).to_lowercase();
+/// The kind of failure that a failed command reports. `url` is the address as the command had it, which messages quote.
+pub(super) fn failure(output: &ProgramOutput, url: &str) -> Failure {
+    let text = own_lines(output).join("\n").to_lowercase();
+    let url = url.to_lowercase();
+    // A name such as `redirect-service` says nothing about what went wrong.
+    let text = text.replace(&url, "").replace(url.trim_end_matches(".git"), "");
+    let path =
+        url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|slash| &rest[slash..])).unwrap_or("/");
+    let text = text.replace(path, "");
     let found = MESSAGES.iter().find(|(part, _)| text.contains(part));
     found.map_or(Failure::Other, |(_, failure)| *failure)
 }
 
+/// The lines that git and SSH wrote, without what the host said and warnings about files of this machine.
+fn own_lines(output: &ProgramOutput) -> Vec<String> {
+    let lines = output.stderr_tail(LINES_READ);
+    let is_own = |line: &&str| {
+        let line = line.to_lowercase();
+        !line.starts_with("remote:") && !line.starts_with("warning:")
+    };
+    lines.lines().filter(is_own).map(str::to_owned).collect()
+}
+
 /// The fault for a failed command.
-pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress) -> Fault {
+pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &str) -> Fault {
     let host = match address.host() {
         "" => "The directory".to_owned(),
         host => host.to_owned(),
     };
-    let repo_not_found = ErrorCode::RepoNotFound;
-    let (code, message, hint) = match failure(output) {
+    let (code, message, hint) = match failure(output, url) {
         Failure::NotFound => (
-            repo_not_found,
+            ErrorCode::RepoNotFound,
             format!("There is no repository {address}, or it may not be read without credentials."),
             "Check the address; credentials of hosts belong in git.credentials.",
         ),
@@ -84,7 +106,7 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress) -> Faul
             "Ask the operator to configure credentials that may read it in git.credentials, or to renew those that expired.",
         ),
         Failure::Moved => (
-            repo_not_found,
+            ErrorCode::RepoNotFound,
             format!("{host} answered for {address} with a redirection, which is not followed."),
             "The repository may have moved: give its new address.",
         ),
@@ -113,6 +135,16 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress) -> Faul
             "The mirror of the repository could not be written: the disk is full.".to_owned(),
             "Free disk space, then try again.",
         ),
+        Failure::NoSsh => (
+            ErrorCode::ToolchainMissing,
+            "`ssh` is not installed, which addresses with ssh:// need.".to_owned(),
+            "Install an SSH client on the server, or give the https address.",
+        ),
+        Failure::OtherFormat => (
+            ErrorCode::InvalidRequest,
+            format!("{address} uses another object format than SHA-1, which is not supported."),
+            "Index a clone of it in the format SHA-1.",
+        ),
         Failure::Other => (
             ErrorCode::CommitServiceError,
             format!("{address} could not be fetched."),
@@ -120,7 +152,17 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress) -> Faul
         ),
     };
     // Contains no credentials, because addresses and arguments have none.
-    let said = output.stderr_tail(LINES_SHOWN);
-    tracing::debug!(address = address.as_str(), said, "git failed");
-    Fault::new(code, message).with_hint(hint).with_details(serde_json::json!({ "git": said }))
+    let lines = own_lines(output);
+    tracing::debug!(address = address.as_str(), said = lines.join("\n"), "git failed");
+    let mut fault = Fault::new(code, message).with_hint(hint);
+    fault.retryable &= failure(output, url) != Failure::Other;
+    let last = lines.iter().rev().find(|line| line.starts_with("fatal:")).or(lines.last());
+    // Messages about a directory contain paths of this machine.
+    match last.filter(|_| address.local_directory().is_none()) {
+        Some(line) => {
+            let line = truncate_chars(escaped_line(line), SHOWN_CHARS_MAX);
+            fault.with_details(serde_json::json!({ "git": line }))
+        }
+        None => fault,
+    }
 }

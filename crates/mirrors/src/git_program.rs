@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use super::credentials::Credentials;
 use contract::config::{self, environment_variables};
-use contract::{Fault, RepositoryAddress};
+use contract::{ErrorCode, Fault, RepositoryAddress};
 use platform::process::{Program, ProgramOutput};
 
 /// Variables that the program inherits: where programs and certificates are, which proxy to use, and the user's agent of SSH keys.
-const INHERITED: [&str; 18] = [
+const INHERITED: [&str; 17] = [
     "PATH",
-    "HOME",
     "USER",
     "LOGNAME",
     "TMPDIR",
@@ -33,8 +32,24 @@ const INHERITED: [&str; 18] = [
     "LD_LIBRARY_PATH",
 ];
 
+/// The script that limits the memory of git, in KiB: private memory, so that packs may be mapped.
+const LIMIT_MEMORY: &str = r#"ulimit -d 2097152; exec "$@""#;
+
+/// Longest time for asking for the version.
+const VERSION_TIME: Duration = Duration::from_secs(10);
+
 /// Bytes a second below which a transfer counts as stalled.
 const STALLED_BYTES: &str = "1000";
+
+/// The first version that takes all of its configuration from the environment. Earlier ones would read that of the user as well.
+const VERSION_MIN: Version = (2, 32, 0);
+/// Versions from which serving a directory on this machine runs nothing of it (CVE-2024-32004): the first fixed one of each line,
+/// and everything from the last one on.
+const LOCAL_VERSIONS: [Version; 7] =
+    [(2, 39, 4), (2, 40, 2), (2, 41, 1), (2, 42, 2), (2, 43, 4), (2, 44, 1), (2, 45, 1)];
+
+/// A version of git.
+type Version = (u32, u32, u32);
 
 /// The program, for one address.
 pub(super) struct Git<'a> {
@@ -52,6 +67,37 @@ impl<'a> Git<'a> {
         Ok(Self { settings, address, credentials: Credentials::for_address(settings, address)? })
     }
 
+    /// Checks that the program is new enough.
+    ///
+    /// # Errors
+    /// `TOOLCHAIN_MISSING` if it is missing or too old.
+    pub(super) fn require_version(&self, must_stop: &dyn Fn() -> bool) -> Result<(), Fault> {
+        let output = self.run(None, ["version"], VERSION_TIME, must_stop)?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let is_local = self.address.local_directory().is_some();
+        if version(&text).is_some_and(|version| is_new_enough(version, is_local)) {
+            return Ok(());
+        }
+        if text.is_empty() {
+            let message =
+                format!("`{}` is not installed, which fetching repositories needs.", self.settings.program);
+            return Err(Fault::new(ErrorCode::ToolchainMissing, message)
+                .with_hint("Install git on the server, or name it in git.program."));
+        }
+        let needed = if is_local { "2.45.1, or with a fix of May 2024," } else { "2.32 or newer" };
+        let message = format!("Fetching {} needs git {needed}; this is `{}`.", self.address, text.trim());
+        Err(Fault::new(ErrorCode::ToolchainMissing, message)
+            .with_hint("Install a newer git, or name one in git.program."))
+    }
+
+    /// The option with which git serves a repository in a directory on this machine: that may belong to another user, and git
+    /// does not hand its configuration on to the program that serves. Serving a repository runs nothing of it.
+    pub(super) fn upload_pack_option(&self) -> Option<String> {
+        let program = self.settings.program.replace('\'', r"'\''");
+        let is_local = self.address.local_directory().is_some();
+        is_local.then(|| format!("--upload-pack='{program}' -c safe.directory='*' upload-pack"))
+    }
+
     /// Runs a command, in the repository at `git_dir` if there is one.
     ///
     /// # Errors
@@ -63,13 +109,18 @@ impl<'a> Git<'a> {
         timeout: Duration,
         must_stop: &dyn Fn() -> bool,
     ) -> Result<ProgramOutput, Fault> {
-        let mut program = Program::new(&self.settings.program).env_clear();
+        // A few bytes of a pack can ask for any amount of memory. The limit holds for all processes that git starts.
+        let limited = ["-c", LIMIT_MEMORY, "sh", &self.settings.program];
+        let mut program = Program::new("/bin/sh").args(limited).env_clear();
         let own = environment_variables();
         for name in INHERITED {
             if let Some(value) = own.get(name) {
                 program = program.env(name, value);
             }
         }
+        // Without it, git would send what the user's netrc file has for a host. A credential helper needs it.
+        let home = own.get("HOME").filter(|_| self.credentials.has_helper());
+        program = program.env("HOME", home.map_or("/nonexistent", String::as_str));
         for (name, value) in self.environment() {
             program = program.env(&name, value);
         }
@@ -87,9 +138,14 @@ impl<'a> Git<'a> {
             ("GIT_CONFIG_GLOBAL", "/dev/null"),
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_ALLOC_LIMIT", "512m"),
             ("GIT_PROTOCOL_FROM_USER", "0"),
             ("GIT_ALLOW_PROTOCOL", self.address.scheme()),
             ("GCM_INTERACTIVE", "never"),
+            // The formats that are read here, whatever later versions prefer.
+            ("GIT_DEFAULT_HASH", "sha1"),
+            ("GIT_DEFAULT_REF_FORMAT", "files"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
@@ -100,7 +156,10 @@ impl<'a> Git<'a> {
             ("core.hooksPath", "/dev/null"),
             ("core.fsmonitor", "false"),
             ("credential.helper", ""),
+            ("core.bigFileThreshold", "16m"),
             ("fetch.recurseSubmodules", "false"),
+            ("pack.threads", "2"),
+            ("pack.windowMemory", "128m"),
             // Many small objects are read more slowly than one file of them.
             ("fetch.unpackLimit", "1"),
             ("gc.auto", "0"),
@@ -108,8 +167,6 @@ impl<'a> Git<'a> {
             ("http.lowSpeedLimit", STALLED_BYTES),
             ("http.lowSpeedTime", &stalled),
             ("maintenance.auto", "false"),
-            // The directory of the address of a file may belong to another user. Serving a repository runs nothing of it.
-            ("safe.directory", "*"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
@@ -120,5 +177,56 @@ impl<'a> Git<'a> {
             environment.insert(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
         environment
+    }
+}
+
+/// The numbers of `git version 2.47.3`.
+fn version(text: &str) -> Option<Version> {
+    let mut numbers = text.strip_prefix("git version ")?.split(|letter: char| !letter.is_ascii_digit());
+    let third = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or_default();
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?, third(numbers.next())))
+}
+
+fn is_new_enough(version: Version, is_local: bool) -> bool {
+    if !is_local {
+        return version >= VERSION_MIN;
+    }
+    let same_line = |fixed: &Version| (fixed.0, fixed.1) == (version.0, version.1);
+    LOCAL_VERSIONS
+        .iter()
+        .find(|fixed| same_line(fixed))
+        .or(LOCAL_VERSIONS.last())
+        .is_some_and(|fixed| version >= *fixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_every_system_prints_them() {
+        assert_eq!(version("git version 2.47.3\n"), Some((2, 47, 3)));
+        assert_eq!(version("git version 2.39.5 (Apple Git-154)\n"), Some((2, 39, 5)));
+        assert_eq!(version("git version 3.0.windows.1\n"), Some((3, 0, 0)));
+        assert_eq!(version("something else"), None);
+    }
+
+    #[test]
+    fn old_versions_are_refused_and_for_directories_those_with_a_known_hole() {
+        for (version, remote, local) in [
+            ((2, 31, 9), false, false),
+            ((2, 32, 0), true, false),
+            ((2, 39, 3), true, false),
+            ((2, 39, 5), true, true),
+            ((2, 45, 0), true, false),
+            ((2, 45, 2), true, true),
+            ((3, 0, 0), true, true),
+        ] {
+            assert_eq!(
+                (is_new_enough(version, false), is_new_enough(version, true)),
+                (remote, local),
+                "{version:?}"
+            );
+        }
     }
 }

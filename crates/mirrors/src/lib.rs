@@ -4,8 +4,10 @@
 //! and proxy that hosts ask for; everything else reads objects in Rust. Nothing of a repository runs: a mirror has no work tree,
 //! no hooks and a configuration of our own, and the program reads no other configuration (`git_program.rs`). All calls block.
 
+mod address_file;
 mod credentials;
 mod explain;
+mod fetching;
 mod git_program;
 mod lock;
 mod mirror;

@@ -1,6 +1,7 @@
 //! The lock of a mirror, which runs and processes take in turn.
 
 use std::fs::{File, OpenOptions};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -48,9 +49,18 @@ impl MirrorLock {
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(unusable)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { _file: file })),
+            // Whoever removed the mirror meanwhile removed the file as well: then it locks nothing.
+            Ok(()) if is_at(&file, path) => Ok(Some(Self { _file: file })),
+            Ok(()) => Ok(None),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(unusable(error.into())),
         }
     }
+}
+
+/// Whether the open file is the one at the path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    let open = file.metadata().map(identity).ok();
+    open.is_some() && open == path.metadata().map(identity).ok()
 }

@@ -43,14 +43,15 @@ pub(super) fn head(
     };
     let mut first_refusal = None;
     for url in spellings {
-        let arguments = ["ls-remote", "--symref", "--", &url, "HEAD"];
-        let output = git.run(None, arguments, timeout, must_stop)?;
+        let upload_pack = git.upload_pack_option();
+        let arguments = ["ls-remote", "--symref"].into_iter().chain(upload_pack.as_deref());
+        let output = git.run(None, arguments.chain(["--", &url, "HEAD"]), timeout, must_stop)?;
         if output.status.success() {
             return parse(&String::from_utf8_lossy(&output.stdout), url).ok_or_else(|| empty(address));
         }
         let may_be_spelled_otherwise =
-            matches!(explain::failure(&output), Failure::NotFound | Failure::Moved | Failure::Refused);
-        let fault = explain::fault(&output, address);
+            matches!(explain::failure(&output, &url), Failure::NotFound | Failure::Moved | Failure::Refused);
+        let fault = explain::fault(&output, address, &url);
         if !may_be_spelled_otherwise {
             return Err(fault);
         }

@@ -97,6 +97,7 @@ pub async fn leftovers(store: &Store, id: &ProjectId, role: Option<&str>) -> Res
            EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = $3) AS role, (SELECT count(*) \
            FROM pairofcleats.projects WHERE id = $1) + (SELECT count(*) FROM pairofcleats.jobs \
            WHERE project_id = $1) + (SELECT count(*) FROM pairofcleats.project_modules \
+           WHERE project_id = $1) + (SELECT count(*) FROM pairofcleats.source_repositories \
            WHERE project_id = $1) AS rows");
     let schema = SchemaName::new(id);
     let row = control.tx.one(query.bind(id.as_str()).bind(schema.as_str()).bind(role)).await?;

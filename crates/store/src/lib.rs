@@ -31,6 +31,8 @@ pub use control::jobs::{
 pub use control::mcp_sessions;
 pub use control::modules;
 pub use control::projects::{self, ProjectSummary};
+pub use control::source_repositories::{self, SourceCounts, SourceRepository, SourceRepositoryRow};
+pub use control::sources::{self, SourceRow, SyncEnd};
 pub use gram_query::{Gram, GramQuery, gram, grams_of};
 pub use project::breakdown::{self, FactsMissing, LanguageCount};
 pub use project::chunks::{self, Candidate, CandidateWords, ChunkDetails, ChunkRow, ChunkSpan, Completion};

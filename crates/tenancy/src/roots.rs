@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::principal::{Principal, Projects};
-use contract::config;
+use contract::config::{self, WatchedRepositories};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
 use store::{INDEXED_TEXT_BYTES_MAX, Store, api_keys};
 
@@ -152,17 +152,13 @@ impl AllowedRoots {
         self.0.iter().all(|list| list.iter().any(contains))
     }
 
-    /// Whether an address lies within the lists. That of a directory on this machine does if the directory does.
+    /// Whether an address lies within the lists. That of a directory on this machine never does: git follows files, links and
+    /// alternates in it to any other repository, while a directory that is indexed by its path is read within the lists.
     #[must_use]
     pub fn contains_address(&self, address: &RepositoryAddress) -> bool {
-        if self.0.is_empty() {
-            return true;
-        }
-        if let Some(directory) = address.local_directory() {
-            return Path::new(directory).canonicalize().is_ok_and(|path| self.contains(&path));
-        }
+        let is_local = address.local_directory().is_some();
         let contains = |entry: &PathBuf| prefix(entry).is_some_and(|prefix| address.is_within(&prefix));
-        self.0.iter().all(|list| list.iter().any(contains))
+        self.0.is_empty() || (!is_local && self.0.iter().all(|list| list.iter().any(contains)))
     }
 
     /// Whether a path lies within the lists by its text alone, without access to the file system.
@@ -247,6 +243,10 @@ impl AllowedRoots {
     fn check_address(&self, address: RepositoryAddress) -> Result<RepositoryRoot, Fault> {
         if !self.contains_address(&address) {
             let message = format!("{address} is not among the allowed directories and addresses.");
+            if address.local_directory().is_some() {
+                return Err(Fault::new(ErrorCode::Forbidden, message)
+                    .with_hint("Where directories are listed, index a clone of it by its path."));
+            }
             return Err(Fault::new(ErrorCode::Forbidden, message).with_hint(
                 "Ask the operator to add it, or its host or owner, to the project's own list in indexing.project_roots or, where the project has none, to indexing.roots.",
             ));
@@ -272,7 +272,9 @@ impl fmt::Display for AllowedRoots {
 
 /// The beginning of addresses that an entry of a list names; `None` for a directory.
 fn prefix(entry: &Path) -> Option<RepositoryAddress> {
-    RepositoryAddress::parse_prefix(entry.to_str()?)?.ok()
+    let prefix = RepositoryAddress::parse_prefix(entry.to_str()?)?.ok()?;
+    // The address of a file allows nothing.
+    (prefix.scheme() != "file").then_some(prefix)
 }
 
 /// The canonical path of the nearest ancestor of `path` that exists; empty if a link on the way cannot be resolved.
@@ -323,6 +325,33 @@ const GIVE_FULL_PATHS: &str = "Give full paths, or addresses such as https://git
 /// Whether an entry of a list can allow anything.
 fn is_root(entry: &Path) -> bool {
     entry.is_absolute() || prefix(entry).is_some()
+}
+
+/// Checks `freshness.watch`: the listed repositories are directories.
+///
+/// # Errors
+/// As [`require_watchable`].
+pub fn check_watch_settings(settings: &config::Freshness) -> Result<(), Fault> {
+    let WatchedRepositories::Listed(listed) = &settings.watch else { return Ok(()) };
+    listed
+        .iter()
+        .try_for_each(|repository| require_watchable(&repository.path))
+        .map_err(|fault| Fault { message: format!("freshness.watch: {}", fault.message), ..fault })
+}
+
+/// Refuses the address of a repository where files are to be watched. The fault does not repeat it, since it may contain a
+/// password by mistake.
+///
+/// # Errors
+/// `INVALID_INPUT` for an address.
+pub fn require_watchable(path: &Path) -> Result<(), Fault> {
+    if path.to_str().and_then(RepositoryAddress::parse_prefix).is_none() {
+        return Ok(());
+    }
+    let message =
+        "Only directories can be watched: addresses are refreshed by freshness.every_ms and by webhooks.";
+    Err(Fault::new(ErrorCode::InvalidInput, message)
+        .with_hint("Index it once with `pairofcleats index`, and see docs/git.md."))
 }
 
 /// A path on one line, since it may come from a client.
@@ -413,14 +442,35 @@ mod tests {
         assert_eq!(code(click, &two), ErrorCode::Forbidden);
     }
 
+    /// Git would follow what is in the directory to repositories outside of the lists.
     #[test]
-    fn a_directory_on_this_machine_is_allowed_by_its_path_also_as_an_address() {
+    fn where_directories_are_listed_none_is_served_by_git() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
         let address = format!("file://{}", path.display());
-        assert!(AllowedRoots::within(vec![path.clone()]).check(Path::new(&address)).is_ok());
-        assert_eq!(code(&address, &AllowedRoots::within(vec!["/srv".into()])), ErrorCode::Forbidden);
-        assert_eq!(code(&address, &AllowedRoots::within(vec![address.clone().into()])), ErrorCode::Forbidden);
+        assert!(AllowedRoots::any().check(Path::new(&address)).is_ok());
+        for list in [path.clone(), "/".into(), address.clone().into(), "file:///".into()] {
+            assert_eq!(code(&address, &AllowedRoots::within(vec![list])), ErrorCode::Forbidden);
+        }
+    }
+
+    #[test]
+    fn addresses_are_not_watched() {
+        let home = tempfile::tempdir().unwrap();
+        let home = config::Overrides { home: Some(home.path().to_owned()), ..config::Overrides::default() };
+        let mut settings = config::load(&home).unwrap().0.freshness;
+        let mut check = |paths: &[&str]| {
+            let entry = |path: &&str| config::WatchedRepository { path: path.into(), project: None };
+            settings.watch = WatchedRepositories::Listed(paths.iter().map(entry).collect());
+            check_watch_settings(&settings).map_err(|fault| (fault.code, fault.message))
+        };
+        assert_eq!(check(&["/srv/shop"]), Ok(()));
+        for address in ["https://host/acme/shop", "https://ann:secret@host/shop", "git@host:shop"] {
+            let (code, message) = check(&["/srv/shop", address]).unwrap_err();
+            assert_eq!(code, ErrorCode::InvalidInput);
+            assert!(message.starts_with("freshness.watch: ") && !message.contains("host"), "{message}");
+            assert!(message.ends_with("addresses are refreshed by freshness.every_ms and by webhooks."));
+        }
     }
 
     /// A root is stored in indexes, which do not hold texts of any length.

@@ -1,17 +1,19 @@
-//! Keeps indexes fresh automatically: after file events, after pushes, and on a schedule.
+//! Keeps indexes fresh automatically: after file events, after pushes, on a schedule, and as the repositories of organisations come
+//! and go.
 //!
 //! All only enqueue the ordinary index job, which determines what changed.
 
 mod follow;
 mod pushes;
 mod schedule;
+mod sources;
 mod watched;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 
 use super::{App, blocking, index_job};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
@@ -25,15 +27,37 @@ use tenancy::{self, AllowedRoots, RepositoryRoot};
 
 pub use follow::{RunOutcome, WatchEvent, follow};
 pub use pushes::refresh_pushed;
+pub use sources::{SyncReport, SyncTime, sync_source};
 
 /// The state of automatic refreshes in this process.
 #[derive(Default)]
 pub struct Freshness {
-    /// Allows one automatic run at a time.
-    running: Mutex<()>,
+    turns: Turns,
     pushes: pushes::Pushes,
+    sources: sources::SourceMemory,
     watched: AtomicUsize,
     polled: AtomicUsize,
+}
+
+/// Limits how many automatic runs go on at a time. Runs that fetch from a host, which may be slow, have turns of their own.
+struct Turns {
+    local: Semaphore,
+    remote: Semaphore,
+}
+
+/// Automatic runs that fetch from hosts at a time.
+const REMOTE_RUNS_MAX: usize = 3;
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { local: Semaphore::new(1), remote: Semaphore::new(REMOTE_RUNS_MAX) }
+    }
+}
+
+impl Turns {
+    fn of(&self, key: &RepositoryKey) -> &Semaphore {
+        if key.is_remote() { &self.remote } else { &self.local }
+    }
 }
 
 impl Freshness {
@@ -60,9 +84,14 @@ impl Drop for GaugeGuard<'_> {
     }
 }
 
-/// Runs the refreshes that `[freshness]` configures until the process shuts down.
+/// Runs the refreshes that `[freshness]` and `[[sources]]` configure until the process shuts down.
 pub(super) async fn run_refreshes(app: Arc<App>) {
-    tokio::join!(watched::watch_repositories(&app), schedule::run_schedule(&app));
+    tokio::join!(
+        watched::watch_repositories(&app),
+        schedule::run_schedule(&app),
+        sources::run_sources(&app),
+        super::unused_mirrors::collect_regularly(&app)
+    );
 }
 
 /// A repository and its project.
@@ -172,9 +201,10 @@ async fn run_job(
             }
         };
         // A job that another call requested does not take a turn: waiting for a run elsewhere must not delay other refreshes.
-        let running = if enqueued.attached { None } else { Some(app.freshness.running.lock().await) };
-        let finished = index_job::run_to_completion(app, enqueued).await;
-        drop(running);
+        let turns = app.freshness.turns.of(repository_key);
+        let turn = if enqueued.attached { None } else { turns.acquire().await.ok() };
+        let finished = Box::pin(index_job::run_to_completion(app, enqueued)).await;
+        drop(turn);
         finished
     };
     let ran = ran.await;

@@ -23,11 +23,8 @@ pub(super) async fn run_schedule(app: &Arc<App>) {
     while !app.shutdown.is_cancelled() {
         match indexed_repositories(app).await {
             Ok(all) => {
-                for repository_key in &all {
-                    if let Err(fault) = refresh_if_due(app, repository_key, every).await {
-                        tracing::warn!(repository = %repository_key.root.display(), project = repository_key.project.as_str(),
-                            code = %fault.code, "the index could not be refreshed: {}", fault.message);
-                    }
+                for repository_key in all {
+                    refresh_if_due(app, repository_key, every).await;
                 }
             }
             Err(fault) => {
@@ -41,17 +38,35 @@ pub(super) async fn run_schedule(app: &Arc<App>) {
     }
 }
 
-async fn refresh_if_due(app: &Arc<App>, repository_key: &RepositoryKey, every_ms: u64) -> Result<(), Fault> {
+/// Refreshes a repository if it is due, and waits for that unless its host may be slow.
+async fn refresh_if_due(app: &Arc<App>, key: RepositoryKey, every_ms: u64) {
     if app.shutdown.is_cancelled() {
-        return Ok(());
+        return;
     }
     // The repository may exist only on another server.
-    let Ok(root) = repository_key.checked_root(app) else { return Ok(()) };
-    let after_ms = every_ms.saturating_add(jitter_ms(repository_key, every_ms));
-    match index_job::enqueue_if_due(app, &repository_key.project, &root, after_ms).await? {
-        Some(enqueued) => run_job(app, repository_key, Some(enqueued), "schedule").await.map(drop),
-        None => Ok(()),
+    let Ok(root) = key.checked_root(app) else { return };
+    let after_ms = every_ms.saturating_add(jitter_ms(&key, every_ms));
+    match index_job::enqueue_if_due(app, &key.project, &root, after_ms).await {
+        Ok(Some(enqueued)) => {
+            let is_remote = key.is_remote();
+            let (tasks, app) = (app.background.clone(), Arc::clone(app));
+            let refreshing = async move {
+                let refreshed = run_job(&app, &key, Some(enqueued), "schedule").await;
+                refreshed.map(drop).unwrap_or_else(|fault| warn(&key, &fault));
+            };
+            match is_remote {
+                true => drop(tasks.spawn(refreshing)),
+                false => refreshing.await,
+            }
+        }
+        Ok(None) => {}
+        Err(fault) => warn(&key, &fault),
     }
+}
+
+fn warn(key: &RepositoryKey, fault: &Fault) {
+    tracing::warn!(repository = %key.root.display(), project = key.project.as_str(), code = %fault.code,
+        "the index could not be refreshed: {}", fault.message);
 }
 
 /// Up to a tenth of the period, constant for a repository, so that repositories indexed together do not stay synchronised.

@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand};
 use super::flags::GlobalFlags;
 use super::{
     agents, bench, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys, mcp,
-    mcp_config, models, navigate, projects, quickstart, scip, search, serve, tools, triage, trust, watch,
+    mcp_config, models, navigate, projects, quickstart, scip, search, serve, sources, tools, triage, trust,
+    watch,
 };
 use contract::config::Overrides;
 
@@ -73,6 +74,8 @@ pub(super) enum Command {
     Tools(tools::ToolsArgs),
     /// List projects and their contents; delete, export or import a project, or change its model
     Projects(projects::ProjectsArgs),
+    /// List or sync the code hosts whose organisations are kept indexed
+    Sources(sources::SourcesArgs),
     /// List and install embedding models
     Models(models::ModelsArgs),
     /// Write what the index knows of names as a SCIP file; `index --scip` reads one

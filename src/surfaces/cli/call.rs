@@ -5,7 +5,7 @@ use std::io::Read;
 use serde_json::Value;
 
 use super::background_run::BackgroundRun;
-use super::flags::absolute;
+use super::flags::indexable;
 use super::index::BuildIndex;
 use super::progress_bar::CallProgressBar;
 use super::session::{CommandError, CommandResult, Session};
@@ -48,7 +48,7 @@ pub(super) async fn call_tool(session: &Session, args: &CallArgs) -> CommandResu
     if args.tool == "build_index" {
         // A server would finish the run after the answer; this process exits, so another one has to.
         let path = arguments["repoPath"].as_str().unwrap_or(".");
-        let path = absolute(path).unwrap_or_else(|_| path.to_owned());
+        let path = indexable(path, &session.app.config.git).unwrap_or_else(|_| path.to_owned());
         let built = BuildIndex {
             repo_path: &path,
             project_id: arguments["project_id"].as_str(),

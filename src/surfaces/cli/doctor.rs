@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +14,20 @@ use super::session::{CommandResult, Exit, Session};
 use crate::app::{App, blocking, freshness};
 use crate::surfaces::http;
 use crate::tools::Progress;
-use contract::Fault;
+use contract::{Fault, ProjectId, RepositoryAddress, escaped_line};
 use engine::indexing::parser;
-use platform::process::sandbox;
+use platform::process::{Program, sandbox};
 use store::damage::{self, DamagedTable};
-use store::{DecidedBy, projects, sizes};
+use store::{Access, DecidedBy, ProjectTx, RepositoryRow, Store, projects, repositories, sizes};
 use tenancy::AllowedRoots;
 use upkeep::install::{AssetReport, AssetState, verify_assets};
 
 /// Name of the check that reads the whole database.
 const DATA_CHECK: &str = "data";
+/// Name of the check of the program that fetches repositories.
+const GIT_CHECK: &str = "git";
+/// Longest time for asking that program for its version.
+const GIT_TIME: Duration = Duration::from_secs(5);
 /// A larger database, in bytes, is read only with `--all` or `--repair`.
 const READ_BYTES_MAX: u64 = 8 << 30;
 
@@ -99,6 +104,7 @@ async fn run_checks(session: &Session) -> Vec<DoctorCheck> {
     }
     if checks.iter().all(|check| check.ok) {
         checks.extend(check_allowed_directories(&session.app).await);
+        checks.extend(check_git(&session.app).await);
     }
     checks
 }
@@ -138,6 +144,62 @@ async fn check_allowed_directories(app: &App) -> Vec<DoctorCheck> {
         check(false, message, Some(remedy))
     }));
     checks
+}
+
+/// Asks git for its version, if repositories are fetched from their addresses.
+async fn check_git(app: &App) -> Option<DoctorCheck> {
+    match fetches_repositories(app).await {
+        Ok(true) => {}
+        Ok(false) => return None,
+        Err(fault) => return Some(failed_check(GIT_CHECK, fault)),
+    }
+    let program = app.config.git.program.clone();
+    let version = blocking(move || Program::new(program).arg("version").run(GIT_TIME, &|| false)).await;
+    let output = match version {
+        Ok(output) => output,
+        Err(fault) => return Some(failed_check(GIT_CHECK, fault)),
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let ok = output.status.success();
+    Some(DoctorCheck {
+        name: GIT_CHECK.to_owned(),
+        ok,
+        message: match text.lines().next() {
+            Some(line) if ok => escaped_line(line.trim()),
+            _ => "the program that fetches repositories does not say its version".to_owned(),
+        },
+        remedy: (!ok).then(|| "Install git on this machine, or name it in git.program.".to_owned()),
+    })
+}
+
+/// Whether a repository is indexed by its address, or may be: a list or a source names one.
+async fn fetches_repositories(app: &App) -> Result<bool, Fault> {
+    let settings = &app.config.indexing;
+    let mut listed = settings.roots.iter().chain(settings.project_roots.values().flatten());
+    let is_address = |root: &PathBuf| root.to_str().and_then(RepositoryAddress::parse_prefix).is_some();
+    if listed.any(is_address) || !app.config.sources.is_empty() {
+        return Ok(true);
+    }
+    let store = app.store().await?;
+    let mut control = store.control_read().await?;
+    let known = projects::list(&mut control).await?;
+    control.commit().await?;
+    for summary in known {
+        // A project that cannot be read, because it is being deleted or a newer version wrote it, must not hide the others.
+        if has_address(store, &summary.id).await.is_ok_and(|has_address| has_address) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a repository of the project is given by its address.
+async fn has_address(store: &Store, id: &ProjectId) -> Result<bool, Fault> {
+    let project = tenancy::require(store, id).await?;
+    let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
+    let rows = repositories::list(&mut tx).await?;
+    tx.commit().await?;
+    Ok(rows.iter().any(RepositoryRow::is_remote))
 }
 
 /// Checks the runtime files. With an external database the embedded Postgres is not needed.

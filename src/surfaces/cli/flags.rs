@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
 
-use contract::RepositoryAddress;
+use crate::tools::on_default_host;
+use contract::{ErrorCode, Fault, RepositoryAddress, config, escaped_line};
 
 /// Flags that every command accepts.
 #[derive(Debug, clap::Args)]
@@ -86,20 +87,33 @@ pub(super) fn absolute(text: &str) -> Result<String, String> {
     path.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned())
 }
 
-/// Parses what to index: an address as it is; what may be `owner/name` as it is if there is no such directory; else an absolute
-/// path as [`absolute`] does.
-pub(super) fn indexable(text: &str) -> Result<String, String> {
-    let is_owner_and_name = !text.starts_with(['.', '/', '~']) && text.contains('/');
-    if RepositoryAddress::parse(text).is_some() || (is_owner_and_name && !Path::new(text).exists()) {
-        return Ok(text.to_owned());
-    }
-    absolute(text)
+/// Parses an address, which stays as it is, or a path as [`absolute`] does.
+pub(super) fn address_or_absolute(text: &str) -> Result<String, String> {
+    if RepositoryAddress::parse(text).is_some() { Ok(text.to_owned()) } else { absolute(text) }
 }
 
-/// Parses a repository argument: the absolute path if it is a folder or contains a slash, else the repository's name.
+/// Resolves what a command is to index: an address as it is; the absolute path of what exists; `owner/name` as its address on
+/// `git.default_host`; else an absolute path all the same, so that the tool says that it does not exist.
+///
+/// # Errors
+/// `INVALID_REQUEST` if it can be none of these.
+pub(super) fn indexable(text: &str, settings: &config::Git) -> Result<String, Fault> {
+    let path = Path::new(text);
+    let hosted = if path.exists() { None } else { on_default_host(path, settings) };
+    hosted.map_or_else(|| address_or_absolute(text), Ok).map_err(|why| {
+        Fault::new(ErrorCode::InvalidRequest, format!("`{}` cannot be indexed: {why}.", escaped_line(text)))
+            .with_hint("Name a directory, or the address of a git repository.")
+    })
+}
+
+/// Parses a repository argument: an address in its one spelling, the absolute path if it is a folder or contains a slash, else the
+/// repository's name.
 pub(super) fn repository(text: &str) -> Result<String, String> {
-    if RepositoryAddress::parse(text).is_some() {
-        return Ok(text.to_owned());
+    match RepositoryAddress::parse(text) {
+        Some(Ok(address)) => return Ok(address.as_str().to_owned()),
+        // The tool says what is wrong with it.
+        Some(Err(_)) => return Ok(text.to_owned()),
+        None => {}
     }
     if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
 }
@@ -145,5 +159,35 @@ mod tests {
         assert!(absolute("no/such/dir").unwrap().ends_with("/no/such/dir"));
         assert!(repository("src").unwrap().starts_with('/') && repository("./x").unwrap().starts_with('/'));
         assert_eq!(repository("no-such-folder").unwrap(), "no-such-folder");
+    }
+
+    #[test]
+    fn addresses_stay_addresses() {
+        for text in ["https://host/acme/shop", "git@host:acme/shop.git"] {
+            assert_eq!(address_or_absolute(text).as_deref(), Ok(text));
+        }
+        assert!(address_or_absolute("no/such/dir").unwrap().starts_with('/'));
+        assert_eq!(repository("git@host:acme/shop.git").unwrap(), "ssh://git@host/acme/shop");
+    }
+
+    #[test]
+    fn what_is_indexed_is_an_address_or_an_absolute_path() {
+        let home = tempfile::tempdir().unwrap();
+        let overrides =
+            config::Overrides { home: Some(home.path().to_owned()), ..config::Overrides::default() };
+        let mut settings = config::load(&overrides).unwrap().0.git;
+        settings.default_host = None;
+        let absent = std::env::current_dir().unwrap().join("acme/shop");
+        assert_eq!(Path::new(&indexable("acme/shop", &settings).unwrap()), absent);
+        settings.default_host = Some("https://host/".to_owned());
+        assert_eq!(indexable("acme/shop", &settings).unwrap(), "https://host/acme/shop");
+        for text in ["https://other/acme/shop", "git@host:acme/shop"] {
+            assert_eq!(indexable(text, &settings).unwrap(), text);
+        }
+        // What exists is meant, and only a pair of names is completed.
+        for text in [".", "src/surfaces", "./acme/shop", "../acme/shop", "shop", "/no/such/dir"] {
+            assert!(indexable(text, &settings).unwrap().starts_with('/'), "{text}");
+        }
+        assert_eq!(indexable("", &settings).unwrap_err().code, ErrorCode::InvalidRequest);
     }
 }

@@ -1,7 +1,5 @@
 //! `index`: builds or refreshes the index of a repository.
 
-use std::path::Path;
-
 use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,16 +8,16 @@ use super::flags::{absolute, indexable};
 use super::install::offer_assets;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::progress_bar::CallProgressBar;
-use super::session::{CommandResult, Session, ToolAnswer};
+use super::session::{CommandError, CommandResult, Session, ToolAnswer};
 use crate::tools::Progress;
-use contract::{RepositoryAddress, escaped_line};
+use contract::escaped_line;
 use engine::jobs::Progress as Counts;
 
 /// Arguments of `index`.
 #[derive(Debug, clap::Args)]
 pub(super) struct IndexArgs {
     /// Repository to index: a directory, or the address of a git repository
-    #[arg(default_value = ".", value_name = "PATH|URL", value_parser = indexable)]
+    #[arg(default_value = ".", value_name = "PATH|URL")]
     path: String,
     /// Project to index into; created on first use
     #[arg(long, value_name = "ID")]
@@ -89,13 +87,8 @@ pub(super) struct BuildIndex<'a> {
 
 /// Entry point of `index`.
 pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandResult {
+    let path = indexable(&args.path, &session.app.config.git).map_err(CommandError::not_run)?;
     offer_assets(session, !args.stub_embeddings, args.yes).await?;
-    let path = match Path::new(&args.path).is_absolute() || session.app.config.git.default_host.is_some() {
-        true => args.path.clone(),
-        // Without a host, `owner/name` is a path.
-        false if RepositoryAddress::parse(&args.path).is_none() => absolute(&args.path).unwrap_or_default(),
-        false => args.path.clone(),
-    };
     let arguments = BuildIndex {
         repo_path: &path,
         project_id: args.project.as_deref(),

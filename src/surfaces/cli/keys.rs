@@ -12,7 +12,7 @@ use super::projects::parse_project_id;
 use super::session::{CommandError, CommandResult, Session};
 use crate::tools::Surface;
 use crate::tools::admin::keys::{self, Lifetime, RevokedKey};
-use contract::{ProjectId, escaped_line};
+use contract::{ProjectId, RepositoryAddress, escaped_line};
 use tenancy::{self, KeyAuthor, NewKey, Principal, Projects, Scope};
 
 /// Arguments of `keys`.
@@ -56,8 +56,9 @@ struct Create {
     /// Rate limit in calls per minute [default: access.calls_per_minute]
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     calls_per_minute: Option<u32>,
-    /// Directory that the key may index, with everything below it; repeatable [default: the project's directories, indexing.project_roots]
-    #[arg(long, value_name = "DIR", value_parser = parse_directory)]
+    /// What the key may index: a directory with everything below it, or the address of a host, an owner or a repository; repeatable
+    /// [default: all of the project, indexing.project_roots]
+    #[arg(long, value_name = "DIR|URL", value_parser = parse_root)]
     root: Vec<PathBuf>,
 }
 
@@ -144,12 +145,45 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
         .ok_or_else(|| format!("the scopes are {}", Scope::ALL.map(Scope::as_str).join(", ")))
 }
 
-/// Parses an existing directory; resolves it to an absolute path without symbolic links.
-fn parse_directory(text: &str) -> Result<PathBuf, String> {
+/// Parses the address of a host, an owner or a repository, in its one spelling; or an existing directory, resolved to an absolute
+/// path without symbolic links.
+fn parse_root(text: &str) -> Result<PathBuf, String> {
+    match RepositoryAddress::parse_prefix(text) {
+        // A list of addresses allows none of these.
+        Some(Ok(address)) if address.scheme() == "file" => {
+            return Err("name the directory by its path".to_owned());
+        }
+        Some(address) => return address.map(|address| PathBuf::from(address.as_str())),
+        None => {}
+    }
     let path = std::fs::canonicalize(text).map_err(|error| error.to_string())?;
     match path.to_str() {
         Some(_) if path.is_dir() => Ok(path),
         Some(_) => Err("it is not a directory".to_owned()),
         None => Err("its path is not UTF-8".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_a_directory_or_the_beginning_of_addresses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        assert_eq!(parse_root(path.to_str().unwrap()), Ok(path));
+        for (text, root) in [
+            ("https://Host.example/", "https://host.example"),
+            ("https://host.example/acme/", "https://host.example/acme"),
+            ("https://host.example/acme/shop.git", "https://host.example/acme/shop"),
+            ("git@host.example:acme", "ssh://git@host.example/acme"),
+        ] {
+            assert_eq!(parse_root(text), Ok(PathBuf::from(root)), "{text}");
+        }
+        for text in ["file:///srv", "https://user:secret@host.example/acme", "ftp://host", "/no/such/folder"]
+        {
+            assert!(parse_root(text).is_err(), "{text}");
+        }
     }
 }

@@ -49,6 +49,7 @@ mod rebuild;
 mod scip;
 mod search;
 mod serve;
+mod sources;
 mod tools;
 mod triage;
 mod trust;
@@ -148,6 +149,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Trust(args) => trust::trust_session_file(&session, args).await,
         Command::Keys(args) => keys::manage_keys(&session, args).await,
         Command::Projects(args) => projects::manage_projects(&session, args).await,
+        Command::Sources(args) => sources::manage_sources(&session, args).await,
         Command::Models(args) => models::manage_models(&session, args).await,
         Command::Bench(args) => bench::run_bench(&session, args).await,
         Command::Doctor(args) => doctor::run_doctor(&session, &args).await,

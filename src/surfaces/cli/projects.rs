@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use super::flags::address_or_absolute;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::progress_bar::CallProgressBar;
 use super::project_model;
@@ -64,9 +65,9 @@ enum Action {
         /// ID of the new project [default: the exported ID]
         #[arg(long, value_name = "ID", value_parser = parse_project_id)]
         project: Option<ProjectId>,
-        /// Folder of a repository on this machine; repeatable. A repository without a folder is searchable as exported but
+        /// Folder of a repository on this machine, or its address; repeatable. A repository without one is searchable as exported but
         /// cannot be refreshed
-        #[arg(long, value_name = "NAME=DIR", value_parser = parse_root)]
+        #[arg(long, value_name = "NAME=DIR|URL", value_parser = parse_root)]
         root: Vec<(String, PathBuf)>,
     },
 }
@@ -150,11 +151,10 @@ async fn export_project(session: &Session, id: &ProjectId, file: PathBuf) -> Com
     Ok(session.print_result(&done, &text))
 }
 
-/// Parses `NAME=DIR`; makes the directory absolute.
+/// Parses `NAME=DIR` or `NAME=URL`; makes a directory absolute.
 fn parse_root(text: &str) -> Result<(String, PathBuf), String> {
-    let (name, directory) = text.split_once('=').ok_or("write it as NAME=DIR")?;
-    let directory = std::path::absolute(directory).map_err(|error| error.to_string())?;
-    Ok((name.to_owned(), directory))
+    let (name, root) = text.split_once('=').ok_or("write it as NAME=DIR or NAME=URL")?;
+    Ok((name.to_owned(), address_or_absolute(root)?.into()))
 }
 
 async fn import_project(
@@ -191,7 +191,7 @@ async fn import_project(
     if !done.repositories_without_folder.is_empty() {
         let names: Vec<_> = done.repositories_without_folder.iter().map(|name| escaped_line(name)).collect();
         let note = format!(
-            "Searchable as exported, without a folder on this machine: {}. To link a folder, import with --root NAME=DIR. Indexing the folder later instead adds a second repository and duplicates every hit.",
+            "Searchable as exported, without a folder on this machine or an address: {}. To link one, import with --root NAME=DIR or NAME=URL. Indexing it later instead adds a second repository and duplicates every hit.",
             names.join(", ")
         );
         let _ = writeln!(text, "  {}", styled(NOTE, &note));
@@ -281,5 +281,14 @@ mod tests {
             "default  project_default\n  app  ready, 3 files, 9 chunks\nclient-a  project_client_a\n"
         );
         assert!(render(&Value::Null).starts_with("No projects"));
+    }
+
+    #[test]
+    fn a_root_is_a_directory_or_an_address() {
+        let root = |text: &str| parse_root(text).map(|(name, root)| format!("{name} {}", root.display()));
+        assert_eq!(root("shop=/no/such/folder").as_deref(), Ok("shop /no/such/folder"));
+        assert_eq!(root("shop=https://host/acme/shop").as_deref(), Ok("shop https://host/acme/shop"));
+        assert_eq!(root("shop=git@host:acme/shop").as_deref(), Ok("shop git@host:acme/shop"));
+        assert!(root("shop").is_err() && root("shop=").is_err());
     }
 }

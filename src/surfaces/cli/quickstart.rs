@@ -12,7 +12,7 @@ use super::install::install_assets;
 use super::mcp_config::Installation;
 use super::output::{BOLD, DIM, PATH, styled};
 use super::search::{self, call_search};
-use super::session::{CommandResult, Exit, Session};
+use super::session::{CommandError, CommandResult, Exit, Session};
 use super::{hits, serve};
 use crate::surfaces::http;
 use contract::escaped_line;
@@ -32,7 +32,7 @@ const QUERY_CHARS_MAX: usize = 160;
 #[derive(Debug, clap::Args)]
 pub(super) struct QuickstartArgs {
     /// Repository to index: a directory, or the address of a git repository
-    #[arg(default_value = ".", value_name = "PATH|URL", value_parser = indexable)]
+    #[arg(default_value = ".", value_name = "PATH|URL")]
     path: String,
     /// Run this query, print the hits and exit instead of serving
     #[arg(long, value_name = "QUERY")]
@@ -52,8 +52,9 @@ impl QuickstartArgs {
 }
 
 /// Entry point of `quickstart`.
-pub(super) async fn run_quickstart(session: &Session, args: QuickstartArgs) -> CommandResult {
+pub(super) async fn run_quickstart(session: &Session, mut args: QuickstartArgs) -> CommandResult {
     let output = session.output;
+    args.path = indexable(&args.path, &session.app.config.git).map_err(CommandError::not_run)?;
     // Report a wrong path or an occupied address before downloading anything.
     AllowedRoots::from_settings(&session.app.config.indexing).check(Path::new(&args.path))?;
     let already_serving = match args.once {

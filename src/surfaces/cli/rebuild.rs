@@ -11,7 +11,7 @@ use super::progress_bar::CallProgressBar;
 use super::session::{CommandError, CommandResult, Session};
 use crate::app::index_job::{self, RequestingCall};
 
-use contract::{ErrorCode, Fault, ProjectId, escaped_line};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
 use engine::indexing::Options;
 use store::{Access, Project, ProjectTx, damage, repositories};
 use tokio_util::sync::CancellationToken;
@@ -63,9 +63,7 @@ pub(super) async fn rebuild_index(
     let store = app.store().await?;
     let project = tenancy::require(store, id).await?;
     let roots = repository_roots(session, &project).await?;
-    // An imported repository has no folder; its root is not an absolute path.
-    let exists = |root: &String| Path::new(root).is_absolute() && Path::new(root).is_dir();
-    let (present, missing): (Vec<_>, Vec<_>) = roots.into_iter().partition(exists);
+    let (present, missing): (Vec<_>, Vec<_>) = roots.into_iter().partition(|root| is_present(root));
     if !missing.is_empty() && !drop_missing {
         return Err(CommandError::not_run(missing_repositories(id, &missing)));
     }
@@ -96,6 +94,12 @@ pub(super) async fn rebuild_index(
     Ok(RebuildResult { project_id: id.as_str().to_owned(), repositories: present, missing })
 }
 
+/// Whether a run can read what is at a root: a directory, or an address, which it fetches. An imported repository has neither.
+fn is_present(root: &str) -> bool {
+    let path = Path::new(root);
+    RepositoryAddress::parse(root).is_some() || (path.is_absolute() && path.is_dir())
+}
+
 /// The roots of the project's indexed repositories.
 async fn repository_roots(session: &Session, project: &Project) -> Result<Vec<String>, Fault> {
     let mut tx = ProjectTx::begin(session.app.store().await?, project, Access::Snapshot).await?;
@@ -115,4 +119,20 @@ fn missing_repositories(id: &ProjectId, missing: &[String]) -> Fault {
             "Restore them at their paths, or drop their index: `pairofcleats projects rebuild {id} --drop-missing`. Findings and decisions are kept either way."
         ))
         .with_details(json!({ "missing": missing }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_directories_are_present() {
+        let folder = tempfile::tempdir().unwrap();
+        for root in ["https://host/acme/shop", "file:///srv/git/shop.git", folder.path().to_str().unwrap()] {
+            assert!(is_present(root), "{root}");
+        }
+        for root in ["/no/such/folder", "src", "imported:shop", "triage:records"] {
+            assert!(!is_present(root), "{root}");
+        }
+    }
 }

@@ -91,7 +91,9 @@ impl Session {
                 .with_hint("Correct the setting. crates/contract/src/config/defaults.toml in the source code documents every setting.")
         })?;
         tenancy::check_root_settings(&config.indexing)?;
+        tenancy::check_watch_settings(&config.freshness)?;
         mirrors::check_git_settings(&config.git)?;
+        code_hosts::check_sources(&config.sources)?;
         let terminal = Terminal::new(flags, &config.terminal)?;
         telemetry::start_logging(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()

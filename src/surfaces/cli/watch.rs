@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use super::flags::{absolute, whole_number};
+use super::flags::{address_or_absolute, whole_number};
 use super::index::{self, BuildIndex};
 use super::output::{BOLD, DIM, NOTE, PATH, styled};
-use super::session::{CommandResult, Exit, Session, StopSignal, ToolAnswer};
+use super::session::{CommandError, CommandResult, Exit, Session, StopSignal, ToolAnswer};
 use crate::app::freshness::{RunOutcome, WatchEvent, follow};
 use crate::surfaces::answer;
 use contract::{ErrorCode, escaped_line};
@@ -15,8 +15,8 @@ use tenancy::{self, AllowedRoots};
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]
 pub(super) struct WatchArgs {
-    /// Repository to watch
-    #[arg(default_value = ".", value_parser = absolute)]
+    /// Repository to watch: a directory
+    #[arg(default_value = ".", value_parser = address_or_absolute)]
     path: String,
     /// Project to index into; created on first use
     #[arg(long, value_name = "ID")]
@@ -35,6 +35,7 @@ impl WatchArgs {
 
 /// Entry point of `watch`. Exits with success on a signal, and with a failure if the first run shows that no run can succeed.
 pub(super) async fn run_watch(session: &Session, args: &WatchArgs) -> CommandResult {
+    tenancy::require_watchable(args.path.as_ref()).map_err(CommandError::not_run)?;
     let app = &session.app;
     let mut stop = StopSignal::install();
     let directory = std::env::current_dir().ok();

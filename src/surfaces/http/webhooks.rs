@@ -49,11 +49,11 @@ const ADDRESS_FIELDS: [&str; 11] = [
     "links/html/href",
 ];
 
-/// The result of `POST /webhooks/git`.
+/// The result of `POST /webhooks/git`. It does not say what is indexed: hosts of several tenants may know the secret.
 #[derive(Serialize)]
 struct Received {
-    /// Number of indexed repositories that are refreshed.
-    repositories: usize,
+    /// The message is signed; what it names is refreshed if it is indexed.
+    received: bool,
 }
 
 /// `POST /webhooks/git`.
@@ -80,14 +80,21 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
                 .with_hint("Set git.webhook_secret_file to a file with the secret that the host signs with."),
         ));
     };
-    let secret = blocking(move || read_secret(&file)).await.map_err(failed)?;
     let headers = request.headers().clone();
-    let body = json_bytes(request, app.config.server.body_bytes_max).await?;
-    if !is_signed(&headers, &body, &secret) {
-        return Err(failed(
+    let unsigned = || {
+        failed(
             Fault::new(ErrorCode::Unauthorized, "The message is not signed with the secret of this server.")
                 .with_hint("Configure the same secret at the host, and JSON as the content type."),
-        ));
+        )
+    };
+    // Before anything is read for it.
+    if !SIGNATURES.iter().map(|(name, _)| *name).chain([TOKEN]).any(|name| headers.contains_key(name)) {
+        return Err(unsigned());
+    }
+    let secret = blocking(move || read_secret(&file)).await.map_err(failed)?;
+    let body = json_bytes(request, app.config.server.body_bytes_max).await?;
+    if !is_signed(&headers, &body, &secret) {
+        return Err(unsigned());
     }
     let message = parse_unique(&body).map_err(|_| {
         failed(
@@ -95,8 +102,8 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
                 .with_hint("Configure JSON as the content type at the host."),
         )
     })?;
-    let repositories = refresh_pushed(app, &addresses(&message)).await.map_err(failed)?;
-    Ok(Received { repositories })
+    refresh_pushed(app, &addresses(&message)).await.map_err(failed)?;
+    Ok(Received { received: true })
 }
 
 fn read_secret(file: &Path) -> Result<Vec<u8>, Fault> {

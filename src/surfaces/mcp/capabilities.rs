@@ -79,7 +79,7 @@ struct InstalledCapabilities {
     mcp: McpTransports,
 }
 
-/// Which document formats are indexed; this build can read none of them.
+/// Which document formats are indexed.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DocumentFormats {
@@ -125,7 +125,7 @@ pub(super) fn server_config(dialect: Dialect, vector: VectorBackends) -> ServerC
             Dialect::Older => "legacy",
         },
         capabilities: InstalledCapabilities {
-            docs: DocumentFormats { pdf: false, docx: false },
+            docs: DocumentFormats { pdf: true, docx: true },
             vector,
             mcp: McpTransports { sdk: true, legacy: true },
         },

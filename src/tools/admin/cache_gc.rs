@@ -7,12 +7,12 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::removal::{self, RemovalOutput};
-use crate::app::{Bulkhead, blocking, unused_mirrors, upkeep_job};
+use crate::app::{Bulkhead, remove_mirror, unused_mirrors, upkeep_job};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::indexed_repository;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, Warning};
 use engine::jobs::RunningJob;
 use store::{Project, RepositoryRow, Store};
 use tenancy::Scope;
@@ -110,7 +110,10 @@ async fn cache_gc(call: Call, input: CacheGcInput) -> Result<RemovalOutput, Faul
     };
     // Projects share mirrors, so only the operator removes them.
     if call.caller.principal.is_operator() && repository.is_none() {
-        collect_mirrors(&call, dry_run, &mut removed).await?;
+        // What was removed in the project is reported even if a project cannot be asked which mirrors it uses.
+        if let Err(fault) = collect_mirrors(&call, dry_run, &mut removed).await {
+            call.warn(Warning::new("mirrors_kept", format!("Mirrors were not collected: {}", fault.message)));
+        }
     }
     Ok(removal::removal_output(&call, &project, dry_run, removed))
 }
@@ -125,8 +128,7 @@ async fn collect_mirrors(call: &Call, dry_run: bool, removed: &mut RemovalReport
             bytes: mirror.bytes,
             reason: RemovalReason::Orphan,
         };
-        let mirrors = call.app.mirrors();
-        if dry_run || blocking(move || mirrors.remove(&mirror)).await? {
+        if dry_run || remove_mirror(&call.app, mirror).await? {
             removed.returned_bytes += if dry_run { 0 } else { removal.bytes };
             removed.removals.push(removal);
         }

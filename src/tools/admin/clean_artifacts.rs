@@ -1,22 +1,16 @@
 //! `clean_artifacts`: removes the indexes of repositories from the caller's project.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use super::removal::{self, RemovalOutput};
-use crate::app::{Bulkhead, upkeep_job};
+use crate::app::{Bulkhead, Cleaning};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::{indexed_repository, list_repositories};
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
-use engine::jobs::RunningJob;
-use store::{Project, RepositoryRow, Store};
 use tenancy::Scope;
-use upkeep::retention::CleanRequest;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "clean_artifacts",
@@ -71,47 +65,8 @@ async fn clean_artifacts(call: Call, input: CleanArtifactsInput) -> Result<Remov
         )
         .with_hint("Name a repository that `index_status` shows."));
     }
-    let store = call.app.store().await?;
-    let folder = call.app.layout.project(project.id().as_str());
-    let cleaning = ArtifactCleaning {
-        call: &call,
-        store,
-        project: &project,
-        folder: &folder,
-        repositories: &repositories,
-        all: every,
-    };
-    let removed = if dry_run {
-        cleaning.request(&call.cancel).plan().await?
-    } else {
-        let work = |running: RunningJob| async move {
-            cleaning.request(&running.cancel).execute(running.fence).await
-        };
-        upkeep_job::run_exclusive(&call.app, &project, TOOL.name, &call.cancel, work).await?
-    };
+    let cleaning = Cleaning { app: &call.app, project: &project, repositories: &repositories, all: every };
+    let removed =
+        if dry_run { cleaning.plan(&call.cancel).await? } else { cleaning.execute(&call.cancel).await? };
     Ok(removal::removal_output(&call, &project, dry_run, removed))
-}
-
-#[derive(Clone, Copy)]
-struct ArtifactCleaning<'a> {
-    call: &'a Call,
-    store: &'a Store,
-    project: &'a Project,
-    folder: &'a Path,
-    repositories: &'a [RepositoryRow],
-    all: bool,
-}
-
-impl<'a> ArtifactCleaning<'a> {
-    /// The request of the upkeep package; `cancel` stops it. A job has a token of its own, unlike a dry run.
-    fn request<'b>(self, cancel: &'b CancellationToken) -> CleanRequest<'b>
-    where
-        'a: 'b,
-    {
-        CleanRequest {
-            project: removal::project_upkeep(self.call, self.store, self.project, self.folder, cancel),
-            repositories: self.repositories,
-            all: self.all,
-        }
-    }
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use crate::tools::repository::require_path_outside_commit;
 use crate::tools::{Call, ProgressUpdate, Surface};
 use contract::{ErrorCode, Fault};
-use tenancy::AllowedRoots;
+use tenancy::{AllowedRoots, RepositoryRoot};
 
 /// Longest path in an argument, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
@@ -50,7 +51,8 @@ pub(super) fn is_local_operator(call: &Call) -> bool {
 /// Resolves a path argument: absolute, or relative to `repoPath` or else to the caller's working directory.
 ///
 /// # Errors
-/// `INVALID_REQUEST` for a relative path without a base; for the base, the faults of [`AllowedRoots::check`].
+/// `INVALID_REQUEST` for a relative path without a base, or in a repository that is given by its address; for the base, the faults
+/// of [`AllowedRoots::check`].
 pub(super) fn resolve_path(call: &Call, repo_path: Option<&str>, given: &str) -> Result<PathBuf, Fault> {
     if given.is_empty() || given.len() > PATH_BYTES_MAX || given.contains('\0') {
         return Err(Fault::new(
@@ -58,11 +60,15 @@ pub(super) fn resolve_path(call: &Call, repo_path: Option<&str>, given: &str) ->
             "A path argument is empty, too long or malformed.",
         ));
     }
-    let base = base_directory(call, repo_path)?;
+    let root = repo_path.map(|repo| named_root(call, repo)).transpose()?;
     if Path::new(given).is_absolute() {
         return Ok(given.into());
     }
-    match base {
+    if let Some(root) = root {
+        require_path_outside_commit(&root, given, Path::new(given))?;
+        return Ok(root.path().join(given));
+    }
+    match &call.caller.directory {
         Some(base) => Ok(base.join(given)),
         None => Err(Fault::new(
             ErrorCode::InvalidRequest,
@@ -72,16 +78,13 @@ pub(super) fn resolve_path(call: &Call, repo_path: Option<&str>, given: &str) ->
     }
 }
 
-/// The base of relative paths in the call.
-pub(super) fn base_directory(call: &Call, repo_path: Option<&str>) -> Result<Option<PathBuf>, Fault> {
-    match repo_path {
-        Some(repo) => {
-            call.set_repository(repo);
-            let root = AllowedRoots::from_settings(&call.app.config.indexing).check(Path::new(repo))?;
-            Ok(Some(root.path().to_owned()))
-        }
-        None => Ok(call.caller.directory.clone()),
-    }
+/// The repository that the argument `repoPath` names.
+///
+/// # Errors
+/// The faults of [`AllowedRoots::check`].
+pub(super) fn named_root(call: &Call, repo: &str) -> Result<RepositoryRoot, Fault> {
+    call.set_repository(repo);
+    AllowedRoots::from_settings(&call.app.config.indexing).check(Path::new(repo))
 }
 
 /// Refuses fields that do not apply to the call instead of ignoring them. Each entry is a field and whether it was given.

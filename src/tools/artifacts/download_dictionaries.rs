@@ -1,11 +1,9 @@
 //! `download_dictionaries`: installs word lists, with which identifiers such as `getusername` are split.
 
-use std::path::PathBuf;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{UrlList, base_directory, download_progress, is_local_operator, resolve_path};
+use super::arguments::{UrlList, download_progress, is_local_operator, named_root, resolve_path};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository;
@@ -13,7 +11,7 @@ use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::config::Enabled;
 use contract::{Fault, Warning};
-use tenancy::Scope;
+use tenancy::{RepositoryRoot, Scope};
 use upkeep::install::DownloadOptions;
 use upkeep::install::dictionaries::{
     DictionaryEntry, InstalledDictionary, SkippedDictionary, install_dictionaries,
@@ -89,7 +87,7 @@ async fn download_dictionaries(
     let languages: Vec<String> =
         lang.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let repo_path = input.repo_path.as_deref();
-    let root = if repo_path.is_some() { base_directory(&call, repo_path)? } else { None };
+    let root = repo_path.map(|repo| named_root(&call, repo)).transpose()?;
     let resolve = |given: Option<&str>| given.map(|given| resolve_path(&call, repo_path, given)).transpose();
     let folder = resolve(input.dir.as_deref())?.unwrap_or_else(|| app.dictionaries.folder().to_owned());
     let options = DownloadOptions {
@@ -137,12 +135,12 @@ async fn download_dictionaries(
 async fn outdated(
     call: &Call,
     project_id: Option<&str>,
-    root: Option<PathBuf>,
+    root: Option<RepositoryRoot>,
     fingerprint: [u8; 32],
 ) -> Result<Vec<String>, Fault> {
     let Some(project) = call.for_reading().project_if_any(project_id).await? else { return Ok(Vec::new()) };
     let known = repository::list_repositories(call, &project).await?;
-    let is_covered = |known_root: &str| root.as_ref().is_none_or(|root| root.as_os_str() == known_root);
+    let is_covered = |known_root: &str| root.as_ref().is_none_or(|root| root.as_str() == known_root);
     let other =
         known.into_iter().filter(|row| is_covered(&row.root) && row.versions.dictionary != fingerprint);
     Ok(other.map(|row| row.name).collect())

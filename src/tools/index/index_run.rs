@@ -4,9 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::app::background_run;
 use crate::app::index_job::{self, LexicalReady, RequestingCall};
-use crate::tools::repository::list_repositories;
+use crate::tools::repository::{is_name, list_repositories, on_default_host, require_path_outside_commit};
 use crate::tools::{Call, ProgressUpdate};
-use contract::{ErrorCode, Fault, RepositoryAddress, Warning, config};
+use contract::{ErrorCode, Fault, RepositoryAddress, Warning};
 use embedding::ModelName;
 use engine::indexing::{self, Options, RunReport};
 use engine::jobs::{self, Phase, Progress};
@@ -119,13 +119,14 @@ pub(in crate::tools) fn requesting_call(call: &Call) -> RequestingCall<'_> {
 }
 
 /// Warns if the root lies in another repository of the project or contains one.
-async fn warn_of_overlap(call: &Call, project: &Project, root: &Path) -> Result<(), Fault> {
+async fn warn_of_overlap(call: &Call, project: &Project, root: &RepositoryRoot) -> Result<(), Fault> {
     let rows = list_repositories(call, project).await?;
-    let overlaps = |other: &Path| other != root && (other.starts_with(root) || root.starts_with(other));
-    if let Some(other) = rows.iter().find(|row| row.is_folder() && overlaps(Path::new(&row.root))) {
-        let relation = if root.starts_with(&other.root) { "lies in" } else { "contains" };
+    let overlaps = |other: &str| lies_in(other, root.as_str()) || lies_in(root.as_str(), other);
+    if let Some(other) = rows.iter().find(|row| row.is_readable() && overlaps(&row.root)) {
+        let this = if root.address().is_some() { "address" } else { "directory" };
+        let relation = if lies_in(root.as_str(), &other.root) { "lies in" } else { "contains" };
         let message = format!(
-            "This directory {relation} the indexed repository `{}`. A search of both finds common files twice; \
+            "This {this} {relation} the indexed repository `{}`. A search of both finds common files twice; \
              `clean_artifacts` removes a repository from the index.",
             other.name
         );
@@ -133,6 +134,17 @@ async fn warn_of_overlap(call: &Call, project: &Project, root: &Path) -> Result<
         call.warn(Warning { details, ..Warning::new("repositories_overlap", message) });
     }
     Ok(())
+}
+
+/// Whether one root is a part of the other: a directory below it, or a folder of the same repository by its address.
+fn lies_in(inner: &str, outer: &str) -> bool {
+    let address = |root: &str| RepositoryAddress::parse(root)?.ok();
+    match (address(inner), address(outer)) {
+        _ if inner == outer => false,
+        (Some(inner), Some(outer)) => inner.repository() == outer.repository() && inner.is_within(&outer),
+        (None, None) => Path::new(inner).starts_with(outer),
+        _ => false,
+    }
 }
 
 /// Resolves the project and the repository. Checks all arguments before it creates a workspace, so that a wrong call
@@ -166,30 +178,12 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
     })
     .await?;
     let project = call.project_with_model(project_id, request.model.as_ref()).await?;
-    warn_of_overlap(call, &project, root.path()).await?;
+    warn_of_overlap(call, &project, &root).await?;
     match &request.model {
         Some(model) if call.app.change_model(&project, model, request.confirmed).await? => {
             Ok((call.project(project_id).await?, root))
         }
         _ => Ok((project, root)),
-    }
-}
-
-/// Whether a text is neither a path nor an address.
-fn is_name(path: &Path) -> bool {
-    path.is_relative() && path.to_str().is_some_and(|text| RepositoryAddress::parse(text).is_none())
-}
-
-/// `owner/name` as an address on the host that the operator chose.
-fn on_default_host(path: PathBuf, settings: &config::Git) -> PathBuf {
-    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
-    let is_owner_and_name =
-        is_name(&path) && path.components().count() > 1 && path.components().all(is_plain);
-    match &settings.default_host {
-        Some(host) if is_owner_and_name => {
-            format!("{}/{}", host.trim_end_matches('/'), path.display()).into()
-        }
-        _ => path,
     }
 }
 
@@ -205,7 +199,10 @@ pub(in crate::tools) async fn indexable_roots(
 
 fn repository_path(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {
     match (repo, &call.caller.directory) {
-        (Some(repo), _) => Ok(on_default_host(repo.into(), &call.app.config.git)),
+        (Some(repo), _) => {
+            let address = on_default_host(Path::new(repo), &call.app.config.git);
+            Ok(address.map_or_else(|| PathBuf::from(repo), PathBuf::from))
+        }
         (None, Some(directory)) => Ok(directory.clone()),
         (None, None) => Err(Fault::new(ErrorCode::InvalidRequest, "The call names no repository.")
             .with_hint("Give repoPath, the absolute path of the repository on the server or the address of a git repository.")),
@@ -240,18 +237,6 @@ pub(in crate::tools) async fn resolve_artifacts_folder(
         Ok(resolved.to_string_lossy().into_owned())
     })
     .await
-}
-
-/// Refuses a relative path in a repository that is given by its address: only files beside a commit can be named.
-fn require_path_outside_commit(root: &RepositoryRoot, argument: &str, path: &Path) -> Result<(), Fault> {
-    if root.address().is_none() || path.is_absolute() {
-        return Ok(());
-    }
-    Err(Fault::new(
-        ErrorCode::InvalidRequest,
-        format!("`{argument}` is relative, but the repository has no directory."),
-    )
-    .with_hint("Give the absolute path of a directory or file that you may index."))
 }
 
 /// Resolves `scip`: sound SCIP files in the repository, or in another directory that the caller may index.
@@ -343,5 +328,33 @@ pub(in crate::tools) fn progress_update(progress: &Progress) -> ProgressUpdate {
         total: total.map(|(vectors, files)| float(files) + VECTOR * float(vectors)),
         message,
         detail: Some(progress.to_value()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_lies_in_its_repository() {
+        for (inner, outer) in [
+            ("/srv/shop/src", "/srv/shop"),
+            ("https://host/acme/shop//src", "https://host/acme/shop"),
+            ("https://host/acme/shop//src/till", "https://host/acme/shop//src"),
+        ] {
+            assert!(lies_in(inner, outer) && !lies_in(outer, inner), "{inner} {outer}");
+        }
+        for (one, other) in [
+            ("/srv/shop", "/srv/shop"),
+            ("/srv/shopping", "/srv/shop"),
+            ("https://host/acme/shop//src", "https://host/acme/shop//src"),
+            ("https://host/acme/shop//source", "https://host/acme/shop//src"),
+            // A group and a repository in it share no files.
+            ("https://host/acme/shop", "https://host/acme"),
+            ("https://host/acme/shop", "/srv/shop"),
+            ("imported:shop", "/srv/shop"),
+        ] {
+            assert!(!lies_in(one, other) && !lies_in(other, one), "{one} {other}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::tools::search_scope::ALL_REPOSITORIES;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::clock::iso_from_millis;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, RepositoryAddress};
 use engine::indexing::{RunReport, SkippedFiles};
 use engine::jobs::{JobState, Progress, WaitsFor, describe_wait, folder_name};
 use store::{self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors};
@@ -232,7 +232,11 @@ async fn find_root(call: &Call, project: &Project, named: &str) -> Result<String
     };
     let path = Path::new(named);
     let root = path.canonicalize().ok().filter(|_| path.is_absolute() && call.caller.principal.is_local);
-    let root = root.as_deref().and_then(Path::to_str).unwrap_or(named).trim_end_matches('/');
+    let address = RepositoryAddress::parse(named).and_then(Result::ok);
+    let root = match &address {
+        Some(address) => address.as_str(),
+        None => root.as_deref().and_then(Path::to_str).unwrap_or(named).trim_end_matches('/'),
+    };
     let mut tx = call.app.store().await?.control_read().await?;
     let live = store::jobs::live_subjects(&mut tx, project.id()).await?;
     tx.commit().await?;

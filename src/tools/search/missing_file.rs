@@ -18,7 +18,7 @@ pub(super) fn skipped_file_fault(path: &str, reason: &str) -> Fault {
     let why = known.map_or("An earlier run could not read it.", SkipReason::sentence);
     let hint = match known {
         Some(SkipReason::TooLarge | SkipReason::Minified) => {
-            "Read the file itself; the settings `indexing.file_bytes_max` and `indexing.line_bytes_mean_max` limit which files are indexed."
+            "Read the file itself; the settings `indexing.file_bytes_max`, `indexing.document_bytes_max` and `indexing.line_bytes_mean_max` limit which files are indexed."
         }
         Some(SkipReason::SecretFile) => "Files that contain secrets are never shown.",
         Some(reason) if reason.is_transient() => "Refresh the index with `build_index` once it can be read.",

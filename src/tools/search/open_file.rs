@@ -56,11 +56,17 @@ pub(in crate::tools) async fn open_file(
         let (root, name) = (repository.root.clone(), repository.name.clone());
         let (settings, wanted) = (call.app.config.indexing.clone(), file.path.clone());
         let allowed = AllowedRoots::for_project(&settings, project.id());
-        blocking(move || {
+        let read = blocking(move || {
             require_allowed(&root, &name, &allowed)?;
             read_from_disk(Path::new(&root), &wanted, &settings)
         })
-        .await?
+        .await?;
+        match read {
+            ReadFile::Text(current) => current,
+            ReadFile::Document { content_hash } => {
+                CurrentFile { content_hash, ..read_from_chunks(call, project, &file).await? }
+            }
+        }
     } else if repository.is_remote() {
         read_from_mirror(call, project, &repository, &file).await?
     } else if let Some(source) = call.app.record_source(&repository.root) {
@@ -92,6 +98,14 @@ pub(in crate::tools) fn require_relative(path: &str) -> Result<String, Fault> {
     }
     Err(Fault::new(ErrorCode::InvalidRequest, "The path must be relative to the repository, without `..`.")
         .with_hint("Use the `file` of a search hit as it is."))
+}
+
+/// What was read of a file.
+enum ReadFile {
+    /// Its current state.
+    Text(CurrentFile),
+    /// A document. Its text is in the index alone, because extracting it takes a process and time.
+    Document { content_hash: Option<[u8; 32]> },
 }
 
 /// The current state of a file.
@@ -137,7 +151,7 @@ async fn read_from_mirror(
             let source =
                 Source::Commit { git_dir: git_dir.clone(), head, folder: address.folder().to_owned() };
             let Ok(root) = OpenRoot::open_in(Path::new(&row.root), &source) else { continue };
-            if let Ok(found) = read_from_root(&root, &path, &settings)
+            if let Ok(ReadFile::Text(found)) = read_from_root(&root, &path, &settings)
                 && found.content_hash.is_some_and(|hash| expected == hash)
             {
                 return Ok(Some(found));
@@ -153,24 +167,26 @@ async fn read_from_mirror(
 }
 
 /// Reads a file below the root, with the size limits of indexing, and redacts secrets.
-fn read_from_disk(root: &Path, path: &str, settings: &Indexing) -> Result<CurrentFile, Fault> {
+fn read_from_disk(root: &Path, path: &str, settings: &Indexing) -> Result<ReadFile, Fault> {
     read_from_root(&OpenRoot::open(root)?, path, settings)
 }
 
-fn read_from_root(root: &OpenRoot, path: &str, settings: &Indexing) -> Result<CurrentFile, Fault> {
+fn read_from_root(root: &OpenRoot, path: &str, settings: &Indexing) -> Result<ReadFile, Fault> {
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let contents = root.read(path, &limits);
+    let contents = root.read_indexed(path, &limits, settings.document_bytes_max);
+    let content_hash = contents.content_hash;
     match contents.kind {
-        ContentKind::Text { text, language, .. } => Ok(CurrentFile {
-            text: if settings.redact_secrets {
-                indexing::redact_file(path, &text).text.into_owned()
-            } else {
-                text
-            },
-            language: language.map(|language| language.id),
-            content_hash: contents.content_hash,
-        }),
+        ContentKind::Text { text, language, extracted, .. } => {
+            let text = match (settings.redact_secrets, extracted) {
+                (false, _) => text,
+                (true, true) => indexing::redact_extracted(language, &text).text.into_owned(),
+                (true, false) => indexing::redact_file(path, &text).text.into_owned(),
+            };
+            let language = language.map(|language| language.id);
+            Ok(ReadFile::Text(CurrentFile { text, language, content_hash }))
+        }
+        ContentKind::Document { .. } => Ok(ReadFile::Document { content_hash }),
         ContentKind::Skipped(reason) => {
             Err(Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be shown: {}", reason.sentence()))
                 .with_hint("The file changed since it was indexed: refresh the index with `build_index`."))
@@ -178,7 +194,7 @@ fn read_from_root(root: &OpenRoot, path: &str, settings: &Indexing) -> Result<Cu
     }
 }
 
-/// Assembles a file from its indexed chunks, for repositories that have no directory on this machine.
+/// Assembles a file from its indexed chunks, for documents, and for repositories that have no directory on this machine.
 async fn read_from_chunks(
     call: &Call,
     project: &Project,

@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::app::blocking;
 use crate::tools::Call;
 use crate::tools::index::index_run;
-use crate::tools::repository::repository_root;
+use crate::tools::repository::{repository_root, require_path_outside_commit};
 use crate::tools::search::open_file::require_relative;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, RepositoryAddress};
 use engine::indexing::{OpenRoot, SkipReason};
 use tenancy::AllowedRoots;
 
@@ -42,7 +42,7 @@ pub(super) async fn report_from_file(
     let (root, inside) = if Path::new(path).is_absolute() {
         split_absolute_path(call, path)?
     } else {
-        (report_root(call, project_id, repo).await?, require_relative(path)?)
+        (report_root(call, project_id, repo, path).await?, require_relative(path)?)
     };
     let repo = (!Path::new(path).is_absolute())
         .then(|| root.file_name().map(|name| name.to_string_lossy().into_owned()))
@@ -72,8 +72,13 @@ fn split_absolute_path(call: &Call, path: &str) -> Result<(PathBuf, String), Fau
     Ok((folder.path().to_owned(), name.to_owned()))
 }
 
-/// The base of a relative `inputPath`: for the operator any folder, for other callers an indexed repository of the project.
-async fn report_root(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> Result<PathBuf, Fault> {
+/// The base of the relative `inputPath` `path`: for the operator any folder, for other callers an indexed repository of the project.
+async fn report_root(
+    call: &Call,
+    project_id: Option<&str>,
+    repo: Option<&str>,
+    path: &str,
+) -> Result<PathBuf, Fault> {
     let no_repository = || {
         Fault::new(ErrorCode::InvalidRequest, "The call names no repository.")
             .with_hint("Give repoPath, an absolute inputPath, or send the report as payload.")
@@ -83,11 +88,11 @@ async fn report_root(call: &Call, project_id: Option<&str>, repo: Option<&str>) 
         (Some(repo), _) if operator && Path::new(repo).is_absolute() => PathBuf::from(repo),
         (Some(repo), _) => {
             let project = call.project(project_id).await?;
-            let root = PathBuf::from(repository_root(call, &project, repo).await?);
-            if !root.is_absolute() {
+            let root = repository_root(call, &project, repo).await?;
+            if !root.starts_with('/') && RepositoryAddress::parse(&root).is_none() {
                 return Err(no_repository());
             }
-            root
+            PathBuf::from(root)
         }
         (None, Some(directory)) if operator => directory.clone(),
         (None, _) => return Err(no_repository()),
@@ -98,6 +103,9 @@ async fn report_root(call: &Call, project_id: Option<&str>, repo: Option<&str>) 
         false => index_run::indexable_roots(call, project_id).await?,
     };
     let root = allowed.check(&folder)?;
+    require_path_outside_commit(&root, "inputPath", Path::new(path)).map_err(|fault| {
+        fault.with_hint("Give an absolute inputPath, if you are the operator, or send the report as payload.")
+    })?;
     Ok(root.path().to_owned())
 }
 

@@ -104,6 +104,7 @@ async fn file_names_and_contents_send_no_control_characters_to_the_terminal() {
         &["index", "\u{1b}]0;x\u{7}", "--project", &id],
         &["search", "x", "--project", "\u{1b}]0;x\u{7}"],
         &["projects", "list"],
+        &["sources"],
         &["projects", "model", &id],
         &["status", "--project", &id],
         &[

@@ -167,6 +167,8 @@ async fn folders_of_a_repository_are_repositories_of_their_own() {
     let repository = host.repository("acme/monorepo");
     repository.commit(
         &[
+            (".pairofcleatsignore", "services/till/generated/\n"),
+            ("services/till/generated/made.py", "def made_by_a_tool():\n    return 1\n"),
             ("services/till/till.py", "def count_drawer(coins):\n    return sum(coins)\n"),
             ("services/shop/shop.py", "def open_shop():\n    return 1\n"),
             ("big.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"),
@@ -179,6 +181,7 @@ async fn folders_of_a_repository_are_repositories_of_their_own() {
     assert_eq!((&till["repository"], &till["files"]), (&json!("till"), &json!(1)), "{till:#}");
     assert_eq!(files_with(&app, &id, "count_drawer").await, ["till.py"]);
     assert_eq!(files_with(&app, &id, "open_shop").await, [""; 0]);
+    assert_eq!(files_with(&app, &id, "made_by_a_tool").await, [""; 0], "the rules of the folders above hold");
     let found = json!({ "query": "count_drawer", "project_id": id, "output": "full" });
     assert!(
         result(&app, "search", found).await.to_string().contains("lastAuthor"),

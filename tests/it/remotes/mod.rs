@@ -1,6 +1,7 @@
 //! Repositories that are given by their address: fetched into a mirror, and indexed from its objects.
 
 mod bad_hosts;
+mod command_line;
 mod fetching;
 mod hostile_commits;
 mod pushes;

@@ -110,6 +110,7 @@ async fn run_everything() -> Fresh {
     let store = &fresh.store;
     let project = fresh.project("p").await;
     control(store).await.unwrap();
+    sources(store, &project).await.unwrap();
     fill(store, &project).await.unwrap();
     indexes(store, &project).await.unwrap();
     reads(store, &project).await.unwrap();
@@ -188,6 +189,67 @@ async fn control(store: &Store) -> Result<(), Fault> {
     let backend = i32::try_from(store::sizes::backend_pid(&mut control).await?).unwrap();
     let processes = store::sizes::processes(&mut control).await?;
     assert!(processes.iter().any(|(process, _)| *process == backend));
+    control.commit().await
+}
+
+async fn sources(store: &Store, project: &Project) -> Result<(), Fault> {
+    use store::{SourceCounts, SourceRepository, SyncEnd, source_repositories, sources};
+    let mut control = store.control().await?;
+    let hour = Some(3_600_000);
+    assert!(sources::claim(&mut control, "s", "w", 60_000, hour).await?);
+    assert!(!sources::claim(&mut control, "s", "x", 60_000, None).await?, "another process has it");
+    assert!(sources::renew(&mut control, "s", "w", 60_000).await?);
+    assert!(!sources::renew(&mut control, "s", "x", 60_000).await?);
+    assert!(sources::list(&mut control).await?[0].syncing);
+    let failed = SyncEnd { succeeded: false, retry_ms: Some(0), note: Some("away") };
+    sources::release(&mut control, "s", "x", failed).await?;
+    assert!(sources::renew(&mut control, "s", "w", 60_000).await?, "only who has it ends it");
+    sources::release(&mut control, "s", "w", failed).await?;
+    let row = sources::list(&mut control).await?.remove(0);
+    assert_eq!((row.synced_ms, row.syncing, row.note.as_deref()), (None, false, Some("away")));
+    assert!(sources::claim(&mut control, "s", "x", 60_000, hour).await?, "it is due again at once");
+    let done = SyncEnd { succeeded: true, retry_ms: None, note: None };
+    sources::release(&mut control, "s", "x", done).await?;
+    assert!(!sources::claim(&mut control, "s", "w", 60_000, hour).await?, "an hour later");
+    assert!(!sources::claim(&mut control, "s", "w", 60_000, Some(u64::MAX)).await?);
+    assert!(sources::claim(&mut control, "s", "w", 0, Some(0)).await?);
+    assert!(
+        sources::claim(&mut control, "s", "x", 60_000, Some(0)).await?,
+        "the claim of a dead process is over"
+    );
+    assert!(sources::list(&mut control).await?[0].synced_ms.is_some());
+
+    let repository = |name: &str| SourceRepository {
+        address: format!("https://host/{name}"),
+        project_id: project.id().clone(),
+    };
+    let (a, b) = (repository("a"), repository("b"));
+    source_repositories::save(&mut control, "s", &[(a.clone(), true), (b.clone(), false)]).await?;
+    source_repositories::save(&mut control, "s", &[(a.clone(), false)]).await?;
+    source_repositories::save(&mut control, "t", &[(a.clone(), false)]).await?;
+    source_repositories::note_indexed(&mut control, "s", &a, Some(1_770_000_000_123)).await?;
+    source_repositories::note_indexed(&mut control, "s", &b, None).await?;
+    assert_eq!(source_repositories::mark_gone(&mut control, "s", std::slice::from_ref(&a)).await?, 1);
+    assert_eq!(source_repositories::mark_gone(&mut control, "s", std::slice::from_ref(&a)).await?, 0);
+    assert_eq!(source_repositories::gone_for(&mut control, "s", u64::MAX).await?, []);
+    let gone = source_repositories::gone_for(&mut control, "s", 0).await?;
+    assert_eq!((gone.len(), &gone[0].repository, gone[0].added), (1, &b, false));
+    let rows = source_repositories::list(&mut control, "s").await?;
+    assert_eq!((rows[0].added, rows[0].indexed, rows[0].gone_ms), (true, true, None));
+    assert_eq!((rows[0].pushed_ms, rows[1].pushed_ms), (Some(1_770_000_000_123), None));
+    let counts = source_repositories::counts(&mut control).await?;
+    let of = |source: &str, [indexed, waiting, gone]: [i64; 3]| SourceCounts {
+        source: source.to_owned(),
+        indexed,
+        waiting,
+        gone,
+    };
+    assert_eq!(counts, [of("s", [1, 0, 1]), of("t", [0, 1, 0])]);
+    assert!(source_repositories::hand_over(&mut control, "s", &a).await?);
+    assert!(!source_repositories::hand_over(&mut control, "s", &b).await?);
+    assert!(source_repositories::list(&mut control, "t").await?[0].added);
+    source_repositories::remove(&mut control, "s", &b).await?;
+    assert_eq!(source_repositories::list(&mut control, "s").await?.len(), 1);
     control.commit().await
 }
 

@@ -29,7 +29,8 @@ async fn remaining_objects(id: &str) -> i64 {
          + (SELECT count(*) FROM pg_roles WHERE rolname LIKE '{role}') \
          + (SELECT count(*) FROM pairofcleats.projects WHERE id = '{id}') \
          + (SELECT count(*) FROM pairofcleats.jobs WHERE project_id = '{id}') \
-         + (SELECT count(*) FROM pairofcleats.project_modules WHERE project_id = '{id}')",
+         + (SELECT count(*) FROM pairofcleats.project_modules WHERE project_id = '{id}') \
+         + (SELECT count(*) FROM pairofcleats.source_repositories WHERE project_id = '{id}')",
         schema(id)
     ))
     .await
@@ -41,6 +42,11 @@ async fn a_deleted_project_leaves_nothing_behind() {
     let store = projects.app.store().await.unwrap();
     let id = ProjectId::parse(&projects.ours).unwrap();
     execute_sql(&format!("INSERT INTO pairofcleats.project_modules VALUES ('{id}', 'triage', 1)")).await;
+    execute_sql(&format!(
+        "INSERT INTO pairofcleats.source_repositories (source, address, project_id, added, listed_at) \
+         VALUES ('acme', 'https://host/x', '{id}', true, now())"
+    ))
+    .await;
     let new = NewKey {
         name: "test".into(),
         projects: Projects::Only([id.clone()].into()),
@@ -50,7 +56,11 @@ async fn a_deleted_project_leaves_nothing_behind() {
         expires_ms: None,
     };
     let key = issue_key(store, new, projects.app.clock.now().as_millisecond()).await.unwrap();
-    assert_eq!(remaining_objects(&projects.ours).await, 4 + 4, "schema, role, row, module, and runs");
+    assert_eq!(
+        remaining_objects(&projects.ours).await,
+        5 + 4,
+        "schema, role, row, module, row of a source, and runs"
+    );
 
     let unconfirmed = delete(&projects.ours, &[]);
     assert_eq!(unconfirmed.status.code(), Some(2), "there is no terminal to confirm on");

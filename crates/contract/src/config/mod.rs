@@ -8,6 +8,7 @@ pub mod fuzzing;
 mod layout;
 mod load;
 mod sections;
+mod sources;
 
 pub use layout::{Layout, RELOCATED_CLUSTERS, default_home};
 pub use load::{
@@ -15,3 +16,4 @@ pub use load::{
     path_variable, wrong_lookup,
 };
 pub use sections::*;
+pub use sources::{SourceKind, SourceSettings};

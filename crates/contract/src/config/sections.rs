@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::SourceSettings;
+
 macro_rules! sections {
     ($($(#[$meta:meta])* $name:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty),* $(,)? })*) => {
         $(
@@ -31,6 +33,7 @@ sections! {
         upkeep: Upkeep,
         terminal: Terminal,
         log: Log,
+        sources: Vec<SourceSettings>,
     }
     /// The database: address of an external Postgres, connection pools, timeouts.
     Database {
@@ -54,7 +57,7 @@ sections! {
     }
     /// Index runs.
     Indexing {
-        roots: Vec<PathBuf>, project_roots: BTreeMap<String, Vec<PathBuf>>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
+        roots: Vec<PathBuf>, project_roots: BTreeMap<String, Vec<PathBuf>>, file_bytes_max: u64, document_bytes_max: u64, document_timeout_ms: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64, parse_memory_bytes: u64,
         symbols_bytes_max: usize, interfaces_bytes_max: u64, scip_folder: String, scip_file_bytes_max: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,

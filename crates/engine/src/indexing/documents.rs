@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 
 use super::context::RunContext;
+use super::failures;
 use super::parser::Parser;
 use super::plan::should_retry_facts;
 use super::prepare::{Prepared, prepare_document};
@@ -97,7 +98,7 @@ pub async fn run_documents(run: &RunContext<'_>, documents: &dyn Documents) -> R
     };
     let outcome = outcome.await;
     if let Err(fault) = &outcome {
-        run::record_failure(run, &repository, fault).await;
+        failures::record_failure(run, &repository, fault).await;
     }
     outcome
 }

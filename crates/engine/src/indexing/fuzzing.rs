@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use super::file::{ContentKind, ReadLimits, classify};
+use super::extracted::classify_indexed;
+use super::file::{ContentKind, ReadLimits};
 use super::front_matter::front_matter;
 use super::ignored::Rules;
 use super::options::Mode;
 use super::parser::{self, Parsing};
-use super::prepare::{self, PrepareOptions, file_rows};
+use super::prepare::{self, FileText, PrepareOptions, file_rows};
 use super::secrets::redact_file;
 use contract::config::fuzzing::defaults;
 use languages::risk::RuleSet;
@@ -30,6 +31,9 @@ pub fn files() -> Vec<Vec<u8>> {
         "a.py\nimport os\n\nclass Shop:\n    async def pay(self, card: str) -> int:\n        \"\"\"Pays.\"\"\"\n        token = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'\n        return await self.bank.charge(card, token)\n",
         "docs/a.md\n---\ntitle: A\ntags: [x, y]\n---\n# Head\n\ntext\n\n## Deep\n\n```rust\nfn a() {}\n```\n",
         "Makefile\nall:\n\t@echo AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKEY\n",
+        "a.ipynb\n{\"cells\": [{\"cell_type\": \"markdown\", \"source\": [\"# A\\n\"]}, {\"cell_type\": \"code\", \"source\": \"%time f()\"}], \"nbformat\": 4}",
+        "a.rst\nA\n=\n\n.. _b:\n\nB\n-\n\nAs::\n\n  c\n",
+        "a.adoc\n= A\n\n----\n== B\n----\n\n== C\n\n|===\n|d\n|===\n",
         "a.rs\n\u{feff}/// Says.\npub fn a<T: Into<u8>>(x: T) -> Result<(), E> { b(x)?; Ok(()) }\r\n",
     ];
     let mut seeds: Vec<Vec<u8>> = texts.map(|text| text.as_bytes().to_vec()).to_vec();
@@ -44,11 +48,14 @@ pub fn file(data: &[u8]) {
     let (path, bytes) = split_path(data);
     let settings = &defaults().indexing;
     let limits = ReadLimits { bytes_max: 1 << 20, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let Ok(ContentKind::Text { text, lines, language }) = classify(&path, bytes.to_vec(), &limits) else {
+    let Ok(ContentKind::Text { text, lines, language, extracted }) =
+        classify_indexed(&path, bytes.to_vec(), &limits)
+    else {
         return;
     };
     assert!(!text.contains('\0'));
-    let Ok(write) = file_rows(&path, &text, lines, language, settings, &OPTIONS) else { return };
+    let read = FileText { text: &text, lines, language, extracted };
+    let Ok(write) = file_rows(&path, &read, settings, &OPTIONS) else { return };
     let mut next = 1;
     for chunk in &write.chunks {
         assert!(next <= chunk.start_line && chunk.start_line <= chunk.end_line, "{chunk:?}");

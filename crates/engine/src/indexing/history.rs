@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::context::RunContext;
 use super::file::{ContentKind, OpenRoot, ReadLimits};
 use super::historian::{GRACE, Historian, HistorianError, HistoryLocation, RequestDeadline};
+use super::options::Mode;
 use super::parser::Parsing;
 use super::source::Source;
 use super::stored_lines::{AttributionState, serialise};
@@ -129,6 +130,16 @@ impl HistorianPool {
 
     fn first_loss(&self) -> Option<String> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
+    }
+}
+
+/// Stores the commit of which all files were read, also if no history is read.
+pub(super) async fn store_commit(run: &RunContext<'_>, repository_id: i64) -> Result<(), Fault> {
+    match run.source {
+        Source::Commit { head, .. } if run.options.mode == Mode::All => {
+            store_head(run, repository_id, Some(head)).await
+        }
+        _ => Ok(()),
     }
 }
 

@@ -137,6 +137,16 @@ impl IgnoreRules {
         rules
     }
 
+    /// The rules of the folders above `root` in its commit, from the top.
+    pub(super) fn of_folders(root: &Path, above: &[SourceFolder]) -> Self {
+        let mut rules = Self::default();
+        for (levels_up, folder) in (1..=above.len()).rev().zip(above) {
+            let at = root.ancestors().nth(levels_up).unwrap_or(root);
+            rules.enter(folder, at, &vec![".."; levels_up].join("/"));
+        }
+        rules
+    }
+
     /// Adds the rules of the directory `at`. Notes show it as `display_path`, which is empty for the root.
     pub(super) fn enter(&mut self, folder: &SourceFolder, at: &Path, display_path: &str) {
         let bytes_before = self.bytes;

@@ -1,4 +1,4 @@
-//! Indexing in stages: walk, plan, prepare (read, redact, chunk, extract facts, weigh terms), write, resolve names, read the history, embed. [`RepositoryWatch`] detects when a
+//! Indexing in stages: walk, plan, prepare (read, extract, redact, chunk, extract facts, weigh terms), write, resolve names, read the history, embed. [`RepositoryWatch`] detects when a
 //! repository has to be indexed again.
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -8,10 +8,12 @@ mod skipped_directories;
 mod source;
 mod walk;
 
+mod extracted;
 mod file;
 mod file_list;
 mod secrets;
 
+pub mod extractor;
 pub mod parser;
 
 mod describe;
@@ -40,6 +42,7 @@ mod versions;
 mod write;
 
 mod context;
+mod failures;
 mod options;
 mod report;
 mod run;
@@ -49,8 +52,9 @@ mod folder;
 mod documents;
 mod watch;
 
+pub use self::documents::{Document, Documents, RecordSource, run_documents};
 pub use context::RunContext;
-pub use documents::{Document, Documents, RecordSource, run_documents};
+pub use failures::record_unfetched;
 pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 pub use file_list::{FileList, list_files};
 pub use folder::read_folder;
@@ -61,7 +65,7 @@ pub use options::{Mode, Options};
 pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{embed_project, index_repository, require_files};
 pub use scip::{ScipReport, check_scip_file};
-pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_file};
+pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_extracted, redact_file};
 pub use source::Source;
 pub use stored_lines::{StoredLines, read_lines};
 pub(crate) use symbols::read_body;

@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::describe::{self, chunk_write, mode};
 use super::documents::Document;
+use super::extracted::extracted_text;
+use super::extractor::Extractor;
 use super::file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 use super::front_matter::front_matter;
 use super::options::Mode;
@@ -54,6 +56,18 @@ pub(super) struct PrepareOptions {
     pub(super) dictionary: Option<Arc<Dictionary>>,
 }
 
+/// The processes of one thread.
+struct Workers {
+    parser: Parser,
+    extractor: Extractor,
+}
+
+impl Workers {
+    fn new(parsing: &Parsing) -> Self {
+        Self { parser: Parser::new(parsing.clone()), extractor: Extractor::new(parsing.clone()) }
+    }
+}
+
 /// Prepares `files` on `threads` threads and sends each result, until done or cancelled.
 ///
 /// Blocks. The bounded channel limits memory: a thread waits until the writer has capacity.
@@ -69,9 +83,9 @@ pub(super) fn prepare_all(
     let queue = Mutex::new(files.into_iter());
     let next = || queue.lock().ok().and_then(|mut files| files.next());
     let cancelled = || cancel.is_cancelled();
-    let prepared = |file: FileToRead, parser: &mut Parser| {
+    let prepared = |file: FileToRead, workers: &mut Workers| {
         let (path, entry) = (file.entry.path.clone(), file.entry.clone());
-        let preparing = AssertUnwindSafe(|| prepare_file(root, file, settings, options, parser, &cancelled));
+        let preparing = AssertUnwindSafe(|| prepare_file(root, file, settings, options, workers, &cancelled));
         // A panic skips this file and does not fail the run.
         std::panic::catch_unwind(preparing).unwrap_or_else(|_| {
             tracing::error!(path, "preparing the file failed unexpectedly; it is skipped");
@@ -83,9 +97,9 @@ pub(super) fn prepare_all(
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                let mut parser = Parser::new(options.parsing.clone());
+                let mut workers = Workers::new(&options.parsing);
                 while let Some(file) = next().filter(|_| !cancelled()) {
-                    let Some(prepared) = prepared(file, &mut parser).transpose() else { return };
+                    let Some(prepared) = prepared(file, &mut workers).transpose() else { return };
                     let failed = prepared.is_err();
                     if out.blocking_send(prepared).is_err() || failed {
                         return;
@@ -125,13 +139,13 @@ fn prepare_file(
     file: FileToRead,
     settings: &config::Indexing,
     options: &PrepareOptions,
-    parser: &mut Parser,
+    workers: &mut Workers,
     cancelled: &Cancelled<'_>,
 ) -> Result<Option<Prepared>, Fault> {
     let FileToRead { mut entry, stored } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let read = root.read(&entry.path, &limits);
+    let read = root.read_indexed(&entry.path, &limits, settings.document_bytes_max);
     // Since the walk, the path may have come to lead to another file, and may lead to the one before again at the next run.
     if let Some(FileMetadata { bytes, modified_ns }) = read.metadata {
         (entry.bytes, entry.modified_ns) = (bytes, modified_ns);
@@ -147,11 +161,12 @@ fn prepare_file(
         return Ok(Some(unchanged_row(stored.id, &write, 0)));
     }
     let mut redacted = 0;
-    match read.kind {
+    match extract(read.kind, settings, &mut workers.extractor, cancelled)? {
+        ContentKind::Document { .. } => write.skipped = Some(SkipReason::UnreadableDocument.as_str()),
         ContentKind::Skipped(reason) => write.skipped = Some(reason.as_str()),
-        ContentKind::Text { text, lines, language } => {
-            let text = FileText { text: &text, lines, language };
-            match describe_text(&mut write, &text, settings, options, parser, cancelled)? {
+        ContentKind::Text { text, lines, language, extracted } => {
+            let text = FileText { text: &text, lines, language, extracted };
+            match describe_text(&mut write, &text, settings, options, &mut workers.parser, cancelled)? {
                 Some(count) => redacted = count,
                 None => return Ok(Some(Prepared::OtherMode)),
             }
@@ -171,6 +186,23 @@ fn prepare_file(
         return Ok(Some(unchanged_row(stored.id, &write, tried_ms)));
     }
     Ok(Some(Prepared::Changed { file: Box::new(write), redacted }))
+}
+
+/// Replaces a document by its text, or by the reason why it has none.
+fn extract(
+    kind: ContentKind,
+    settings: &config::Indexing,
+    extractor: &mut Extractor,
+    cancelled: &Cancelled<'_>,
+) -> Result<ContentKind, Fault> {
+    let (format, bytes) = match kind {
+        ContentKind::Document { format, bytes } => (format, bytes),
+        other => return Ok(other),
+    };
+    Ok(match extractor.text(format, &bytes, settings, cancelled)? {
+        Ok(text) => extracted_text(text, languages::by_name(format.as_str())),
+        Err(reason) => ContentKind::Skipped(reason),
+    })
 }
 
 fn unchanged_row(id: i64, write: &FileWrite, tried_ms: i64) -> Prepared {
@@ -201,7 +233,7 @@ pub(super) fn prepare_document(
     };
     let language = languages::by_name("markdown");
     let Chunked { chunks, facts_missing, .. } =
-        parser.chunk(&clean.text, language, &chunk_limits(settings), cancelled)?;
+        parser.chunk(&clean.text, language, &chunk_limits(settings, false), cancelled)?;
     if cancelled() {
         return Ok(None);
     }
@@ -228,10 +260,12 @@ pub(super) fn prepare_document(
 }
 
 /// The text of a file.
-struct FileText<'a> {
-    text: &'a str,
-    lines: u32,
-    language: Option<&'static languages::Language>,
+pub(super) struct FileText<'a> {
+    pub(super) text: &'a str,
+    pub(super) lines: u32,
+    pub(super) language: Option<&'static languages::Language>,
+    /// Whether it was extracted from the file.
+    pub(super) extracted: bool,
 }
 
 /// Fills in the row from the text and returns the number of redacted secrets; `None` if the file has another mode than
@@ -244,11 +278,13 @@ fn describe_text(
     parser: &mut Parser,
     cancelled: &Cancelled<'_>,
 ) -> Result<Option<u64>, Fault> {
-    let FileText { text, lines, language } = *read;
-    let clean = if settings.redact_secrets {
-        secrets::redact_file(&write.path, text)
-    } else {
+    let FileText { text, lines, language, extracted } = *read;
+    let clean = if !settings.redact_secrets {
         Redacted { text: text.into(), count: 0 }
+    } else if extracted {
+        secrets::redact_extracted(language, text)
+    } else {
+        secrets::redact_file(&write.path, text)
     };
     write.lines = lines;
     write.language = language.map(|language| language.id);
@@ -257,7 +293,10 @@ fn describe_text(
     if options.mode.stored_mode().is_some_and(|mode| mode != write.mode) {
         return Ok(None);
     }
-    let chunked = parser.chunk(&clean.text, language, &chunk_limits(settings), cancelled)?;
+    // Of the extracted texts, those of notebooks are code.
+    let has_cells = extracted && !language.is_some_and(languages::Language::is_prose);
+    let limits = chunk_limits(settings, has_cells);
+    let chunked = parser.chunk(&clean.text, language, &limits, cancelled)?;
     if !cancelled() {
         apply_chunks(write, &clean.text, language, (settings, options), chunked);
     }
@@ -292,26 +331,24 @@ pub(super) fn apply_chunks(
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn file_rows(
     path: &str,
-    text: &str,
-    lines: u32,
-    language: Option<&'static languages::Language>,
+    text: &FileText<'_>,
     settings: &config::Indexing,
     options: &PrepareOptions,
 ) -> Result<FileWrite, Fault> {
-    let entry = WalkedFile { path: path.to_owned(), bytes: text.len() as u64, modified_ns: 0 };
+    let entry = WalkedFile { path: path.to_owned(), bytes: text.text.len() as u64, modified_ns: 0 };
     let mut write = empty_row(&entry, Vec::new());
-    let text = FileText { text, lines, language };
-    describe_text(&mut write, &text, settings, options, &mut Parser::new(Parsing::InProcess), &|| false)?;
+    describe_text(&mut write, text, settings, options, &mut Parser::new(Parsing::InProcess), &|| false)?;
     Ok(write)
 }
 
-fn chunk_limits(settings: &config::Indexing) -> ChunkLimits {
+fn chunk_limits(settings: &config::Indexing, cells: bool) -> ChunkLimits {
     ChunkLimits {
         chars_target: settings.chunk_chars_target,
         chars_max: settings.chunk_chars_max,
         chunks_max: settings.chunks_per_file_max,
         parse_timeout: Duration::from_millis(settings.parse_timeout_ms),
         facts: settings.facts,
+        cells,
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::context::RunContext;
+use super::failures::record_failure;
 use super::options::Mode;
 use super::plan::{self, RunPlan};
 use super::prepare::PrepareOptions;
@@ -18,11 +19,10 @@ use super::{artifacts, history, navigation, scip, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress};
-use platform::disk_space::is_disk_space_fault;
 use platform::failpoints;
 use store::{
-    Access, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, grams, index_state, is_full,
-    is_transient, lexical, names, repositories, statistics,
+    Access, ModelFacts, ProjectTx, RepositoryState, Versions, breakdown, files, grams, index_state, lexical,
+    names, repositories, statistics,
 };
 use tenancy::{AllowedRoots, RepositoryRoot};
 
@@ -65,9 +65,9 @@ async fn abort_after_cancel(cancel: &CancellationToken) -> Fault {
 pub(super) struct OpenedRepository {
     pub(super) id: i64,
     pub(super) name: String,
-    is_new: bool,
+    pub(super) is_new: bool,
     /// The state to restore if the run is cancelled.
-    state_before: RepositoryState,
+    pub(super) state_before: RepositoryState,
     /// Whether the stored rows were written with other versions, so that all files must be read again.
     pub(super) outdated: bool,
     /// The versions of this run.
@@ -86,7 +86,11 @@ async fn run_stages(
     started: Instant,
 ) -> Result<RunReport, Fault> {
     run.progress.update(|progress| progress.phase = Phase::Walk);
-    let walked = walk_blocking(run).await?;
+    let walked = walk_blocking(run).await.inspect_err(|fault| {
+        if fault.code == ErrorCode::IllegalState {
+            run.source.distrust();
+        }
+    })?;
     failpoints::reach("index.walked");
     if run.cancel.is_cancelled() {
         return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
@@ -98,7 +102,13 @@ async fn run_stages(
     let unchanged = plan.unchanged as u64;
     // Files that an incomplete walk did not find may still exist.
     let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
-    guard_against_loss(run, stored, vanished.len())?;
+    if walked.is_damaged {
+        run.source.distrust();
+    }
+    // A directory may be unmounted; a commit has what somebody pushed.
+    if *run.source == Source::Directory {
+        guard_against_loss(run, stored, vanished.len())?;
+    }
 
     let total = unchanged + plan.read.len() as u64;
     report_files_phase(run, walked.entries.len(), total, unchanged);
@@ -157,6 +167,7 @@ async fn run_stages(
     };
     failpoints::reach("index.closing");
     store_report(run, repository, &report).await?;
+    history::store_commit(run, repository.id).await?;
     failpoints::reach("index.closed");
     Ok(report)
 }
@@ -465,29 +476,4 @@ pub(super) async fn facts_missing(
     let missing = breakdown::facts_missing(&mut tx, &[repository_id]).await?;
     tx.commit().await?;
     Ok(missing.into_iter().map(SkippedFiles::from).collect())
-}
-
-/// Records that a run failed or was cancelled. After a first run without any rows the repository is deleted; otherwise
-/// committed rows stay searchable. Cancellation restores the previous state. After a database outage or with a full
-/// disk nothing is recorded, because the job is retried.
-pub(super) async fn record_failure(run: &RunContext<'_>, repository: &OpenedRepository, fault: &Fault) {
-    if is_transient(fault) || is_disk_space_fault(fault) || is_full(fault) {
-        return;
-    }
-    let closing = async {
-        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-        let is_empty = files::totals(&mut tx, Some(repository.id)).await?.chunks == 0;
-        if repository.is_new && is_empty {
-            repositories::delete(&mut tx, run.fence, repository.id).await?;
-        } else if fault.code == ErrorCode::Cancelled {
-            repositories::set_stopped(&mut tx, run.fence, repository.id, repository.state_before).await?;
-        } else {
-            repositories::set_state(&mut tx, run.fence, repository.id, RepositoryState::Failed).await?;
-        }
-        tx.commit().await
-    };
-    if let Err(fault) = closing.await {
-        // The caller gets the fault of the run. For example after the fence is lost, both the run and this write fail.
-        tracing::debug!(%fault, "the failure of a run could not be recorded");
-    }
 }

@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use history::{CommitFolder, CommitTree, Head};
+use history::{CommitFolder, CommitTree, Head, distrust_mirror};
 use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata, Folder, ReadError};
 
 use super::file::root_fault;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, escaped_line};
 
 /// Where a run finds the files of its repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,33 +31,53 @@ impl Source {
     /// Opens the folder that contains all files.
     ///
     /// # Errors
-    /// Those of [`root_fault`] for a directory; `ILLEGAL_STATE` if the mirror has no such commit.
+    /// Those of [`root_fault`] for a directory; `ILLEGAL_STATE` if the mirror has no such commit, `NOT_FOUND` if that has no such
+    /// folder.
     pub(super) fn open(&self, root: &Path) -> Result<SourceFolder, Fault> {
-        match self {
-            Self::Directory => Folder::open(root).map(SourceFolder::Disk).map_err(root_fault),
-            Self::Commit { git_dir, head, folder } => {
-                let opened = CommitTree::open(git_dir, &head.commit).and_then(|tree| tree.root());
-                let parts = folder.split('/').filter(|part| !part.is_empty());
-                let opened = opened.map(|root| {
-                    parts.into_iter().try_fold(root, |opened, part| opened.open_folder(OsStr::new(part)))
-                });
-                if matches!(&opened, Ok(Err(_))) {
-                    let message =
-                        format!("The repository has no folder `{}`.", contract::escaped_line(folder));
-                    return Err(Fault::new(ErrorCode::NotFound, message)
-                        .with_hint("Check the part of the address after `//`."));
+        let mut opened = self.open_from_top(root)?;
+        opened.pop().ok_or_else(|| root_fault(io::ErrorKind::NotFound.into()))
+    }
+
+    /// Opens the folders of the commit above the root, from the top; none of a directory.
+    pub(super) fn open_above(&self, root: &Path) -> Result<Vec<SourceFolder>, Fault> {
+        let mut opened = self.open_from_top(root)?;
+        opened.pop();
+        Ok(opened)
+    }
+
+    fn open_from_top(&self, root: &Path) -> Result<Vec<SourceFolder>, Fault> {
+        let Self::Commit { git_dir, head, folder } = self else {
+            return Ok(vec![Folder::open(root).map(SourceFolder::Disk).map_err(root_fault)?]);
+        };
+        let top = CommitTree::open(git_dir, &head.commit).and_then(|tree| tree.root());
+        let mut opened = vec![SourceFolder::Commit(top.map_err(unreadable_commit)?)];
+        for name in folder.split('/').filter(|name| !name.is_empty()) {
+            let Some(parent) = opened.last() else { break };
+            let child = parent.open_folder(name).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                    let message = format!("The repository has no folder `{}`.", escaped_line(folder));
+                    Fault::new(ErrorCode::NotFound, message)
+                        .with_hint("Check the part of the address after `//`.")
                 }
-                opened.and_then(|folder| folder).map(SourceFolder::Commit).map_err(|error| {
-                    Fault::new(
-                        ErrorCode::IllegalState,
-                        "The commit cannot be read from the mirror of the repository.",
-                    )
-                    .with_hint("Index the repository again, which fetches it.")
-                    .with_source(error)
-                })
-            }
+                _ => unreadable_commit(error),
+            })?;
+            opened.push(child);
+        }
+        Ok(opened)
+    }
+
+    /// Has the mirror fetched anew, because it cannot be read completely.
+    pub(super) fn distrust(&self) {
+        if let Self::Commit { git_dir, .. } = self {
+            distrust_mirror(git_dir);
         }
     }
+}
+
+fn unreadable_commit(error: io::Error) -> Fault {
+    Fault::new(ErrorCode::IllegalState, "The commit cannot be read from the mirror of the repository.")
+        .with_hint("Index the repository again, which fetches it.")
+        .with_source(error)
 }
 
 /// How long after a change a file may change again without another time: the coarsest file systems count in two seconds, and

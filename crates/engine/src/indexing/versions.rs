@@ -5,6 +5,7 @@ use super::context::RunContext;
 use super::risk::RiskRules;
 use super::secrets::REDACTION_VERSION;
 use contract::config;
+use documents::EXTRACTION_VERSION;
 use languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use store::Versions;
 
@@ -30,6 +31,7 @@ fn settings_fingerprint(settings: &config::Indexing) -> [u8; 32] {
         (settings.history, settings.churn_commits),
         settings.parse_memory_bytes,
         (settings.symbols_bytes_max, settings.interfaces_bytes_max),
+        (settings.document_bytes_max, EXTRACTION_VERSION),
         redaction,
     );
     *blake3::hash(format!("{relevant:?}").as_bytes()).as_bytes()

@@ -21,6 +21,9 @@ const SKIPPED_NAMED_MAX: usize = 10_000;
 /// Maximum number of reported reasons for an incomplete walk.
 const INCOMPLETE_REASONS_MAX: usize = 20;
 
+/// Most entries of a directory and of those above it together, which are in memory at once; about 150 bytes each.
+const OPEN_ENTRIES_MAX: usize = 1_000_000;
+
 /// Limits of a walk (`[indexing]` in the configuration).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WalkLimits {
@@ -83,6 +86,8 @@ pub(super) struct WalkResult {
     /// Reasons why the walk is incomplete, one sentence each. If there is any, a file that is missing from `entries`
     /// may still exist, so no file may be deleted from the index.
     pub(super) incomplete: Vec<String>,
+    /// Whether something could not be read for another reason than that it vanished or became a link.
+    pub(super) is_damaged: bool,
     /// Notes about rejected ignore files, one sentence each.
     pub(super) notes: Vec<String>,
 }
@@ -94,8 +99,9 @@ impl WalkResult {
         self.incomplete.is_empty()
     }
 
-    fn skip(&mut self, path: String, reason: SkipReason) {
+    fn skip(&mut self, mut path: String, reason: SkipReason) {
         self.skipped_count += 1;
+        path.truncate(path.floor_char_boundary(INDEXED_TEXT_BYTES_MAX));
         if self.skipped.len() < SKIPPED_NAMED_MAX {
             self.skipped.push(SkippedPath { path, reason });
         }
@@ -143,8 +149,9 @@ pub(super) fn walk_with_directories(
         on_directory,
         rules: match source {
             Source::Directory => IgnoreRules::inherited(root, allowed),
-            Source::Commit { .. } => IgnoreRules::default(),
+            Source::Commit { .. } => IgnoreRules::of_folders(root, &source.open_above(root)?),
         },
+        open_entries: 0,
         walk: WalkResult::default(),
     };
     // If the walk stopped early, `incomplete` has the reason.
@@ -165,6 +172,8 @@ struct Walker<'a> {
     cancelled: &'a dyn Fn() -> bool,
     on_directory: &'a mut dyn FnMut(&Path),
     rules: IgnoreRules,
+    /// Entries of the directory that is walked and of those above it.
+    open_entries: usize,
     walk: WalkResult,
 }
 
@@ -189,11 +198,20 @@ impl Walker<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
         };
+        if self.open_entries + entries.len() > OPEN_ENTRIES_MAX {
+            return Ok(self.stop(format!(
+                "`{}` and the directories above it have too many entries.",
+                display_path(path)
+            )));
+        }
+        let count = entries.len();
+        self.open_entries += count;
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         self.rules.enter(folder, &here, path);
         let mut flow =
             entries.into_iter().try_for_each(|entry| self.visit_entry(folder, path, &entry, depth + 1));
         self.rules.leave();
+        self.open_entries -= count;
         if !is_complete && flow.is_continue() {
             flow = self.stop(format!("`{}` has too many entries.", display_path(path)));
         }
@@ -313,6 +331,7 @@ impl Walker<'_> {
     /// Records an entry that could not be read. Ignores entries that vanished or became links meanwhile.
     fn record_unreadable(&mut self, path: &str, error: &io::Error) {
         let gone = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        self.walk.is_damaged |= !gone;
         if !gone && self.walk.incomplete.len() < INCOMPLETE_REASONS_MAX {
             let (path, reason) = (display_path(path), error.kind());
             self.walk.incomplete.push(format!("`{path}` could not be read: {reason}."));

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::query::{Item, Role};
+use crate::cells;
 use crate::stop::{Stop, Stopped};
 
 /// Longest documentation kept as a fact, in characters.
@@ -102,7 +103,9 @@ pub(super) fn comments(
 
 /// Whether a comment is for readers of the code; given as written and without markers.
 pub(super) fn is_about_code(raw: &str, body_text: &str) -> bool {
-    !raw.starts_with("#!") && !NOT_PROSE.iter().any(|word| body_text.trim_start().starts_with(word))
+    !raw.starts_with("#!")
+        && !cells::is_mark(raw)
+        && !NOT_PROSE.iter().any(|word| body_text.trim_start().starts_with(word))
 }
 
 /// Whether only whitespace precedes `at` in its line.

@@ -13,8 +13,8 @@ use super::owned::{BoundedFacts, DefinitionFacts, exported};
 use super::query::{Compiled, Item, Items, Role};
 use super::values::{self, Target};
 use super::{member, visibility};
+use crate::outline::{Definition, Outline};
 use crate::stop::{Stop, Stopped};
-use crate::syntax::{Definition, Outline};
 
 /// Most imported paths of a file, including their parent paths.
 const IMPORTS_MAX: usize = 4096;

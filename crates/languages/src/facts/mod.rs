@@ -26,7 +26,7 @@ mod owned;
 mod cases;
 
 /// Increase when the same text yields other facts. It is stored with an index, which is rebuilt when it changes.
-pub const FACTS_VERSION: i32 = 11;
+pub const FACTS_VERSION: i32 = 12;
 
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};

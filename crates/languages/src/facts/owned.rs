@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::field::Field;
-use crate::syntax::Definition;
+use crate::outline::Definition;
 
 /// Most values of one field of a chunk, or of a definition.
 const VALUES_MAX: usize = 256;

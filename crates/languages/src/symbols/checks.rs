@@ -20,6 +20,7 @@ const LIMITS: ChunkLimits = ChunkLimits {
     chunks_max: 2000,
     parse_timeout: Duration::from_secs(600),
     facts: true,
+    cells: false,
 };
 
 fn read(language: &Language, file: &str) -> String {

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::builder::{Builder, New};
 use super::table::{Expr, ExprId, FileSymbols, ScopeId, ScopeKind, SymbolKind, UseKind};
 use crate::facts::{Items, Role};
+use crate::outline::{Definition, Outline};
 use crate::stop::{Stop, Stopped};
-use crate::syntax::{Definition, Outline};
 
 /// Most bytes of a text from which a name is read.
 const NAME_BYTES_MAX: usize = 256;

@@ -3,6 +3,8 @@
 use std::process::Command;
 
 use super::*;
+use history::CommitTree;
+use std::path::Path;
 
 /// A bare repository with commits, and the mirrors of an installation.
 struct Fixture {
@@ -25,7 +27,7 @@ impl Fixture {
             stalled_s: 60,
             mirror_bytes_max: 1 << 30,
         };
-        let mirrors = Mirrors::new(folder.path().join("mirrors"), settings);
+        let mirrors = Mirrors::new(folder.path().join("mirrors"), settings, DiskSpace::default());
         let fixture = Self { folder, mirrors };
         fixture.git("init", &["--quiet", "--initial-branch=main"]);
         fixture
@@ -63,7 +65,7 @@ impl Fixture {
     }
 
     fn read(&self, commit: &str, path: &str) -> Option<String> {
-        let tree = self.mirrors.open(&self.address(), commit).ok()?.root().ok()?;
+        let tree = CommitTree::open(&self.mirrors.git_dir(&self.address()), commit).ok()?.root().ok()?;
         String::from_utf8(tree.read_with_metadata(path, 1000).1.ok()?).ok()
     }
 }
@@ -96,7 +98,8 @@ fn the_entries_of_a_commit_are_those_of_its_tree() {
     std::os::unix::fs::symlink("a.rs", fixture.source().join("link")).unwrap();
     let commit = fixture.commit("a.rs", "one");
     fixture.fetch().unwrap();
-    let root = fixture.mirrors.open(&fixture.address(), &commit).unwrap().root().unwrap();
+    let root =
+        CommitTree::open(&fixture.mirrors.git_dir(&fixture.address()), &commit).unwrap().root().unwrap();
     use platform::safe_open::{EntryKind, ReadError};
     let kinds: Vec<_> = root.entries(10).0.into_iter().map(|entry| (entry.name, entry.kind)).collect();
     assert_eq!(kinds, [("a.rs".into(), EntryKind::File), ("link".into(), EntryKind::Link)]);
@@ -138,20 +141,65 @@ fn a_repository_that_is_too_large_is_refused_and_what_was_there_stays() {
     let fault = fixture.fetch().unwrap_err();
     assert_eq!(fault.code, ErrorCode::InvalidRequest, "{fault}");
     assert!(fault.message.contains("mirror_bytes_max"));
+    assert_eq!(
+        fixture.fetch().unwrap_err().code,
+        ErrorCode::InvalidRequest,
+        "also if it was fetched before that was known"
+    );
     assert_eq!(fixture.read(&first, "a.rs").as_deref(), Some("one"));
 }
 
+/// The packs of a mirror, in the order of their names.
+fn packs(git_dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(git_dir.join("objects/pack")).unwrap().flatten().map(|entry| entry.path());
+    let mut packs: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "pack")).collect();
+    packs.sort();
+    packs
+}
+
+/// Without one of its packs, the newest commit may still be read, but not all of its files.
 #[test]
 fn a_damaged_mirror_is_fetched_again() {
-    let fixture = Fixture::new();
-    fixture.commit("a.rs", "one");
-    let git_dir = fixture.fetch().unwrap().git_dir;
-    for entry in fs::read_dir(git_dir.join("objects/pack")).unwrap().flatten() {
-        fs::remove_file(entry.path()).unwrap();
+    for lost in 0..2 {
+        let fixture = Fixture::new();
+        fixture.commit("a.rs", "one");
+        let git_dir = fixture.fetch().unwrap().git_dir;
+        let second = fixture.commit("b.rs", "two");
+        fixture.fetch().unwrap();
+        assert_eq!(packs(&git_dir).len(), 2);
+        let pack = &packs(&git_dir)[lost];
+        fs::remove_file(pack).unwrap();
+        fs::remove_file(pack.with_extension("idx")).unwrap();
+        assert_eq!(fixture.fetch().unwrap().head.commit, second);
+        for (path, text) in [("a.rs", "one"), ("b.rs", "two")] {
+            assert_eq!(fixture.read(&second, path).as_deref(), Some(text));
+        }
+        // What a run could not read is fetched anew as well.
+        let file = fs::read_dir(git_dir.join("objects/pack")).unwrap().flatten().next().unwrap().path();
+        fs::remove_file(file).unwrap();
+        history::distrust_mirror(&git_dir);
+        assert_eq!(fixture.fetch().unwrap().head.commit, second);
+        assert_eq!(fixture.read(&second, "a.rs").as_deref(), Some("one"));
     }
-    let second = fixture.commit("a.rs", "two");
-    assert_eq!(fixture.fetch().unwrap().head.commit, second);
-    assert_eq!(fixture.read(&second, "a.rs").as_deref(), Some("two"));
+}
+
+#[test]
+fn many_packs_are_repacked_and_older_commits_stay_readable() {
+    let fixture = Fixture::new();
+    let first = fixture.commit("a.rs", "0");
+    fixture.fetch().unwrap();
+    for n in 1..52 {
+        fixture.commit("a.rs", &n.to_string());
+        fixture.fetch().unwrap();
+    }
+    let git_dir = fixture.mirrors.git_dir(&fixture.address());
+    assert!(address_file::packs(&git_dir).len() < 5);
+    assert_eq!(fixture.read(&first, "a.rs").as_deref(), Some("0"));
+    // A branch that was set back is read from the references that were packed.
+    fixture.git("reset", &["--quiet", "--hard", &first]);
+    assert_eq!(fixture.fetch().unwrap().head.commit, first);
+    assert_eq!(fixture.mirrors.last_commit(&fixture.address()), Some(first));
 }
 
 #[test]
@@ -191,8 +239,8 @@ fn unused_mirrors_are_found_and_removed() {
     assert_eq!(unused[0].address.as_deref(), Some(address.as_str()));
     let lock = fixture.mirrors.git_dir(&address).with_extension("lock");
     let held = MirrorLock::try_now(&lock).unwrap().unwrap();
-    assert!(!fixture.mirrors.remove(&unused[0]).unwrap(), "a run uses it");
+    assert!(!fixture.mirrors.remove(&unused[0], Duration::ZERO).unwrap(), "a run uses it");
     drop(held);
-    assert!(fixture.mirrors.remove(&unused[0]).unwrap());
+    assert!(fixture.mirrors.remove(&unused[0], Duration::ZERO).unwrap());
     assert_eq!(fs::read_dir(fixture.folder.path().join("mirrors")).unwrap().count(), 0);
 }

@@ -230,7 +230,7 @@ impl Metrics {
         self.watch_events.inc_by(count);
     }
 
-    /// Records an automatic index run; `trigger` is `watch` or `schedule`.
+    /// Records an automatic index run; `trigger` is `watch`, `schedule`, `push` or `source`.
     pub fn record_automatic_run(&self, trigger: &'static str, outcome: &'static str) {
         self.watch_runs.get_or_create(&[("trigger", trigger), ("status", outcome)]).inc();
     }

@@ -11,3 +11,5 @@ pub mod mcp_sessions;
 pub mod modules;
 pub mod projects;
 mod queued_jobs;
+pub mod source_repositories;
+pub mod sources;

@@ -124,9 +124,10 @@ pub(crate) async fn role(control: &mut ControlTx, id: &ProjectId) -> Result<Opti
     control.tx.scalar(query.bind(id.as_str())).await
 }
 
-/// Deletes the rows of a workspace and its modules.
+/// Deletes the rows of a workspace, its modules and its repositories from sources.
 pub(crate) async fn forget(control: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
     for text in [
+        "DELETE FROM pairofcleats.source_repositories WHERE project_id = $1",
         "DELETE FROM pairofcleats.project_modules WHERE project_id = $1",
         "DELETE FROM pairofcleats.projects WHERE id = $1",
     ] {

@@ -18,6 +18,7 @@ pub(crate) const CONTROL: &[Migration] = &[
     Migration { version: 4, text: include_str!("../../migrations/control/0004_key_roots.sql") },
     Migration { version: 5, text: include_str!("../../migrations/control/0005_job_notes.sql") },
     Migration { version: 6, text: include_str!("../../migrations/control/0006_job_lanes.sql") },
+    Migration { version: 7, text: include_str!("../../migrations/control/0007_sources.sql") },
 ];
 
 /// Migrations of the search module, which every project's schema has.

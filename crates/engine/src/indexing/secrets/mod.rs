@@ -24,6 +24,7 @@ use std::ops::Range;
 
 use file_format::FileFormat;
 pub(crate) use files::is_secret_file;
+use languages::Language;
 use names::SecretClass;
 use rules::{KeywordUse, RULES, TokenFormat};
 use values::ValueContext;
@@ -73,6 +74,13 @@ pub fn redact(text: &str) -> Redacted<'_> {
 #[must_use]
 pub fn redact_file<'t>(path: &str, text: &'t str) -> Redacted<'t> {
     redact_as(text, FileFormat::from_path(Some(path)))
+}
+
+/// Redacts a text that was extracted from a file: of a notebook its code, of other documents prose. Linear in the text.
+#[must_use]
+pub fn redact_extracted<'t>(language: Option<&Language>, text: &'t str) -> Redacted<'t> {
+    let is_prose = language.is_some_and(Language::is_prose);
+    redact_as(text, if is_prose { FileFormat::Prose } else { FileFormat::Code })
 }
 
 /// Whether `value` is a secret, given the name of its field.

@@ -1,0 +1,115 @@
+//! What the hosts have in common: owners whose repositories are listed in pages of JSON.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+use contract::echo_within;
+use platform::outbound::{Answer, Url};
+
+use crate::links::{Next, next_link};
+use crate::repository::{Entry, RemoteRepository};
+
+/// Longest quote of an answer in a message.
+const QUOTED_CHARS_MAX: usize = 200;
+/// What hosts without a media type of their own are asked for.
+pub(crate) const ACCEPT_JSON: &[(&str, &str)] = &[("accept", "application/json")];
+
+/// The API of one kind of host.
+pub(crate) trait CodeHost: fmt::Debug + Send + Sync {
+    /// The URL of the public host; `None` if there is none.
+    fn public_url(&self) -> Option<&'static str>;
+
+    /// The root of the API at a configured URL, which may be that of the host.
+    fn root(&self, configured: Url) -> Url;
+
+    /// Whether owners are nested, with a slash between them.
+    fn has_subgroups(&self) -> bool {
+        false
+    }
+
+    /// Whether repositories have topics.
+    fn has_topics(&self) -> bool {
+        true
+    }
+
+    /// Headers of every request.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        ACCEPT_JSON
+    }
+
+    /// The value of the header `authorization`.
+    fn authorization(&self, token: &str) -> String {
+        format!("Bearer {token}")
+    }
+
+    /// The first page of each list in which the repositories of an owner may be. The first list that exists is read.
+    fn first_pages(&self, root: &Url, owner: &str, with_archived: bool) -> Vec<Url>;
+
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// Why it is not a page of repositories.
+    fn read(&self, received: &Received<'_>) -> Result<Page, String>;
+}
+
+/// A page as the host sent it, with status 200.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Received<'a> {
+    /// Its address.
+    pub(crate) url: &'a Url,
+    /// The root of the API, whose server no link leaves.
+    pub(crate) root: &'a Url,
+    pub(crate) answer: &'a Answer,
+    /// Entries of the earlier pages of this list.
+    pub(crate) entries_before: usize,
+}
+
+impl Received<'_> {
+    /// The body.
+    ///
+    /// # Errors
+    /// Why it is not the expected JSON; a quote of it is short.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, String> {
+        serde_json::from_slice(&self.answer.body)
+            .map_err(|error| echo_within(&error.to_string(), QUOTED_CHARS_MAX))
+    }
+
+    /// The next page by the header `link`.
+    pub(crate) fn next_by_header(&self) -> Next {
+        let target = self.answer.header("link").and_then(next_link);
+        target.map_or(Next::End, |target| Next::linked(target, self.url, self.root))
+    }
+
+    /// The page with these entries. `is_full` says that further entries would be on another page.
+    pub(crate) fn page<T: Into<Entry>>(&self, entries: Vec<T>, next: Next, is_full: bool) -> Page {
+        let allows_http = self.root.scheme() == "http";
+        let count = entries.len();
+        let repositories: Vec<RemoteRepository> =
+            entries.into_iter().filter_map(|entry| Entry::checked(entry.into(), allows_http)).collect();
+        Page {
+            rejected: count - repositories.len(),
+            repositories,
+            may_gain_next: is_full && next == Next::End,
+            next,
+        }
+    }
+}
+
+/// A page of repositories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) repositories: Vec<RemoteRepository>,
+    /// Entries that were left out, because their name or address cannot be used.
+    pub(crate) rejected: usize,
+    pub(crate) next: Next,
+    /// Whether a next page may appear while this one stays the same, so that "not modified" would hide it.
+    pub(crate) may_gain_next: bool,
+}
+
+impl Page {
+    /// Entries as the host counts them.
+    pub(crate) fn entries(&self) -> usize {
+        self.repositories.len() + self.rejected
+    }
+}

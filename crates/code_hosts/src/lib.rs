@@ -1,0 +1,37 @@
+//! Lists the repositories of organisations, users, groups and workspaces on code hosts, for the setting `[[sources]]`.
+//!
+//! [`Source::new`] makes a [`Source`] of the settings, and [`Lister::list`] asks its host for all pages. The hosts differ
+//! in addresses, fields and how a page names the next one: one file each, behind the trait of `host`. What they answer is not
+//! trusted: sizes and counts are bounded, links stay on the configured server, and names and addresses are checked.
+
+mod check;
+mod project;
+mod source;
+
+mod lister;
+mod page_cache;
+mod page_reader;
+mod rate_limit;
+
+mod bitbucket;
+mod gitea;
+mod github;
+mod gitlab;
+mod host;
+mod links;
+
+mod error;
+mod filter;
+mod names;
+mod repository;
+
+#[cfg(test)]
+mod samples;
+
+pub use check::check_sources;
+pub use error::ListError;
+pub use filter::Filter;
+pub use lister::{Limits, Lister};
+pub use page_cache::PageCache;
+pub use repository::{Listing, RemoteRepository};
+pub use source::Source;

@@ -1,0 +1,158 @@
+//! A repository as a host describes it, and the checks of what the host says.
+
+use contract::RepositoryAddress;
+use jiff::Timestamp;
+
+use crate::names::{is_branch, is_full_name, is_topic};
+
+/// Most topics of a repository that are kept; GitHub allows 20.
+const TOPICS_MAX: usize = 100;
+
+/// A repository of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteRepository {
+    /// `owner/name`, with the groups between them on GitLab. For the kind `list` the path of the address.
+    pub full_name: String,
+    /// Address for `git clone`: https, or http if the API of the host is an http address; no credentials are in it. For the kind
+    /// `list` the address as the settings have it.
+    pub clone_url: String,
+    /// The branch that HEAD names; `None` if the host does not say, or the repository is empty.
+    pub default_branch: Option<String>,
+    /// Whether it is a fork. GitLab says so only with a token.
+    pub is_fork: bool,
+    /// Whether it is archived.
+    pub is_archived: bool,
+    /// Its topics.
+    pub topics: Vec<String>,
+    /// Its size in KiB, as the host estimates it.
+    pub size_kb: Option<u64>,
+    /// When it was last pushed to, or changed in another way where the host does not tell these apart.
+    pub pushed_at: Option<Timestamp>,
+}
+
+/// The repositories of a source that pass its filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The repositories, in the order of the host; each once.
+    pub repositories: Vec<RemoteRepository>,
+    /// Whether the host was read to the end. If not, a repository that is missing here may still exist.
+    pub complete: bool,
+    /// Why it is not complete, and how many entries were left out because they cannot be used.
+    pub note: Option<String>,
+}
+
+/// An entry of a host's answer, unchecked.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) full_name: String,
+    pub(crate) clone_url: String,
+    pub(crate) default_branch: Option<String>,
+    pub(crate) is_fork: bool,
+    pub(crate) is_archived: bool,
+    pub(crate) topics: Vec<String>,
+    pub(crate) size_kb: Option<u64>,
+    pub(crate) pushed_at: Option<String>,
+}
+
+impl Entry {
+    /// The repository, unless its name or its address cannot be used. Of the other fields, only what is well-formed is kept.
+    pub(crate) fn checked(self, allows_http: bool) -> Option<RemoteRepository> {
+        if !is_full_name(&self.full_name) || !is_clone_url(&self.clone_url, allows_http) {
+            return None;
+        }
+        let mut topics = self.topics;
+        topics.retain(|topic| is_topic(topic));
+        topics.truncate(TOPICS_MAX);
+        Some(RemoteRepository {
+            full_name: self.full_name,
+            clone_url: self.clone_url,
+            default_branch: self.default_branch.filter(|branch| is_branch(branch)),
+            is_fork: self.is_fork,
+            is_archived: self.is_archived,
+            topics,
+            size_kb: self.size_kb,
+            pushed_at: self.pushed_at.and_then(|time| time.parse().ok()),
+        })
+    }
+}
+
+/// Whether a host may give out this address. `http` is for hosts on this machine, whose API has no certificate either.
+fn is_clone_url(text: &str, allows_http: bool) -> bool {
+    let Some(Ok(address)) = RepositoryAddress::parse(text) else { return false };
+    let is_allowed = address.scheme() == "https" || (allows_http && address.scheme() == "http");
+    // Servers and proxies decode the path, so an encoded `..` leads up as well.
+    let decoded =
+        address.path().to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+    is_allowed && !decoded.split('/').any(|part| matches!(part, "." | ".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(full_name: &str, clone_url: &str) -> Entry {
+        Entry { full_name: full_name.into(), clone_url: clone_url.into(), ..Entry::default() }
+    }
+
+    #[test]
+    fn addresses_are_https_without_credentials_and_lead_nowhere_else() {
+        let is_accepted = |url: &str, allows_http| entry("acme/shop", url).checked(allows_http).is_some();
+        for good in ["https://github.com/acme/shop.git", "https://git.example:8443/scm/acme/shop"] {
+            assert!(is_accepted(good, false), "{good}");
+        }
+        assert!(is_accepted("http://127.0.0.1:3000/acme/shop.git", true));
+        for bad in [
+            "",
+            "http://git.example/acme/shop.git",
+            "git://git.example/acme/shop.git",
+            "ssh://git@git.example/acme/shop.git",
+            "git@git.example:acme/shop.git",
+            "file:///srv/git/shop.git",
+            "/srv/git/shop.git",
+            "ext::sh -c id",
+            "https://user:secret@git.example/acme/shop.git",
+            "https://token@git.example/acme/shop.git",
+            "https://-oProxyCommand=id/acme/shop.git",
+            "https:///acme/shop.git",
+            "https://git.example/",
+            "https://git.example/acme/../../etc",
+            "https://git.example/acme/%2e%2E/etc",
+            "https://git.example/acme/..%2fetc",
+            "https://git.example/acme/shop.git?x=1",
+            "https://git.example/acme/shop\n.git",
+            "--upload-pack=id",
+        ] {
+            assert!(!is_accepted(bad, false), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_beside_name_and_address_is_left_out() {
+        let checked = Entry {
+            default_branch: Some("--upload-pack=id".into()),
+            topics: vec!["rust".into(), "a\nb".into(), String::new()],
+            pushed_at: Some("yesterday".into()),
+            size_kb: Some(12),
+            ..entry("acme/shop", "https://git.example/acme/shop.git")
+        };
+        let repository = checked.checked(false).unwrap();
+        assert_eq!((repository.default_branch, repository.pushed_at), (None, None));
+        assert_eq!((repository.topics, repository.size_kb), (vec!["rust".to_owned()], Some(12)));
+        let many = (0..500).map(|number| format!("topic-{number}")).collect();
+        let many = Entry { topics: many, ..entry("acme/shop", "https://git.example/acme/shop.git") };
+        assert_eq!(many.checked(false).unwrap().topics.len(), TOPICS_MAX);
+        assert!(entry("acme/../shop", "https://git.example/acme/shop.git").checked(false).is_none());
+    }
+
+    #[test]
+    fn times_of_all_hosts_are_read() {
+        for text in
+            ["2026-03-04T05:06:07Z", "2026-03-04T06:06:07.000+01:00", "2026-03-04T05:06:07.000000+00:00"]
+        {
+            let pushed_at = Some(text.to_owned());
+            let entry = Entry { pushed_at, ..entry("acme/shop", "https://git.example/acme/shop.git") };
+            let pushed_at = entry.checked(false).unwrap().pushed_at.unwrap();
+            assert_eq!(pushed_at.to_string(), "2026-03-04T05:06:07Z", "{text}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Settings, repositories and answers for unit tests.
+
+use contract::config::SourceSettings;
+use platform::outbound::{Answer, Url};
+
+use crate::host::{CodeHost, Page, Received};
+use crate::repository::RemoteRepository;
+
+/// Settings of a source of this kind with the owner `acme`.
+pub(crate) fn settings(kind: &str) -> SourceSettings {
+    serde_json::from_value(serde_json::json!({ "name": "acme", "kind": kind, "owners": ["acme"] })).unwrap()
+}
+
+/// A repository with this name.
+pub(crate) fn repository(full_name: &str) -> RemoteRepository {
+    RemoteRepository {
+        full_name: full_name.to_owned(),
+        clone_url: format!("https://git.example/{full_name}.git"),
+        default_branch: Some("main".to_owned()),
+        is_fork: false,
+        is_archived: false,
+        topics: Vec::new(),
+        size_kb: None,
+        pushed_at: None,
+    }
+}
+
+/// An answer with this status and these headers.
+pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
+    let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Answer { status, headers, body: body.as_bytes().to_vec() }
+}
+
+/// What `host`, whose API is at `root`, says with this answer to `url`.
+pub(crate) fn read(
+    host: &dyn CodeHost,
+    (root, url): (&str, &str),
+    entries_before: usize,
+    answer: &Answer,
+) -> Result<Page, String> {
+    let (root, url) = (Url::parse(root).unwrap(), Url::parse(url).unwrap());
+    host.read(&Received { url: &url, root: &root, answer, entries_before })
+}
+
+/// The names of the repositories on a page.
+pub(crate) fn names(page: &Page) -> Vec<&str> {
+    page.repositories.iter().map(|repository| repository.full_name.as_str()).collect()
+}

@@ -1,0 +1,180 @@
+//! The zip file of an office document, read without trusting it: it may unpack to a bounded number of bytes in all, whatever it
+//! says of its entries.
+
+use std::io::{self, Cursor, Read};
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::xml::{self, Element, Handler};
+use crate::Unreadable;
+
+/// Most entries of a document; a presentation has a few for each slide.
+const ENTRIES_MAX: usize = 20_000;
+/// How much all parts that are read may unpack to, in bytes: so often the size of the file, …
+const UNPACKED_RATIO_MAX: u64 = 100;
+/// … but at least as much as a small document with much repetition, …
+const UNPACKED_BYTES_MIN: u64 = 8 * 1024 * 1024;
+/// … and at most what can be read within the time limit.
+const UNPACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Most relations of one part.
+const RELATIONS_MAX: usize = 20_000;
+
+/// A document, from which parts are read.
+pub(super) struct Package<'b> {
+    zip: ZipArchive<Cursor<&'b [u8]>>,
+    /// Bytes that may still be unpacked.
+    left: u64,
+}
+
+/// A relation of a part to another one.
+pub(super) struct Relation {
+    /// Its id, by which the XML of the part names it.
+    pub(super) id: String,
+    /// Its kind, an address whose end is significant: `…/notesSlide`.
+    pub(super) kind: String,
+    /// The name of the other part.
+    pub(super) target: String,
+}
+
+impl<'b> Package<'b> {
+    /// Opens a document.
+    ///
+    /// # Errors
+    /// `Damaged` if it is no zip file, or has too many entries.
+    pub(super) fn open(bytes: &'b [u8]) -> Result<Self, Unreadable> {
+        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|_| Unreadable::Damaged)?;
+        if zip.len() > ENTRIES_MAX {
+            return Err(Unreadable::Damaged);
+        }
+        let left = UNPACKED_RATIO_MAX.saturating_mul(bytes.len() as u64);
+        Ok(Self { zip, left: left.clamp(UNPACKED_BYTES_MIN, UNPACKED_BYTES_MAX) })
+    }
+
+    /// Reads a part. Returns whether there is one.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub(super) fn read(&mut self, name: &str, handler: &mut dyn Handler) -> Result<bool, Unreadable> {
+        let Self { zip, left } = self;
+        let part = match zip.by_name(name) {
+            Ok(part) => part,
+            Err(ZipError::FileNotFound) => return Ok(false),
+            Err(ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => {
+                return Err(Unreadable::Encrypted);
+            }
+            Err(_) => return Err(Unreadable::Damaged),
+        };
+        xml::read(Bounded { part, left }, handler)?;
+        Ok(true)
+    }
+
+    /// Reads a part that every document of its format has.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and `Damaged` if there is none.
+    pub(super) fn require(&mut self, name: &str, handler: &mut dyn Handler) -> Result<(), Unreadable> {
+        if self.read(name, handler)? { Ok(()) } else { Err(Unreadable::Damaged) }
+    }
+
+    /// Returns the relations of a part to other parts; none if it has none.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn relations(&mut self, part: &str) -> Result<Vec<Relation>, Unreadable> {
+        let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
+        let slash = if folder.is_empty() { "" } else { "/" };
+        let mut relations = Relations { folder, found: Vec::new() };
+        self.read(&format!("{folder}{slash}_rels/{name}.rels"), &mut relations)?;
+        Ok(relations.found)
+    }
+}
+
+/// Reads a list of relations.
+struct Relations<'p> {
+    /// The folder of the part, to which targets are relative.
+    folder: &'p str,
+    found: Vec<Relation>,
+}
+
+impl Handler for Relations<'_> {
+    fn start(&mut self, element: &Element<'_>) {
+        let is_external = element.attribute("TargetMode").is_some_and(|mode| mode == "External");
+        if element.name() != b"Relationship" || is_external {
+            return;
+        }
+        let (id, kind) = (element.attribute("Id"), element.attribute("Type"));
+        if let (Some(id), Some(kind), Some(target)) = (id, kind, element.attribute("Target")) {
+            self.found.push(Relation { id, kind, target: resolve(self.folder, &target) });
+        }
+    }
+
+    fn end(&mut self, _: &[u8]) {}
+
+    fn text(&mut self, _: &str) {}
+
+    fn is_done(&self) -> bool {
+        self.found.len() >= RELATIONS_MAX
+    }
+}
+
+/// The name of a part that is given relative to a folder, or from the top if it begins with `/`.
+fn resolve(folder: &str, target: &str) -> String {
+    let (base, target) = match target.strip_prefix('/') {
+        Some(target) => ("", target),
+        None => (folder, target),
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in base.split('/').chain(target.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// A part whose bytes count towards what a document may unpack to.
+struct Bounded<'p, R> {
+    part: R,
+    left: &'p mut u64,
+}
+
+impl<R: Read> Read for Bounded<'_, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if *self.left == 0 {
+            return Err(io::Error::other("the document unpacks to more than is allowed"));
+        }
+        let most = usize::try_from(*self.left).unwrap_or(usize::MAX).min(into.len());
+        let read = self.part.read(into.get_mut(..most).unwrap_or_default())?;
+        *self.left -= (read as u64).min(*self.left);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_relative_to_the_folder_of_their_part() {
+        assert_eq!(
+            resolve("ppt/slides", "../notesSlides/notesSlide1.xml"),
+            "ppt/notesSlides/notesSlide1.xml"
+        );
+        assert_eq!(resolve("xl", "worksheets/sheet1.xml"), "xl/worksheets/sheet1.xml");
+        assert_eq!(resolve("xl", "/xl/worksheets/sheet1.xml"), "xl/worksheets/sheet1.xml");
+        assert_eq!(resolve("", "../../x"), "x");
+    }
+
+    #[test]
+    fn the_bytes_of_all_parts_are_bounded_together() {
+        let mut left = 5;
+        let mut bytes = Vec::new();
+        let first = Bounded { part: &b"abc"[..], left: &mut left }.read_to_end(&mut bytes);
+        assert_eq!((first.unwrap(), left), (3, 2));
+        assert!(Bounded { part: &b"defg"[..], left: &mut left }.read_to_end(&mut bytes).is_err());
+        assert_eq!(bytes, b"abcde");
+    }
+}

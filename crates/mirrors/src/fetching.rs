@@ -1,0 +1,212 @@
+//! One fetch, under the lock of the mirror.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::address_file;
+use super::explain;
+use super::git_program::Git;
+use super::mirror::{Mirrors, not_written};
+use super::remote::{RemoteHead, is_commit};
+use contract::{ErrorCode, Fault, RepositoryAddress};
+use history::CommitTree;
+use platform::process::ProgramOutput;
+
+/// The branch of a mirror that holds what was fetched.
+const FETCHED_BRANCH: &str = "refs/heads/pairofcleats";
+/// Time between two looks at the size of a mirror that grows, and at the free space.
+const SIZE_CHECK: Duration = Duration::from_secs(1);
+/// The mirror is repacked each time that its number of packs is a multiple of this.
+const PACKS_STEP: usize = 50;
+/// Longest time that repacking may take; it is tried again when there are more packs.
+const REPACK_TIME: Duration = Duration::from_secs(600);
+/// Longest time that making an empty repository may take.
+const CREATE_TIME: Duration = Duration::from_secs(60);
+/// Folders below the objects of a mirror: one for each first byte, packs and information.
+const OBJECT_FOLDERS_MAX: usize = 300;
+
+/// The inputs of a fetch.
+pub(super) struct Fetching<'a> {
+    pub(super) mirrors: &'a Mirrors,
+    pub(super) git: &'a Git<'a>,
+    pub(super) address: &'a RepositoryAddress,
+    pub(super) git_dir: &'a Path,
+    pub(super) remote: &'a RemoteHead,
+    pub(super) must_stop: &'a dyn Fn() -> bool,
+}
+
+impl Fetching<'_> {
+    /// Fetches what the mirror lacks; returns the commit that it has then. A new mirror that cannot be filled is removed.
+    pub(super) fn update(&self, is_new: bool) -> Result<String, Fault> {
+        if !is_new && self.has(&self.remote.commit) {
+            self.require_size()?;
+            self.point_to(&self.remote.commit)?;
+            self.write_address()?;
+            return Ok(self.remote.commit.clone());
+        }
+        let updated = if is_new { self.fetch_anew() } else { self.fetch_more() };
+        if is_new && updated.is_err() {
+            // Half a mirror is of no use.
+            let _ = fs::remove_dir_all(self.git_dir);
+        }
+        updated?;
+        let commit = own_commit(self.git_dir).filter(|commit| self.has(commit));
+        let commit = commit.ok_or_else(|| {
+            let message = format!("{} was fetched without its commit.", self.address);
+            Fault::new(ErrorCode::CommitServiceError, message)
+                .with_hint("Try again; if that fails too, check the repository with `git fsck` on its host.")
+        })?;
+        self.repack_if_due();
+        self.write_address()?;
+        Ok(commit)
+    }
+
+    fn fetch_anew(&self) -> Result<(), Fault> {
+        let _ = fs::remove_dir_all(self.git_dir);
+        self.create()?;
+        self.fetch()
+    }
+
+    fn fetch_more(&self) -> Result<(), Fault> {
+        remove_leftovers(self.git_dir);
+        match self.fetch() {
+            // What git says of hosts and networks is recognised; anything else may be damage here.
+            Err(fault) if fault.code == ErrorCode::CommitServiceError && !fault.retryable => {
+                tracing::warn!(address = self.address.as_str(), %fault, "the mirror is fetched anew");
+                self.fetch_anew()
+            }
+            fetched => fetched,
+        }
+    }
+
+    fn require_size(&self) -> Result<(), Fault> {
+        let bytes_max = self.mirrors.settings.mirror_bytes_max;
+        if size_of(self.git_dir) <= bytes_max {
+            return Ok(());
+        }
+        let message = format!(
+            "The objects of {} have more than {bytes_max} bytes, which git.mirror_bytes_max allows.",
+            self.address
+        );
+        Err(Fault::new(ErrorCode::InvalidRequest, message)
+            .with_hint("Ask the operator to raise the limit, or index a clone of the part that is needed."))
+    }
+
+    /// Writes what the mirror is of and what it consists of; the time of the file is that of the last fetch.
+    fn write_address(&self) -> Result<(), Fault> {
+        address_file::write(self.git_dir, self.address, &self.remote.url).map_err(not_written)
+    }
+
+    fn has(&self, commit: &str) -> bool {
+        CommitTree::open(self.git_dir, commit).is_ok_and(|tree| tree.root().is_ok())
+    }
+
+    fn create(&self) -> Result<(), Fault> {
+        let path = self.git_dir.as_os_str();
+        let arguments =
+            ["init".as_ref(), "--quiet".as_ref(), "--bare".as_ref(), "--template=".as_ref(), path];
+        let output = self.git.run(Some(self.git_dir), arguments, CREATE_TIME, self.must_stop)?;
+        if output.status.success() { Ok(()) } else { Err(self.explain(&output)) }
+    }
+
+    fn explain(&self, output: &ProgramOutput) -> Fault {
+        explain::fault(output, self.address, &self.remote.url)
+    }
+
+    fn fetch(&self) -> Result<(), Fault> {
+        let from = self.remote.reference.as_deref().unwrap_or("HEAD");
+        let what = format!("+{from}:{FETCHED_BRANCH}");
+        let upload_pack = self.git.upload_pack_option();
+        let arguments = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].into_iter();
+        let arguments = arguments.chain(upload_pack.as_deref()).chain(["--", &self.remote.url, &what]);
+        let (stopped, checked) = (RefCell::new(None), Cell::new(Instant::now()));
+        let must_stop = || {
+            if checked.get().elapsed() >= SIZE_CHECK {
+                checked.set(Instant::now());
+                let grown = self.require_size().and_then(|()| self.mirrors.disk_space.check());
+                *stopped.borrow_mut() = grown.err();
+            }
+            stopped.borrow().is_some() || (self.must_stop)()
+        };
+        let timeout = Duration::from_millis(self.mirrors.settings.fetch_ms);
+        let output = self.git.run(Some(self.git_dir), arguments, timeout, &must_stop);
+        remove_leftovers(self.git_dir);
+        if let Some(fault) = stopped.take() {
+            return Err(fault);
+        }
+        let output = output?;
+        if !output.status.success() {
+            return Err(self.explain(&output));
+        }
+        self.require_size()
+    }
+
+    /// Makes a commit that the mirror has the one that was fetched last, for example after a branch was set back.
+    fn point_to(&self, commit: &str) -> Result<(), Fault> {
+        if own_commit(self.git_dir).as_deref() == Some(commit) {
+            return Ok(());
+        }
+        let reference = self.git_dir.join(FETCHED_BRANCH);
+        let next = reference.with_extension("next");
+        let written = fs::write(&next, format!("{commit}\n")).and_then(|()| fs::rename(&next, &reference));
+        written.map_err(not_written)
+    }
+
+    /// Repacks the mirror if it has many packs, which make reading slow. Commits that no branch has any more are kept, because
+    /// runs may still read them.
+    fn repack_if_due(&self) {
+        let packs = address_file::packs(self.git_dir).len();
+        if packs == 0 || !packs.is_multiple_of(PACKS_STEP) {
+            return;
+        }
+        let arguments = ["repack", "-a", "-d", "-q", "--keep-unreachable"];
+        match self.git.run(Some(self.git_dir), arguments, REPACK_TIME, self.must_stop) {
+            Ok(output) if output.status.success() => {}
+            Ok(output) => tracing::warn!(stderr = output.stderr_tail(3), "a mirror could not be repacked"),
+            Err(fault) => tracing::warn!(%fault, "a mirror could not be repacked"),
+        }
+        remove_leftovers(self.git_dir);
+    }
+}
+
+/// The commit that was fetched last.
+pub(super) fn own_commit(git_dir: &Path) -> Option<String> {
+    let loose = fs::read_to_string(git_dir.join(FETCHED_BRANCH)).ok();
+    let packed = || {
+        let lines = fs::read_to_string(git_dir.join("packed-refs")).ok()?;
+        let line = lines.lines().find(|line| line.ends_with(&format!(" {FETCHED_BRANCH}")))?;
+        line.split_once(' ').map(|(id, _)| id.to_owned())
+    };
+    loose.or_else(packed).map(|text| text.trim().to_owned()).filter(|text| is_commit(text))
+}
+
+/// Removes what an interrupted fetch left.
+fn remove_leftovers(git_dir: &Path) {
+    for folder in ["objects/pack", "objects"] {
+        for entry in fs::read_dir(git_dir.join(folder)).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with("tmp_") || name.starts_with(".tmp-") {
+                // A folder is left by a fetch that was killed.
+                let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
+            }
+        }
+    }
+    for lock in ["shallow.lock", "packed-refs.lock", "config.lock", &format!("{FETCHED_BRANCH}.lock")] {
+        let _ = fs::remove_file(git_dir.join(lock));
+    }
+}
+
+/// The size of the objects of a mirror in bytes.
+pub(super) fn size_of(git_dir: &Path) -> u64 {
+    let size = |folder: &Path| -> u64 {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let files = entries.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file);
+        files.map(|file| file.len()).sum()
+    };
+    let objects = git_dir.join("objects");
+    let folders = fs::read_dir(&objects).into_iter().flatten().flatten().take(OBJECT_FOLDERS_MAX);
+    size(&objects) + folders.map(|folder| size(&folder.path())).sum::<u64>()
+}

@@ -1,0 +1,188 @@
+//! Indexes what a source lists: what is new, and what was pushed to since the last run that is known.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::{RepositoryKey, project_repositories, run_job};
+use super::plan::{Plan, Wanted};
+use super::{RETRY, SourceSync, Unsynced};
+use contract::{ErrorCode, Fault, ProjectId, escaped_line};
+use store::{DecidedBy, SourceRepository, SourceRepositoryRow, source_repositories};
+
+/// Repositories that one statement stores.
+const BATCH: usize = 1000;
+/// Runs that a sync may join in a row: each may have begun before the push.
+const JOINED_RUNS_MAX: usize = 3;
+/// Failures in a row that may be over soon, after which a sync ends: then it is not about single repositories.
+const FAILURES_IN_A_ROW_MAX: usize = 10;
+
+/// What was known before the listing.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// The repositories that the projects have, and whether a run of each has completed.
+    indexed: HashMap<SourceRepository, bool>,
+    /// The rows of the source.
+    rows: HashMap<SourceRepository, SourceRepositoryRow>,
+    /// The repositories that are to be removed, because complete listings have not had them for long.
+    pub(super) gone: Vec<SourceRepositoryRow>,
+}
+
+impl Known {
+    /// Whether a repository needs a run.
+    fn is_due(&self, wanted: &Wanted) -> bool {
+        let known_ms = self.rows.get(&wanted.repository).and_then(|row| row.pushed_ms);
+        let is_indexed = self.indexed.get(&wanted.repository) == Some(&true);
+        let is_pushed = wanted.pushed_ms.is_some_and(|pushed| known_ms.is_none_or(|known| pushed > known));
+        !is_indexed || is_pushed
+    }
+}
+
+impl SourceSync<'_> {
+    /// Stores what is listed. What is gone is marked only after a complete listing, and removed at the earliest by the next one,
+    /// because a listing may miss what is renamed or created meanwhile.
+    pub(super) async fn record(&mut self, plan: &Plan, is_complete: bool) -> Result<Known, Unsynced> {
+        let (source, store) = (self.source.name(), self.app.store().await?);
+        let indexed = self.indexed(&plan.wanted).await?;
+        let mut control = store.control().await?;
+        let rows = source_repositories::list(&mut control, source).await?;
+        let rows: HashMap<_, _> = rows.into_iter().map(|row| (row.repository.clone(), row)).collect();
+        // What somebody indexed before does not belong to the source.
+        let wanted = plan.wanted.iter().map(|wanted| &wanted.repository);
+        let mut listed: Vec<(SourceRepository, bool)> =
+            wanted.map(|repository| (repository.clone(), !indexed.contains_key(repository))).collect();
+        // What is no longer allowed is not fetched, but the host still has it.
+        let refused = plan.refused.iter().filter(|repository| rows.contains_key(*repository));
+        listed.extend(refused.map(|repository| (repository.clone(), false)));
+        for some in listed.chunks(BATCH) {
+            source_repositories::save(&mut control, source, some).await?;
+        }
+        let mut gone = Vec::new();
+        if is_complete {
+            gone = source_repositories::gone_for(&mut control, source, self.settings.gone_after_ms).await?;
+            self.report.gone = source_repositories::mark_gone(&mut control, source, &plan.listed()).await?;
+        }
+        control.commit().await?;
+        Ok(Known { indexed, rows, gone })
+    }
+
+    /// The repositories of the projects concerned, and whether a run of each has completed.
+    async fn indexed(&self, wanted: &[Wanted]) -> Result<HashMap<SourceRepository, bool>, Fault> {
+        let store = self.app.store().await?;
+        let projects: BTreeSet<&ProjectId> =
+            wanted.iter().map(|wanted| &wanted.repository.project_id).collect();
+        let mut found = HashMap::new();
+        for project_id in projects {
+            let Some(project) = tenancy::open(store, project_id, DecidedBy::Argument).await? else {
+                continue;
+            };
+            for row in project_repositories(store, &project).await? {
+                let repository = SourceRepository { address: row.root, project_id: project_id.clone() };
+                found.insert(repository, row.indexed_ms.is_some());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Indexes the repositories that need it, one after another.
+    pub(super) async fn index(&mut self, wanted: &[Wanted], known: &Known) -> Result<(), Unsynced> {
+        let mut failures_in_a_row = 0;
+        for one in wanted {
+            self.check_stop()?;
+            if !known.is_due(one) {
+                self.report.unchanged += 1;
+                // Another call indexed it, or a sync that ended before it could store so.
+                if known.rows.get(&one.repository).is_none_or(|row| !row.indexed) {
+                    self.note_indexed(&one.repository, one.pushed_ms).await?;
+                }
+                continue;
+            }
+            (self.on_step)(&format!("indexing {}", escaped_line(&one.repository.address)));
+            match self.index_one(one, known).await {
+                Ok(()) => failures_in_a_row = 0,
+                Err(fault) => {
+                    failures_in_a_row = if fault.retryable { failures_in_a_row + 1 } else { 0 };
+                    self.note_failure(&one.repository, fault, failures_in_a_row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn index_one(&mut self, wanted: &Wanted, known: &Known) -> Result<(), Fault> {
+        let key = RepositoryKey::from(&wanted.repository);
+        let mut joined_runs = 0;
+        while Box::pin(run_job(self.app, &key, None, "source")).await? {
+            joined_runs += 1;
+            if joined_runs == JOINED_RUNS_MAX {
+                break;
+            }
+        }
+        self.report.indexed += 1;
+        let pushed_ms = match joined_runs < JOINED_RUNS_MAX {
+            true => wanted.pushed_ms,
+            // None of the runs is known to contain the push, so the next sync looks again.
+            false => known.rows.get(&wanted.repository).and_then(|row| row.pushed_ms),
+        };
+        self.note_indexed(&wanted.repository, pushed_ms).await
+    }
+
+    async fn note_indexed(&self, repository: &SourceRepository, pushed_ms: Option<i64>) -> Result<(), Fault> {
+        let mut control = self.app.store().await?.control().await?;
+        source_repositories::note_indexed(&mut control, self.source.name(), repository, pushed_ms).await?;
+        control.commit().await
+    }
+
+    /// Goes on after the failure of a single repository; ends the sync if it is about more than that.
+    fn note_failure(
+        &mut self,
+        repository: &SourceRepository,
+        fault: Fault,
+        in_a_row: usize,
+    ) -> Result<(), Unsynced> {
+        self.check_stop()?;
+        tracing::warn!(source = self.source.name(), address = repository.address, project = repository.project_id.as_str(),
+            code = %fault.code, "a repository of a source could not be indexed: {}", fault.message);
+        if fault.code == ErrorCode::StorageUnavailable || in_a_row >= FAILURES_IN_A_ROW_MAX {
+            return Err(Unsynced { fault, retry_after: Some(RETRY) });
+        }
+        self.report.add_failure(&repository.address, &fault);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_new_or_pushed_to_needs_a_run() {
+        let repository = |name: &str| SourceRepository {
+            address: format!("https://host/{name}"),
+            project_id: ProjectId::default_workspace(),
+        };
+        let row = |name: &str, pushed_ms| SourceRepositoryRow {
+            repository: repository(name),
+            added: true,
+            indexed: true,
+            pushed_ms,
+            gone_ms: None,
+        };
+        let rows = [row("old", Some(5)), row("silent", None), row("broken", Some(5))];
+        let known = Known {
+            indexed: [("old", true), ("silent", true), ("broken", false)]
+                .map(|(name, is_indexed)| (repository(name), is_indexed))
+                .into(),
+            rows: rows.map(|row| (row.repository.clone(), row)).into(),
+            gone: Vec::new(),
+        };
+        let is_due =
+            |name: &str, pushed_ms| known.is_due(&Wanted { repository: repository(name), pushed_ms });
+        assert!(is_due("new", None) && is_due("new", Some(5)) && is_due("broken", Some(5)));
+        assert!(is_due("old", Some(6)) && is_due("silent", Some(1)));
+        assert!(
+            !is_due("old", Some(5))
+                && !is_due("old", Some(4))
+                && !is_due("old", None)
+                && !is_due("silent", None)
+        );
+    }
+}
