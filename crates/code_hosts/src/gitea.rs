@@ -8,9 +8,6 @@ use crate::host::{CodeHost, Page, Received};
 use crate::links::{Next, below, page_number, with_page, with_suffix};
 use crate::repository::Entry;
 
-/// Most entries that a page has, unless the operator of the host allows fewer or more.
-const PAGE_ENTRIES: usize = 50;
-
 #[derive(Debug)]
 pub(crate) struct Gitea;
 
@@ -78,7 +75,8 @@ fn next_by_count(received: &Received<'_>, entries: usize) -> Next {
     let total = received.answer.header("x-total-count").and_then(|total| total.trim().parse::<usize>().ok());
     let are_left = match total {
         Some(total) => entries > 0 && received.entries_before + entries < total,
-        None => entries >= PAGE_ENTRIES,
+        // The host may allow fewer entries than were asked for.
+        None => entries > 0,
     };
     if !are_left {
         return Next::End;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use platform::outbound::Url;
 
 use crate::host::{CodeHost, Page, Received};
-use crate::links::{below, with_suffix};
+use crate::links::{Next, below, page_number, with_page, with_suffix};
 use crate::repository::Entry;
 
 /// Most entries that a page has.
@@ -71,14 +71,18 @@ impl CodeHost for Github {
     fn read(&self, received: &Received<'_>) -> Result<Page, String> {
         let entries: Vec<Repository> = received.json()?;
         let is_full = entries.len() >= PAGE_ENTRIES;
-        Ok(received.page(entries, received.next_by_header(), is_full))
+        let next = match received.answer.header("link") {
+            // Some proxies remove the header.
+            None if is_full => Next::At(with_page(received.url, page_number(received.url).saturating_add(1))),
+            _ => received.next_by_header(),
+        };
+        Ok(received.page(entries, next, is_full))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::links::Next;
     use crate::samples::{answer, names, read};
 
     const PLACE: (&str, &str) =

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use platform::outbound::Url;
 
 use crate::host::{CodeHost, Page, Received};
-use crate::links::{Next, below, with_page, with_suffix};
+use crate::links::{Next, below, page_number, with_page, with_suffix};
 use crate::repository::Entry;
 
 /// Most entries that a page has.
@@ -77,15 +77,18 @@ impl CodeHost for Gitlab {
         let is_full = entries.len() >= PAGE_ENTRIES;
         let next = match received.answer.header("link") {
             Some(_) => received.next_by_header(),
-            None => next_by_number(received),
+            None => next_by_number(received, is_full),
         };
         Ok(received.page(entries, next, is_full))
     }
 }
 
 /// The next page by the header `x-next-page`, which is empty on the last page. Some proxies remove the header `link`.
-fn next_by_number(received: &Received<'_>) -> Next {
-    let number = received.answer.header("x-next-page").and_then(|number| number.trim().parse().ok());
+fn next_by_number(received: &Received<'_>, is_full: bool) -> Next {
+    let number = match received.answer.header("x-next-page") {
+        Some(number) => number.trim().parse().ok(),
+        None => is_full.then(|| page_number(received.url).saturating_add(1)),
+    };
     number.map_or(Next::End, |number| Next::At(with_page(received.url, number)))
 }
 

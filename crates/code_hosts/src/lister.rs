@@ -246,7 +246,8 @@ impl<'a> ListReader<'a> {
 
     fn into_listing(self, source: &Source) -> Listing {
         let mut notes = self.gaps;
-        let complete = notes.is_empty();
+        // What cannot be used is still there, but nobody can say what it is.
+        let complete = notes.is_empty() && self.rejected == 0;
         if self.rejected > 0 {
             notes.push(format!(
                 "{} entries were left out, because their name or address cannot be used",

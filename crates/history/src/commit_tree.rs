@@ -136,12 +136,18 @@ impl CommitFolder {
         if let Some(entries) = objects.folders.get(&tree) {
             return Ok(Self { objects, entries });
         }
+        // What is too large or malformed was so on the host; anything else is damage of the mirror.
+        let malformed = |why: String| std::io::Error::new(std::io::ErrorKind::InvalidData, why);
+        let size = objects.with(|reader| reader.tree_size(tree)).map_err(std::io::Error::other)?;
+        if size > OBJECT_BYTES_MAX as u64 {
+            return Err(malformed("the folder is too large".to_owned()));
+        }
         let data = objects.with(|reader| reader.tree(tree)).map_err(std::io::Error::other)?;
         let mut entries = Vec::new();
         for entry in TreeRefIter::from_bytes(&data, gix::hash::Kind::Sha1) {
-            let entry = entry.map_err(std::io::Error::other)?;
+            let entry = entry.map_err(|error| malformed(error.to_string()))?;
             if entries.len() >= ENTRIES_MAX {
-                return Err(std::io::Error::other("the folder has too many entries"));
+                return Err(malformed("the folder has too many entries".to_owned()));
             }
             let name = OsString::from_vec(entry.filename.to_vec());
             // What no work tree can contain is left out.

@@ -40,6 +40,11 @@ impl ObjectReader {
         Ok(header.size)
     }
 
+    /// The size of a tree in bytes.
+    pub(super) fn tree_size(&self, id: ObjectId) -> gix::Result<u64> {
+        if id == ObjectId::empty_tree(gix::hash::Kind::Sha1) { Ok(0) } else { self.size(id) }
+    }
+
     /// The bytes of a tree.
     pub(super) fn tree(&self, id: ObjectId) -> gix::Result<Vec<u8>> {
         if id == ObjectId::empty_tree(gix::hash::Kind::Sha1) {

@@ -4,12 +4,15 @@
 use super::limits::ChunkLimits;
 use super::lines::Lines;
 
-/// The beginnings of lines that begin a cell.
-const MARKS: &[&str] = &["# %%", "// %%", "-- %%", "% %%", ";; %%"];
+/// The comments that begin the lines that begin a cell.
+const COMMENTS: &[&str] = &["#", "//", "--", "%", ";;"];
+/// What follows them, and nothing else: a command such as `%%time` is a comment in a cell.
+const MARKS: &[&str] = &[" %%", " %% [markdown]", " %% [raw]"];
 
 /// Whether a line, or a comment, begins a cell.
 pub(super) fn is_mark(line: &str) -> bool {
-    MARKS.iter().any(|mark| line.starts_with(mark))
+    let line = line.trim_end_matches(['\r', '\n']);
+    COMMENTS.iter().any(|comment| line.strip_prefix(comment).is_some_and(|rest| MARKS.contains(&rest)))
 }
 
 /// The rows that begin a cell, in order.

@@ -21,6 +21,7 @@ pub(super) enum Failure {
     HostKey,
     DiskFull,
     NoSsh,
+    TooMuchMemory,
     OtherFormat,
     Other,
 }
@@ -63,6 +64,15 @@ const MESSAGES: &[(&str, Failure)] = &[
     ("transfer closed", Failure::Unreachable),
     ("unexpected disconnect", Failure::Unreachable),
     ("empty reply", Failure::Unreachable),
+    ("over limit", Failure::TooMuchMemory),
+    ("out of memory", Failure::TooMuchMemory),
+    ("no route to host", Failure::Unreachable),
+    ("network is unreachable", Failure::Unreachable),
+    ("broken pipe", Failure::Unreachable),
+    ("non-properly terminated", Failure::Unreachable),
+    ("connection closed", Failure::Unreachable),
+    ("couldn't find remote ref", Failure::Unreachable),
+    ("could not read from remote repository", Failure::Unreachable),
 ];
 
 /// The kind of failure that a failed command reports. `url` is the address as the command had it, which messages quote.
@@ -88,13 +98,33 @@ fn own_lines(output: &ProgramOutput) -> Vec<String> {
     lines.lines().filter(is_own).map(str::to_owned).collect()
 }
 
-/// The fault for a failed command.
+/// The fault for a failed command. `url` is the address as the command had it.
 pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &str) -> Fault {
+    let failure = failure(output, url);
+    let (code, message, hint) = describe(failure, address);
+    // Contains no credentials, because addresses and arguments have none.
+    let lines = own_lines(output);
+    tracing::debug!(address = address.as_str(), said = lines.join("\n"), "git failed");
+    let mut fault = Fault::new(code, message).with_hint(hint);
+    fault.retryable &= failure != Failure::Other;
+    let last = lines.iter().rev().find(|line| line.starts_with("fatal:")).or(lines.last());
+    // Messages about a directory contain paths of this machine.
+    match last.filter(|_| address.local_directory().is_none()) {
+        Some(line) => {
+            let line = truncate_chars(escaped_line(line), SHOWN_CHARS_MAX);
+            fault.with_details(serde_json::json!({ "git": line }))
+        }
+        None => fault,
+    }
+}
+
+/// The code, the message and the hint for a failure.
+fn describe(failure: Failure, address: &RepositoryAddress) -> (ErrorCode, String, &'static str) {
     let host = match address.host() {
         "" => "The directory".to_owned(),
         host => host.to_owned(),
     };
-    let (code, message, hint) = match failure(output, url) {
+    match failure {
         Failure::NotFound => (
             ErrorCode::RepoNotFound,
             format!("There is no repository {address}, or it may not be read without credentials."),
@@ -140,6 +170,11 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &s
             "`ssh` is not installed, which addresses with ssh:// need.".to_owned(),
             "Install an SSH client on the server, or give the https address.",
         ),
+        Failure::TooMuchMemory => (
+            ErrorCode::InvalidRequest,
+            format!("{address} needs more memory than git is given."),
+            "Index a clone of the part that is needed.",
+        ),
         Failure::OtherFormat => (
             ErrorCode::InvalidRequest,
             format!("{address} uses another object format than SHA-1, which is not supported."),
@@ -150,19 +185,5 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &s
             format!("{address} could not be fetched."),
             "The details have git's message.",
         ),
-    };
-    // Contains no credentials, because addresses and arguments have none.
-    let lines = own_lines(output);
-    tracing::debug!(address = address.as_str(), said = lines.join("\n"), "git failed");
-    let mut fault = Fault::new(code, message).with_hint(hint);
-    fault.retryable &= failure(output, url) != Failure::Other;
-    let last = lines.iter().rev().find(|line| line.starts_with("fatal:")).or(lines.last());
-    // Messages about a directory contain paths of this machine.
-    match last.filter(|_| address.local_directory().is_none()) {
-        Some(line) => {
-            let line = truncate_chars(escaped_line(line), SHOWN_CHARS_MAX);
-            fault.with_details(serde_json::json!({ "git": line }))
-        }
-        None => fault,
     }
 }

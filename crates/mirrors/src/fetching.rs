@@ -75,10 +75,19 @@ impl Fetching<'_> {
             // What git says of hosts and networks is recognised; anything else may be damage here.
             Err(fault) if fault.code == ErrorCode::CommitServiceError && !fault.retryable => {
                 tracing::warn!(address = self.address.as_str(), %fault, "the mirror is fetched anew");
-                self.fetch_anew()
+                self.replace()
             }
             fetched => fetched,
         }
+    }
+
+    /// Fetches everything beside the mirror, and replaces it only then.
+    fn replace(&self) -> Result<(), Fault> {
+        let beside = self.git_dir.with_extension("fresh");
+        let fresh = Fetching { git_dir: &beside, ..*self };
+        fresh.fetch_anew().inspect_err(|_| drop(fs::remove_dir_all(&beside)))?;
+        let replaced = fs::remove_dir_all(self.git_dir).and_then(|()| fs::rename(&beside, self.git_dir));
+        replaced.map_err(not_written)
     }
 
     fn require_size(&self) -> Result<(), Fault> {

@@ -139,7 +139,7 @@ impl<'a> Git<'a> {
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
             ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_ALLOC_LIMIT", "512m"),
+            ("GIT_ALLOC_LIMIT", "1536m"),
             ("GIT_PROTOCOL_FROM_USER", "0"),
             ("GIT_ALLOW_PROTOCOL", self.address.scheme()),
             ("GCM_INTERACTIVE", "never"),

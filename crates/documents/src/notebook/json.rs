@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 /// Most cells of a notebook. The largest notebooks that people write have hundreds.
 pub(super) const CELLS_MAX: usize = 10_000;
 /// Most worksheets; there was never more than one.
-const WORKSHEETS_MAX: usize = 100;
+const WORKSHEETS_MAX: usize = 4;
 
 /// A notebook file.
 #[derive(Debug, Deserialize)]

@@ -26,9 +26,9 @@ impl Notebook {
     }
 
     /// Returns the text, with `comment` before each line of prose. In an IPython kernel (`is_ipython`) commands that are no Python
-    /// become comments as well. A text without cells is empty.
+    /// become comments as well. A text without cells is empty; one of more than `bytes_max` bytes ends soon after them.
     #[must_use]
-    pub fn text(&self, comment: &str, is_ipython: bool) -> String {
+    pub fn text(&self, comment: &str, is_ipython: bool, bytes_max: usize) -> String {
         let mut text = String::new();
         for cell in self.0.cells().filter(|cell| !cell.source.trim().is_empty()) {
             if !text.is_empty() {
@@ -40,6 +40,11 @@ impl Notebook {
                 CellKind::Markdown => " %% [markdown]\n",
                 CellKind::Raw => " %% [raw]\n",
             });
+            // A line of prose of one byte becomes some ten.
+            if text.len() + cell.source.len() > bytes_max {
+                text.push_str(&cell.source);
+                break;
+            }
             let source = cell.source.trim_end();
             match cell.kind() {
                 CellKind::Code if is_ipython => magics::push_code(&mut text, source, comment),
@@ -81,6 +86,10 @@ fn push_prose(text: &mut String, mark: &str, line: &str, comment: &str) {
     text.push_str(comment);
     if !line.trim().is_empty() {
         text.push(' ');
+        // Not the mark of a cell.
+        if line.trim_end() == "%%" {
+            text.push(' ');
+        }
         text.push_str(mark);
         text.push_str(&without_data(line));
     }
@@ -118,7 +127,7 @@ mod tests {
     use super::*;
 
     fn text_of(json: &str) -> String {
-        Notebook::parse(json).unwrap().text("#", true)
+        Notebook::parse(json).unwrap().text("#", true, usize::MAX)
     }
 
     #[test]
@@ -195,7 +204,7 @@ mod tests {
         let notebook = Notebook::parse(json).unwrap();
         let mark = comment_mark("sql");
         assert_eq!(
-            notebook.text(mark, false),
+            notebook.text(mark, false, usize::MAX),
             "-- %% [markdown]\n-- Words\n\n-- %%\n%% not a magic\nselect 1\n"
         );
         assert_eq!((comment_mark("rust"), comment_mark("r"), comment_mark("julia")), ("//", "#", "#"));

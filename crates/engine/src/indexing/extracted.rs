@@ -47,7 +47,8 @@ fn is_notebook(path: &str) -> bool {
 fn notebook_contents(notebook: &Notebook, limits: &ReadLimits) -> Result<ContentKind, SkipReason> {
     let language = kernel_language(notebook);
     let id = language.map_or("", |language| language.id);
-    let text = notebook.text(comment_mark(id), id == "python");
+    let bytes_max = usize::try_from(limits.bytes_max).unwrap_or(usize::MAX);
+    let text = notebook.text(comment_mark(id), id == "python", bytes_max);
     if text.is_empty() {
         return Err(SkipReason::Empty);
     }

@@ -86,7 +86,7 @@ impl Extractor {
                 Err(WorkerError::Cancelled) => break,
                 Err(WorkerError::TimedOut) => {
                     tracing::warn!(format, "a document was not read in time");
-                    break;
+                    return Ok(Err(SkipReason::DocumentTimeout));
                 }
                 Err(WorkerError::Ended) => log_end(format, worker),
             }

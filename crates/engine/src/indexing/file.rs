@@ -48,6 +48,7 @@ skip_reasons! {
     Binary "binary" "It is not text.";
     NotUtf8 "not_utf8" "Its encoding is neither UTF-8 nor UTF-16 with a byte order mark.";
     Minified "minified" "Its lines are too long for handwritten code.";
+    DocumentTimeout "document_timeout" "Reading the document took too long, or was interrupted; the next run tries again.";
     UnreadableDocument "unreadable_document" "Its text could not be extracted: it is damaged, or takes too much memory or time to read.";
     EncryptedDocument "encrypted_document" "It is encrypted.";
     DocumentWithoutText "document_without_text" "It has no text, for example only images.";
@@ -72,7 +73,15 @@ impl SkipReason {
     /// disk error.
     #[must_use]
     pub fn is_transient(self) -> bool {
-        matches!(self, Self::Unreadable | Self::Gone | Self::Link | Self::NotRegular | Self::Failed)
+        matches!(
+            self,
+            Self::Unreadable
+                | Self::Gone
+                | Self::Link
+                | Self::NotRegular
+                | Self::Failed
+                | Self::DocumentTimeout
+        )
     }
 
     /// Returns the reason with this wire name.

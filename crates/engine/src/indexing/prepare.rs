@@ -163,7 +163,13 @@ fn prepare_file(
     let mut redacted = 0;
     match extract(read.kind, settings, &mut workers.extractor, cancelled)? {
         ContentKind::Document { .. } => write.skipped = Some(SkipReason::UnreadableDocument.as_str()),
-        ContentKind::Skipped(reason) => write.skipped = Some(reason.as_str()),
+        ContentKind::Skipped(reason) => {
+            write.skipped = Some(reason.as_str());
+            // With its hash it would count as unchanged.
+            if reason == SkipReason::DocumentTimeout {
+                write.content_hash = Vec::new();
+            }
+        }
         ContentKind::Text { text, lines, language, extracted } => {
             let text = FileText { text: &text, lines, language, extracted };
             match describe_text(&mut write, &text, settings, options, &mut workers.parser, cancelled)? {

@@ -85,16 +85,7 @@ async fn run_stages(
     note: Option<String>,
     started: Instant,
 ) -> Result<RunReport, Fault> {
-    run.progress.update(|progress| progress.phase = Phase::Walk);
-    let walked = walk_blocking(run).await.inspect_err(|fault| {
-        if fault.code == ErrorCode::IllegalState {
-            run.source.distrust();
-        }
-    })?;
-    failpoints::reach("index.walked");
-    if run.cancel.is_cancelled() {
-        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
-    }
+    let walked = walk_repository(run).await?;
     let (plan, stored) = plan_run(run, repository, &walked).await?;
     let other_mode_files = plan.other_mode_files;
 
@@ -102,9 +93,6 @@ async fn run_stages(
     let unchanged = plan.unchanged as u64;
     // Files that an incomplete walk did not find may still exist.
     let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
-    if walked.is_damaged {
-        run.source.distrust();
-    }
     // A directory may be unmounted; a commit has what somebody pushed.
     if *run.source == Source::Directory {
         guard_against_loss(run, stored, vanished.len())?;
@@ -170,6 +158,25 @@ async fn run_stages(
     history::store_commit(run, repository.id).await?;
     failpoints::reach("index.closed");
     Ok(report)
+}
+
+/// Walks the repository. A mirror that cannot be read completely is fetched anew by the next run.
+async fn walk_repository(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
+    run.progress.update(|progress| progress.phase = Phase::Walk);
+    let walked = walk_blocking(run).await;
+    let is_damaged = match &walked {
+        Ok(walked) => walked.is_damaged,
+        Err(fault) => fault.code == ErrorCode::IllegalState,
+    };
+    if is_damaged {
+        run.source.distrust();
+    }
+    let walked = walked?;
+    failpoints::reach("index.walked");
+    if run.cancel.is_cancelled() {
+        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
+    }
+    Ok(walked)
 }
 
 fn report_files_phase(run: &RunContext<'_>, seen: usize, total: u64, unchanged: u64) {

@@ -331,7 +331,8 @@ impl Walker<'_> {
     /// Records an entry that could not be read. Ignores entries that vanished or became links meanwhile.
     fn record_unreadable(&mut self, path: &str, error: &io::Error) {
         let gone = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        self.walk.is_damaged |= !gone;
+        let is_bad_content = error.kind() == io::ErrorKind::InvalidData;
+        self.walk.is_damaged |= !gone && !is_bad_content;
         if !gone && self.walk.incomplete.len() < INCOMPLETE_REASONS_MAX {
             let (path, reason) = (display_path(path), error.kind());
             self.walk.incomplete.push(format!("`{path}` could not be read: {reason}."));

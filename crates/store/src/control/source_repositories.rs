@@ -136,7 +136,8 @@ pub async fn note_indexed(
     Ok(())
 }
 
-/// Makes the other sources that list a repository into the same project answerable for it. Returns whether there are any.
+/// Makes the other sources that list a repository into the same project, or did so recently, answerable for it. Returns whether
+/// there are any.
 ///
 /// # Errors
 /// Storage faults.
@@ -146,7 +147,7 @@ pub async fn hand_over(
     SourceRepository { address, project_id }: &SourceRepository,
 ) -> Result<bool, Fault> {
     let query = sql("UPDATE pairofcleats.source_repositories SET added = true \
-         WHERE source <> $1 AND address = $2 AND project_id = $3 AND gone_since IS NULL");
+         WHERE source <> $1 AND address = $2 AND project_id = $3");
     Ok(control.tx.execute(query.bind(source).bind(address).bind(project_id.as_str())).await? > 0)
 }
 

@@ -32,6 +32,13 @@ impl SourceSync<'_> {
 
     async fn remove_one(&self, row: &SourceRepositoryRow) -> Result<(), Fault> {
         let (store, source) = (self.app.store().await?, self.source.name());
+        // Since the listing, indexing may have taken hours, in which another process may have taken over and found it again.
+        let mut control = store.control().await?;
+        let gone = source_repositories::gone_for(&mut control, source, self.settings.gone_after_ms).await?;
+        control.commit().await?;
+        if !gone.iter().any(|still| still.repository == row.repository) {
+            return Ok(());
+        }
         if row.added {
             let mut control = store.control().await?;
             let is_listed_elsewhere =

@@ -5,15 +5,18 @@ use std::collections::{BTreeSet, HashMap};
 use super::super::{RepositoryKey, project_repositories, run_job};
 use super::plan::{Plan, Wanted};
 use super::{RETRY, SourceSync, Unsynced};
-use contract::{ErrorCode, Fault, ProjectId, escaped_line};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
 use store::{DecidedBy, SourceRepository, SourceRepositoryRow, source_repositories};
 
 /// Repositories that one statement stores.
 const BATCH: usize = 1000;
 /// Runs that a sync may join in a row: each may have begun before the push.
 const JOINED_RUNS_MAX: usize = 3;
-/// Failures in a row that may be over soon, after which a sync ends: then it is not about single repositories.
+/// Failures of a host in a row that may be over soon, after which a sync leaves out the rest of it: then it is not about single
+/// repositories.
 const FAILURES_IN_A_ROW_MAX: usize = 10;
+/// Repositories that one sync may remove, even if they are most of the source.
+const REMOVED_MAX: usize = 10;
 
 /// What was known before the listing.
 #[derive(Debug)]
@@ -58,6 +61,10 @@ impl SourceSync<'_> {
         let mut gone = Vec::new();
         if is_complete {
             gone = source_repositories::gone_for(&mut control, source, self.settings.gone_after_ms).await?;
+            // A token that sees less is more likely than an organisation that has lost most of what it had.
+            if gone.len() > REMOVED_MAX && gone.len() * 2 > rows.len() {
+                self.report.kept = std::mem::take(&mut gone).len();
+            }
             self.report.gone = source_repositories::mark_gone(&mut control, source, &plan.listed()).await?;
         }
         control.commit().await?;
@@ -84,7 +91,7 @@ impl SourceSync<'_> {
 
     /// Indexes the repositories that need it, one after another.
     pub(super) async fn index(&mut self, wanted: &[Wanted], known: &Known) -> Result<(), Unsynced> {
-        let mut failures_in_a_row = 0;
+        let mut failures_in_a_row: HashMap<String, usize> = HashMap::new();
         for one in wanted {
             self.check_stop()?;
             if !known.is_due(one) {
@@ -95,12 +102,17 @@ impl SourceSync<'_> {
                 }
                 continue;
             }
+            let of_host = failures_in_a_row.entry(host(&one.repository.address)).or_default();
+            if *of_host >= FAILURES_IN_A_ROW_MAX {
+                self.report.left_out += 1;
+                continue;
+            }
             (self.on_step)(&format!("indexing {}", escaped_line(&one.repository.address)));
             match self.index_one(one, known).await {
-                Ok(()) => failures_in_a_row = 0,
+                Ok(()) => *of_host = 0,
                 Err(fault) => {
-                    failures_in_a_row = if fault.retryable { failures_in_a_row + 1 } else { 0 };
-                    self.note_failure(&one.repository, fault, failures_in_a_row)?;
+                    *of_host = if fault.retryable { *of_host + 1 } else { 0 };
+                    self.note_failure(&one.repository, fault)?;
                 }
             }
         }
@@ -132,21 +144,22 @@ impl SourceSync<'_> {
     }
 
     /// Goes on after the failure of a single repository; ends the sync if it is about more than that.
-    fn note_failure(
-        &mut self,
-        repository: &SourceRepository,
-        fault: Fault,
-        in_a_row: usize,
-    ) -> Result<(), Unsynced> {
+    fn note_failure(&mut self, repository: &SourceRepository, fault: Fault) -> Result<(), Unsynced> {
         self.check_stop()?;
         tracing::warn!(source = self.source.name(), address = repository.address, project = repository.project_id.as_str(),
             code = %fault.code, "a repository of a source could not be indexed: {}", fault.message);
-        if fault.code == ErrorCode::StorageUnavailable || in_a_row >= FAILURES_IN_A_ROW_MAX {
+        if fault.code == ErrorCode::StorageUnavailable {
             return Err(Unsynced { fault, retry_after: Some(RETRY) });
         }
         self.report.add_failure(&repository.address, &fault);
         Ok(())
     }
+}
+
+/// The host of an address.
+fn host(address: &str) -> String {
+    let parsed = RepositoryAddress::parse(address).and_then(Result::ok);
+    parsed.map(|address| address.host().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -160,8 +160,9 @@ impl SourceSync<'_> {
         self.report.listed = plan.wanted.len();
         self.report.refused = plan.refused.len();
         self.report.unusable = plan.unusable;
-        self.report.complete = listing.complete;
-        let known = self.record(&plan, listing.complete).await?;
+        // An address that cannot be used may be one that is indexed, written in another way.
+        self.report.complete = listing.complete && plan.unusable == 0;
+        let known = self.record(&plan, self.report.complete).await?;
         self.index(&plan.wanted, &known).await?;
         self.remove(&known.gone).await?;
         self.report.note = self.report.summary(listing.note.as_deref());

@@ -40,6 +40,12 @@ pub struct SyncReport {
     /// Repositories that were gone for long and could not be removed.
     #[serde(skip)]
     not_removed: usize,
+    /// Repositories of hosts that failed too often to go on with them.
+    #[serde(skip)]
+    pub(super) left_out: usize,
+    /// Repositories that were gone for long and are kept, because they are most of the source.
+    #[serde(skip)]
+    pub(super) kept: usize,
 }
 
 impl SyncReport {
@@ -65,6 +71,11 @@ impl SyncReport {
         parts.extend(counted(self.unusable, "with an address or a name that cannot be used"));
         parts.extend(counted(self.failed, "not indexed"));
         parts.extend(self.failures.iter().cloned());
+        parts.extend(counted(self.left_out, "left to the next sync, because their host failed too often"));
+        parts.extend(counted(
+            self.kept,
+            "gone, but kept, because they are most of the source: if they are gone for good, remove them with clean_artifacts",
+        ));
         parts.extend(counted(
             self.not_removed,
             "not removed yet, because something else writes to the project",

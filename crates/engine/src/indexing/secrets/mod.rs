@@ -76,11 +76,20 @@ pub fn redact_file<'t>(path: &str, text: &'t str) -> Redacted<'t> {
     redact_as(text, FileFormat::from_path(Some(path)))
 }
 
-/// Redacts a text that was extracted from a file: of a notebook its code, of other documents prose. Linear in the text.
+/// Redacts a text that was extracted from a file: of a notebook its code and commands, of other documents prose. Linear in the
+/// text.
 #[must_use]
 pub fn redact_extracted<'t>(language: Option<&Language>, text: &'t str) -> Redacted<'t> {
-    let is_prose = language.is_some_and(Language::is_prose);
-    redact_as(text, if is_prose { FileFormat::Prose } else { FileFormat::Code })
+    if language.is_some_and(Language::is_prose) {
+        return redact_as(text, FileFormat::Prose);
+    }
+    // Commands of a notebook assign as shells do.
+    let code = redact_as(text, FileFormat::Code);
+    let commands = redact_as(&code.text, FileFormat::Data);
+    if commands.count == 0 {
+        return code;
+    }
+    Redacted { count: code.count + commands.count, text: Cow::Owned(commands.text.into_owned()) }
 }
 
 /// Whether `value` is a secret, given the name of its field.
