@@ -14,11 +14,11 @@ use super::session::{CommandResult, Exit, Session};
 use crate::app::{App, blocking, freshness};
 use crate::surfaces::http;
 use crate::tools::Progress;
-use contract::{Fault, ProjectId, RepositoryAddress, escaped_line};
+use contract::{Fault, RepositoryAddress, escaped_line};
 use engine::indexing::parser;
 use platform::process::{Program, sandbox};
 use store::damage::{self, DamagedTable};
-use store::{Access, DecidedBy, ProjectTx, RepositoryRow, Store, projects, repositories, sizes};
+use store::{DecidedBy, projects, sizes};
 use tenancy::AllowedRoots;
 use upkeep::install::{AssetReport, AssetState, verify_assets};
 
@@ -148,10 +148,8 @@ async fn check_allowed_directories(app: &App) -> Vec<DoctorCheck> {
 
 /// Asks git for its version, if repositories are fetched from their addresses.
 async fn check_git(app: &App) -> Option<DoctorCheck> {
-    match fetches_repositories(app).await {
-        Ok(true) => {}
-        Ok(false) => return None,
-        Err(fault) => return Some(failed_check(GIT_CHECK, fault)),
+    if !fetches_repositories(app) {
+        return None;
     }
     let program = app.config.git.program.clone();
     let version = blocking(move || Program::new(program).arg("version").run(GIT_TIME, &|| false)).await;
@@ -172,34 +170,12 @@ async fn check_git(app: &App) -> Option<DoctorCheck> {
     })
 }
 
-/// Whether a repository is indexed by its address, or may be: a list or a source names one.
-async fn fetches_repositories(app: &App) -> Result<bool, Fault> {
+/// Whether repositories are fetched here: there are mirrors, or a list or a source names an address.
+fn fetches_repositories(app: &App) -> bool {
     let settings = &app.config.indexing;
     let mut listed = settings.roots.iter().chain(settings.project_roots.values().flatten());
     let is_address = |root: &PathBuf| root.to_str().and_then(RepositoryAddress::parse_prefix).is_some();
-    if listed.any(is_address) || !app.config.sources.is_empty() {
-        return Ok(true);
-    }
-    let store = app.store().await?;
-    let mut control = store.control_read().await?;
-    let known = projects::list(&mut control).await?;
-    control.commit().await?;
-    for summary in known {
-        // A project that cannot be read, because it is being deleted or a newer version wrote it, must not hide the others.
-        if has_address(store, &summary.id).await.is_ok_and(|has_address| has_address) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Whether a repository of the project is given by its address.
-async fn has_address(store: &Store, id: &ProjectId) -> Result<bool, Fault> {
-    let project = tenancy::require(store, id).await?;
-    let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
-    let rows = repositories::list(&mut tx).await?;
-    tx.commit().await?;
-    Ok(rows.iter().any(RepositoryRow::is_remote))
+    listed.any(is_address) || !app.config.sources.is_empty() || app.layout.mirrors().is_dir()
 }
 
 /// Checks the runtime files. With an external database the embedded Postgres is not needed.

@@ -210,11 +210,8 @@ static ROUTES: &[Route] = &[
         handler: |method| on(method, webhooks::git),
         // It has a secret of its own.
         public: true,
-        operation: Operation::Server {
-            id: "gitWebhook",
-            summary: "A git host says that somebody pushed: the repository is fetched and indexed. Signed with the secret of git.webhook_secret_file",
-            answer: openapi::any_object_answer,
-        },
+        // Each host has a format of its own.
+        operation: Operation::Undocumented,
     },
     Route {
         path: "/tools/{name}",

@@ -74,12 +74,6 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
             StatusCode::from_u16(fault.code.info().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         (status, fault)
     };
-    let Some(file) = app.config.git.webhook_secret_file.clone() else {
-        return Err(failed(
-            Fault::new(ErrorCode::NotFound, "Webhooks are not configured.")
-                .with_hint("Set git.webhook_secret_file to a file with the secret that the host signs with."),
-        ));
-    };
     let headers = request.headers().clone();
     let unsigned = || {
         failed(
@@ -91,6 +85,12 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
     if !SIGNATURES.iter().map(|(name, _)| *name).chain([TOKEN]).any(|name| headers.contains_key(name)) {
         return Err(unsigned());
     }
+    let Some(file) = app.config.git.webhook_secret_file.clone() else {
+        return Err(failed(
+            Fault::new(ErrorCode::NotFound, "Webhooks are not configured.")
+                .with_hint("Set git.webhook_secret_file to a file with the secret that the host signs with."),
+        ));
+    };
     let secret = blocking(move || read_secret(&file)).await.map_err(failed)?;
     let body = json_bytes(request, app.config.server.body_bytes_max).await?;
     if !is_signed(&headers, &body, &secret) {

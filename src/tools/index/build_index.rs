@@ -57,7 +57,7 @@ fn index_build_input() -> Map<String, Value> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct BuildIndexInput {
-    /// Absolute path, git URL, or name of an indexed repository; default: the working directory.
+    /// Absolute path, git URL or indexed repository; default: the working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; default: the session's.
@@ -86,7 +86,7 @@ struct BuildIndexInput {
     /// Folder of `useArtifacts`; default `ci-artifacts` in the repository.
     #[schemars(length(min = 1, max = 4096))]
     artifacts_dir: Option<String>,
-    /// SCIP files of this state of the repository, made by a compiler's indexer: paths, relative to the repository.
+    /// SCIP files of this state of the repository, made by a compiler's indexer; paths relative to it.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 4096)))]
     scip: Option<Vec<String>>,
 }

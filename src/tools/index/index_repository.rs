@@ -31,7 +31,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct IndexRepositoryInput {
-    /// Absolute path of the repository on the server, or git URL.
+    /// Absolute path on the server, or git URL.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
     /// Project; default: the session's.

@@ -265,7 +265,10 @@ async fn no_route_reveals_another_tenant() {
     let document: Value =
         http().get(server.url_of("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut paths: Vec<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
-    paths.extend(["/sse", "/messages", "/mcp/readonly", "/mcp/x/search", "/nowhere"].map(str::to_owned));
+    paths.extend(
+        ["/webhooks/git", "/sse", "/messages", "/mcp/readonly", "/mcp/x/search", "/nowhere"]
+            .map(str::to_owned),
+    );
     let (root, absent) = (theirs.root().to_string_lossy().into_owned(), project("absent"));
     let send = async |key: Option<&str>, method: reqwest::Method, path: &str, id: &str, root: &str| {
         let url = server.url_of(&format!(
@@ -301,7 +304,8 @@ async fn no_route_reveals_another_tenant() {
             assert_eq!(status, absent_status, "{label}: {text}");
             for key in [Some(expired.as_str()), Some(&revoked), None] {
                 let (status, text) = send(key, method.clone(), &path, &theirs.id, &root).await;
-                let open = ["/health", "/openapi.json", "/docs", "/.well-known"]
+                // Webhooks have a secret of their own.
+                let open = ["/health", "/openapi.json", "/docs", "/.well-known", "/webhooks/git"]
                     .iter()
                     .any(|open| path.starts_with(open));
                 assert!(open || status == 401, "{label} {key:?}: {status} {text}");
