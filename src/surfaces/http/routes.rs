@@ -205,7 +205,7 @@ static ROUTES: &[Route] = &[
         },
     },
     Route {
-        path: "/webhooks/git",
+        path: webhooks::PATH,
         method: POST,
         handler: |method| on(method, webhooks::git),
         // It has a secret of its own.

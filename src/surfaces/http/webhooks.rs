@@ -23,6 +23,8 @@ use crate::app::freshness::refresh_pushed;
 use crate::app::{App, blocking};
 use contract::{ErrorCode, Fault, RepositoryAddress, parse_unique};
 
+/// Where hosts send their messages.
+pub(super) const PATH: &str = "/webhooks/git";
 /// Longest secret.
 const SECRET_BYTES_MAX: u64 = 4096;
 /// Most addresses of one message that are looked at.
