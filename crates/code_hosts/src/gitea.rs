@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_counted_by_the_total_or_by_their_size() {
+    fn pages_are_counted_by_the_total_or_asked_for_until_one_is_empty() {
         let next = |before, total: Option<&str>, body: &str| {
             let headers: Vec<(&str, &str)> =
                 total.map(|total| ("x-total-count", total)).into_iter().collect();
@@ -133,7 +133,8 @@ mod tests {
             Next::At(Url::parse("https://codeberg.org/api/v1/orgs/acme/repos?limit=50&page=3").unwrap());
         assert_eq!(next(50, Some("53"), PAGE), third);
         assert_eq!(next(50, Some("52"), PAGE), Next::End);
-        assert_eq!(next(50, None, PAGE), Next::End, "a page that is not full is the last one");
+        assert_eq!(next(50, None, PAGE), third, "the host may allow fewer entries than were asked for");
+        assert_eq!(next(50, None, "[]"), Next::End);
         assert_eq!(next(50, Some("1000000"), "[]"), Next::End, "an empty page is the last one");
         let entry = r#"{"full_name": "acme/x", "clone_url": "https://codeberg.org/acme/x.git"}"#;
         let full = format!("[{}]", vec![entry; 50].join(","));

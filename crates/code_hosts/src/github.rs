@@ -131,13 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_last_page_may_gain_a_next_one() {
+    fn a_full_page_without_a_link_is_not_taken_for_the_last_one() {
         let entry = |number: usize| {
             format!(r#"{{"full_name": "a/r{number}", "clone_url": "https://github.com/a/r{number}.git"}}"#)
         };
         let body = format!("[{}]", (0..100).map(entry).collect::<Vec<_>>().join(","));
         let page = read(&Github, PLACE, 0, &answer(200, &[], &body)).unwrap();
-        assert_eq!((page.entries(), page.may_gain_next), (100, true));
+        let second = Url::parse("https://api.github.com/orgs/acme/repos?per_page=100&page=2").unwrap();
+        assert_eq!((page.entries(), page.next), (100, Next::At(second)));
     }
 
     #[test]

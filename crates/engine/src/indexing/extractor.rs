@@ -199,7 +199,7 @@ mod tests {
         for script in ["kill -s SEGV $$", "exit 1", "head -c 6 $frame", "yes", "cat $frame; sleep 60"] {
             assert_eq!(text_with(script, &[0xff; 100], 60_000), unreadable, "{script}");
         }
-        assert_eq!(text_with("sleep 60", &[], 200), unreadable);
+        assert_eq!(text_with("sleep 60", &[], 200), Err(SkipReason::DocumentTimeout));
         let crash_once = "test -e $frame.seen || { touch $frame.seen; exit 1; }; cat $frame; sleep 60";
         let text = "words\n".to_owned();
         assert_eq!(text_with(crash_once, &encoded(&Ok(text.clone())), 60_000), Ok(text));

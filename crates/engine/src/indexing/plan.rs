@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(plan.vanished, [3]);
     }
 
-    const TRANSIENT: [&str; 6] = ["link", "not_regular", "document_timeout", "unreadable", "gone", "failed"];
+    const TRANSIENT: [&str; 6] = ["document_timeout", "link", "not_regular", "unreadable", "gone", "failed"];
 
     /// Size and time do not show that a permission was granted, a disk recovered or a link became a file.
     #[test]
