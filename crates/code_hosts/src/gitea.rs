@@ -1,46 +1,13 @@
 //! The API v1 of Gitea and of Forgejo, on which Codeberg runs.
 
-use serde::Deserialize;
-
 use platform::outbound::Url;
 
 use crate::host::{CodeHost, Page, Received};
 use crate::links::{Next, below, page_number, with_page, with_suffix};
-use crate::repository::Entry;
+use crate::repository::{Entry, GithubRepository};
 
 #[derive(Debug)]
 pub(crate) struct Gitea;
-
-/// The fields of a repository that are read.
-#[derive(Deserialize)]
-struct Repository {
-    full_name: String,
-    clone_url: String,
-    default_branch: Option<String>,
-    #[serde(default)]
-    fork: bool,
-    #[serde(default)]
-    archived: bool,
-    topics: Option<Vec<String>>,
-    /// In KiB.
-    size: Option<u64>,
-    updated_at: Option<String>,
-}
-
-impl From<Repository> for Entry {
-    fn from(repository: Repository) -> Self {
-        Self {
-            full_name: repository.full_name,
-            clone_url: repository.clone_url,
-            default_branch: repository.default_branch,
-            is_fork: repository.fork,
-            is_archived: repository.archived,
-            topics: repository.topics.unwrap_or_default(),
-            size_kb: repository.size,
-            pushed_at: repository.updated_at,
-        }
-    }
-}
 
 impl CodeHost for Gitea {
     fn public_url(&self) -> Option<&'static str> {
@@ -61,7 +28,8 @@ impl CodeHost for Gitea {
     }
 
     fn read(&self, received: &Received<'_>) -> Result<Page, String> {
-        let entries: Vec<Repository> = received.json()?;
+        let entries: Vec<GithubRepository> = received.json()?;
+        let entries: Vec<Entry> = entries.into_iter().map(GithubRepository::by_update).collect();
         let next = next_by_count(received, entries.len());
         // A host may allow fewer entries than were asked for, so any last page may be full.
         let is_full = !entries.is_empty();

@@ -1,49 +1,16 @@
 //! The REST API of GitHub and of GitHub Enterprise Server.
 
-use serde::Deserialize;
-
 use platform::outbound::Url;
 
 use crate::host::{CodeHost, Page, Received};
 use crate::links::{Next, below, page_number, with_page, with_suffix};
-use crate::repository::Entry;
+use crate::repository::{Entry, GithubRepository};
 
 /// Most entries that a page has.
 const PAGE_ENTRIES: usize = 100;
 
 #[derive(Debug)]
 pub(crate) struct Github;
-
-/// The fields of a repository that are read.
-#[derive(Deserialize)]
-struct Repository {
-    full_name: String,
-    clone_url: String,
-    default_branch: Option<String>,
-    #[serde(default)]
-    fork: bool,
-    #[serde(default)]
-    archived: bool,
-    topics: Option<Vec<String>>,
-    /// In KiB.
-    size: Option<u64>,
-    pushed_at: Option<String>,
-}
-
-impl From<Repository> for Entry {
-    fn from(repository: Repository) -> Self {
-        Self {
-            full_name: repository.full_name,
-            clone_url: repository.clone_url,
-            default_branch: repository.default_branch,
-            is_fork: repository.fork,
-            is_archived: repository.archived,
-            topics: repository.topics.unwrap_or_default(),
-            size_kb: repository.size,
-            pushed_at: repository.pushed_at,
-        }
-    }
-}
 
 impl CodeHost for Github {
     fn public_url(&self) -> Option<&'static str> {
@@ -69,7 +36,8 @@ impl CodeHost for Github {
     }
 
     fn read(&self, received: &Received<'_>) -> Result<Page, String> {
-        let entries: Vec<Repository> = received.json()?;
+        let entries: Vec<GithubRepository> = received.json()?;
+        let entries: Vec<Entry> = entries.into_iter().map(GithubRepository::by_push).collect();
         let is_full = entries.len() >= PAGE_ENTRIES;
         let next = match received.answer.header("link") {
             // Some proxies remove the header.

@@ -2,6 +2,7 @@
 
 use contract::RepositoryAddress;
 use jiff::Timestamp;
+use serde::Deserialize;
 
 use crate::names::{is_branch, is_full_name, is_topic};
 
@@ -52,6 +53,50 @@ pub(crate) struct Entry {
     pub(crate) topics: Vec<String>,
     pub(crate) size_kb: Option<u64>,
     pub(crate) pushed_at: Option<String>,
+}
+
+/// The fields of a repository that are read of GitHub's API, which Gitea's follows.
+#[derive(Deserialize)]
+pub(crate) struct GithubRepository {
+    full_name: String,
+    clone_url: String,
+    default_branch: Option<String>,
+    #[serde(default)]
+    fork: bool,
+    #[serde(default)]
+    archived: bool,
+    topics: Option<Vec<String>>,
+    /// In KiB.
+    size: Option<u64>,
+    pushed_at: Option<String>,
+    updated_at: Option<String>,
+}
+
+impl GithubRepository {
+    /// The entry of GitHub, where null is the time of a repository to which nobody has pushed.
+    pub(crate) fn by_push(self) -> Entry {
+        let time = self.pushed_at.clone();
+        self.entry(time)
+    }
+
+    /// The entry of Gitea, which tells no pushes.
+    pub(crate) fn by_update(self) -> Entry {
+        let time = self.updated_at.clone();
+        self.entry(time)
+    }
+
+    fn entry(self, pushed_at: Option<String>) -> Entry {
+        Entry {
+            full_name: self.full_name,
+            clone_url: self.clone_url,
+            default_branch: self.default_branch,
+            is_fork: self.fork,
+            is_archived: self.archived,
+            topics: self.topics.unwrap_or_default(),
+            size_kb: self.size,
+            pushed_at,
+        }
+    }
 }
 
 impl Entry {

@@ -1,10 +1,13 @@
 //! A source whose settings were checked.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use contract::config::{SourceKind, SourceSettings};
 use contract::{ErrorCode, Fault, ProjectId};
 use platform::outbound::Url;
+use platform::safe_open::read_secret;
+use platform::task::blocking;
 
 use crate::filter::Filter;
 use crate::host::CodeHost;
@@ -69,20 +72,6 @@ impl Source {
         self.settings.token_file.as_deref()
     }
 
-    /// Whether the token may be sent to the address of a repository: it is on the host of the API, which for `api.github.com` is
-    /// `github.com`. A host could otherwise have the token sent anywhere. Addresses that the settings list are trusted with it.
-    #[must_use]
-    pub fn may_send_token(&self, repository: &RemoteRepository) -> bool {
-        let Origin::Api(api) = &self.origin else { return true };
-        let Ok(url) = Url::parse(&repository.clone_url) else { return false };
-        let host = api.root.host_str().unwrap_or_default();
-        let is_same_host =
-            url.host_str().is_some_and(|own| own == host || host.strip_prefix("api.") == Some(own));
-        is_same_host
-            && url.scheme() == api.root.scheme()
-            && url.port_or_known_default() == api.root.port_or_known_default()
-    }
-
     /// Reads the token; `None` if the settings name no file. It is read for each listing, so that it can be replaced.
     ///
     /// # Errors
@@ -93,57 +82,30 @@ impl Source {
             let message = format!("The token_file of the source `{}` {problem}.", self.name());
             Fault::new(ErrorCode::InvalidInput, message).with_hint(hint)
         };
-        let text = tokio::fs::read_to_string(file).await.map_err(|error| {
-            refused("cannot be read", "Check that it exists and that the server's user may read it.")
+        let path = file.to_owned();
+        let read = blocking(move || Ok(read_secret(&path))).await?;
+        let malformed =
+            || refused("has no token in its first line", "Write the token alone into its first line.");
+        let token = read.map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => malformed(),
+            _ => refused("cannot be read", "Check that it exists and that the server's user may read it.")
                 .with_local_hint(format!(
                     "Check that {} exists and that the server's user may read it.",
                     file.display()
                 ))
-                .with_source(error)
+                .with_source(error),
         })?;
-        let token = text.lines().next().unwrap_or_default().trim();
-        let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
-        if token.is_empty() || token.len() > TOKEN_BYTES_MAX || !is_plain {
-            return Err(refused(
-                "has no token in its first line",
-                "Write the token alone into its first line.",
-            ));
+        if token.len() > TOKEN_BYTES_MAX || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(malformed());
         }
-        Ok(Some(token.to_owned()))
+        Ok(Some(token))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{repository, settings};
-
-    #[test]
-    fn the_token_goes_to_the_host_of_the_api_only() {
-        let may_send = |kind: &str, url: Option<&str>, clone_url: &str| {
-            let settings = SourceSettings { url: url.map(str::to_owned), ..settings(kind) };
-            let repository = RemoteRepository { clone_url: clone_url.to_owned(), ..repository("acme/shop") };
-            Source::new(&settings).unwrap().may_send_token(&repository)
-        };
-        for (kind, url, clone_url) in [
-            ("github", None, "https://github.com/acme/shop.git"),
-            ("bitbucket", None, "https://bitbucket.org/acme/shop.git"),
-            ("github", Some("https://github.acme.example"), "https://github.acme.example/acme/shop.git"),
-            ("gitlab", Some("https://git.acme.example:8443"), "https://git.acme.example:8443/acme/shop.git"),
-            ("gitea", Some("http://127.0.0.1:3000"), "http://127.0.0.1:3000/acme/shop.git"),
-        ] {
-            assert!(may_send(kind, url, clone_url), "{clone_url}");
-        }
-        for (kind, url, clone_url) in [
-            ("github", None, "https://evil.example/acme/shop.git"),
-            ("github", None, "https://github.com.evil.example/acme/shop.git"),
-            ("github", None, "https://github.com:8443/acme/shop.git"),
-            ("gitlab", Some("https://git.acme.example"), "https://acme.example/acme/shop.git"),
-            ("gitea", Some("http://127.0.0.1:3000"), "http://127.0.0.1:3001/acme/shop.git"),
-        ] {
-            assert!(!may_send(kind, url, clone_url), "{clone_url}");
-        }
-    }
+    use crate::samples::settings;
 
     #[tokio::test]
     async fn the_token_is_the_first_line_of_its_file() {

@@ -7,9 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use contract::config::{self, GitCredentials, environment_variables};
 use contract::{ErrorCode, Fault, RepositoryAddress};
+use platform::safe_open::read_secret;
 
-/// Longest file with a password.
-const PASSWORD_BYTES_MAX: usize = 16 << 10;
 /// The user of a password without one. Hosts that take a token as the password ignore it.
 const DEFAULT_USER: &str = "git";
 
@@ -85,26 +84,23 @@ fn password(entry: &GitCredentials) -> Result<Option<String>, Fault> {
         Fault::new(ErrorCode::CapabilityMissing, format!("The credentials for {} cannot be used.", entry.url))
             .with_hint(format!("Ask the operator to correct git.credentials: {what}."))
     };
-    let text = match (&entry.password_file, &entry.password_env) {
+    match (&entry.password_file, &entry.password_env) {
         (Some(file), _) => {
-            let opened = platform::safe_open::open_regular_file(file);
-            let read = opened.and_then(|file| {
-                use std::io::Read;
-                let mut text = String::new();
-                file.take(PASSWORD_BYTES_MAX as u64).read_to_string(&mut text).map(|_| text)
-            });
-            read.map_err(|error| unusable(format!("password_file cannot be read ({})", error.kind())))?
+            let read = read_secret(file);
+            read.map(Some)
+                .map_err(|error| unusable(format!("password_file cannot be read ({})", error.kind())))
         }
-        (None, Some(name)) => environment_variables()
-            .remove(name)
-            .ok_or_else(|| unusable("the variable of password_env is not set".to_owned()))?,
-        (None, None) => return Ok(None),
-    };
-    let line = text.lines().next().unwrap_or_default().trim();
-    if line.is_empty() || line.contains(|letter: char| letter.is_control()) {
-        return Err(unusable("the password is empty or has a control character".to_owned()));
+        (None, Some(name)) => {
+            let value = environment_variables().remove(name).filter(|value| !value.trim().is_empty());
+            match value {
+                Some(value) if !value.contains(char::is_control) => Ok(Some(value.trim().to_owned())),
+                _ => Err(unusable(
+                    "the variable of password_env is not set, or has a control character".to_owned(),
+                )),
+            }
+        }
+        (None, None) => Ok(None),
     }
-    Ok(Some(line.to_owned()))
 }
 
 /// Checks the section `git` of the settings.

@@ -96,6 +96,25 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Longest file with a secret, in bytes.
+const SECRET_BYTES_MAX: u64 = 16 << 10;
+
+/// Reads a secret from a file that the operator names: its first line, without spaces at the ends.
+///
+/// # Errors
+/// The system's error; `InvalidData` if the file is long or not UTF-8, or its first line is empty or has a control character.
+pub fn read_secret(path: &Path) -> io::Result<String> {
+    let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+    let bytes = read_file(open_regular_file(path)?, SECRET_BYTES_MAX)
+        .map_err(|_| invalid("it is too long, or cannot be read"))?;
+    let text = String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8"))?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    if line.is_empty() || line.contains(char::is_control) {
+        return Err(invalid("its first line is not a secret"));
+    }
+    Ok(line.to_owned())
+}
+
 impl Folder {
     /// Opens a root by its canonical path, which the caller has checked to be allowed. Follows no link: after the check, a user
     /// who may write to a parent directory could have replaced a directory of the path by a link to a forbidden one.

@@ -52,6 +52,9 @@ impl Pushes {
 /// # Errors
 /// Storage faults.
 pub async fn refresh_pushed(app: &Arc<App>, addresses: &[RepositoryAddress]) -> Result<usize, Fault> {
+    if addresses.is_empty() {
+        return Ok(0);
+    }
     let mut pushed = indexed_repositories(app).await?;
     // A push to a repository concerns those that are indexed of its folders as well.
     pushed.retain(|key| {

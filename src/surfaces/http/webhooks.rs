@@ -22,11 +22,10 @@ use super::{answer, body};
 use crate::app::freshness::refresh_pushed;
 use crate::app::{App, blocking};
 use contract::{ErrorCode, Fault, RepositoryAddress, parse_unique};
+use platform::safe_open::read_secret;
 
 /// Where hosts send their messages.
 pub(super) const PATH: &str = "/webhooks/git";
-/// Longest secret.
-const SECRET_BYTES_MAX: u64 = 4096;
 /// Most addresses of one message that are looked at.
 const ADDRESSES_MAX: usize = 32;
 /// Headers with a keyed hash of the body, in the order in which they are preferred, and what stands before it.
@@ -93,9 +92,9 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
                 .with_hint("Set git.webhook_secret_file to a file with the secret that the host signs with."),
         ));
     };
-    let secret = blocking(move || read_secret(&file)).await.map_err(failed)?;
+    let secret = blocking(move || secret(&file)).await.map_err(failed)?;
     let body = json_bytes(request, app.config.server.body_bytes_max).await?;
-    if !is_signed(&headers, &body, &secret) {
+    if !is_signed(&headers, &body, secret.as_bytes()) {
         return Err(unsigned());
     }
     let message = parse_unique(&body).map_err(|_| {
@@ -108,19 +107,12 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
     Ok(Received { received: true })
 }
 
-fn read_secret(file: &Path) -> Result<Vec<u8>, Fault> {
-    use std::io::Read;
-    let unusable = |source: std::io::Error| {
+fn secret(file: &Path) -> Result<String, Fault> {
+    read_secret(file).map_err(|source| {
         Fault::new(ErrorCode::CapabilityMissing, "The secret of webhooks cannot be read.")
             .with_hint("Ask the operator to correct git.webhook_secret_file.")
             .with_source(source)
-    };
-    let mut bytes = Vec::new();
-    let opened = platform::safe_open::open_regular_file(file).map_err(unusable)?;
-    opened.take(SECRET_BYTES_MAX).read_to_end(&mut bytes).map_err(unusable)?;
-    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
-    // Anybody could sign with an empty one.
-    if line.is_empty() { Err(unusable(std::io::ErrorKind::UnexpectedEof.into())) } else { Ok(line.to_vec()) }
+    })
 }
 
 /// Whether the message proves that its sender knows the secret. All comparisons take the same time for every guess.
@@ -129,21 +121,15 @@ fn is_signed(headers: &HeaderMap, body: &[u8], secret: &[u8]) -> bool {
     let Ok(keyed) = Hmac::<Sha256>::new_from_slice(secret) else { return false };
     for (name, before) in SIGNATURES {
         if let Some(signature) = text(name).and_then(|value| value.strip_prefix(before)) {
-            let Some(signature) = from_hex(signature) else { return false };
-            return keyed.chain_update(body).verify_slice(&signature).is_ok();
+            // Hashes of both kinds have as many bytes.
+            let Ok(signature) = blake3::Hash::from_hex(signature) else { return false };
+            return keyed.chain_update(body).verify_slice(signature.as_bytes()).is_ok();
         }
     }
     let Some(token) = text(TOKEN) else { return false };
     // Comparing the keyed hashes of both tells nothing of how much of a guess is right.
     let of_secret = keyed.clone().chain_update(secret).finalize().into_bytes();
     keyed.chain_update(token.as_bytes()).verify_slice(&of_secret).is_ok()
-}
-
-/// The bytes that lower-case or upper-case hex digits stand for.
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pair = |pair: &[u8]| Some(digit(pair.first()?)? << 4 | digit(pair.get(1)?)?);
-    text.as_bytes().chunks(2).map(pair).collect()
 }
 
 /// The addresses that a message names.

@@ -1,30 +1,18 @@
 //! Who may have which addresses fetched: hosts outside the lists get no packet.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use contract::ProjectId;
 use contract::config::Required;
 use serde_json::{Value, json};
-use tenancy::{NewKey, Projects, Scope};
+use tenancy::Scope;
 
 use super::fill;
 use crate::git_host::GitHost;
 use crate::harness::project;
-use crate::serving::TestServer;
+use crate::serving::{TestServer, issue_key_with};
 
 async fn key(server: &TestServer, id: &str, roots: Option<Vec<PathBuf>>) -> String {
-    let new = NewKey {
-        name: "test".into(),
-        projects: Projects::Only(BTreeSet::from([ProjectId::parse(id).unwrap()])),
-        scopes: [Scope::Search, Scope::Index].into(),
-        calls_per_minute: None,
-        roots,
-        expires_ms: None,
-    };
-    let app = &server.app;
-    let store = app.store().await.unwrap();
-    tenancy::issue_key(store, new, app.clock.now().as_millisecond()).await.unwrap().secret
+    issue_key_with(&server.app, &[id], &[Scope::Search, Scope::Index], |new| new.roots = roots).await.1
 }
 
 async fn index(server: &TestServer, key: &str, id: &str, address: &str) -> Value {

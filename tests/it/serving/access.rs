@@ -19,7 +19,7 @@ pub(crate) async fn issue_key(app: &App, projects: &[&str], scopes: &[Scope]) ->
 }
 
 /// As [`issue_key`], with other changes to the key.
-pub(super) async fn issue_key_with(
+pub(crate) async fn issue_key_with(
     app: &App,
     projects: &[&str],
     scopes: &[Scope],

@@ -33,7 +33,7 @@ mod tls;
 mod triage_pages;
 mod waiting_calls;
 
-pub(crate) use access::issue_key;
+pub(crate) use access::{issue_key, issue_key_with};
 
 use std::sync::Arc;
 

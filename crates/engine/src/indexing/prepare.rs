@@ -166,7 +166,7 @@ fn prepare_file(
         ContentKind::Skipped(reason) => {
             write.skipped = Some(reason.as_str());
             // With its hash it would count as unchanged.
-            if reason == SkipReason::DocumentTimeout {
+            if reason.is_transient() {
                 write.content_hash = Vec::new();
             }
         }

@@ -136,8 +136,8 @@ pub async fn note_indexed(
     Ok(())
 }
 
-/// Makes the other sources that list a repository into the same project, or did so recently, answerable for it. Returns whether
-/// there are any.
+/// Makes the other sources that have a row for the repository in the same project, also one that is gone, answerable for it.
+/// Returns whether there are any.
 ///
 /// # Errors
 /// Storage faults.

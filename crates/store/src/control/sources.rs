@@ -27,7 +27,7 @@ pub struct SourceRow {
 pub struct SyncEnd<'a> {
     /// Whether it succeeded.
     pub succeeded: bool,
-    /// When the source is due again, if not at its usual time.
+    /// How long after now the source is due again, if not at its usual time.
     pub retry_ms: Option<u64>,
     /// What there is to say.
     pub note: Option<&'a str>,
