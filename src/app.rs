@@ -11,6 +11,7 @@ mod dictionaries;
 pub mod freshness;
 pub mod index_job;
 pub mod instruction_folders;
+pub mod launch;
 mod limits;
 mod method_times;
 mod models;
@@ -109,6 +110,7 @@ pub struct App {
     /// Locked for writing while this process installs runtime files.
     installation: RwLock<()>,
     record_sources: &'static [&'static RecordSource],
+    launch_workers: launch::WorkerTable,
 }
 
 /// During shutdown: interval of checks whether calls are still running.
@@ -160,6 +162,7 @@ impl App {
             storage: OnceCell::new(),
             installation: RwLock::new(()),
             record_sources: RECORD_SOURCES,
+            launch_workers: launch::WORKERS,
             config,
             layout,
             clock,
@@ -190,6 +193,19 @@ impl App {
     #[must_use]
     pub fn record_source(&self, root: &str) -> Option<&'static RecordSource> {
         self.record_sources.iter().copied().find(|source| source.root == root)
+    }
+
+    /// The same application with workers of its own for launch runs instead of [`launch::WORKERS`], for tests.
+    #[must_use]
+    pub fn with_launch_workers(mut self, workers: launch::WorkerTable) -> Self {
+        self.launch_workers = workers;
+        self
+    }
+
+    /// The worker with this name, for launch runs.
+    #[must_use]
+    pub fn launch_worker(&self, name: &str) -> Option<&'static ::launch::worker::Worker> {
+        self.launch_workers.iter().copied().find(|worker| worker.name == name)
     }
 
     /// The database, started or connected on first use.
@@ -261,6 +277,7 @@ impl App {
         tokio::spawn(Arc::clone(self).revive_database());
         self.background.spawn(audit::write_entries(Arc::clone(self)));
         self.background.spawn(usage_writer::write_uses(Arc::clone(self)));
+        self.background.spawn(launch::sweep_runs(Arc::clone(self)));
     }
 
     /// Writes uses of instructions that are not written yet, at the end of a command.

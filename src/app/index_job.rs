@@ -1,5 +1,7 @@
 //! The index job: requested by tools, run by any process that is free, resumed by any other.
 
+mod portable_export;
+
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -11,21 +13,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::worker::JobKind;
-use super::{App, CallSlot, blocking};
+use super::{App, CallSlot, blocking, launch};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
-use engine::indexing::{self, Options, RecordSource, RunContext, Source, SqliteFile};
+use engine::indexing::{self, Options, RecordSource, RunContext, Source};
 use engine::jobs::{
     self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Phase, Progress, RunControl, RunningJob,
     WRITER_LANE,
 };
-use store::{self, Project, Store};
+use store::{self, Project};
 use tenancy::{self, AllowedRoots, RepositoryRoot};
-use upkeep::portable::{BuildRequest, IndexPart, build_portable, portable_file_name};
+
+pub use portable_export::export;
 
 /// The job kind that writes a project's index.
 pub static KIND: JobKind = JobKind {
     name: "index",
     lane: |_| WRITER_LANE.to_owned(),
+    parallel: |_| 1,
     execute: Some(|app, running| Box::pin(execute(app, running))),
 };
 
@@ -413,8 +417,15 @@ pub(super) async fn execute_in_slot(
     execute(app, running).await
 }
 
-/// Runs a claimed job.
+/// Runs a claimed job. Launch runs may have waited for it.
 async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+    let (waiting, project) = (Arc::clone(&app), running.job.project_id.clone());
+    let result = index(app, running).await;
+    launch::index_ended(&waiting, &project).await;
+    result
+}
+
+async fn index(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
     let id = ProjectId::parse(&running.job.project_id)?;
@@ -469,32 +480,4 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     }
     report.notes.extend(running.notes);
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
-}
-
-/// Brings the project's portable file up to date.
-///
-/// # Errors
-/// As [`build_portable`].
-pub async fn export(
-    app: &App,
-    store: &Store,
-    project: &Project,
-    cancel: &CancellationToken,
-) -> Result<SqliteFile, Fault> {
-    let name = portable_file_name(IndexPart::All, None);
-    let built = build_portable(&BuildRequest {
-        store,
-        project,
-        root: None,
-        part: IndexPart::All,
-        out: &app.layout.project(project.id().as_str()).join(&name),
-        incremental: true,
-        compact: false,
-        settings: &app.config.portable,
-        clock: &*app.clock,
-        cancel,
-        progress: &|_, _| {},
-    })
-    .await?;
-    Ok(SqliteFile { name, bytes: built.bytes, sha256: built.sha256, incremental: built.fallback.is_none() })
 }

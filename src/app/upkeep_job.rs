@@ -14,7 +14,8 @@ use engine::jobs::{self, LeaseSettings, RunningJob, WRITER_LANE};
 use store::Project;
 
 /// The job kind of maintenance work; the call that asks for it does it.
-pub static KIND: JobKind = JobKind { name: "upkeep", lane: |_| WRITER_LANE.to_owned(), execute: None };
+pub static KIND: JobKind =
+    JobKind { name: "upkeep", lane: |_| WRITER_LANE.to_owned(), parallel: |_| 1, execute: None };
 
 /// Runs `work` as the only writer of the project; index jobs wait meanwhile.
 ///

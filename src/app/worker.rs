@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::{App, index_job, upkeep_job};
+use super::{App, index_job, launch, upkeep_job};
+use contract::config::Config;
 use contract::{Fault, ProjectId};
 use engine::jobs::{self, LeaseSettings, NewJob, RunningJob};
 
@@ -17,6 +18,8 @@ pub struct JobKind {
     pub name: &'static str,
     /// The lane of a job, from its subject. Of the jobs in one project and lane, one runs at a time.
     pub lane: fn(&str) -> String,
+    /// How many of these jobs one process executes at a time.
+    pub parallel: fn(&Config) -> usize,
     /// Executes a claimed job; `None` if only the call that requested it may.
     pub execute: Option<Execute>,
 }
@@ -25,7 +28,7 @@ pub struct JobKind {
 pub type Execute = fn(Arc<App>, RunningJob) -> BoxFuture<'static, Result<Value, Fault>>;
 
 /// Every kind.
-pub static JOB_KINDS: &[&JobKind] = &[&index_job::KIND, &upkeep_job::KIND];
+pub static JOB_KINDS: &[&JobKind] = &[&index_job::KIND, &upkeep_job::KIND, &launch::KIND];
 
 impl JobKind {
     /// A job of this kind.
@@ -39,10 +42,14 @@ impl JobKind {
 /// Interval of polling the queue.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Executes jobs of these kinds until the process shuts down: one at a time per kind, so that a long job does not delay other
-/// kinds.
+/// Executes jobs of these kinds until the process shuts down. Each kind has loops of its own, so that a long job does not delay
+/// other kinds.
 pub async fn run_worker_loops(app: Arc<App>, kinds: &[&'static JobKind]) {
-    let loops = kinds.iter().filter_map(|kind| Some(poll_kind(&app, kind.name, kind.execute?)));
+    let executed = kinds.iter().filter_map(|kind| Some((*kind, kind.execute?)));
+    let loops = executed.flat_map(|(kind, execute)| {
+        let loops = std::iter::repeat_n((), (kind.parallel)(&app.config));
+        loops.map(|()| poll_kind(&app, kind.name, execute)).collect::<Vec<_>>()
+    });
     futures::future::join_all(loops).await;
 }
 
@@ -83,8 +90,10 @@ mod tests {
     fn kinds_have_names_of_their_own_and_those_that_write_an_index_share_a_lane() {
         let mut names: Vec<&str> = JOB_KINDS.iter().map(|kind| kind.name).collect();
         names.dedup();
-        assert_eq!(names, ["index", "upkeep"]);
-        for kind in JOB_KINDS {
+        assert_eq!(names, ["index", "upkeep", "launch"]);
+        let run = launch::KIND.job(ProjectId::parse("p").unwrap(), "r_1", Value::Null);
+        assert_eq!((run.lane.as_str(), run.subject.as_str()), ("launch:r_1", "r_1"));
+        for kind in JOB_KINDS.iter().filter(|kind| kind.name != launch::KIND.name) {
             let job = kind.job(ProjectId::parse("p").unwrap(), "/a", Value::Null);
             assert_eq!((job.kind, job.lane.as_str(), job.subject.as_str()), (kind.name, WRITER_LANE, "/a"));
         }

@@ -372,7 +372,7 @@ impl CallRecord {
         match spec.bulkhead {
             Bulkhead::Search => app.metrics.record_run(RunKind::Search, outcome, took),
             Bulkhead::Index => app.metrics.record_run(RunKind::Index, outcome, took),
-            Bulkhead::None => {}
+            Bulkhead::Launch | Bulkhead::None => {}
         }
         self.record_method(app, spec, outcome, meta, took);
         self.audit(app, outcome, meta.project_id.as_ref());

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::context::Caller;
 use super::schema::{InputSchema, nearest_name};
 use super::spec::{OPT_IN_TOOLSETS, OptInToolset, ToolSpec, Toolset};
-use super::{admin, artifacts, index, instructions, search, status, triage};
+use super::{admin, artifacts, index, instructions, launch, search, status, triage};
 use contract::Refusal;
 use contract::config::Config;
 
@@ -55,6 +55,15 @@ pub static LIST: &[&ToolSpec] = &[
     &instructions::flush::TOOL,
     &instructions::metrics::TOOL,
     &instructions::meta_tools::TOOL,
+    &launch::start_run::TOOL,
+    &launch::get_status::TOOL,
+    &launch::list_runs::TOOL,
+    &launch::get_artifact::TOOL,
+    &launch::validate::TOOL,
+    &launch::fix_next::TOOL,
+    &launch::resume::TOOL,
+    &launch::cancel::TOOL,
+    &launch::open_pr::TOOL,
 ];
 
 /// Deprecated names with an entry of their own instead of a place in [`ToolSpec::aliases`]: the contract counts `index_build`

@@ -29,6 +29,7 @@ mod artifacts;
 pub mod browse;
 mod index;
 mod instructions;
+mod launch;
 mod search;
 mod status;
 mod triage;

@@ -69,12 +69,21 @@ pub enum Toolset {
     Admin,
     /// The instruction catalog.
     Instructions,
+    /// Launch runs.
+    Launch,
 }
 
 impl Toolset {
     /// All toolsets.
-    pub const ALL: [Self; 6] =
-        [Self::Search, Self::Index, Self::Artifacts, Self::Triage, Self::Admin, Self::Instructions];
+    pub const ALL: [Self; 7] = [
+        Self::Search,
+        Self::Index,
+        Self::Artifacts,
+        Self::Triage,
+        Self::Admin,
+        Self::Instructions,
+        Self::Launch,
+    ];
 
     /// Its name in settings, headers and URLs.
     #[must_use]
@@ -86,6 +95,7 @@ impl Toolset {
             Self::Triage => "triage",
             Self::Admin => "admin",
             Self::Instructions => "instructions",
+            Self::Launch => "launch",
         }
     }
 
@@ -107,8 +117,10 @@ pub struct OptInToolset {
 }
 
 /// All opt-in toolsets.
-pub static OPT_IN_TOOLSETS: &[OptInToolset] =
-    &[OptInToolset { toolset: Toolset::Instructions, is_enabled: |config| config.instructions.enabled }];
+pub static OPT_IN_TOOLSETS: &[OptInToolset] = &[
+    OptInToolset { toolset: Toolset::Instructions, is_enabled: |config| config.instructions.enabled },
+    OptInToolset { toolset: Toolset::Launch, is_enabled: |config| config.launch.enabled },
+];
 
 /// The four annotation hints of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -151,14 +163,23 @@ pub enum TimeoutClass {
     Triage,
     /// `timeouts.instructions_ms`.
     Instructions,
+    /// `timeouts.launch_ms`.
+    Launch,
 }
 
 impl TimeoutClass {
     /// The time limit in milliseconds; `None` if the setting is 0, which means no limit.
     #[must_use]
     pub fn millis(self, config: &Config) -> Option<u64> {
-        let Timeouts { default_ms, index_ms, search_ms, artifacts_ms, triage_ms, instructions_ms } =
-            config.timeouts;
+        let Timeouts {
+            default_ms,
+            index_ms,
+            search_ms,
+            artifacts_ms,
+            triage_ms,
+            instructions_ms,
+            launch_ms,
+        } = config.timeouts;
         let limit = match self {
             Self::Default => default_ms,
             Self::Search => search_ms,
@@ -166,6 +187,7 @@ impl TimeoutClass {
             Self::Artifacts => artifacts_ms,
             Self::Triage => triage_ms,
             Self::Instructions => instructions_ms,
+            Self::Launch => launch_ms,
         };
         (limit > 0).then_some(limit)
     }

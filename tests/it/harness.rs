@@ -70,8 +70,9 @@ impl Dice {
     }
 }
 
-/// Enough connections for many tests on one cluster, and short leases, so that dead processes are noticed soon.
-const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n[instructions]\nmutation = true\n";
+/// Enough connections for many tests on one cluster, and short leases, so that dead processes are noticed soon. Servers of these tests
+/// leave launch runs alone: the site of a run is in the settings of one test.
+const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n[instructions]\nmutation = true\n[launch]\nenabled = true\nrunning_max = 0\n";
 
 /// The shared cluster, for tests that access the database directly.
 pub(crate) fn server() -> &'static EmbeddedServer {
@@ -141,9 +142,14 @@ pub(crate) fn app_with_embedder(embedder: Arc<dyn Embedder>) -> Arc<App> {
 
 /// An application over the shared home, not yet with an embedder.
 pub(crate) fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
-    let mut config = settings(home());
+    app_without_embedder_in(home(), change)
+}
+
+/// As [`app_without_embedder`], over another home.
+pub(crate) fn app_without_embedder_in(home: &Path, change: impl FnOnce(&mut Config)) -> App {
+    let mut config = settings(home);
     change(&mut config);
-    bare_app(config, home())
+    bare_app(config, home)
 }
 
 /// An application over the shared home with the real model.

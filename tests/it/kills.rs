@@ -408,6 +408,8 @@ fn every_failpoint_belongs_to_a_test() {
         "model.",
         // instructions::concurrent
         "catalog.",
+        // launch::kills
+        "launch.",
     ];
     for name in failpoints::ALL {
         assert!(families.iter().any(|family| name.starts_with(family)), "{name} belongs to no test");

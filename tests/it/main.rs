@@ -38,6 +38,8 @@ mod indexing;
 mod install_script;
 mod instructions;
 mod isolation;
+mod launch;
+mod launch_check;
 mod models;
 mod navigation;
 mod neighbours;

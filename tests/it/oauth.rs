@@ -497,7 +497,7 @@ fn an_insecure_or_incomplete_configuration_is_refused() {
         json!({
             "resource": AUDIENCE,
             "authorization_servers": ["https://id.example.com"],
-            "scopes_supported": ["search", "index", "triage", "admin", "instructions", "curate"],
+            "scopes_supported": ["search", "index", "triage", "admin", "instructions", "curate", "launch", "publish"],
             "bearer_methods_supported": ["header"],
         })
     );

@@ -108,7 +108,10 @@ impl Refusal {
                 serde_json::json!({ "callsPerMinute": calls_per_minute, "retryAfterMs": retry_after_ms }),
             )
             .with_hint("Wait as long as retryAfterMs says, or ask the operator for a higher limit."),
-            Self::Disabled(reason) | Self::Forbidden(reason) => Fault::new(self.code(), reason.clone()),
+            Self::Disabled(reason) => Fault::new(self.code(), reason.clone()).with_hint(
+                "Whoever runs the server can enable it in the configuration; a limit of your own connection ends with it.",
+            ),
+            Self::Forbidden(reason) => Fault::new(self.code(), reason.clone()),
         }
     }
 

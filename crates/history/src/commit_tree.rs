@@ -70,7 +70,7 @@ pub fn distrust_mirror(git_dir: &Path) {
 }
 
 /// Most entries of one folder. More than that many files are not indexed anyway.
-const ENTRIES_MAX: usize = 250_000;
+pub(super) const ENTRIES_MAX: usize = 250_000;
 /// Longest name of an entry in bytes, as on disk.
 const NAME_BYTES_MAX: usize = 255;
 /// Most entries of folders that are kept; about 80 bytes each.

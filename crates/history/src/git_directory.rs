@@ -102,10 +102,10 @@ impl GitDirectory {
     ///
     /// # Errors
     /// The reason why it cannot be read.
-    pub(super) fn bare(git_dir: &Path) -> Result<Self, NoHistory> {
+    pub fn bare(git_dir: &Path) -> Result<Self, NoHistory> {
         let open = || Folder::open(git_dir);
         let (Ok(git_dir_folder), Ok(common_dir_folder)) = (open(), open()) else {
-            return refused("the mirror may not be read");
+            return refused("the directory may not be read");
         };
         let git_dir = git_dir.to_owned();
         Ok(Self {
@@ -207,6 +207,24 @@ impl GitDirectory {
             };
         }
         refused("HEAD has too many symbolic references")
+    }
+
+    /// Reads the commit of a reference, such as `refs/heads/main`; `None` if there is none. For an annotated tag that is not packed,
+    /// it is the id of the tag.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub fn reference(&self, reference: &str) -> Result<Option<String>, NoHistory> {
+        let line = match self.common_dir_folder.read(reference, LINE_FILE_BYTES_MAX) {
+            Ok(line) => Some(line),
+            Err(ReadError::NotFound | ReadError::IsFolder) => self.packed_reference(reference)?,
+            Err(why) => return Err(cannot_read(reference, why)),
+        };
+        let Some(line) = line else { return Ok(None) };
+        match ObjectId::from_hex(line.trim_ascii()) {
+            Ok(id) if id.kind() == gix::hash::Kind::Sha1 => Ok(Some(id.to_hex().to_string())),
+            _ => refused("it does not use SHA-1, or a reference is malformed"),
+        }
     }
 
     /// Reads the value of a reference in `packed-refs`.

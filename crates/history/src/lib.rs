@@ -1,7 +1,8 @@
 //! Git history of files and lines: their last authors, and how much they change.
 //!
 //! Everything is read from git's objects as of HEAD; no program is executed, and the work tree is not read. All calls
-//! block. [`CommitTree`] reads the files of a commit in the same way.
+//! block. [`CommitTree`] reads the files of a commit in the same way. [`SiteRepository`] also writes: trees, commits and branches of a
+//! bare repository.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -14,6 +15,8 @@ mod tree_changes;
 mod checkout;
 mod commit_tree;
 mod line_diff;
+mod site_repository;
+mod tree_edit;
 
 mod files;
 mod line_history;
@@ -29,3 +32,4 @@ pub use git_directory::{GitDirectory, NoHistory};
 pub use line_history::{LineCommit, LineHistory, LineRun};
 pub use lines::AuthorsUnknown;
 pub use repository::{FoundRepository, Head, History, Limits};
+pub use site_repository::{BranchCreated, NewCommit, SiteError, SiteRepository, SiteTree};

@@ -56,6 +56,8 @@ pub struct Chunked {
     /// [`MISSING_FACTS`], another attempt may succeed.
     #[serde(with = "word::optional")]
     pub facts_missing: Option<Word>,
+    /// Line of the first part that the grammar does not accept, 1-based; `None` if it accepts all, or the text was not parsed.
+    pub syntax_error: Option<u32>,
 }
 
 /// Reasons for missing facts that may not occur again: a timeout while the file was parsed and chunked (`parse_timeout`) or
@@ -97,6 +99,14 @@ impl Chunked {
     }
 
     pub(super) fn new(chunks: Vec<Chunk>, how: ChunkingMethod) -> Self {
-        Self { chunks, how, imports: Vec::new(), flow: Flow::default(), symbols: None, facts_missing: None }
+        Self {
+            chunks,
+            how,
+            imports: Vec::new(),
+            flow: Flow::default(),
+            symbols: None,
+            facts_missing: None,
+            syntax_error: None,
+        }
     }
 }

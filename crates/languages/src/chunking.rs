@@ -68,6 +68,7 @@ pub(super) fn chunk_until(
                     let pieces = merge::merge(split, outline, (&lines, &cells), limits);
                     let mut chunked =
                         Chunked::new(name::chunks(&pieces, outline, &lines, stop)?, ChunkingMethod::Syntax);
+                    chunked.syntax_error = syntax::first_error(nodes.node(0));
                     if limits.facts {
                         chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, stop).err();
                     }
@@ -190,6 +191,17 @@ mod tests {
         let chunked = chunk("def send(parcel):\n    wrap(parcel)\n", Some(&SLOW), &limits);
         assert_eq!((chunked.how, chunked.facts_missing), (ChunkingMethod::Syntax, None));
         assert!(chunked.chunks[0].facts.has(Field::Call, "wrap"), "{chunked:#?}");
+    }
+
+    #[test]
+    fn the_line_of_the_first_syntax_error_is_reported() {
+        let error =
+            |text: &str, language: &str| chunk(text, by_name(language), &ChunkLimits::default()).syntax_error;
+        assert_eq!(error("def send(parcel):\n    wrap(parcel)\n", "python"), None);
+        assert_eq!(error("x = 1\n\ny = = 2\n", "python"), Some(3));
+        assert!(error("fn a() {}\n\nfn b( {\n", "rust").is_some());
+        assert!(error("{ \"a\": 1,\n  \"b\": }\n", "json").is_some());
+        assert_eq!(error("def (", "text"), None, "what is not parsed has no errors");
     }
 
     #[test]

@@ -63,6 +63,20 @@ pub(super) fn parse(text: &str, grammar: &Grammar, stop: &Stop<'_>) -> Result<Tr
     })
 }
 
+/// The line of the first node below `root` that is an error or missing, 1-based.
+pub(super) fn first_error(root: Node<'_>) -> Option<u32> {
+    let mut node = root.has_error().then_some(root)?;
+    while !node.is_error() && !node.is_missing() {
+        let mut cursor = node.walk();
+        let inner = node.children(&mut cursor).find(|child| child.has_error() || child.is_missing());
+        match inner {
+            Some(inner) => node = inner,
+            None => break,
+        }
+    }
+    u32::try_from(node_rows(node).0).ok()?.checked_add(1)
+}
+
 fn outline<'t>(
     text: &'t str,
     separator: &str,

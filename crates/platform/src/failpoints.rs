@@ -48,6 +48,13 @@ pub const ALL: &[&str] = &[
     "delete.hidden",
     "delete.files_removed",
     "delete.rows_removed",
+    "launch.created",
+    "launch.claimed",
+    "launch.before_write",
+    "launch.before_commit",
+    "launch.committed",
+    "launch.objects_written",
+    "launch.branch_created",
 ];
 
 /// The failpoint that aborts, and the visit on which it does.

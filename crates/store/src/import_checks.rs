@@ -57,6 +57,16 @@ const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("instruction_usage", &["usage_count"], 0, NUMBER_MAX),
     ("instruction_usage", &["first_used_ms", "last_used_ms"], 0, MILLIS_MAX),
     ("instruction_changes", &["revision"], 1, SMALL_NUMBER_MAX),
+    ("launch_runs", &["seq"], 1, SMALL_NUMBER_MAX),
+    ("launch_runs", &["fix_attempts"], 0, 1000),
+    ("launch_runs", &["pr_number"], 0, NUMBER_MAX),
+    ("launch_runs", &["created_ms", "finished_ms", "updated_ms"], 0, MILLIS_MAX),
+    ("launch_events", &["seq"], 1, SMALL_NUMBER_MAX),
+    ("launch_events", &["ts_ms"], 0, MILLIS_MAX),
+    ("launch_items", &["attempt"], 1, 10_000),
+    ("launch_items", &["started_ms", "finished_ms"], 0, MILLIS_MAX),
+    ("launch_artifacts", &["version"], 1, SMALL_NUMBER_MAX),
+    ("launch_issues", &["line", "opened_seq", "closed_seq"], 0, SMALL_NUMBER_MAX),
 ];
 
 /// Invalid rows: their table, a description for the error message, and the SQL condition over the row `t` that detects them.
@@ -220,6 +230,49 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "a change of the catalog that is too large",
         "cardinality(t.added) + cardinality(t.updated) + cardinality(t.removed) > {places} OR octet_length(t.hash) <> 32",
     ),
+    // Ids are parts of branches and of addresses.
+    (
+        "launch_runs",
+        "a launch run with a malformed id, commit or branch",
+        "t.run_id !~ '^r_[0-9TZ-]{20}_[0-9a-f]{8}$' OR t.repo_sha !~ '^[0-9a-f]{40}$' OR t.site_sha !~ '^[0-9a-f]{40}$' \
+           OR t.site_tree !~ '^[0-9a-f]{40}$' OR t.commit_sha !~ '^[0-9a-f]{40}$' \
+           OR t.product_slug !~ '^[a-z0-9]+(-[a-z0-9]+)*$' \
+           OR t.branch <> 'launch/' || t.run_id || '/' || t.product_slug",
+    ),
+    (
+        "launch_runs",
+        "a launch run with a text or a hash of the wrong length",
+        "octet_length(t.idempotency_key) > {indexed} OR octet_length(t.config) > 1048576 \
+           OR octet_length(t.config_hash) <> 32 OR octet_length(t.head_hash) <> 32 \
+           OR octet_length(t.product_slug) > 64 OR octet_length(t.site_profile) > 64 \
+           OR octet_length(t.pr_url) > 4096 OR octet_length(t.state) > 16",
+    ),
+    // The chain of the events is checked where they are read.
+    (
+        "launch_events",
+        "an event of no launch run, or with a text or a hash of the wrong length",
+        "NOT EXISTS (SELECT 1 FROM {launch_runs} r WHERE r.run_id = t.run_id) OR octet_length(t.type) > 64 \
+           OR octet_length(t.payload) > {symbols} OR octet_length(t.prev_hash) <> 32 OR octet_length(t.hash) <> 32",
+    ),
+    (
+        "launch_items",
+        "a work item of no launch run, or with a text or a hash of the wrong length",
+        "NOT EXISTS (SELECT 1 FROM {launch_runs} r WHERE r.run_id = t.run_id) OR octet_length(t.worker) > 64 \
+           OR octet_length(t.scope_key) > 255 OR octet_length(t.inputs_hash) NOT IN (0, 32)",
+    ),
+    (
+        "launch_artifacts",
+        "an artifact of no launch run, or with a malformed name or hash",
+        "NOT EXISTS (SELECT 1 FROM {launch_runs} r WHERE r.run_id = t.run_id) OR octet_length(t.name) > 255 \
+           OR t.name !~ '^[A-Za-z0-9._/-]+$' OR t.name ~ '(^|/)[.]{0,2}(/|$)' OR octet_length(t.sha256) <> 32 \
+           OR octet_length(t.bytes) > {symbols}",
+    ),
+    (
+        "launch_issues",
+        "an issue of no launch run, or with a malformed id or a text that is too long",
+        "NOT EXISTS (SELECT 1 FROM {launch_runs} r WHERE r.run_id = t.run_id) OR t.issue_id !~ '^[0-9a-f]{12}$' \
+           OR octet_length(t.gate) > 64 OR octet_length(t.message) > 65536 OR octet_length(t.path) > 4096",
+    ),
 ];
 
 /// Detects rows that belong to a chunk but not to its file, or to no chunk.
@@ -264,7 +317,7 @@ fn checks(tables: &[&str]) -> Vec<(&'static str, String, String)> {
 
 /// Replaces the names in braces: tables by their qualified names in the schema, bounds by their values.
 fn with_names(condition: &str, schema: &SchemaName) -> String {
-    let tables = ["repositories", "files", "chunks"].map(|table| (table, schema.table(table)));
+    let tables = ["repositories", "files", "chunks", "launch_runs"].map(|table| (table, schema.table(table)));
     let bounds = [
         ("indexed", INDEXED_TEXT_BYTES_MAX.to_string()),
         ("number", NUMBER_MAX.to_string()),

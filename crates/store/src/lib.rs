@@ -48,6 +48,7 @@ pub use project::history::{self, AttributedFile, AuthorsWrite, FileFacts, Histor
 pub use project::hit_edges::{self, HitEdge};
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::instructions;
+pub use project::launch;
 pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};
 pub use project::method_sets;
 pub use project::names::{self, KnownNames, NamedFact, fact_id};

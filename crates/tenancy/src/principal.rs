@@ -24,12 +24,24 @@ pub enum Scope {
     Instructions,
     /// Writing the instruction catalog.
     Curate,
+    /// Launch runs, except for publishing them.
+    Launch,
+    /// Publishing launch runs: what others see.
+    Publish,
 }
 
 impl Scope {
     /// All scopes, for parsing and enumerating. Never grants anything: each grant lists its scopes by name.
-    pub const ALL: [Self; 6] =
-        [Self::Search, Self::Index, Self::Triage, Self::Admin, Self::Instructions, Self::Curate];
+    pub const ALL: [Self; 8] = [
+        Self::Search,
+        Self::Index,
+        Self::Triage,
+        Self::Admin,
+        Self::Instructions,
+        Self::Curate,
+        Self::Launch,
+        Self::Publish,
+    ];
 
     /// Its name in keys, tokens and answers.
     #[must_use]
@@ -41,6 +53,8 @@ impl Scope {
             Self::Admin => "admin",
             Self::Instructions => "instructions",
             Self::Curate => "curate",
+            Self::Launch => "launch",
+            Self::Publish => "publish",
         }
     }
 
@@ -59,8 +73,16 @@ impl fmt::Display for Scope {
 
 /// The scopes of the operator on this machine. A new scope is added here by hand if the operator shall have it without
 /// a key.
-const OPERATOR_SCOPES: [Scope; 6] =
-    [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin, Scope::Instructions, Scope::Curate];
+const OPERATOR_SCOPES: [Scope; 8] = [
+    Scope::Search,
+    Scope::Index,
+    Scope::Triage,
+    Scope::Admin,
+    Scope::Instructions,
+    Scope::Curate,
+    Scope::Launch,
+    Scope::Publish,
+];
 
 /// The scopes of every caller of a server without keys. No new scope is added: it needs a key.
 const ANONYMOUS_SCOPES: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
@@ -216,8 +238,8 @@ mod tests {
     fn principals_without_a_key_have_the_listed_scopes() {
         let listed = BTreeSet::from([Scope::Search, Scope::Index, Scope::Triage, Scope::Admin]);
         assert_eq!(Principal::anonymous().scopes, listed);
-        let of_catalog = BTreeSet::from([Scope::Instructions, Scope::Curate]);
-        assert_eq!(Principal::local().scopes, &listed | &of_catalog);
+        let named = [Scope::Instructions, Scope::Curate, Scope::Launch, Scope::Publish];
+        assert_eq!(Principal::local().scopes, &listed | &BTreeSet::from(named));
         assert_eq!(Principal::unauthenticated().scopes, BTreeSet::new());
         assert!(Principal::local().is_identified() && !Principal::anonymous().is_identified());
     }

@@ -371,6 +371,7 @@ mod tests {
             column: 5,
             start_line: 2,
             end_line: 4,
+            exported: None,
         }
     }
 

@@ -1,5 +1,5 @@
-//! Admission: two queues with a limited number of slots, so that index runs cannot starve searches and neither can pile up
-//! without bound. Within each queue, principals share the slots fairly.
+//! Admission: queues with a limited number of slots, so that index runs and launch runs cannot starve searches and none can pile
+//! up without bound. Within each queue, principals share the slots fairly.
 
 mod call_slot;
 mod fair_queue;
@@ -24,6 +24,8 @@ pub enum Bulkhead {
     Search,
     /// Index runs and administration.
     Index,
+    /// Calls that advance launch runs.
+    Launch,
     /// None: the tool answers at once, even under load.
     None,
 }
@@ -32,6 +34,7 @@ pub enum Bulkhead {
 pub struct Queues {
     search: Arc<Queue>,
     index: Arc<Queue>,
+    launch: Arc<Queue>,
 }
 
 /// Lets calls wait for a slot; [`FairQueue`] decides which call gets one.
@@ -113,6 +116,7 @@ impl Queues {
         Self {
             search: Queue::new(running, settings.search_waiting_max, settings.search_wait_ms),
             index: Queue::new(settings.index_running, settings.index_waiting_max, settings.index_wait_ms),
+            launch: Queue::new(settings.launch_running, settings.launch_waiting_max, settings.launch_wait_ms),
         }
     }
 
@@ -123,7 +127,8 @@ impl Queues {
             .map(|queue| queue.with_state(|state| (state.calls.running(), state.calls.waiting())))
     }
 
-    /// Waits for a slot, for at most `queue.search_wait_ms` or `queue.index_wait_ms`. Dropping the future leaves the queue.
+    /// Waits for a slot, for at most `queue.search_wait_ms`, `queue.index_wait_ms` or `queue.launch_wait_ms`. Dropping the future
+    /// leaves the queue.
     ///
     /// # Errors
     /// [`Refusal::QueueOverloaded`]: at once if too many calls wait already, of this principal or in total; later if the
@@ -146,6 +151,7 @@ impl Queues {
             Bulkhead::None => return Ok(Admission(None)),
             Bulkhead::Search => &self.search,
             Bulkhead::Index => &self.index,
+            Bulkhead::Launch => &self.launch,
         };
         let requester = Requester::from(principal);
         let slot = queue.acquire(&requester, |calls| calls.arrive(&requester), on_wait).await?;

@@ -4,9 +4,9 @@ use clap::{Parser, Subcommand};
 
 use super::flags::GlobalFlags;
 use super::{
-    agents, bench, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys, mcp,
-    mcp_config, models, navigate, projects, quickstart, scip, search, serve, sources, tools, triage, trust,
-    watch,
+    agents, bench, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys,
+    launch, mcp, mcp_config, models, navigate, projects, quickstart, scip, search, serve, sources, tools,
+    triage, trust, watch,
 };
 use contract::config::Overrides;
 
@@ -84,6 +84,8 @@ pub(super) enum Command {
     Triage(triage::TriageArgs),
     /// The team's instructions for agents: export, import, check and search them
     Instructions(instructions::InstructionsArgs),
+    /// Documentation that is proved against an indexed repository: check a site, or have pages written
+    Launch(launch::LaunchArgs),
     /// Let a repository's .pairofcleats.json select the project for calls that write
     Trust(trust::TrustArgs),
     /// Create, list and revoke API keys for the server

@@ -47,7 +47,7 @@ struct Create {
     /// Allow every project, including future ones
     #[arg(long)]
     all_projects: bool,
-    /// Scopes of the key: search, index, triage, admin, instructions, curate
+    /// Scopes of the key: search, index, triage, admin, instructions, curate, launch, publish
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', default_value = "search", value_parser = parse_scope)]
     scopes: Vec<Scope>,
     /// Lifetime: 12h, 90d, 52w or never

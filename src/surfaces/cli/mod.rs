@@ -38,6 +38,7 @@ mod hook;
 mod index;
 mod instructions;
 mod keys;
+mod launch;
 mod mcp;
 mod mcp_config;
 mod models;
@@ -146,6 +147,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Scip(args) => scip::run_scip(&session, args).await,
         Command::Triage(args) => triage::run_triage(&session, &args).await,
         Command::Instructions(args) => instructions::run_instructions(&session, args).await,
+        Command::Launch(args) => launch::run_launch(&session, args).await,
         Command::Trust(args) => trust::trust_session_file(&session, args).await,
         Command::Keys(args) => keys::manage_keys(&session, args).await,
         Command::Projects(args) => projects::manage_projects(&session, args).await,

@@ -48,7 +48,7 @@ fn parse_port(text: &str) -> Result<u16, String> {
 #[derive(Debug, Default, clap::Args)]
 #[group(skip)]
 pub(super) struct ToolFlags {
-    /// Offer only these toolsets: search, index, artifacts, triage, admin, instructions [default: tools.toolsets, all]
+    /// Offer only these toolsets: search, index, artifacts, triage, admin, instructions, launch [default: tools.toolsets, all]
     #[arg(long, value_name = "TOOLSET,…")]
     toolsets: Option<String>,
     /// Offer only tools that do not write [default: tools.read_only]

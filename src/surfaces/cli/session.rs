@@ -94,6 +94,7 @@ impl Session {
         tenancy::check_watch_settings(&config.freshness)?;
         mirrors::check_git_settings(&config.git)?;
         code_hosts::check_sources(&config.sources)?;
+        launch::site_profiles::check_sites(&config.launch.sites)?;
         let terminal = Terminal::new(flags, &config.terminal)?;
         telemetry::start_logging(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()

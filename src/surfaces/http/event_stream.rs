@@ -1,5 +1,5 @@
 //! Calls answered as server-sent events: `start`, `progress`, `result` or `error`, and finally `done`; an operation may send events
-//! of its own instead.
+//! of its own instead, also as lines of JSON.
 //!
 //! The stream polls the call itself. A client that disconnects drops both, which cancels the call.
 
@@ -7,7 +7,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
+use axum::http::header;
 use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use futures::Stream;
 use futures::stream::unfold;
 use serde::Serialize;
@@ -57,7 +60,7 @@ pub(super) fn event_stream(
     streamed: StreamedCall,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
-    events_during(run_call(app, caller, streamed, sender), receiver)
+    server_sent(sent_during(run_call(app, caller, streamed, sender), receiver))
 }
 
 /// Starts an operation that sends its own events, and returns these and its end: `done` with its result, or `error` and `done`.
@@ -68,16 +71,51 @@ pub(super) fn operation_events(
     arguments: Value,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
-    events_during(run_operation(app, caller, operation, arguments, sender), receiver)
+    let call = run_operation(app, caller, operation, arguments, (sender, server_sent_event));
+    server_sent(sent_during(call, receiver))
 }
 
-/// The events that a call sends, until it ends.
-fn events_during(
-    call: impl Future<Output = ()> + Send + 'static,
-    receiver: mpsc::Receiver<Event>,
+fn server_sent_event(name: &'static str, envelope: &Envelope) -> Option<Event> {
+    Some(event(name, envelope))
+}
+
+/// The media type of [`operation_lines`].
+pub(super) const LINES: &str = "application/x-ndjson";
+
+/// As [`operation_events`], but one JSON document a line: the content of each event, and the envelope of a failure.
+pub(super) fn operation_lines(
+    app: Arc<App>,
+    caller: Caller,
+    operation: &'static ToolSpec,
+    arguments: Value,
+) -> Response {
+    let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
+    let call = run_operation(app, caller, operation, arguments, (sender, line));
+    ([(header::CONTENT_TYPE, LINES)], Body::from_stream(sent_during(call, receiver))).into_response()
+}
+
+fn line(name: &'static str, envelope: &Envelope) -> Option<Bytes> {
+    let document = match name {
+        "done" => return None,
+        "error" => answer::json(envelope),
+        _ => envelope.result.clone()?,
+    };
+    Some(format!("{document}\n").into())
+}
+
+fn server_sent(
+    events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+/// What a call sends, until it ends.
+fn sent_during<T: Send + 'static>(
+    call: impl Future<Output = ()> + Send + 'static,
+    receiver: mpsc::Receiver<T>,
+) -> impl Stream<Item = Result<T, Infallible>> + Send + 'static {
     // Polled by the stream rather than spawned, so that the call ends with the stream.
-    let events = unfold((Box::pin(call), receiver, false), |(mut call, mut receiver, mut done)| async move {
+    unfold((Box::pin(call), receiver, false), |(mut call, mut receiver, mut done)| async move {
         loop {
             tokio::select! {
                 biased;
@@ -85,8 +123,7 @@ fn events_during(
                 () = &mut call, if !done => done = true,
             }
         }
-    });
-    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+    })
 }
 
 async fn run_call(app: Arc<App>, caller: Caller, streamed: StreamedCall, events: mpsc::Sender<Event>) {
@@ -127,29 +164,41 @@ async fn run_call(app: Arc<App>, caller: Caller, streamed: StreamedCall, events:
     send("done", &answer::succeeded(&app, Value::Object(serde_json::Map::new()), id)).await;
 }
 
-async fn run_operation(
+/// Where an operation sends its events, and in which form; none for what the form leaves out.
+type Sink<T> = (mpsc::Sender<T>, fn(&'static str, &Envelope) -> Option<T>);
+
+async fn run_operation<T: Send + 'static>(
     app: Arc<App>,
     caller: Caller,
     operation: &'static ToolSpec,
     arguments: Value,
-    events: mpsc::Sender<Event>,
+    (events, form): Sink<T>,
 ) {
     let id = caller.request_id.clone();
     let (sink_app, sink_id, sink_events) = (Arc::clone(&app), id.clone(), events.clone());
     let sink = EventSink::to(move |name, content| {
-        let event = event(name, &answer::succeeded(&sink_app, content, sink_id.clone()));
+        let event = form(name, &answer::succeeded(&sink_app, content, sink_id.clone()));
         let events = sink_events.clone();
-        Box::pin(async move { events.send(event).await.is_ok() })
+        Box::pin(async move {
+            match event {
+                Some(event) => events.send(event).await.is_ok(),
+                None => true,
+            }
+        })
     });
     let request = Request { events: sink, ..Request::new(operation.name, arguments, caller) };
     let outcome = browse(&app, request).await;
     let mut done = outcome.unwrap_or_else(|refusal| answer::refused(&app, &refusal, id.clone()));
-    // A failed send means that the client disconnected, which drops this future as well.
+    let mut last = Vec::new();
     if !done.ok {
-        drop(events.send(event("error", &done)).await);
+        last.push(form("error", &done));
         done = answer::succeeded(&app, Value::Object(serde_json::Map::new()), id);
     }
-    drop(events.send(event("done", &done)).await);
+    last.push(form("done", &done));
+    for event in last.into_iter().flatten() {
+        // A failed send means that the client disconnected, which drops this future as well.
+        drop(events.send(event).await);
+    }
 }
 
 fn event(name: &str, envelope: &Envelope) -> Event {

@@ -32,6 +32,7 @@ mod body;
 mod etag;
 mod event_stream;
 mod instructions;
+mod launch;
 mod mcp_routes;
 mod openapi;
 mod pages;

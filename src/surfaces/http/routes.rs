@@ -23,7 +23,7 @@ use super::pages::{self, PAGES};
 use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
 use super::route::{Operation, Route};
 use super::{
-    answer, etag, instructions, mcp_routes, oauth, openapi, probes, timed_body, tool_routes, webhooks,
+    answer, etag, instructions, launch, mcp_routes, oauth, openapi, probes, timed_body, tool_routes, webhooks,
 };
 use crate::app::App;
 use crate::surfaces::answer as shared;
@@ -203,6 +203,57 @@ static ROUTES: &[Route] = &[
             result: None,
             events: true,
         },
+    },
+    Route {
+        path: "/launch/runs",
+        method: GET,
+        handler: |method| on(method, launch::list),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRuns",
+            summary: "The launch runs of a project",
+            tag: "launch",
+            tool: launch::LIST,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/launch/runs/{run_id}",
+        method: GET,
+        handler: |method| on(method, launch::status),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRun",
+            summary: "A launch run as it is now",
+            tag: "launch",
+            tool: launch::STATUS,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/launch/runs/{run_id}/events",
+        method: GET,
+        handler: |method| on(method, launch::events),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRunEvents",
+            summary: "The log of a launch run after the event with the number `after`, as server-sent events: event, with one entry \
+                each; error; done. With `Accept: application/x-ndjson`, one entry a line",
+            tag: "launch",
+            tool: launch::STATUS,
+            result: None,
+            events: true,
+        },
+    },
+    Route {
+        path: launch::ARTIFACT_PATH,
+        method: GET,
+        handler: |method| on(method, launch::artifact),
+        public: false,
+        // Each artifact has a media type of its own.
+        operation: Operation::Undocumented,
     },
     Route {
         path: webhooks::PATH,

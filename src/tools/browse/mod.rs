@@ -25,6 +25,7 @@ use crate::app::App;
 use contract::config::Config;
 use contract::{Envelope, Refusal};
 
+pub use super::launch::artifact_bytes::ArtifactBytes;
 pub use complete::{Completions, VALUES_MAX};
 pub use file_facts::{KnownDefinition, KnownFile, KnownPart};
 pub use folder::{FolderItem, FolderList};
@@ -60,6 +61,10 @@ pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
 pub const COMPLETE_INSTRUCTION: &ToolSpec = &instructions::COMPLETE_ID;
 /// What changed in the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
 pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL;
+/// All bytes of an artifact of a launch run; answers [`ArtifactBytes`].
+pub const READ_LAUNCH_ARTIFACT: &ToolSpec = &super::launch::artifact_bytes::TOOL;
+/// The log of a launch run, one event each.
+pub const STREAM_LAUNCH_EVENTS: &ToolSpec = &super::launch::event_stream::TOOL;
 /// The API keys; answers `KeyList`.
 pub(crate) const LIST_KEYS: &ToolSpec = &super::admin::keys::LIST;
 /// A new API key; answers `CreatedKey`.
@@ -116,7 +121,7 @@ pub(crate) fn operations() -> &'static Toolbox {
                 REVOKE_KEY,
                 LIST_AUDIT,
             ])
-            .chain([LIST_FINDINGS, READ_FINDING])
+            .chain([LIST_FINDINGS, READ_FINDING, READ_LAUNCH_ARTIFACT, STREAM_LAUNCH_EVENTS])
             .chain(PROMPTS.iter().copied())
             .collect(),
         )
@@ -138,6 +143,7 @@ mod tests {
             let toolset = match operation.name.split('/').next() {
                 Some("triage") => Toolset::Triage,
                 Some("keys" | "audit") => Toolset::Admin,
+                Some("launch") => Toolset::Launch,
                 _ => Toolset::Search,
             };
             assert_eq!(operation.toolset, toolset, "{}", operation.name);

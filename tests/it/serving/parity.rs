@@ -18,7 +18,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use super::{Session, initialize_request, last_message, send_json};
 use crate::contracts::check_answer;
 use crate::harness::{PROGRAM, Repository, home, http, project};
-use crate::valid_arguments::ToolSubject;
+use crate::valid_arguments::{ToolSubject, failure_without_site};
 
 /// The id of every call: in JSON-RPC, in the header and in the flag.
 const ID: i64 = 7;
@@ -218,7 +218,8 @@ fn calls_of_unlisted_tools(cases: &[Case], subject: &ToolSubject<'_>) -> Vec<Cas
             missing.push(Case { tool, arguments, outcome: Refused("INVALID_REQUEST"), read_only: false });
         }
         if !has(true) {
-            missing.push(Case { tool, arguments, outcome: Success, read_only: false });
+            let outcome = failure_without_site(tool).map_or(Success, Failed);
+            missing.push(Case { tool, arguments, outcome, read_only: false });
         }
     }
     missing

@@ -5,6 +5,7 @@ pub(crate) mod database;
 mod connections;
 mod indexed_texts;
 mod instructions;
+mod launch;
 mod navigation;
 mod queue;
 mod queue_model;

@@ -95,6 +95,7 @@ static DONE: AtomicUsize = AtomicUsize::new(0);
 static ENDLESS: JobKind = JobKind {
     name: "endless",
     lane: |subject| format!("endless:{subject}"),
+    parallel: |_| 1,
     execute: Some(|_, running| {
         Box::pin(async move {
             running.cancel.cancelled().await;
@@ -106,12 +107,13 @@ static ENDLESS: JobKind = JobKind {
 static QUICK: JobKind = JobKind {
     name: "quick",
     lane: |_| "quick".to_owned(),
+    parallel: |_| 1,
     execute: Some(|_, _| Box::pin(async { Ok(json!(DONE.fetch_add(1, Ordering::SeqCst))) })),
 };
 
 /// Has no `execute`, so workers leave its jobs in the queue.
 static NOT_EXECUTED: JobKind =
-    JobKind { name: "not executed", lane: |_| "not executed".to_owned(), execute: None };
+    JobKind { name: "not executed", lane: |_| "not executed".to_owned(), parallel: |_| 1, execute: None };
 
 static KINDS: &[&JobKind] = &[&ENDLESS, &QUICK, &NOT_EXECUTED];
 

@@ -24,7 +24,7 @@ use store::{
 use tokio::sync::mpsc;
 
 use crate::storage::database::{Fresh, VERSIONS, file, model, repository, run, term, write, writing};
-use crate::storage::{instructions, navigation, scip};
+use crate::storage::{instructions, launch, navigation, scip};
 
 /// The SQLSTATE for a parameter whose type Postgres cannot infer from the statement.
 const UNDETERMINED_PARAMETER: &str = "42P18";
@@ -119,6 +119,7 @@ async fn run_everything() -> Fresh {
     portable_pages(store, &project).await.unwrap();
     triage(store, &project).await.unwrap();
     instructions::run_statements(store, &project).await.unwrap();
+    launch::run_statements(store, &project).await.unwrap();
     jobs(store, &project).await.unwrap();
     navigation::run_statements(store, &project, store::Fence(1)).await.unwrap();
     scip::run_statements(store, &project, store::Fence(1)).await.unwrap();

@@ -5,11 +5,13 @@
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod launch_sites;
 mod layout;
 mod load;
 mod sections;
 mod sources;
 
+pub use launch_sites::{Forge, LaunchSite};
 pub use layout::{Layout, RELOCATED_CLUSTERS, default_home};
 pub use load::{
     ConfigError, Overrides, environment_variables, failpoint, is_dumb_terminal, is_env_set, load,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::SourceSettings;
+use super::{LaunchSite, SourceSettings};
 
 macro_rules! sections {
     ($($(#[$meta:meta])* $name:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty),* $(,)? })*) => {
@@ -30,6 +30,7 @@ sections! {
         dictionaries: Dictionaries,
         triage: Triage,
         instructions: Instructions,
+        launch: Launch,
         upkeep: Upkeep,
         terminal: Terminal,
         log: Log,
@@ -90,10 +91,10 @@ sections! {
     /// Admission: slots and waiting calls of searches and index calls.
     Queue {
         search_running: usize, search_waiting_max: usize, search_wait_ms: u64, index_running: usize,
-        index_waiting_max: usize, index_wait_ms: u64,
+        index_waiting_max: usize, index_wait_ms: u64, launch_running: usize, launch_waiting_max: usize, launch_wait_ms: u64,
     }
     /// Time limits of calls; 0: no limit.
-    Timeouts { default_ms: u64, index_ms: u64, search_ms: u64, artifacts_ms: u64, triage_ms: u64, instructions_ms: u64 }
+    Timeouts { default_ms: u64, index_ms: u64, search_ms: u64, artifacts_ms: u64, triage_ms: u64, instructions_ms: u64, launch_ms: u64 }
     /// The offered tools.
     Tools { toolsets: Vec<String>, read_only: bool }
     /// The HTTP server.
@@ -139,6 +140,11 @@ sections! {
     Instructions {
         enabled: bool, mutation: bool, semantic: bool, log_mutations: bool, entries_max: usize, body_bytes_max: usize,
         catalog_bytes_max: usize, changes_keep: u32, usage_flush_ms: u64, watch: bool, folders: Vec<InstructionFolder>,
+    }
+    /// Launch runs.
+    Launch {
+        enabled: bool, auto_advance: bool, auto_fix: bool, running_max: usize, runs_max: u32, artifact_bytes_max: usize,
+        files_changed_max: u32, sites: Vec<LaunchSite>,
     }
     /// A folder of instruction files that belongs to a project.
     InstructionFolder { path: PathBuf, project: Option<String>, prune: Option<bool> }

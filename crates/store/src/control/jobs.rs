@@ -13,7 +13,7 @@ use contract::{ErrorCode, Fault, ProjectId};
 pub use super::claimed_jobs::{Claim, try_claim};
 pub use super::job::{Job, JobState, NewJob, WRITER_LANE};
 pub(crate) use super::lost_jobs::requeue_running;
-pub use super::lost_jobs::{PassLimits, give_back_stalled, pass_on, requeue_expired};
+pub use super::lost_jobs::{ATTEMPTS_MAX, PassLimits, give_back_stalled, pass_on, requeue_expired};
 pub use super::queued_jobs::{ahead, live_subjects};
 
 /// Attempts of [`enqueue_or_attach`] when live jobs end between its two statements.

@@ -9,7 +9,7 @@ use crate::transaction::ControlTx;
 use contract::{ErrorCode, Fault, ProjectId};
 
 /// Number of attempts after which a job fails, because it probably kills its workers.
-const ATTEMPTS_MAX: i32 = 5;
+pub const ATTEMPTS_MAX: i32 = 5;
 
 /// The note of a job whose lease expired.
 pub(super) const LOST: &str = "The process that ran it ended, or lost its database connection, without giving it back. \

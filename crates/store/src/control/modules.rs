@@ -24,6 +24,17 @@ pub async fn list(control: &mut ControlTx, id: &ProjectId) -> Result<Vec<(String
     rows.iter().map(|row| Ok((row.try_get("module")?, row.try_get("version")?))).collect()
 }
 
+/// The ids of the projects that have a module, sorted.
+///
+/// # Errors
+/// Storage faults.
+pub async fn projects_with(control: &mut ControlTx, module: &str) -> Result<Vec<String>, Fault> {
+    let query = sql("SELECT m.project_id FROM pairofcleats.project_modules m \
+         JOIN pairofcleats.projects p ON p.id = m.project_id AND p.state = 'ready' \
+         WHERE m.module = $1 ORDER BY m.project_id");
+    control.tx.scalars(query.bind(module)).await
+}
+
 /// Records the version of a module's tables, in the transaction that creates or migrates them.
 pub(crate) async fn publish(
     control: &mut ControlTx,

@@ -77,8 +77,17 @@ pub const INSTRUCTIONS: Module = Module {
     }],
 };
 
+/// Launch runs.
+pub const LAUNCH: Module = Module {
+    name: "launch",
+    migrations: &[Migration {
+        version: 1,
+        text: include_str!("../../migrations/project/launch/0001_init.sql"),
+    }],
+};
+
 /// All optional modules; search is not among them, because every project has it.
-pub const MODULES: &[Module] = &[TRIAGE, INSTRUCTIONS];
+pub const MODULES: &[Module] = &[TRIAGE, INSTRUCTIONS, LAUNCH];
 
 /// The version of the last migration; 0 without migrations.
 #[must_use]

@@ -22,7 +22,7 @@ pub use error::{is_full, is_transient, met_stale_plan, no_answer, retry_stale_pl
 pub use guard::{Query, Row, Tx, sql};
 pub use indexed_text::INDEXED_TEXT_BYTES_MAX;
 pub(crate) use indexed_text::indexable;
-pub use migrate::{INSTRUCTIONS, MODULES, Migration, Module, TRIAGE};
+pub use migrate::{INSTRUCTIONS, LAUNCH, MODULES, Migration, Module, TRIAGE};
 pub(crate) use migrate::{SEARCH, newest, statements, tables_of};
 pub use pools::{Pool, RestartCallback};
 pub use schema_name::SchemaName;

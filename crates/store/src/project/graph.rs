@@ -62,12 +62,14 @@ pub struct GraphDefinition {
     pub start_line: i32,
     /// Last line, 1-based and inclusive.
     pub end_line: i32,
+    /// Whether other files can use it; `None` if that is unknown.
+    pub exported: Option<bool>,
 }
 
 /// The definitions of these files that are names of code, sorted by file and place.
 pub async fn graph_definitions(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<GraphDefinition>, Fault> {
     let text = format!(
-        "SELECT file_id, symbol, name, qualified, kind, line, name_column, start_line, end_line \
+        "SELECT file_id, symbol, name, qualified, kind, line, name_column, start_line, end_line, exported \
          FROM {} WHERE file_id = ANY($1) AND symbol IS NOT NULL \
          ORDER BY file_id, line, name_column, chunk_id, ordinal",
         tx.table("definitions")
@@ -85,6 +87,7 @@ pub async fn graph_definitions(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<V
                 column: row.try_get("name_column")?,
                 start_line: row.try_get("start_line")?,
                 end_line: row.try_get("end_line")?,
+                exported: row.try_get("exported")?,
             })
         })
         .collect()

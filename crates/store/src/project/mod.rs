@@ -31,6 +31,7 @@ pub mod uses;
 pub(super) mod write;
 
 pub mod instructions;
+pub mod launch;
 pub mod triage;
 
 pub mod facets;

@@ -173,6 +173,13 @@ pub async fn get(tx: &mut ProjectTx, root: &str) -> Result<Option<RepositoryRow>
     row.as_ref().map(decode).transpose()
 }
 
+/// The repository with this id, if the project has it.
+pub async fn with_id(tx: &mut ProjectTx, id: i64) -> Result<Option<RepositoryRow>, Fault> {
+    let text = format!("SELECT {COLUMNS} FROM {} WHERE id = $1", tx.table("repositories"));
+    let row = tx.tx.first(sql(text).bind(id)).await?;
+    row.as_ref().map(decode).transpose()
+}
+
 /// All repositories, sorted by root.
 pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} ORDER BY root", tx.table("repositories"));

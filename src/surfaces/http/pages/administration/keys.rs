@@ -37,13 +37,15 @@ const LIFETIMES: [(&str, &str); 6] = [
 ];
 
 /// What each scope allows.
-const SCOPES: [(Scope, &str); 6] = [
+const SCOPES: [(Scope, &str); 8] = [
     (Scope::Search, "search and read code"),
     (Scope::Index, "build and refresh indexes"),
     (Scope::Triage, "security findings and decisions"),
     (Scope::Admin, "keys, maintenance, metrics"),
     (Scope::Instructions, "read the instruction catalog"),
     (Scope::Curate, "write the instruction catalog"),
+    (Scope::Launch, "start launch runs and advance them"),
+    (Scope::Publish, "publish the pages of launch runs"),
 ];
 
 /// `GET /administration/keys`.

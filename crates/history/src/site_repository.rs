@@ -1,0 +1,362 @@
+//! A bare repository that a program writes to by git's objects: files of a commit, trees with changed files, commits and branches.
+//!
+//! The operator names the repository, so it is trusted as other programs of the operator are; what its objects say is not: sizes and
+//! counts are limited. No program is executed, no hook runs, and nothing that exists is changed: objects and one branch are added.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gix::ObjectId;
+use gix::objs::{CommitRef, Kind as ObjectKind, Write as _};
+
+use super::NoHistory;
+use super::git_directory::GitDirectory;
+use super::objects::ObjectReader;
+use super::tree_edit::{DEPTH_MAX, Entry, FolderChange, Kind, read_tree, write_changed};
+
+/// Most files of a site.
+const FILES_MAX: usize = 200_000;
+/// Largest file that is read.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Why a site repository cannot be used.
+#[derive(Debug)]
+pub enum SiteError {
+    /// The directory is no bare repository that can be read; the text says why.
+    NotRepository(String),
+    /// An object is missing or malformed.
+    Damaged(String),
+    /// A link, a submodule, or a file in place of a folder, is at this path or on the way to it.
+    Blocked(String),
+    /// The site has too many files, or is too deep.
+    TooLarge,
+    /// The file system fails.
+    Io(io::Error),
+}
+
+impl fmt::Display for SiteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRepository(why) => write!(f, "it is no bare git repository: {why}"),
+            Self::Damaged(what) => write!(f, "an object is missing or malformed: {what}"),
+            Self::Blocked(path) => write!(f, "a link, a submodule or a file is at, or on the way to, {path}"),
+            Self::TooLarge => f.write_str("it has too many files"),
+            Self::Io(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SiteError {}
+
+impl From<io::Error> for SiteError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::Other | io::ErrorKind::InvalidData => Self::Damaged(error.to_string()),
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// A commit to write.
+#[derive(Debug, Clone, Copy)]
+pub struct NewCommit<'a> {
+    /// Its tree.
+    pub tree: &'a str,
+    /// The commit before.
+    pub parent: &'a str,
+    /// Who made it.
+    pub name: &'a str,
+    /// The address of who made it.
+    pub email: &'a str,
+    /// When, seconds since the epoch.
+    pub time_s: i64,
+    /// Its message.
+    pub message: &'a str,
+}
+
+/// The answer to [`SiteRepository::create_branch`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchCreated {
+    /// The branch is new.
+    New,
+    /// There is a branch of this name, at this commit.
+    Exists(String),
+}
+
+/// A bare repository. Used by one thread at a time. All calls block.
+pub struct SiteRepository {
+    git_dir: PathBuf,
+    directory: GitDirectory,
+    reader: ObjectReader,
+}
+
+/// The files of a tree.
+pub struct SiteTree {
+    reader: ObjectReader,
+    files: BTreeMap<String, ObjectId>,
+}
+
+impl SiteRepository {
+    /// Opens the bare repository in a directory.
+    ///
+    /// # Errors
+    /// [`SiteError::NotRepository`] if it is none.
+    pub fn open(git_dir: &Path) -> Result<Self, SiteError> {
+        let refused = |why: &str| SiteError::NotRepository(why.to_owned());
+        let directory = GitDirectory::bare(git_dir).map_err(|why| SiteError::NotRepository(reason(why)))?;
+        for (name, is_present) in
+            [("HEAD", git_dir.join("HEAD").is_file()), ("refs", git_dir.join("refs").is_dir())]
+        {
+            if !is_present {
+                return Err(refused(&format!("`{name}` is missing")));
+            }
+        }
+        let reader =
+            ObjectReader::open(git_dir.join("objects")).map_err(|error| refused(&error.to_string()))?;
+        Ok(Self { git_dir: git_dir.to_owned(), directory, reader })
+    }
+
+    /// The commit of a branch; `None` if there is no such branch.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn branch(&self, name: &str) -> Result<Option<String>, SiteError> {
+        let reference = format!("refs/heads/{name}");
+        self.directory.reference(&reference).map_err(|why| SiteError::NotRepository(reason(why)))
+    }
+
+    /// The tree of a commit.
+    ///
+    /// # Errors
+    /// [`SiteError::Damaged`] if there is no such commit.
+    pub fn tree_of(&self, commit: &str) -> Result<String, SiteError> {
+        let id = object_id(commit)?;
+        let data = self.reader.object(id, ObjectKind::Commit).map_err(io::Error::other)?;
+        let commit = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1).map_err(io::Error::other)?;
+        Ok(commit.tree().to_hex().to_string())
+    }
+
+    /// The files of a tree. Links and submodules are left out.
+    ///
+    /// # Errors
+    /// [`SiteError::Damaged`] if a tree is missing; [`SiteError::TooLarge`].
+    pub fn files(&self, tree: &str) -> Result<SiteTree, SiteError> {
+        let mut files = BTreeMap::new();
+        self.collect(object_id(tree)?, "", 0, &mut files)?;
+        Ok(SiteTree { reader: self.reader.clone(), files })
+    }
+
+    fn collect(
+        &self,
+        tree: ObjectId,
+        path: &str,
+        depth: usize,
+        files: &mut BTreeMap<String, ObjectId>,
+    ) -> Result<(), SiteError> {
+        if depth > DEPTH_MAX {
+            return Err(SiteError::TooLarge);
+        }
+        for entry in read_tree(&self.reader, tree)? {
+            let Some(path) = joined(path, &entry) else { continue };
+            match entry.kind() {
+                Kind::Folder => self.collect(entry.id, &path, depth + 1, files)?,
+                Kind::File if files.len() >= FILES_MAX => return Err(SiteError::TooLarge),
+                Kind::File => {
+                    files.insert(path, entry.id);
+                }
+                Kind::Link | Kind::Submodule => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the tree that `base` becomes by these files, each with its path and whole content. Equal inputs give the same tree.
+    ///
+    /// # Errors
+    /// [`SiteError::Blocked`] if a path leads through something that is no folder, or to something that is no file.
+    pub fn write_tree(&self, base: &str, files: &[(&str, &[u8])]) -> Result<String, SiteError> {
+        let objects = gix::odb::loose::Store::at(self.git_dir.join("objects"), gix::hash::Kind::Sha1);
+        let write = |kind: ObjectKind, bytes: &[u8]| objects.write_buf(kind, bytes).map_err(io::Error::other);
+        let mut change = FolderChange::default();
+        for (path, content) in files {
+            let id = write(ObjectKind::Blob, content)?;
+            if !change.insert(path, id) {
+                return Err(SiteError::Blocked((*path).to_owned()));
+            }
+        }
+        let write_folder = |bytes: &[u8]| write(ObjectKind::Tree, bytes);
+        let tree = write_changed(&self.reader, &write_folder, Some(object_id(base)?), &change, "")?;
+        Ok(tree.to_hex().to_string())
+    }
+
+    /// Checks that all objects of a tree are there.
+    ///
+    /// # Errors
+    /// [`SiteError::Damaged`] with one that is missing.
+    pub fn require_complete(&self, tree: &str) -> Result<(), SiteError> {
+        let tree = self.files(tree)?;
+        for id in tree.files.values() {
+            self.reader.size(*id).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// The paths of the files in which two trees differ, sorted. A link or a submodule that differs counts as a file.
+    ///
+    /// # Errors
+    /// [`SiteError::Damaged`] if a tree is missing; [`SiteError::TooLarge`] if they differ in more than `paths_max` paths.
+    pub fn changed_paths(&self, one: &str, other: &str, paths_max: usize) -> Result<Vec<String>, SiteError> {
+        let mut changed = Vec::new();
+        let trees = (Some(object_id(one)?), Some(object_id(other)?));
+        self.compare(trees, "", 0, &mut |path| {
+            changed.push(path);
+            changed.len() <= paths_max
+        })?;
+        changed.sort();
+        Ok(changed)
+    }
+
+    fn compare(
+        &self,
+        (one, other): (Option<ObjectId>, Option<ObjectId>),
+        path: &str,
+        depth: usize,
+        add: &mut dyn FnMut(String) -> bool,
+    ) -> Result<(), SiteError> {
+        if one == other {
+            return Ok(());
+        }
+        if depth > DEPTH_MAX {
+            return Err(SiteError::TooLarge);
+        }
+        let read = |tree: Option<ObjectId>| tree.map_or(Ok(Vec::new()), |tree| read_tree(&self.reader, tree));
+        let mut pairs: BTreeMap<Vec<u8>, (Option<Entry>, Option<Entry>)> = BTreeMap::new();
+        for entry in read(one)? {
+            pairs.entry(entry.name.clone()).or_default().0 = Some(entry);
+        }
+        for entry in read(other)? {
+            pairs.entry(entry.name.clone()).or_default().1 = Some(entry);
+        }
+        for (before, after) in pairs.into_values().filter(|(before, after)| before != after) {
+            let is_folder =
+                |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.kind() == Kind::Folder);
+            let Some(known) = before.as_ref().or(after.as_ref()) else { continue };
+            let joined = joined(path, known)
+                .unwrap_or_else(|| format!("{path}/{}", String::from_utf8_lossy(&known.name)));
+            let folder = |entry: &Option<Entry>| {
+                entry.as_ref().filter(|entry| entry.kind() == Kind::Folder).map(|entry| entry.id)
+            };
+            let is_other = |entry: &Option<Entry>| entry.is_some() && !is_folder(entry);
+            if (is_other(&before) || is_other(&after)) && !add(joined.clone()) {
+                return Err(SiteError::TooLarge);
+            }
+            if is_folder(&before) || is_folder(&after) {
+                self.compare((folder(&before), folder(&after)), &joined, depth + 1, add)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a commit. Equal commits have the same id.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_commit(&self, commit: &NewCommit<'_>) -> Result<String, SiteError> {
+        let NewCommit { tree, parent, name, email, time_s, message } = commit;
+        let who = format!("{} <{}> {time_s} +0000", plain(name), plain(email));
+        let text = format!(
+            "tree {}\nparent {}\nauthor {who}\ncommitter {who}\n\n{}\n",
+            object_id(tree)?,
+            object_id(parent)?,
+            message.replace('\0', "").trim_end()
+        );
+        let objects = gix::odb::loose::Store::at(self.git_dir.join("objects"), gix::hash::Kind::Sha1);
+        let id = objects.write_buf(ObjectKind::Commit, text.as_bytes()).map_err(io::Error::other)?;
+        Ok(id.to_hex().to_string())
+    }
+
+    /// Creates a branch, unless there is one of this name: of several processes that try, one succeeds. The name must be well-formed.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn create_branch(&self, name: &str, commit: &str) -> Result<BranchCreated, SiteError> {
+        if let Some(existing) = self.branch(name)? {
+            return Ok(BranchCreated::Exists(existing));
+        }
+        let path = self.git_dir.join("refs/heads").join(name);
+        let folder = path.parent().unwrap_or(&self.git_dir).to_owned();
+        fs::create_dir_all(&folder)?;
+        // Git passes over names that begin with a dot. A link to a complete file appears at once, and only if there is none yet.
+        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
+        let temporary = folder.join(format!(".{}-{attempt}-{commit}", std::process::id()));
+        let mut file = fs::File::create(&temporary)?;
+        file.write_all(format!("{}\n", object_id(commit)?).as_bytes())?;
+        file.sync_all()?;
+        let linked = fs::hard_link(&temporary, &path);
+        fs::remove_file(&temporary)?;
+        match linked {
+            Ok(()) => Ok(BranchCreated::New),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let existing = self.branch(name)?;
+                existing.map(BranchCreated::Exists).ok_or(SiteError::Io(error))
+            }
+            Err(error) => Err(SiteError::Io(error)),
+        }
+    }
+}
+
+impl SiteTree {
+    /// The paths of all files, sorted.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// The content of a file; `None` if there is none, or if it is larger than 16 MiB or cannot be read.
+    #[must_use]
+    pub fn read(&self, path: &str) -> Option<Vec<u8>> {
+        let id = *self.files.get(path)?;
+        let size = self.reader.size(id).ok()?;
+        if size > FILE_BYTES_MAX {
+            return None;
+        }
+        self.reader.object(id, ObjectKind::Blob).ok()
+    }
+}
+
+/// The path of an entry below a folder; `None` if its name leads elsewhere or is not UTF-8.
+fn joined(folder: &str, entry: &Entry) -> Option<String> {
+    let name = std::str::from_utf8(&entry.name).ok()?;
+    let is_plain =
+        !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && !name.eq_ignore_ascii_case(".git");
+    let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    is_plain.then_some(path)
+}
+
+fn object_id(hex: &str) -> Result<ObjectId, SiteError> {
+    let id = ObjectId::from_hex(hex.as_bytes()).map_err(|_| SiteError::Damaged(format!("{hex} is no id")))?;
+    if id.kind() == gix::hash::Kind::Sha1 {
+        Ok(id)
+    } else {
+        Err(SiteError::Damaged(format!("{hex} is no id")))
+    }
+}
+
+/// A name or address for a commit, without what would end it.
+fn plain(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control() && !matches!(letter, '<' | '>')).collect()
+}
+
+fn reason(why: NoHistory) -> String {
+    match why {
+        NoHistory::Absent => "there is none".to_owned(),
+        NoHistory::Refused(why) => why,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! What a run does next, decided from its snapshot.
+
+use serde_json::json;
+
+use crate::config::RunConfig;
+use crate::event::Failure;
+use crate::issue::{Issue, IssueStatus, Severity};
+use crate::report::ValidationReport;
+use crate::snapshot::{Fixing, Snapshot};
+use crate::state::{RunState, Step};
+use crate::worker::{FACTS, FIX, LINK, PLAN, SCOUT, SNIPPETS, VALIDATE, WRITE};
+
+/// Gates and codes of issues that only another plan resolves.
+const NEEDS_PLAN: [&str; 2] = ["PlanCompleteness", "TemplateCompatibility"];
+/// Issues that a failure lists.
+const ISSUES_LISTED_MAX: usize = 20;
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Wait until the repository is indexed at its commit, then go on.
+    Inputs,
+    /// Do a work item.
+    Item {
+        /// The worker.
+        worker: &'static str,
+        /// What it works on.
+        scope_key: String,
+    },
+    /// Change the state.
+    Step(Step),
+    /// Choose an issue and begin to fix it.
+    Fix,
+    /// Look at what the fix did.
+    Judge,
+    /// Pack the evidence and end.
+    Pack,
+    /// Nothing: the run waits for a tool, or has ended.
+    Park,
+}
+
+/// What the decision depends on beside the snapshot.
+pub struct Situation<'a> {
+    /// The configuration.
+    pub config: &'a RunConfig,
+    /// Whether the repository is indexed at its commit.
+    pub inputs_ready: bool,
+    /// The sections of the plan, in order.
+    pub sections: &'a [String],
+    /// The last report.
+    pub report: Option<&'a ValidationReport>,
+    /// Whether issues are fixed without a call that asks for it.
+    pub auto_fix: bool,
+    /// Whether an item was finished with the inputs that it has now.
+    pub is_done: &'a dyn Fn(&str, &str) -> bool,
+}
+
+/// What a run does next.
+#[must_use]
+pub fn next(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
+    let item = |worker: &'static str| Next::Item { worker, scope_key: String::new() };
+    let is_due = |worker: &str| !(situation.is_done)(worker, "");
+    match snapshot.state {
+        RunState::Created if !situation.inputs_ready => Next::Inputs,
+        RunState::Created if is_due(SCOUT) => item(SCOUT),
+        RunState::Created => Next::Step(Step::CloneInputs),
+        RunState::ClonedInputs => Next::Step(Step::Ingest),
+        RunState::Ingested if is_due(FACTS) => item(FACTS),
+        RunState::Ingested if is_due(SNIPPETS) => item(SNIPPETS),
+        RunState::Ingested => Next::Step(Step::CollectFacts),
+        RunState::FactsReady if is_due(PLAN) => item(PLAN),
+        RunState::FactsReady => Next::Step(Step::Plan),
+        RunState::PlanReady => Next::Step(Step::BeginDrafts),
+        RunState::Drafting => {
+            let due = situation.sections.iter().find(|section| !(situation.is_done)(WRITE, section));
+            match due {
+                Some(section) => Next::Item { worker: WRITE, scope_key: section.clone() },
+                None => Next::Step(Step::EndDrafts),
+            }
+        }
+        RunState::DraftReady if is_due(LINK) => item(LINK),
+        RunState::DraftReady => Next::Step(Step::Link),
+        RunState::Linking if is_due(VALIDATE) => item(VALIDATE),
+        RunState::Linking => Next::Step(Step::Validate),
+        RunState::Validating => after_validation(snapshot, situation),
+        RunState::Fixing => match &snapshot.fixing {
+            Some(Fixing { issue_id, changed: None, .. }) => {
+                Next::Item { worker: FIX, scope_key: issue_id.clone() }
+            }
+            _ if is_due(VALIDATE) => item(VALIDATE),
+            _ => Next::Judge,
+        },
+        RunState::PrOpened => Next::Pack,
+        RunState::ReadyForPr | RunState::Done | RunState::Failed | RunState::Cancelled => Next::Park,
+    }
+}
+
+fn after_validation(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
+    let Some(report) = situation.report else {
+        return Next::Item { worker: VALIDATE, scope_key: String::new() };
+    };
+    if report.ok {
+        return Next::Step(Step::AcceptReport);
+    }
+    let may_try = snapshot.fix_attempts < situation.config.max_fix_attempts;
+    if may_try && needs_plan(report) {
+        return Next::Step(Step::PlanAgain);
+    }
+    if situation.auto_fix { Next::Fix } else { Next::Park }
+}
+
+/// Whether only another plan resolves a blocker of the report.
+fn needs_plan(report: &ValidationReport) -> bool {
+    report.issues.iter().any(|issue| {
+        issue.status == IssueStatus::Open
+            && issue.severity == Severity::Blocker
+            && (NEEDS_PLAN.contains(&issue.gate.as_str()) || NEEDS_PLAN.contains(&issue.code.as_str()))
+    })
+}
+
+/// The issue that is fixed next: the worst that a fixer may be able to repair.
+///
+/// # Errors
+/// Why nothing more is tried; the run fails with it.
+pub fn choose_issue<'a>(
+    snapshot: &Snapshot,
+    config: &RunConfig,
+    report: &'a ValidationReport,
+) -> Result<&'a Issue, Failure> {
+    if snapshot.fix_attempts >= config.max_fix_attempts {
+        let message = format!("All {} fixes that the run may try are used.", config.max_fix_attempts);
+        return Err(exhausted("max_fix_attempts", message, report));
+    }
+    let fixable = report.issues.iter().find(|issue| issue.is_failure() && issue.fixable);
+    fixable.ok_or_else(|| {
+        let message = "None of the open issues can be fixed automatically.".to_owned();
+        exhausted("no_fixable_issue", message, report)
+    })
+}
+
+/// What a fix did, from the reports before and after it.
+///
+/// # Errors
+/// Why nothing more is tried; the run fails with it.
+pub fn judge_fix(
+    fixing: &Fixing,
+    before: &ValidationReport,
+    after: &ValidationReport,
+) -> Result<(), Failure> {
+    let open = |report: &'_ ValidationReport, id: &str| {
+        report.issues.iter().any(|issue| issue.issue_id == id && issue.status == IssueStatus::Open)
+    };
+    if fixing.changed != Some(true) && open(after, &fixing.issue_id) {
+        let message =
+            format!("The fix of the issue {} changed nothing, and the issue stays.", fixing.issue_id);
+        return Err(exhausted("no_change", message, after));
+    }
+    let gate = before.issues.iter().find(|issue| issue.issue_id == fixing.issue_id).map(|issue| &issue.gate);
+    let new = after.issues.iter().find(|issue| {
+        issue.status == IssueStatus::Open
+            && issue.severity == Severity::Blocker
+            && Some(&issue.gate) != gate
+            && !open(before, &issue.issue_id)
+    });
+    match new {
+        None => Ok(()),
+        Some(new) => {
+            let message = format!(
+                "The fix of the issue {} brought a new blocker in the gate {}.",
+                fixing.issue_id, new.gate
+            );
+            Err(exhausted("new_blocker", message, after))
+        }
+    }
+}
+
+/// The failure of a run whose issues stay.
+fn exhausted(reason: &str, message: String, report: &ValidationReport) -> Failure {
+    let open = report.issues.iter().filter(|issue| issue.is_failure());
+    let issues: Vec<_> = open
+        .clone()
+        .take(ISSUES_LISTED_MAX)
+        .map(|issue| json!({ "issue_id": issue.issue_id, "severity": issue.severity, "gate": issue.gate, "title": issue.title, "fixable": issue.fixable }))
+        .collect();
+    Failure::new("FIX_EXHAUSTED", message)
+        .with_details(json!({ "reason": reason, "open_issues": open.count(), "issues": issues }))
+}
+
+#[cfg(test)]
+mod tests;

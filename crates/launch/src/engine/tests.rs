@@ -1,0 +1,196 @@
+//! The order in which a run does its work, and when it gives up.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::event::{Event, EventBody, LogHead, RunCreated};
+use crate::ids::Trace;
+use crate::issue::Rule;
+use crate::report::{GateOutcome, GateStatus, Profile};
+use crate::state::step;
+
+fn config(max_fix_attempts: u16) -> RunConfig {
+    let text = format!(
+        r#"{{"schema_version":"1.0","product_slug":"shop","product_name":"Shop","family":null,"github_repo_url":"x","github_ref":"{}",
+            "target_platform":null,"locales":["en"],"required_sections":["docs"],"site_profile":"docs","allowed_paths":["content"],
+            "layout_mode":"auto","launch_tier":"standard","validation_profile":"local","allow_inference":false,
+            "max_fix_attempts":{max_fix_attempts},"budgets":{{"max_files_changed":9,"max_lines_per_file":9}}}}"#,
+        "a".repeat(40)
+    );
+    RunConfig::parse(&text).unwrap()
+}
+
+fn snapshot(state: RunState) -> Snapshot {
+    let created = RunCreated {
+        product_slug: "shop".to_owned(),
+        config_hash: String::new(),
+        repository_id: 1,
+        repo_sha: String::new(),
+        site_profile: "docs".to_owned(),
+        site_sha: String::new(),
+    };
+    let body = EventBody::RunCreated(created);
+    let first = Event::seal("r", LogHead::EMPTY, 0, &body, &Trace::of_call(None, 0));
+    Snapshot { state, ..Snapshot::begin(&first).unwrap() }
+}
+
+fn issue(gate: &str, severity: Severity, subject: &str, fixable: bool) -> Issue {
+    let rule = if fixable { Rule::fixable("code", "Title") } else { Rule::new("code", "Title") };
+    Issue::new(gate, &rule, severity, None, subject, String::new())
+}
+
+fn report(issues: Vec<Issue>) -> ValidationReport {
+    let failed = issues.iter().any(Issue::is_failure);
+    let status = if failed { GateStatus::Failed } else { GateStatus::Passed };
+    let gate = GateOutcome { gate: "g".to_owned(), status, reason: None, issues: 0 };
+    ValidationReport::new(Profile::Local, vec![gate], issues)
+}
+
+/// Runs from the beginning until nothing is left to do, and says what was done.
+fn walk(report: &ValidationReport, auto_fix: bool) -> (Vec<String>, RunState) {
+    let (config, sections) = (config(3), ["docs".to_owned(), "kb".to_owned()]);
+    let (mut snapshot, mut done, mut did) = (snapshot(RunState::Created), BTreeSet::new(), Vec::new());
+    loop {
+        let is_done = |worker: &str, scope: &str| done.contains(&format!("{worker}:{scope}"));
+        let situation = Situation {
+            config: &config,
+            inputs_ready: true,
+            sections: &sections,
+            report: Some(report),
+            auto_fix,
+            is_done: &is_done,
+        };
+        match next(&snapshot, &situation) {
+            Next::Item { worker, scope_key } => {
+                let item = format!("{worker}:{scope_key}");
+                did.push(item.clone());
+                done.insert(item);
+            }
+            Next::Step(taken) => snapshot.state = step(snapshot.state, taken).unwrap(),
+            end => {
+                did.push(format!("{end:?}"));
+                return (did, snapshot.state);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_does_its_items_in_order_and_stops_where_people_decide() {
+    let items = ["scout:", "facts:", "snippets:", "plan:", "write:docs", "write:kb", "link:", "validate:"];
+    let (did, state) = walk(&report(Vec::new()), false);
+    assert_eq!((&did[..8], state), (&items.map(str::to_owned)[..], RunState::ReadyForPr));
+    assert_eq!(did[8..], ["Park"]);
+    let broken = report(vec![issue("g", Severity::Error, "x", true)]);
+    assert_eq!(walk(&broken, false).1, RunState::Validating);
+    assert_eq!(walk(&broken, true).0.last().map(String::as_str), Some("Fix"));
+}
+
+#[test]
+fn a_run_waits_for_its_inputs_first() {
+    let config = config(3);
+    let situation = |inputs_ready| Situation {
+        config: &config,
+        inputs_ready,
+        sections: &[],
+        report: None,
+        auto_fix: false,
+        is_done: &|_, _| true,
+    };
+    assert_eq!(next(&snapshot(RunState::Created), &situation(false)), Next::Inputs);
+    assert_eq!(next(&snapshot(RunState::Created), &situation(true)), Next::Step(Step::CloneInputs));
+    assert_eq!(next(&snapshot(RunState::PrOpened), &situation(false)), Next::Pack);
+    for state in RunState::ALL.into_iter().filter(|state| state.is_terminal()) {
+        assert_eq!(next(&snapshot(state), &situation(true)), Next::Park);
+    }
+    let validate = Next::Item { worker: VALIDATE, scope_key: String::new() };
+    assert_eq!(next(&snapshot(RunState::Validating), &situation(true)), validate, "without a report");
+}
+
+#[test]
+fn a_plan_that_cannot_work_is_made_again_as_often_as_fixes_are_allowed() {
+    let broken = report(vec![issue("PlanCompleteness", Severity::Blocker, "x", false)]);
+    let after = |attempts| {
+        let (config, mut snapshot) = (config(2), snapshot(RunState::Validating));
+        snapshot.fix_attempts = attempts;
+        let situation = Situation {
+            config: &config,
+            inputs_ready: true,
+            sections: &[],
+            report: Some(&broken),
+            auto_fix: false,
+            is_done: &|_, _| true,
+        };
+        next(&snapshot, &situation)
+    };
+    assert_eq!(after(1), Next::Step(Step::PlanAgain));
+    assert_eq!(after(2), Next::Park);
+}
+
+#[test]
+fn a_fix_is_done_validated_and_judged() {
+    let config = config(3);
+    let next_of = |changed, validated: bool| {
+        let mut snapshot = snapshot(RunState::Fixing);
+        snapshot.fixing = Some(Fixing { issue_id: "abc".to_owned(), report_version: 1, changed });
+        let is_done = |worker: &str, _: &str| worker != VALIDATE || validated;
+        let situation = Situation {
+            config: &config,
+            inputs_ready: true,
+            sections: &[],
+            report: None,
+            auto_fix: false,
+            is_done: &is_done,
+        };
+        next(&snapshot, &situation)
+    };
+    assert_eq!(next_of(None, true), Next::Item { worker: FIX, scope_key: "abc".to_owned() });
+    assert_eq!(next_of(Some(true), false), Next::Item { worker: VALIDATE, scope_key: String::new() });
+    assert_eq!(next_of(Some(true), true), Next::Judge);
+}
+
+#[test]
+fn the_worst_fixable_issue_is_chosen() {
+    let issues = vec![
+        issue("b", Severity::Error, "x", true),
+        issue("a", Severity::Error, "y", true),
+        issue("a", Severity::Blocker, "z", false),
+        issue("a", Severity::Warning, "w", true),
+    ];
+    let report = report(issues);
+    let snapshot = snapshot(RunState::Validating);
+    let chosen = choose_issue(&snapshot, &config(3), &report).unwrap();
+    assert_eq!((chosen.gate.as_str(), chosen.severity), ("a", Severity::Error));
+}
+
+#[test]
+fn a_run_gives_up_with_a_reason() {
+    let reason = |failure: Failure| failure.details.unwrap()["reason"].as_str().unwrap().to_owned();
+    let fixable = issue("a", Severity::Error, "x", true);
+    let broken = report(vec![fixable.clone()]);
+    let none_left = choose_issue(&snapshot(RunState::Validating), &config(0), &broken).unwrap_err();
+    assert_eq!(
+        (none_left.code.as_str(), reason(none_left.clone())),
+        ("FIX_EXHAUSTED", "max_fix_attempts".into())
+    );
+    let only_warnings =
+        report(vec![issue("a", Severity::Warning, "x", true), issue("a", Severity::Blocker, "y", false)]);
+    let unfixable = choose_issue(&snapshot(RunState::Validating), &config(3), &only_warnings).unwrap_err();
+    assert_eq!(unfixable.details.as_ref().unwrap()["issues"].as_array().unwrap().len(), 1);
+    assert_eq!(reason(unfixable), "no_fixable_issue");
+
+    let fixing = |changed| Fixing { issue_id: fixable.issue_id.clone(), report_version: 1, changed };
+    assert_eq!(judge_fix(&fixing(Some(true)), &broken, &report(Vec::new())), Ok(()));
+    assert_eq!(
+        judge_fix(&fixing(Some(true)), &broken, &broken),
+        Ok(()),
+        "it changed something: it may be tried again"
+    );
+    assert_eq!(reason(judge_fix(&fixing(Some(false)), &broken, &broken).unwrap_err()), "no_change");
+    let elsewhere = report(vec![issue("b", Severity::Blocker, "new", false)]);
+    assert_eq!(reason(judge_fix(&fixing(Some(true)), &broken, &elsewhere).unwrap_err()), "new_blocker");
+    let same_gate = report(vec![issue("a", Severity::Blocker, "new", false)]);
+    assert_eq!(judge_fix(&fixing(Some(true)), &broken, &same_gate), Ok(()));
+    let known = report(vec![fixable.clone(), issue("b", Severity::Blocker, "old", false)]);
+    assert_eq!(judge_fix(&fixing(Some(true)), &known, &known), Ok(()));
+}

@@ -1,0 +1,106 @@
+//! What gates will ask of a repository, collected before it is read once.
+
+use std::collections::{BTreeSet, HashSet};
+
+use languages::terms::squash;
+
+use super::names::names_in;
+use crate::claim::Claims;
+use crate::licence;
+use crate::manifest;
+use crate::site::{Site, Target};
+use crate::snippet::ParsedSnippet;
+
+/// Most names and most texts that are asked for.
+const NAMES_MAX: usize = 100_000;
+const TEXTS_MAX: usize = 2_000;
+
+/// What is asked of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Questions {
+    /// Names of code, folded: whether the repository mentions them, and where it defines them.
+    pub names: HashSet<String>,
+    /// Paths of files whose whole text is needed.
+    pub texts: BTreeSet<String>,
+    /// Folders whose files do not count as a mention of a name: that of the site.
+    pub site: Option<String>,
+    /// Whether all definitions that others can use are needed.
+    pub public_definitions: bool,
+}
+
+impl Questions {
+    /// The questions of the gates over a site with these snippets and claims.
+    #[must_use]
+    pub fn new(site: &Site, snippets: &[ParsedSnippet], claims: Option<&Claims>) -> Self {
+        let mut questions =
+            Self { site: site.base().filter(|base| !base.is_empty()).map(str::to_owned), ..Self::default() };
+        for page in site.pages() {
+            for span in &page.code_spans {
+                for part in names_in(&span.code).into_iter().flat_map(|name| name.parts) {
+                    questions.ask_name(&part);
+                }
+            }
+            for link in &page.links {
+                if let Ok(Target::InRepository { path, anchor: Some(_) }) = site.resolve(page, &link.target) {
+                    questions.ask_text(&path);
+                }
+            }
+        }
+        for snippet in snippets {
+            snippet.for_each_name(&mut |name| questions.ask_name(name));
+        }
+        for citation in
+            claims.into_iter().flat_map(|claims| claims.by_id.values()).flat_map(|one| &one.citations)
+        {
+            questions.ask_text(&citation.path);
+        }
+        questions
+    }
+
+    /// Also asks for all definitions that others can use.
+    #[must_use]
+    pub fn with_public_definitions(mut self) -> Self {
+        self.public_definitions = true;
+        self
+    }
+
+    /// Asks for a name.
+    pub fn ask_name(&mut self, name: &str) {
+        let folded = squash(name);
+        if !folded.is_empty() && self.names.len() < NAMES_MAX {
+            self.names.insert(folded);
+        }
+    }
+
+    /// Asks for the text of a file.
+    pub fn ask_text(&mut self, path: &str) {
+        if self.texts.len() < TEXTS_MAX {
+            self.texts.insert(path.to_owned());
+        }
+    }
+
+    /// Whether the text of a file is needed: it was asked for, or it is a licence, a manifest or the README of the repository.
+    #[must_use]
+    pub fn needs_text(&self, path: &str) -> bool {
+        self.texts.contains(path)
+            || licence::is_licence_file(path)
+            || manifest::is_manifest(path)
+            || is_readme(path)
+    }
+
+    /// Whether a mention of a name in a file counts: it is neither part of the site nor a document, which may speak of what is gone.
+    #[must_use]
+    pub fn counts_mentions(&self, path: &str, is_prose: bool) -> bool {
+        let in_site = self
+            .site
+            .as_deref()
+            .is_some_and(|site| path.strip_prefix(site).is_some_and(|rest| rest.starts_with('/')));
+        !is_prose && !in_site
+    }
+}
+
+/// Whether a file is the README of the repository.
+#[must_use]
+pub fn is_readme(path: &str) -> bool {
+    ["readme.md", "readme.markdown", "readme"].iter().any(|name| path.eq_ignore_ascii_case(name))
+}

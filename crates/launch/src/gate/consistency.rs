@@ -1,0 +1,100 @@
+//! Gate `consistency`: pages name the product and its repository alike, and have the headings that were planned.
+
+use std::sync::LazyLock;
+
+use regex::{Regex, RegexBuilder};
+
+use super::{Checked, Found, Gate, GateInput, RunInput};
+use crate::issue::{Rule, Severity, quote};
+use crate::pattern::pattern;
+use crate::site::{LineKind, Page};
+
+pub(super) const GATE: Gate = Gate {
+    name: "consistency",
+    about: "Pages name the product and its repository alike, and have the headings that were planned.",
+    rules: &[PRODUCT_NAME, REPOSITORY_URL, MISSING_HEADING, MISSING_PAGE],
+    check,
+};
+
+const PRODUCT_NAME: Rule = Rule::fixable("product_name", "The product is written in another way");
+const REPOSITORY_URL: Rule = Rule::fixable("repository_url", "The address of the repository is another one");
+const MISSING_HEADING: Rule = Rule::fixable("missing_heading", "A planned heading is missing");
+const MISSING_PAGE: Rule = Rule::new("missing_page", "A planned page is missing");
+
+/// An address of a repository: host, owner and name.
+static ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"https?://([A-Za-z0-9.-]+)/([A-Za-z0-9_.-]+)/([A-Za-z0-9_.-]+)"));
+
+fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
+    let Some(run) = input.run else {
+        return Checked::NotApplicable("nobody said what the product is called");
+    };
+    for planned in run.pages {
+        let Some(page) = input.site.page(&planned.path) else {
+            let message = "The planned page does not exist.".to_owned();
+            found.add_to_file(&MISSING_PAGE, Severity::Blocker, &planned.path, "", message);
+            continue;
+        };
+        for heading in &planned.required_headings {
+            let is_there = page.headings.iter().any(|one| one.text.eq_ignore_ascii_case(heading));
+            if !is_there {
+                let message = format!("The page has no heading {}.", quote(heading));
+                found.add(&MISSING_HEADING, Severity::Error, (&page.path, 1), heading, message);
+            }
+        }
+    }
+    let name = name_in_any_case(run.product_name);
+    for page in input.pages() {
+        if let Some(name) = &name {
+            names(page, name, run, found);
+        }
+        addresses(page, run, found);
+    }
+    Checked::Done
+}
+
+/// Finds the name of the product in any case; `None` for an ordinary word, which people also write when they do not mean the product.
+fn name_in_any_case(name: &str) -> Option<Regex> {
+    let capitals = name.chars().filter(|c| c.is_uppercase()).count();
+    let is_name =
+        name.len() >= 3 && (capitals >= 2 || name.contains(|c: char| c == ' ' || c.is_ascii_digit()));
+    let text = format!(r"\b{}\b", regex::escape(name));
+    is_name.then(|| RegexBuilder::new(&text).case_insensitive(true).build().ok())?
+}
+
+fn names(page: &Page, name: &Regex, run: &RunInput<'_>, found: &mut Found) {
+    for written in name.find_iter(&page.masked).filter(|written| written.as_str() != run.product_name) {
+        let line = page.line_at(written.start());
+        if page.kind_of(line) == LineKind::FrontMatter {
+            continue;
+        }
+        let around =
+            |at: Option<&u8>| at.is_some_and(|byte| matches!(byte, b'/' | b'-' | b'_' | b'@' | b'#'));
+        let bytes = page.masked.as_bytes();
+        // Parts of paths, addresses and packages are written as those want it.
+        let before = written.start().checked_sub(1).and_then(|at| bytes.get(at));
+        let is_file = bytes.get(written.end()) == Some(&b'.')
+            && bytes.get(written.end() + 1).is_some_and(u8::is_ascii_alphanumeric);
+        if around(before) || before == Some(&b'.') || around(bytes.get(written.end())) || is_file {
+            continue;
+        }
+        let message = format!("{} should be {}.", quote(written.as_str()), quote(run.product_name));
+        found.add(&PRODUCT_NAME, Severity::Error, (&page.path, line), written.as_str(), message);
+    }
+}
+
+/// Finds addresses of repositories that have the name of this one and another owner.
+fn addresses(page: &Page, run: &RunInput<'_>, found: &mut Found) {
+    let Some(own) = ADDRESS.captures(run.repository_url) else { return };
+    let part = |captures: &regex::Captures<'_>, at: usize| {
+        captures.get(at).map(|part| part.as_str().trim_end_matches(".git").to_lowercase()).unwrap_or_default()
+    };
+    for written in ADDRESS.captures_iter(&page.text) {
+        let is_same_name = part(&written, 1) == part(&own, 1) && part(&written, 3) == part(&own, 3);
+        if let Some(whole) = written.get(0).filter(|_| is_same_name && part(&written, 2) != part(&own, 2)) {
+            let message = format!("{} should be {}.", quote(whole.as_str()), quote(run.repository_url));
+            let place = (page.path.as_str(), page.line_at(whole.start()));
+            found.add(&REPOSITORY_URL, Severity::Error, place, whole.as_str(), message);
+        }
+    }
+}

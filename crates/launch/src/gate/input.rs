@@ -1,0 +1,159 @@
+//! What gates check.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::frontmatter::FrontMatterContract;
+use crate::claim::Claims;
+use crate::config::{Budgets, Section};
+use crate::evidence::Evidence;
+use crate::fence::Fence;
+use crate::issue::Severity;
+use crate::report::Profile;
+use crate::site::{Page, Site};
+use crate::snippet::ParsedSnippet;
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSecret {
+    /// Line, 1-based.
+    pub line: u32,
+    /// What it is, such as `github_token`; `password` for a value that only its name tells.
+    pub kind: String,
+}
+
+/// Finds secrets in the text of a file.
+pub trait SecretFinder {
+    /// The secrets, in order.
+    fn find(&self, path: &str, text: &str) -> Vec<FoundSecret>;
+}
+
+/// What gates check, and what they may know.
+#[derive(Clone, Copy)]
+pub struct GateInput<'a> {
+    /// The site.
+    pub site: &'a Site,
+    /// Its code blocks as a parser reads them.
+    pub snippets: &'a [ParsedSnippet],
+    /// The repository; the reason, without one.
+    pub evidence: Result<&'a dyn Evidence, &'a str>,
+    /// The claims that pages may make.
+    pub claims: Option<&'a Claims>,
+    /// What the run that changes the site knows; `None` for a site by itself.
+    pub run: Option<&'a RunInput<'a>>,
+    /// Finds secrets.
+    pub secrets: &'a dyn SecretFinder,
+    /// How strict the validation is.
+    pub profile: Profile,
+}
+
+/// What a run knows of its change of a site.
+pub struct RunInput<'a> {
+    /// The product as pages name it.
+    pub product_name: &'a str,
+    /// Address of the repository.
+    pub repository_url: &'a str,
+    /// The changed files.
+    pub changes: &'a [Change],
+    /// The paths that may be changed.
+    pub fence: &'a Fence,
+    /// Limits of the change.
+    pub budgets: Budgets,
+    /// The planned pages.
+    pub pages: &'a [PlannedPage],
+    /// Where the pages of sections are; `None` if the site has no such order.
+    pub layout: Option<&'a Layout>,
+    /// What the front matter of sections must have.
+    pub contracts: &'a [(Section, FrontMatterContract)],
+    /// [`span_sha256`](crate::claim::span_sha256) of the snippets that may be shown.
+    pub snippet_hashes: &'a BTreeSet<String>,
+    /// Commands that install the product.
+    pub install_commands: &'a [String],
+    /// Artifacts with their schemas.
+    pub artifacts: &'a [Artifact<'a>],
+}
+
+impl RunInput<'_> {
+    /// What the front matter of a section must have.
+    pub(super) fn contract_of(&self, section: Section) -> Option<&FrontMatterContract> {
+        self.contracts.iter().find(|(of, _)| *of == section).map(|(_, contract)| contract)
+    }
+}
+
+/// A changed file of the site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Its path.
+    pub path: String,
+    /// Its text before; `None` for a new file.
+    pub before: Option<String>,
+    /// Its text now.
+    pub after: String,
+}
+
+/// A page that was planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedPage {
+    /// Its section.
+    pub section: Section,
+    /// Its path.
+    pub path: String,
+    /// Headings that it must have.
+    pub required_headings: Vec<String>,
+}
+
+/// Where the pages of a product are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The folders of the sections.
+    pub folders: Vec<SectionFolder>,
+    /// Languages of the pages: a folder below that of the family, except in the blog.
+    pub locales: Vec<String>,
+}
+
+/// Where the pages of a section are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionFolder {
+    /// The section.
+    pub section: Section,
+    /// The folder of the product's family.
+    pub folder: String,
+    /// The folder of the platform, below that of the language; `None` without such a folder.
+    pub platform: Option<String>,
+}
+
+/// An artifact with the schema that it must fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Artifact<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The schema.
+    pub schema: &'a Value,
+    /// The artifact.
+    pub content: &'a Value,
+}
+
+impl<'a> GateInput<'a> {
+    /// The pages to check: those that the run changes, or all.
+    pub(super) fn pages(&self) -> impl Iterator<Item = &'a Page> {
+        let changes = self.run.map(|run| run.changes);
+        let changed: Option<BTreeSet<&str>> =
+            changes.map(|changes| changes.iter().map(|change| change.path.as_str()).collect());
+        self.site
+            .pages()
+            .iter()
+            .filter(move |page| changed.as_ref().is_none_or(|changed| changed.contains(page.path.as_str())))
+    }
+
+    /// The snippets of a page.
+    pub(super) fn snippets_of(&self, page: &'a Page) -> impl Iterator<Item = &'a ParsedSnippet> {
+        let first = self.snippets.partition_point(|snippet| snippet.page < page.path);
+        self.snippets.iter().skip(first).take_while(move |snippet| snippet.page == page.path)
+    }
+
+    /// One severity for what a run changes, and another for a site by itself.
+    pub(super) fn severity(&self, in_run: Severity, alone: Severity) -> Severity {
+        if self.run.is_some() { in_run } else { alone }
+    }
+}

@@ -1,0 +1,117 @@
+//! Gate `licence`: the repository has one licence, and pages name that one.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Checked, Found, Gate, GateInput};
+use crate::issue::{Rule, Severity, quote};
+use crate::licence::{Licence, agree, known};
+use crate::pattern::pattern;
+use crate::site::Page;
+
+pub(super) const GATE: Gate = Gate {
+    name: "licence",
+    about: "The repository has one licence, and pages name that one.",
+    rules: &[NO_LICENCE, CONFLICT, NOT_NAMED, OTHER_LICENCE],
+    check,
+};
+
+const NO_LICENCE: Rule = Rule::new("no_licence", "The repository has no licence");
+const CONFLICT: Rule = Rule::new("licence_conflict", "Two files of the repository name different licences");
+const NOT_NAMED: Rule = Rule::fixable("licence_not_named", "No page names the licence");
+const OTHER_LICENCE: Rule = Rule::fixable("other_licence", "A page names another licence");
+
+/// A sentence that says which licence the product has.
+static SENTENCE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:is|are) (?:released |distributed |published |available )?(?:licen[sc]ed )?under (?:the |an? )?(?:terms of the )?([^.\n]{2,60})",
+    )
+});
+
+fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
+    let evidence = match input.evidence {
+        Ok(evidence) => evidence,
+        Err(reason) => return Checked::Unable(reason.to_owned()),
+    };
+    let Some(licence) = evidence.licence() else {
+        let severity = input.severity(Severity::Error, Severity::Warning);
+        let message =
+            "No licence file and no manifest at the root says which licence the repository has.".to_owned();
+        found.add_to_site(&NO_LICENCE, severity, "", message);
+        return Checked::Done;
+    };
+    if let Some((path, other)) = &licence.conflict {
+        let message = format!(
+            "{} says {}, {} says {}.",
+            quote(&licence.path),
+            quote(&licence.spdx),
+            quote(path),
+            quote(other)
+        );
+        found.add_to_site(&CONFLICT, input.severity(Severity::Error, Severity::Warning), path, message);
+    }
+    if input.run.is_some() && !input.pages().any(|page| names(page, licence)) {
+        let message = format!("No page names the licence {}.", quote(&licence.spdx));
+        found.add_to_site(&NOT_NAMED, Severity::Error, "", message);
+    }
+    for page in input.pages() {
+        other_licences(page, licence, found);
+    }
+    Checked::Done
+}
+
+/// Whether a page names one of the licences.
+fn names(page: &Page, licence: &Licence) -> bool {
+    let text = page.text.to_lowercase();
+    let words: BTreeSet<&str> = licence_words(&text).collect();
+    licence.spdx.split(" OR ").any(|spdx| words.contains(spdx.to_lowercase().as_str()))
+}
+
+/// Looks below headings about the licence, because elsewhere a page may speak of what others have licensed.
+fn other_licences(page: &Page, licence: &Licence, found: &mut Found) {
+    for (at, heading) in page.headings.iter().enumerate() {
+        let title = heading.text.to_lowercase();
+        if title != "license" && title != "licence" && title != "licensing" {
+            continue;
+        }
+        let end = page.headings.get(at + 1).map_or(u32::MAX, |next| next.line);
+        for (number, _, line) in
+            page.numbered_lines().filter(|(number, _, _)| (heading.line..end).contains(number))
+        {
+            let Some(said) = SENTENCE.captures(line).and_then(|found| found.get(1)) else { continue };
+            if let Some(other) = named_licence(said.as_str())
+                && !agree(other, &licence.spdx)
+            {
+                let message =
+                    format!("The page says {}; the repository has {}.", quote(other), quote(&licence.spdx));
+                found.add(&OTHER_LICENCE, Severity::Error, (&page.path, number), other, message);
+            }
+        }
+    }
+}
+
+/// The words of a text as identifiers of licences are made of them: `apache-2.0`.
+fn licence_words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '.' | '+')));
+    words.map(|word| word.trim_matches(['.', '-'])).filter(|word| !word.is_empty())
+}
+
+/// The licence that a phrase names by its identifier or as people call it.
+fn named_licence(phrase: &str) -> Option<&'static str> {
+    const NAMES: &[(&str, &str)] = &[
+        ("apache license", "Apache-2.0"),
+        ("apache 2", "Apache-2.0"),
+        ("mit license", "MIT"),
+        ("mit licence", "MIT"),
+        ("mozilla public license", "MPL-2.0"),
+        ("gnu affero", "AGPL-3.0"),
+        ("isc license", "ISC"),
+        ("unlicense", "Unlicense"),
+    ];
+    let phrase = phrase.to_lowercase();
+    let words: BTreeSet<&str> = licence_words(&phrase).collect();
+    let by_id = known().find(|spdx| words.contains(spdx.to_lowercase().as_str()));
+    by_id.or_else(|| NAMES.iter().find(|(name, _)| phrase.contains(name)).map(|(_, spdx)| *spdx))
+}

@@ -1,0 +1,196 @@
+//! Gates: the checks that a site passes before it is published. Each is one file and one entry of [`GATES`].
+//!
+//! A gate that cannot run says so: it is skipped with an issue of severity `info`, or fails where the profile requires it. A site that
+//! no run works on is checked by the same gates, as far as they apply, and more mildly: nobody promised that it is complete.
+
+mod allowed_paths;
+mod change_budget;
+mod consistency;
+mod frontmatter;
+mod input;
+mod internal_links;
+mod known_names;
+mod licence;
+mod limitations_and_distribution;
+mod markdown_lint;
+mod own_modules;
+mod readme_checks;
+mod risk_disclosure;
+mod schema;
+mod secrets;
+mod shell;
+mod site_layout;
+mod snippets;
+mod template_token_lint;
+mod truth_lock;
+
+#[cfg(test)]
+mod tests;
+
+pub use frontmatter::{FrontMatterContract, KeyType, discover_contract};
+pub use input::{
+    Artifact, Change, FoundSecret, GateInput, Layout, PlannedPage, RunInput, SecretFinder, SectionFolder,
+};
+pub use markdown_lint::LINT_RULES;
+
+use std::collections::HashSet;
+
+use crate::issue::{Issue, Rule, Severity};
+use crate::report::{GateOutcome, GateStatus, Profile, ValidationReport};
+
+/// Most issues that one gate reports; a hostile site could have millions.
+const ISSUES_PER_GATE_MAX: usize = 1_000;
+
+/// A gate.
+pub struct Gate {
+    /// Stable name in snake case.
+    pub name: &'static str,
+    /// What it checks, in one sentence.
+    pub about: &'static str,
+    /// The kinds of issues that it finds.
+    pub rules: &'static [Rule],
+    /// Runs it.
+    check: fn(&GateInput<'_>, &mut Found) -> Checked,
+}
+
+/// All gates, in the order in which they run.
+pub static GATES: &[Gate] = &[
+    schema::GATE,
+    frontmatter::GATE,
+    markdown_lint::GATE,
+    template_token_lint::GATE,
+    site_layout::GATE,
+    internal_links::GATE,
+    snippets::GATE,
+    truth_lock::GATE,
+    consistency::GATE,
+    limitations_and_distribution::GATE,
+    licence::GATE,
+    risk_disclosure::GATE,
+    secrets::GATE,
+    allowed_paths::GATE,
+    change_budget::GATE,
+    readme_checks::GATE,
+];
+
+/// What every gate may find.
+pub const GENERAL_RULES: &[Rule] = &[NOT_RUN, NOT_APPLICABLE, MORE_ISSUES];
+
+const NOT_RUN: Rule = Rule::new("gate_not_run", "The gate could not run");
+const NOT_APPLICABLE: Rule = Rule::new("gate_not_applicable", "The gate does not apply");
+const MORE_ISSUES: Rule = Rule::new("more_issues", "The gate found more than it reports");
+
+/// Whether a gate ran.
+enum Checked {
+    /// It ran.
+    Done,
+    /// There is nothing that it could check, for this reason.
+    NotApplicable(&'static str),
+    /// It lacks what it needs, for this reason.
+    Unable(String),
+}
+
+/// Collects the issues of one gate.
+struct Found {
+    gate: &'static str,
+    issues: Vec<Issue>,
+    /// Ids of the issues, each of which is reported once.
+    ids: HashSet<String>,
+    left_out: u32,
+}
+
+impl Found {
+    /// Adds an issue at a line of a file. `subject` identifies it within the file.
+    fn add(&mut self, rule: &Rule, severity: Severity, place: (&str, u32), subject: &str, message: String) {
+        self.push(rule, severity, Some((place.0, Some(place.1))), subject, message);
+    }
+
+    /// Adds an issue of a whole file.
+    fn add_to_file(&mut self, rule: &Rule, severity: Severity, path: &str, subject: &str, message: String) {
+        self.push(rule, severity, Some((path, None)), subject, message);
+    }
+
+    /// Adds an issue of the whole site.
+    fn add_to_site(&mut self, rule: &Rule, severity: Severity, subject: &str, message: String) {
+        self.push(rule, severity, None, subject, message);
+    }
+
+    fn push(
+        &mut self,
+        rule: &Rule,
+        severity: Severity,
+        place: Option<(&str, Option<u32>)>,
+        subject: &str,
+        message: String,
+    ) {
+        if self.issues.len() >= ISSUES_PER_GATE_MAX {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
+        let issue = Issue::new(self.gate, rule, severity, place, subject, message);
+        if self.ids.insert(issue.issue_id.clone()) {
+            self.issues.push(issue);
+        }
+    }
+}
+
+/// That a validation was stopped between two gates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Runs all gates over a site.
+#[must_use]
+pub fn check(input: &GateInput<'_>) -> ValidationReport {
+    let (outcomes, issues): (Vec<_>, Vec<_>) = GATES.iter().map(|gate| run(gate, input)).unzip();
+    ValidationReport::new(input.profile, outcomes, issues.into_iter().flatten().collect())
+}
+
+/// Runs all gates over a site, as long as `goes_on` returns true; it is called with the name of each gate before it runs.
+///
+/// # Errors
+/// [`Stopped`] if it returned false.
+pub fn check_while(
+    input: &GateInput<'_>,
+    goes_on: &mut dyn FnMut(&'static str) -> bool,
+) -> Result<ValidationReport, Stopped> {
+    let (mut outcomes, mut issues) = (Vec::new(), Vec::new());
+    for gate in GATES {
+        if !goes_on(gate.name) {
+            return Err(Stopped);
+        }
+        let (outcome, found) = run(gate, input);
+        outcomes.push(outcome);
+        issues.extend(found);
+    }
+    Ok(ValidationReport::new(input.profile, outcomes, issues))
+}
+
+fn run(gate: &Gate, input: &GateInput<'_>) -> (GateOutcome, Vec<Issue>) {
+    let mut found = Found { gate: gate.name, issues: Vec::new(), ids: HashSet::new(), left_out: 0 };
+    let checked = (gate.check)(input, &mut found);
+    let mut issues = found.issues;
+    if found.left_out > 0 {
+        let message = format!("{} more issues of this gate are not listed.", found.left_out);
+        issues.push(Issue::new(gate.name, &MORE_ISSUES, Severity::Info, None, "", message));
+    }
+    let fails = issues.iter().any(|issue| input.profile.fails_on(issue.severity));
+    let (status, reason) = match checked {
+        Checked::Done if fails => (GateStatus::Failed, None),
+        Checked::Done => (GateStatus::Passed, None),
+        Checked::NotApplicable(reason) => {
+            let message = format!("Not checked: {reason}.");
+            issues.push(Issue::new(gate.name, &NOT_APPLICABLE, Severity::Info, None, reason, message));
+            (GateStatus::Skipped, Some(reason.to_owned()))
+        }
+        Checked::Unable(reason) => {
+            let is_required = input.profile > Profile::Local;
+            let severity = if is_required { Severity::Error } else { Severity::Info };
+            let message = format!("The gate could not run: {reason}.");
+            issues.push(Issue::new(gate.name, &NOT_RUN, severity, None, "", message));
+            let status = if is_required || fails { GateStatus::Failed } else { GateStatus::Skipped };
+            (status, Some(reason))
+        }
+    };
+    let count = u32::try_from(issues.len()).unwrap_or(u32::MAX);
+    (GateOutcome { gate: gate.name.to_owned(), status, reason, issues: count }, issues)
+}

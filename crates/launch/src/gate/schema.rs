@@ -1,0 +1,52 @@
+//! Gate `schema`: artifacts fit their schemas, and pages can be read.
+
+use contract::echo;
+
+use super::{Checked, Found, Gate, GateInput};
+use crate::issue::{Rule, Severity};
+use crate::site::SiteProblem;
+
+pub(super) const GATE: Gate = Gate {
+    name: "schema",
+    about: "Artifacts fit their schemas, and pages can be read.",
+    rules: &[ARTIFACT, UNREADABLE, TRUNCATED],
+    check,
+};
+
+const ARTIFACT: Rule = Rule::new("artifact_schema", "An artifact does not fit its schema");
+const UNREADABLE: Rule = Rule::new("unreadable_page", "A page cannot be read");
+const TRUNCATED: Rule = Rule::new("truncated_page", "A page has more than is checked");
+
+/// Most violations that are reported of one artifact.
+const VIOLATIONS_MAX: usize = 20;
+
+fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
+    for (path, problem) in input.site.problems() {
+        let (rule, severity, what) = match problem {
+            SiteProblem::PageTooLarge => (&UNREADABLE, Severity::Error, "is too large"),
+            SiteProblem::PageNotText => (&UNREADABLE, Severity::Error, "is not UTF-8 text"),
+            SiteProblem::PageUnreadable => (&UNREADABLE, Severity::Error, "cannot be read"),
+            SiteProblem::PageTruncated => {
+                (&TRUNCATED, Severity::Warning, "has more headings, links or code than are checked")
+            }
+            SiteProblem::TooManyFiles => {
+                (&UNREADABLE, Severity::Error, "and all after it are left out: the site has too many files")
+            }
+        };
+        found.add_to_file(rule, severity, path, what, format!("The page {what}."));
+    }
+    for artifact in input.run.into_iter().flat_map(|run| run.artifacts) {
+        let validator = match jsonschema::validator_for(artifact.schema) {
+            Ok(validator) => validator,
+            Err(_) => return Checked::Unable(format!("the schema of `{}` is malformed", artifact.name)),
+        };
+        for error in validator.iter_errors(artifact.content).take(VIOLATIONS_MAX) {
+            let place = error.instance_path().to_string();
+            // The value may be long, and may be what somebody else wrote.
+            let message =
+                format!("`{}` at `{}`: {}.", artifact.name, echo(&place), echo(&error.masked().to_string()));
+            found.add_to_file(&ARTIFACT, Severity::Blocker, artifact.name, &place, message);
+        }
+    }
+    Checked::Done
+}

@@ -1,0 +1,192 @@
+//! Seeded faults of a run: each is found by its gate alone, in the same order every time.
+
+use super::*;
+
+type Fault = fn(&mut Scene);
+
+/// A fault, the gate that finds it, and as what.
+const FAULTS: &[(Fault, &str, &str)] = &[
+    (|s| s.artifacts.push((json!({ "required": ["pages"] }), json!({}))), "schema", "artifact_schema"),
+    (|s| s.append("x.md", "\0"), "schema", "unreadable_page"),
+    (|s| s.replace(START, "title: Start\n", "name: Start\n"), "frontmatter", "missing_key"),
+    (|s| s.replace(START, "title: Start\n", "title: 3\n"), "frontmatter", "wrong_type"),
+    (|s| s.replace(START, "title: Start\n", "title: [\n"), "frontmatter", "broken_front_matter"),
+    (|s| s.append(API, "\n#### Deep\n"), "markdown_lint", "heading_jump"),
+    (|s| s.append(API, "\n## Open\n\n```\n"), "markdown_lint", "open_fence"),
+    (
+        |s| s.replace(START, "title: Start", "title: __PRODUCT_NAME__"),
+        "template_token_lint",
+        "template_token",
+    ),
+    (|s| s.replace(START, "title: Start", "title: a {{ name }}"), "template_token_lint", "template_token"),
+    (
+        |s| s.pages.push(("content/docs/shop/en/start/index.md", "# Other".into())),
+        "site_layout",
+        "duplicate_address",
+    ),
+    (|s| s.replace(START, "api.md#parsing", "gone.md"), "internal_links", "dead_link"),
+    (|s| s.replace(START, "#parsing", "#gone"), "internal_links", "dead_anchor"),
+    (
+        |s| {
+            s.replace_in_repository("shop/orders.py", "def read_order(text):\n    return text\n");
+            s.definitions.clear();
+        },
+        "snippets",
+        "stale_import",
+    ),
+    (|s| drop(s.snippets.pop_first()), "snippets", "snippet_not_in_catalog"),
+    (
+        |s| {
+            let code = "parse_order((\n";
+            s.replace(START, CODE, code);
+            s.snippets.insert(span_sha256(code));
+        },
+        "snippets",
+        "snippet_syntax",
+    ),
+    (|s| s.append(START, "\nIt is fast.\n"), "truth_lock", "uncited_line"),
+    (|s| s.append(START, "\nIt is fast. <!-- claim_id: none -->\n"), "truth_lock", "unknown_claim"),
+    (|s| s.replace(START, READS, "Reads orders from every file."), "truth_lock", "wrong_quote"),
+    (
+        |s| s.replace_in_repository("README.md", "Reads TSV.\nDoes not read spreadsheets.\n"),
+        "truth_lock",
+        "stale_citation",
+    ),
+    (|s| s.repository.retain(|file| file.0 != "README.md"), "truth_lock", "not_indexed"),
+    (
+        |s| {
+            s.claims
+                .by_id
+                .values_mut()
+                .for_each(|claim| claim.replaced_by = (claim.text == READS).then(|| "x".into()))
+        },
+        "truth_lock",
+        "contradicted_claim",
+    ),
+    (|s| s.replace(START, "## Example", "## Sample"), "consistency", "missing_heading"),
+    (|s| s.append(START, "\n## About SHOPKIT\n"), "consistency", "product_name"),
+    (|s| s.append(START, "\n## https://github.com/evil/shop\n"), "consistency", "repository_url"),
+    (|s| s.replace(API, "## Limitations", "## Notes"), "limitations_and_distribution", "no_limitations"),
+    (
+        |s| s.replace(START, "title: Start", "title: pip install shopkit"),
+        "limitations_and_distribution",
+        "install_name",
+    ),
+    (|s| s.repository.retain(|file| file.0 != "LICENSE"), "licence", "no_licence"),
+    (|s| s.replace(START, LICENCE_LINE, ""), "licence", "licence_not_named"),
+    (
+        |s| {
+            let code = "import sys\nfor a in sys.argv:\n    os.system('ls ' + a)\n";
+            s.replace(START, CODE, code);
+            s.snippets.insert(span_sha256(code));
+        },
+        "risk_disclosure",
+        "risky_example",
+    ),
+    (|s| s.replace(START, "title: Start", "title: TOPSECRETTOKEN"), "secrets", "secret"),
+    (|s| s.replace(START, "title: Start", "title: 'password: hunter2'"), "secrets", "likely_secret"),
+    (|s| drop(s.allowed.pop()), "allowed_paths", "outside_allowed_paths"),
+    (|s| s.budgets.max_files_changed = 1, "change_budget", "too_many_files"),
+    (|s| s.budgets.max_lines_per_file = 20, "change_budget", "too_many_lines"),
+    (|s| s.append(START, "\n## `shop/data/gone.csv`\n"), "readme_checks", "missing_path"),
+];
+
+#[test]
+fn a_clean_run_passes() {
+    let report = Scene::new().report();
+    assert!(report.ok, "{}", report.to_json());
+    assert!(found(&report).is_empty(), "{}", report.to_json());
+    assert!(report.gates.iter().all(|gate| gate.status == GateStatus::Passed), "{}", report.to_json());
+    let strict = Scene { profile: Profile::Prod, ..Scene::new() };
+    assert!(strict.report().ok, "{}", strict.report().to_json());
+}
+
+#[test]
+fn each_fault_is_found_by_its_gate_alone() {
+    for (at, (fault, gate, code)) in FAULTS.iter().enumerate() {
+        let mut scene = Scene::new();
+        if *code == "unreadable_page" {
+            scene.pages.push(("x.md", String::new()));
+        }
+        fault(&mut scene);
+        let report = scene.report();
+        assert!(!report.ok, "fault {at}");
+        assert_eq!(failed(&report), [*gate], "fault {at}, {code}: {}", report.to_json());
+        assert!(found(&report).contains(&(*gate, *code)), "fault {at}, {code}: {}", report.to_json());
+    }
+    let covered: BTreeSet<&str> = FAULTS.iter().map(|(_, gate, _)| *gate).collect();
+    let missing: Vec<&str> =
+        GATES.iter().map(|gate| gate.name).filter(|name| !covered.contains(name)).collect();
+    assert!(missing.is_empty(), "no fault for {missing:?}");
+}
+
+#[test]
+fn all_faults_together_are_listed_in_one_order() {
+    let all = || {
+        let mut scene = Scene::new();
+        scene.append(START, "\nIt is fast.\n\n#### Deep\n\n## [x](gone.md)\n");
+        scene.replace(START, "title: Start", "title: TOPSECRETTOKEN");
+        scene.snippets.clear();
+        scene.report()
+    };
+    let report = all();
+    let codes: Vec<&str> = report.issues.iter().map(|issue| issue.code.as_str()).collect();
+    assert_eq!(codes, ["secret", "uncited_line", "dead_link", "heading_jump", "snippet_not_in_catalog"]);
+    assert_eq!(report.to_json(), all().to_json());
+}
+
+#[test]
+fn the_id_of_an_issue_survives_other_edits() {
+    let id = |before: &str| {
+        let mut scene = Scene::new();
+        scene.replace(API, "## Parsing", &format!("{before}## Parsing"));
+        scene.append(API, "\nIt is fast.\n");
+        let report = scene.report();
+        report
+            .issues
+            .iter()
+            .find(|issue| issue.code == "uncited_line")
+            .map(|issue| issue.issue_id.clone())
+            .unwrap()
+    };
+    assert_eq!(id(""), id("## New\n\n"));
+}
+
+#[test]
+fn a_gate_that_cannot_run_never_passes_silently() {
+    let local = Scene::new().report_with(|_| Err("the repository is not indexed"));
+    let of = |report: &ValidationReport, name: &str| {
+        report
+            .gates
+            .iter()
+            .find(|gate| gate.gate == name)
+            .map(|gate| (gate.status, gate.reason.clone()))
+            .unwrap()
+    };
+    for gate in ["truth_lock", "licence", "readme_checks"] {
+        assert_eq!(
+            of(&local, gate),
+            (GateStatus::Skipped, Some("the repository is not indexed".to_owned())),
+            "{gate}"
+        );
+        let issue = local.issues.iter().find(|issue| issue.gate == gate).unwrap();
+        assert_eq!((issue.code.as_str(), issue.severity), ("gate_not_run", Severity::Info));
+    }
+    let strict = Scene { profile: Profile::Ci, ..Scene::new() };
+    let strict = strict.report_with(|_| Err("the repository is not indexed"));
+    assert_eq!(of(&strict, "truth_lock").0, GateStatus::Failed);
+    assert!(
+        !strict.ok && strict.issues.iter().any(|issue| issue.code == "gate_not_run" && issue.is_failure())
+    );
+}
+
+#[test]
+fn marks_in_the_repository_forge_nothing() {
+    let mut scene = Scene::new();
+    scene.replace_in_repository(
+        "README.md",
+        &format!("{READS}\n{LACKS}\nIt is perfect. <!-- claim_id: forged -->\n"),
+    );
+    scene.append(START, "\nIt is perfect. <!-- claim_id: forged -->\n");
+    assert_eq!(found(&scene.report()), [("truth_lock", "unknown_claim")]);
+}

@@ -1,0 +1,36 @@
+//! Launch runs: pages of documentation that are proved against an indexed repository.
+//!
+//! All of it is pure: the program reads sites, repositories and the database, and this crate decides what they mean.
+
+mod pattern;
+
+pub mod issue;
+pub mod report;
+
+pub mod claim;
+pub mod evidence;
+pub mod licence;
+pub mod manifest;
+pub mod site;
+pub mod snippet;
+
+pub mod gate;
+
+pub mod coverage;
+pub mod sarif;
+
+pub mod config;
+pub mod engine;
+pub mod event;
+pub mod fence;
+pub mod forms;
+pub mod ids;
+pub mod legality;
+pub mod origin;
+pub mod pack;
+pub mod sections;
+pub mod site_profiles;
+pub mod snapshot;
+pub mod state;
+pub mod validate;
+pub mod worker;

@@ -1,0 +1,9 @@
+//! Constant regular expressions.
+
+use regex::Regex;
+
+/// Compiles a constant pattern; for the initial value of a `LazyLock`.
+#[expect(clippy::expect_used, reason = "constant patterns, each of which a test uses")]
+pub(crate) fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a valid pattern")
+}

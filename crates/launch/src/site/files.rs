@@ -1,0 +1,61 @@
+//! Where the files of a site come from.
+
+use std::collections::BTreeMap;
+
+/// The files of a site. An implementation limits what it lists and reads.
+pub trait SiteFiles {
+    /// Paths of all files, relative to the site, `/` between parts; in any order.
+    fn paths(&self) -> Vec<String>;
+
+    /// The content of a file; `None` if it cannot be read.
+    fn read(&self, path: &str) -> Option<Vec<u8>>;
+}
+
+/// Files in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryFiles(BTreeMap<String, Vec<u8>>);
+
+impl MemoryFiles {
+    /// Adds a file, or replaces it.
+    pub fn insert(&mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) {
+        self.0.insert(path.into(), content.into());
+    }
+}
+
+impl<P: Into<String>, C: Into<Vec<u8>>> FromIterator<(P, C)> for MemoryFiles {
+    fn from_iter<I: IntoIterator<Item = (P, C)>>(files: I) -> Self {
+        Self(files.into_iter().map(|(path, content)| (path.into(), content.into())).collect())
+    }
+}
+
+impl SiteFiles for MemoryFiles {
+    fn paths(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        self.0.get(path).cloned()
+    }
+}
+
+/// Files of a site of which some were added or replaced.
+pub struct PatchedFiles<'f> {
+    /// The site as it was.
+    pub base: &'f dyn SiteFiles,
+    /// The added and replaced files.
+    pub patched: &'f MemoryFiles,
+}
+
+impl SiteFiles for PatchedFiles<'_> {
+    fn paths(&self) -> Vec<String> {
+        let mut paths = self.base.paths();
+        paths.extend(self.patched.paths());
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        self.patched.read(path).or_else(|| self.base.read(path))
+    }
+}

@@ -1,0 +1,258 @@
+//! Workers: the parts of a run that produce something. A worker is a pure function: equal inputs give equal bytes, so an item that
+//! was interrupted is simply done again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::config::RunConfig;
+use crate::event::Failure;
+use crate::evidence::{Evidence, Questions};
+use crate::gate::SecretFinder;
+use crate::report::ValidationReport;
+use crate::site::SiteFiles;
+use crate::snapshot;
+use crate::snippet::ParsedSnippet;
+
+/// Reads repository and site.
+pub const SCOUT: &str = "scout";
+/// Collects claims and their evidence.
+pub const FACTS: &str = "facts";
+/// Collects snippets.
+pub const SNIPPETS: &str = "snippets";
+/// Plans the pages.
+pub const PLAN: &str = "plan";
+/// Writes the drafts of one section.
+pub const WRITE: &str = "write";
+/// Turns drafts into patches of the site.
+pub const LINK: &str = "link";
+/// Runs the gates.
+pub const VALIDATE: &str = "validate";
+/// Fixes one issue.
+pub const FIX: &str = snapshot::FIX;
+
+/// The plan of the pages: JSON with `pages`, each with at least `section` and `output_path`.
+pub const PAGE_PLAN: &str = "page_plan.json";
+
+/// Which files of the site a worker reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiteView {
+    /// Those of the pinned commit.
+    Base,
+    /// Those of the patched site, if patches were applied, else those of the pinned commit.
+    Patched,
+}
+
+/// What a worker works on, without what it wants to know of the repository.
+#[derive(Clone, Copy)]
+pub struct WorkItem<'a> {
+    /// The configuration of the run.
+    pub config: &'a RunConfig,
+    /// What the item is about: a section for [`WRITE`], the id of an issue for [`FIX`], else empty.
+    pub scope_key: &'a str,
+    /// The commit of the repository.
+    pub repo_sha: &'a str,
+    /// The commit of the site.
+    pub site_sha: &'a str,
+    /// The artifacts that [`Worker::artifacts`] names, as far as there are any.
+    pub artifacts: &'a BTreeMap<String, Vec<u8>>,
+    /// The site.
+    pub site: &'a dyn SiteFiles,
+    /// The site at the pinned commit.
+    pub base: &'a dyn SiteFiles,
+    /// Paths of the files in which the two differ, sorted.
+    pub changed: &'a [String],
+    /// The code blocks of the changed pages, if the worker wants them ([`Worker::parses`]).
+    pub snippets: &'a [ParsedSnippet],
+}
+
+/// What a worker works on.
+#[derive(Clone, Copy)]
+pub struct WorkerInput<'a> {
+    /// The item.
+    pub item: WorkItem<'a>,
+    /// What it asked of the repository and its index ([`Worker::asks`]).
+    pub evidence: &'a dyn Evidence,
+    /// Finds secrets in texts.
+    pub secrets: &'a dyn SecretFinder,
+}
+
+impl WorkItem<'_> {
+    /// The text of an artifact.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.artifacts.get(name).and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+}
+
+/// An artifact to store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArtifact {
+    /// Its name: a relative path of letters, digits, `.`, `_`, `-` and `/`.
+    pub name: String,
+    /// Media type.
+    pub content_type: &'static str,
+    /// The schema that it has, if it is JSON.
+    pub schema_id: Option<&'static str>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl NewArtifact {
+    /// A JSON artifact.
+    #[must_use]
+    pub fn json(name: impl Into<String>, schema_id: &'static str, text: String) -> Self {
+        Self {
+            name: name.into(),
+            content_type: "application/json",
+            schema_id: Some(schema_id),
+            bytes: text.into_bytes(),
+        }
+    }
+
+    /// A Markdown artifact.
+    #[must_use]
+    pub fn markdown(name: impl Into<String>, text: String) -> Self {
+        Self { name: name.into(), content_type: "text/markdown", schema_id: None, bytes: text.into_bytes() }
+    }
+}
+
+/// A file of the site with its new content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteChange {
+    /// Its path, relative to the site.
+    pub path: String,
+    /// Its whole content.
+    pub bytes: Vec<u8>,
+}
+
+/// What a worker made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorkerOutput {
+    /// The artifacts.
+    pub artifacts: Vec<NewArtifact>,
+    /// For [`LINK`] and [`FIX`]: the files of the site that change, relative to what the worker read.
+    pub changes: Vec<SiteChange>,
+    /// The ids of the patches that the changes consist of, in order.
+    pub patch_ids: Vec<String>,
+    /// For [`VALIDATE`]: the report. It is stored as an artifact by its caller.
+    pub report: Option<ValidationReport>,
+}
+
+/// Why a worker made nothing: the run fails.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerError(pub Failure);
+
+impl WorkerError {
+    /// An error with a code in capitals, such as `URL_COLLISION`, and a message for people.
+    #[must_use]
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self(Failure::new(code, message))
+    }
+
+    /// The error of a worker that lacks an artifact which an earlier one writes.
+    #[must_use]
+    pub fn missing(worker: &str, name: &str) -> Self {
+        let code = format!("{}_MISSING_INPUT", worker.to_uppercase());
+        Self(Failure::new(code, format!("The worker `{worker}` needs `{name}`, which is not there.")))
+    }
+}
+
+impl fmt::Display for WorkerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code, self.0.message)
+    }
+}
+
+impl std::error::Error for WorkerError {}
+
+/// The function of a worker. Blocks.
+pub type Run = fn(&WorkerInput<'_>) -> Result<WorkerOutput, WorkerError>;
+
+/// A worker.
+#[derive(Clone, Copy)]
+pub struct Worker {
+    /// Its name.
+    pub name: &'static str,
+    /// Changes whenever equal inputs would give other bytes than before.
+    pub version: u32,
+    /// The artifacts that it reads; a name that ends with `/` stands for all that begin with it.
+    pub artifacts: &'static [&'static str],
+    /// Which files of the site it reads.
+    pub site: SiteView,
+    /// Whether it wants the code blocks of the changed pages as a parser reads them.
+    pub parses: bool,
+    /// What it wants to know of the repository.
+    pub asks: fn(&WorkItem<'_>) -> Questions,
+    /// Its function.
+    pub run: Run,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Whether it reads the artifact with this name.
+    #[must_use]
+    pub fn reads(&self, name: &str) -> bool {
+        self.artifacts.iter().any(|read| *read == name || read.ends_with('/') && name.starts_with(read))
+    }
+}
+
+/// Longest name of an artifact, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Whether a text can be the name of an artifact.
+#[must_use]
+pub fn is_artifact_name(name: &str) -> bool {
+    let is_plain = |part: &str| {
+        !matches!(part, "" | "." | "..")
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+    };
+    name.len() <= NAME_BYTES_MAX && name.split('/').all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nothing(_: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
+        Ok(WorkerOutput::default())
+    }
+
+    #[test]
+    fn a_worker_reads_the_artifacts_that_it_names() {
+        let worker = Worker {
+            name: LINK,
+            version: 1,
+            artifacts: &[PAGE_PLAN, "drafts/"],
+            site: SiteView::Base,
+            parses: false,
+            asks: |_| Questions::default(),
+            run: nothing,
+        };
+        assert!(worker.reads("page_plan.json") && worker.reads("drafts/docs/a.md"));
+        assert!(!worker.reads("drafts") && !worker.reads("page_plan.json.old") && !worker.reads("pr.json"));
+    }
+
+    #[test]
+    fn names_of_artifacts_lead_nowhere() {
+        for good in ["page_plan.json", "drafts/docs/a.md", "reports/fix_0123456789ab.md", "a"] {
+            assert!(is_artifact_name(good), "{good}");
+        }
+        for bad in ["", "../x", "a/../b", "/etc/passwd", "a//b", "a/", "a b", "a\0", "ä", &"x".repeat(256)] {
+            assert!(!is_artifact_name(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_input_names_the_worker() {
+        let error = WorkerError::missing(PLAN, "product_facts.json");
+        assert_eq!(error.0.code, "PLAN_MISSING_INPUT");
+    }
+}

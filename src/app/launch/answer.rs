@@ -1,0 +1,150 @@
+//! What a job answers to the call that waits for it. A refusal is an answer, too: the job did what it could, and the queue must not
+//! try it again.
+
+use contract::{ErrorCode, Fault};
+use launch::event::Failure;
+use launch::state::RunState;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a job answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobAnswer {
+    /// The state of the run afterwards.
+    pub state: RunState,
+    /// Whether the run waits until its repository is indexed.
+    #[serde(default)]
+    pub waits_for_index: bool,
+    /// Why the job did not do what was asked.
+    #[serde(default)]
+    pub(super) refused: Option<StoredFault>,
+    /// The issue that was fixed.
+    #[serde(default)]
+    pub fixed_issue_id: Option<String>,
+    /// The patches that fixed it.
+    #[serde(default)]
+    pub applied_patch_ids: Vec<String>,
+    /// The report of a run that is only checked again.
+    #[serde(default)]
+    pub report: Option<Value>,
+}
+
+/// A fault as it is stored with a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct StoredFault {
+    code: String,
+    message: String,
+    hint: Option<String>,
+    details: Option<Value>,
+    retryable: bool,
+}
+
+impl JobAnswer {
+    /// The answer of a job that did what was asked.
+    pub(super) fn new(state: RunState) -> Self {
+        Self {
+            state,
+            waits_for_index: false,
+            refused: None,
+            fixed_issue_id: None,
+            applied_patch_ids: Vec::new(),
+            report: None,
+        }
+    }
+
+    /// The answer of a job that did not do what was asked.
+    pub(super) fn refused(state: RunState, fault: &Fault) -> Self {
+        let refused = StoredFault {
+            code: fault.code.as_str().to_owned(),
+            message: fault.message.clone(),
+            hint: fault.hint.clone(),
+            details: fault.details.clone(),
+            retryable: fault.retryable,
+        };
+        Self { refused: Some(refused), ..Self::new(state) }
+    }
+
+    /// The answer, or why the job did not do what was asked.
+    ///
+    /// # Errors
+    /// The fault of the job.
+    pub fn into_result(self) -> Result<Self, Fault> {
+        match self.refused {
+            None => Ok(self),
+            Some(StoredFault { code, message, hint, details, retryable }) => {
+                let mut fault = Fault::new(error_code(&code), message);
+                (fault.hint, fault.details, fault.retryable) = (hint, details, retryable);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Why the job did not do what was asked, for the log.
+    pub(super) fn refusal(&self) -> Option<&str> {
+        self.refused.as_ref().map(|refused| refused.message.as_str())
+    }
+}
+
+/// Why a job stops before it has done what was asked.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It answers this fault; the run is as it should be.
+    Answer(Fault),
+    /// It fails, or is tried again.
+    Fault(Fault),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        // A run that was cancelled meanwhile has ended as it should.
+        if fault.code == ErrorCode::Cancelled { Self::Answer(fault) } else { Self::Fault(fault) }
+    }
+}
+
+/// The code with this name; `INTERNAL` for a code of a worker.
+fn error_code(name: &str) -> ErrorCode {
+    ErrorCode::ALL.iter().copied().find(|code| code.as_str() == name).unwrap_or(ErrorCode::Internal)
+}
+
+/// The fault that a call answers for the failure of its run.
+pub(super) fn fault_of(failure: &Failure) -> Fault {
+    let fault = Fault::new(error_code(&failure.code), failure.message.clone());
+    let details = failure.details.clone();
+    let details = match fault.code {
+        ErrorCode::Internal => Some(serde_json::json!({ "cause_class": failure.code, "details": details })),
+        _ => details,
+    };
+    Fault { details, retryable: false, ..fault }.with_hint(
+        "The run has failed; `launch_get_status` shows why, and `reports/failure_summary.md` has the rest.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_refusal_survives_the_queue() {
+        let fault =
+            Fault::new(ErrorCode::FixExhausted, "m").with_hint("h").with_details(json!({ "reason": "x" }));
+        let stored = serde_json::to_value(JobAnswer::refused(RunState::Failed, &fault)).unwrap();
+        let read: JobAnswer = serde_json::from_value(stored).unwrap();
+        assert_eq!(read.refusal(), Some("m"));
+        let back = read.into_result().unwrap_err();
+        assert_eq!(
+            (back.code, back.message, back.hint, back.retryable),
+            (fault.code, fault.message, fault.hint, false)
+        );
+        assert_eq!(back.details, Some(json!({ "reason": "x" })));
+        assert!(JobAnswer::new(RunState::Done).into_result().is_ok());
+    }
+
+    #[test]
+    fn a_failure_is_answered_with_a_code_of_the_table() {
+        assert_eq!(fault_of(&Failure::new("FIX_EXHAUSTED", "m")).code, ErrorCode::FixExhausted);
+        let internal = fault_of(&Failure::new("URL_COLLISION", "m"));
+        assert_eq!((internal.code, internal.retryable), (ErrorCode::Internal, false));
+        assert_eq!(internal.details.unwrap()["cause_class"], "URL_COLLISION");
+    }
+}

@@ -1,0 +1,346 @@
+//! Does one work item: records that it began, runs its worker, and stores what the worker made in one transaction.
+
+use std::collections::BTreeMap;
+
+use contract::{ErrorCode, Fault};
+use launch::config::RunConfig;
+use launch::event::{ArtifactRef, EventBody, Failure, ItemRef};
+use launch::fence::Fence;
+use launch::issue::{Issue, IssueStatus};
+use launch::report::ValidationReport;
+use launch::site::SiteFiles;
+use launch::snapshot::{Snapshot, VALIDATION_REPORT};
+use launch::state::Step;
+use launch::worker::{
+    LINK, NewArtifact, SiteView, VALIDATE, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput,
+    is_artifact_name,
+};
+use store::RepositoryRow;
+
+use super::answer::{JobAnswer, Stop, fault_of};
+use super::item_inputs::{inputs_hash, was_finished_with};
+use super::journal::{Batch, reference};
+use super::run_job::{RunJob, failure_summary, next_attempt};
+use super::site::RunSite;
+use super::workers::{self, ReadSite};
+use crate::app::blocking;
+
+/// Issues that a stored report has.
+const REPORTED_MAX: usize = 2000;
+/// Issues that are tracked of a report.
+const TRACKED_MAX: usize = 1000;
+
+/// What a worker made, and what that makes of the site.
+struct Made {
+    output: WorkerOutput,
+    /// The tree of the patched site, and the changed paths.
+    patched: Option<(String, Vec<String>)>,
+}
+
+impl RunJob<'_> {
+    /// Items that were finished with the inputs that they have now, as worker and scope.
+    pub(super) fn done_items(&self, repository: Option<&RepositoryRow>) -> Vec<(String, String)> {
+        let snapshot = self.snapshot();
+        let keys = snapshot.items.keys().map(|item| (item.worker.clone(), item.scope_key.clone()));
+        let is_done = |(worker, scope_key): &(String, String)| {
+            self.app.launch_worker(worker).is_some_and(|worker| {
+                let hash =
+                    inputs_hash(worker, scope_key, snapshot, repository.map(|row| (self.project, row)));
+                was_finished_with(snapshot, worker, scope_key, &hash)
+            })
+        };
+        keys.filter(is_done).collect()
+    }
+
+    /// Whether an item was finished with the inputs that it has now.
+    pub(super) async fn is_done(&self, worker: &str, scope_key: &str) -> Result<bool, Fault> {
+        let repository = self.repository().await?;
+        let done = self.done_items(repository.as_ref());
+        Ok(done.iter().any(|(known, scope)| known == worker && scope == scope_key))
+    }
+
+    /// Does an item. If its worker fails, so does the run.
+    pub(super) async fn do_item(&mut self, name: &'static str, scope_key: &str) -> Result<(), Stop> {
+        let Some(worker) = self.app.launch_worker(name) else {
+            let message = format!("This program has no worker `{name}` for launch runs.");
+            return Err(Stop::Answer(
+                Fault::new(ErrorCode::CapabilityMissing, message).with_hint("Upgrade this installation."),
+            ));
+        };
+        let repository = self.repository().await?;
+        let item = next_attempt(self.snapshot(), name, scope_key);
+        let hash = inputs_hash(
+            worker,
+            scope_key,
+            self.snapshot(),
+            repository.as_ref().map(|row| (self.project, row)),
+        );
+        self.journal
+            .append(|_| {
+                let mut batch = Batch::default();
+                batch.event(EventBody::WorkItemQueued(item.clone()));
+                batch.event(EventBody::WorkItemStarted { item: item.clone(), inputs_hash: hash });
+                Ok(batch)
+            })
+            .await?;
+        let made = match self.make(worker, scope_key, repository).await? {
+            Ok(made) => made,
+            Err(WorkerError(failure)) => return self.fail_item(item, failure).await,
+        };
+        self.require_running()?;
+        let outcome = Outcome::new(item, made, self.snapshot());
+        self.journal.append(|snapshot| Ok(outcome.into_batch(snapshot))).await?;
+        Ok(())
+    }
+
+    /// Runs a worker and checks what it made.
+    async fn make(
+        &self,
+        worker: &'static Worker,
+        scope_key: &str,
+        repository: Option<RepositoryRow>,
+    ) -> Result<Result<Made, WorkerError>, Stop> {
+        let site = RunSite::new(self.site()?);
+        let artifacts = self.artifacts_of(worker).await?;
+        let inputs = ItemInputs {
+            worker,
+            scope_key: scope_key.to_owned(),
+            config: self.journal.config().clone(),
+            repo_sha: self.snapshot().created.repo_sha.clone(),
+            site_sha: self.snapshot().created.site_sha.clone(),
+            site_tree: self.snapshot().site_tree.clone().filter(|_| worker.site == SiteView::Patched),
+            artifacts,
+        };
+        let mut output = match workers::run(self, inputs.clone(), site.clone(), repository).await? {
+            Ok(output) => output,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.require_running()?;
+        if let Some(report) = &mut output.report {
+            // The worst come first; whether the report is ok was decided from all.
+            report.issues.truncate(REPORTED_MAX);
+        }
+        if let Err(error) = check_output(&output, &inputs.config, self.app.config.launch.artifact_bytes_max) {
+            return Ok(Err(error));
+        }
+        let patched = self.apply_changes(&site, &inputs, &output).await?;
+        Ok(patched.map(|patched| Made { output, patched }))
+    }
+
+    /// Writes the changed files into the site's repository, as objects that no branch has. After linking, a run has a tree of its own
+    /// even if nothing changed.
+    async fn apply_changes(
+        &self,
+        site: &RunSite,
+        inputs: &ItemInputs,
+        output: &WorkerOutput,
+    ) -> Result<Result<Option<(String, Vec<String>)>, WorkerError>, Stop> {
+        if output.changes.is_empty() && inputs.worker.name != LINK {
+            return Ok(Ok(None));
+        }
+        let fence = match Fence::new(&inputs.config.allowed_paths) {
+            Ok(fence) => fence,
+            Err((path, problem)) => {
+                let message = format!("The allowed path `{path}` {problem}.");
+                return Ok(Err(WorkerError::new("ALLOWED_PATHS_VIOLATION", message)));
+            }
+        };
+        let (site, changes) = (site.clone(), output.changes.clone());
+        let (commit, tree) = (inputs.site_sha.clone(), inputs.site_tree.clone());
+        let applied = blocking(move || site.apply((&commit, tree.as_deref()), &changes, &fence)).await;
+        match applied {
+            Ok(patched) => Ok(Ok(Some(patched))),
+            Err(fault) if fault.code == ErrorCode::AllowedPathsViolation => Ok(Err(WorkerError(Failure {
+                details: fault.details,
+                ..Failure::new(fault.code.as_str(), fault.message)
+            }))),
+            Err(fault) if fault.code == ErrorCode::Internal => Err(Stop::Fault(fault)),
+            Err(fault) => Err(Stop::Answer(fault)),
+        }
+    }
+
+    /// The artifacts that a worker reads.
+    async fn artifacts_of(&self, worker: &Worker) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
+        let names: Vec<String> =
+            self.snapshot().artifacts.keys().filter(|name| worker.reads(name)).cloned().collect();
+        let mut artifacts = BTreeMap::new();
+        for name in names {
+            if let Some(bytes) = self.artifact(&name, None).await? {
+                artifacts.insert(name, bytes);
+            }
+        }
+        Ok(artifacts)
+    }
+
+    /// Records that a worker failed; the run fails with it.
+    async fn fail_item(&mut self, item: ItemRef, failure: Failure) -> Result<(), Stop> {
+        let summary = failure_summary(&failure, self.snapshot());
+        self.journal
+            .append(|snapshot| {
+                let mut batch = Batch::default();
+                batch.event(EventBody::WorkItemFailed { item, error: failure.clone() });
+                batch.artifact(NewArtifact::markdown("reports/failure_summary.md", summary), "engine");
+                batch.step(snapshot.state, Step::Fail)?.event(EventBody::RunFailed { failure });
+                Ok(batch)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Validates a run that has ended or is published, and stores nothing.
+    pub(super) async fn check_again(&self) -> Result<JobAnswer, Stop> {
+        let Some(worker) = self.app.launch_worker(VALIDATE) else {
+            return Err(Stop::Answer(Fault::new(
+                ErrorCode::CapabilityMissing,
+                "This program cannot validate launch runs.",
+            )));
+        };
+        let repository = self.repository().await?;
+        let made = self.make(worker, "", repository).await?;
+        let report = match made {
+            Ok(Made { output: WorkerOutput { report: Some(report), .. }, .. }) => report,
+            Ok(_) => {
+                return Err(Stop::Fault(Fault::internal("A validation has no report.", "report is empty")));
+            }
+            Err(WorkerError(failure)) => return Err(Stop::Answer(fault_of(&failure))),
+        };
+        let report = serde_json::to_value(&report)
+            .map_err(|error| Fault::internal("The report could not be written.", error))?;
+        Ok(JobAnswer { report: Some(report), ..JobAnswer::new(self.snapshot().state) })
+    }
+}
+
+/// What a worker gets, owned, so that it can run on another thread.
+#[derive(Clone)]
+pub(super) struct ItemInputs {
+    pub(super) worker: &'static Worker,
+    pub(super) scope_key: String,
+    pub(super) config: RunConfig,
+    pub(super) repo_sha: String,
+    pub(super) site_sha: String,
+    pub(super) site_tree: Option<String>,
+    pub(super) artifacts: BTreeMap<String, Vec<u8>>,
+}
+
+impl ItemInputs {
+    /// The item over these files of the site, and of the site at the pinned commit.
+    pub(super) fn item<'a>(
+        &'a self,
+        site: &'a dyn SiteFiles,
+        base: &'a dyn SiteFiles,
+        read: &'a ReadSite,
+    ) -> WorkItem<'a> {
+        WorkItem {
+            config: &self.config,
+            scope_key: &self.scope_key,
+            repo_sha: &self.repo_sha,
+            site_sha: &self.site_sha,
+            artifacts: &self.artifacts,
+            site,
+            base,
+            changed: &read.changed,
+            snippets: &read.snippets,
+        }
+    }
+
+    /// Runs the worker. Blocks.
+    pub(super) fn run(&self, input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
+        (self.worker.run)(input)
+    }
+}
+
+/// Refuses what a worker must not make.
+fn check_output(output: &WorkerOutput, config: &RunConfig, bytes_max: usize) -> Result<(), WorkerError> {
+    for artifact in &output.artifacts {
+        if !is_artifact_name(&artifact.name) {
+            return Err(WorkerError::new(
+                "INTERNAL",
+                "A worker named an artifact with characters that names do not have.",
+            ));
+        }
+        if artifact.bytes.len() > bytes_max {
+            let message = format!("The artifact `{}` has more than {bytes_max} bytes.", artifact.name);
+            return Err(WorkerError::new("ARTIFACT_TOO_LARGE", message));
+        }
+    }
+    let most = usize::try_from(config.budgets.max_files_changed).unwrap_or(usize::MAX);
+    if output.changes.len() > most {
+        let message = format!("The run would change {} files; its budget is {most}.", output.changes.len());
+        return Err(WorkerError::new("BUDGET_EXCEEDED", message));
+    }
+    Ok(())
+}
+
+/// What is stored of a finished item.
+struct Outcome {
+    item: ItemRef,
+    artifacts: Vec<NewArtifact>,
+    patch_ids: Vec<String>,
+    patched: Option<(String, Vec<String>)>,
+    report: Option<ValidationReport>,
+}
+
+impl Outcome {
+    fn new(item: ItemRef, made: Made, snapshot: &Snapshot) -> Self {
+        let Made { output, patched } = made;
+        let WorkerOutput { mut artifacts, patch_ids, report, .. } = output;
+        if let Some(report) = &report {
+            artifacts.push(NewArtifact::json(VALIDATION_REPORT, "validation_report", report.to_json()));
+        }
+        let patched = patched.filter(|(tree, _)| snapshot.site_tree.as_ref() != Some(tree));
+        Self { item, artifacts, patch_ids, patched, report }
+    }
+
+    fn into_batch(self, snapshot: &Snapshot) -> Batch {
+        let Self { item, artifacts, patch_ids, patched, report } = self;
+        let mut batch = Batch::default();
+        let outputs: Vec<ArtifactRef> = artifacts.iter().map(reference).collect();
+        for artifact in artifacts {
+            batch.artifact(artifact, &item.worker);
+        }
+        if let Some((tree, paths)) = patched {
+            batch.event(EventBody::PatchApplied { patch_ids, paths, tree });
+        }
+        if let Some(report) = &report {
+            for outcome in &report.gates {
+                batch.event(EventBody::GateRunStarted { gate: outcome.gate.clone() });
+                batch.event(EventBody::GateRunFinished {
+                    gate: outcome.gate.clone(),
+                    status: outcome.status,
+                    issues: outcome.issues,
+                });
+            }
+            add_issues(&mut batch, report, snapshot);
+        }
+        let report_ok = report.map(|report| report.ok);
+        batch.event(EventBody::WorkItemFinished { item, outputs, report_ok });
+        batch
+    }
+}
+
+/// Adds which issues opened, changed or are gone.
+fn add_issues(batch: &mut Batch, report: &ValidationReport, snapshot: &Snapshot) {
+    let found: BTreeMap<&str, Issue> = report
+        .issues
+        .iter()
+        .filter(|issue| issue.status == IssueStatus::Open)
+        .take(TRACKED_MAX)
+        .map(|issue| (issue.issue_id.as_str(), storable(issue)))
+        .collect();
+    for issue in snapshot.open_issues() {
+        if !found.contains_key(issue.issue_id.as_str()) {
+            batch.event(EventBody::IssueResolved { issue_id: issue.issue_id.clone() });
+        }
+    }
+    for (id, issue) in found {
+        if snapshot.issues.get(id).is_none_or(|known| known.issue != issue) {
+            batch.event(EventBody::IssueOpened(issue));
+        }
+    }
+}
+
+/// The issue without NUL characters, which the database does not store.
+fn storable(issue: &Issue) -> Issue {
+    let clean = |text: &str| text.replace('\0', "\u{fffd}");
+    Issue { message: clean(&issue.message), path: issue.path.as_deref().map(clean), ..issue.clone() }
+}

@@ -1,0 +1,116 @@
+//! The repository that a run is about: found among those that the project has indexed, and pinned to a commit.
+
+use std::path::{Path, PathBuf};
+
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, config, echo};
+use history::GitDirectory;
+use launch::origin::origin_url;
+use launch::site_profiles::is_branch_name;
+use serde_json::json;
+use store::RepositoryRow;
+use tenancy::AllowedRoots;
+
+use crate::app::blocking;
+
+/// Directories whose origin is looked at.
+const ORIGINS_MAX: usize = 200;
+/// Largest git configuration that is read.
+const CONFIG_BYTES_MAX: u64 = 256 << 10;
+
+/// The repository that `named` means: its address, its name, its path, or the address that it was cloned from.
+///
+/// # Errors
+/// `REPO_NOT_FOUND` with the names of the indexed repositories.
+pub(super) async fn find(
+    rows: Vec<RepositoryRow>,
+    settings: &config::Indexing,
+    project: &ProjectId,
+    named: &str,
+) -> Result<RepositoryRow, Fault> {
+    let rows: Vec<RepositoryRow> = rows.into_iter().filter(RepositoryRow::is_readable).collect();
+    let address = RepositoryAddress::parse(named).and_then(Result::ok);
+    let root = address.as_ref().map_or(named, RepositoryAddress::as_str).trim_end_matches('/');
+    if let Some(row) = rows.iter().find(|row| row.root == root || row.name == named) {
+        return Ok(row.clone());
+    }
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    if let Some(address) = address {
+        let allowed = AllowedRoots::for_project(settings, project);
+        let cloned = blocking(move || {
+            let folders = rows.into_iter().filter(RepositoryRow::is_folder).take(ORIGINS_MAX);
+            Ok(folders
+                .into_iter()
+                .find(|row| origin_of(Path::new(&row.root), &allowed).as_ref() == Some(&address)))
+        })
+        .await?;
+        if let Some(row) = cloned {
+            return Ok(row);
+        }
+    }
+    Err(Fault::new(ErrorCode::RepoNotFound, format!("The project has no repository `{}`.", echo(named)))
+        .with_details(json!({ "field": "github_repo_url", "repositories": names }))
+        .with_hint("Index it with `build_index`, or name a repository that `index_status` shows."))
+}
+
+/// The address that a directory was cloned from.
+fn origin_of(root: &Path, allowed: &AllowedRoots) -> Option<RepositoryAddress> {
+    let root = allowed.check(root).ok()?;
+    let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
+    let config = directory.read_common_file("config", CONFIG_BYTES_MAX).ok()?;
+    RepositoryAddress::parse(&origin_url(&String::from_utf8_lossy(&config))?)?.ok()
+}
+
+/// The commit that a branch, a tag or a commit of a repository means; without one, the commit that is indexed.
+///
+/// # Errors
+/// `INVALID_INPUT` if the repository has no such commit.
+pub(super) async fn pin(
+    row: &RepositoryRow,
+    settings: &config::Indexing,
+    project: &ProjectId,
+    reference: Option<&str>,
+) -> Result<String, Fault> {
+    let Some(reference) = reference else {
+        return row
+            .commit
+            .clone()
+            .ok_or_else(|| no_commit(row, "it is not a git repository, or not indexed yet"));
+    };
+    if is_commit(reference) {
+        return Ok(reference.to_ascii_lowercase());
+    }
+    if !is_branch_name(reference) {
+        return Err(no_commit(row, "`github_ref` is no commit and not the name of a branch or a tag"));
+    }
+    let found = if row.is_folder() {
+        let (root, allowed) = (PathBuf::from(&row.root), AllowedRoots::for_project(settings, project));
+        let name = reference.to_owned();
+        blocking(move || Ok(read_reference(&root, &allowed, &name))).await?
+    } else {
+        None
+    };
+    // Of a repository on another machine, only the indexed branch is known here.
+    let indexed = || row.commit.clone().filter(|_| row.branch.as_deref() == Some(reference));
+    found.or_else(indexed).ok_or_else(|| no_commit(row, "it has no such branch or tag"))
+}
+
+fn read_reference(root: &Path, allowed: &AllowedRoots, name: &str) -> Option<String> {
+    let root = allowed.check(root).ok()?;
+    let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
+    let read = |folder: &str| directory.reference(&format!("refs/{folder}/{name}")).ok().flatten();
+    read("heads").or_else(|| read("tags"))
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+fn no_commit(row: &RepositoryRow, why: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, format!("The commit of `{}` is unknown: {why}.", echo(&row.name)))
+        .with_details(
+            json!({ "field": "github_ref", "indexed_branch": row.branch, "indexed_commit": row.commit }),
+        )
+        .with_hint(
+            "Leave `github_ref` out for the indexed commit, or give a commit of 40 hexadecimal digits.",
+        )
+}

@@ -1,0 +1,443 @@
+//! The job that advances a run: it takes the run over from whoever worked on it, and goes on until people decide.
+
+use std::sync::Arc;
+
+use contract::config::LaunchSite;
+use contract::{ErrorCode, Fault, ProjectId};
+use engine::jobs::RunningJob;
+use launch::engine::{Next, Situation, choose_issue, judge_fix};
+use launch::event::{EventBody, Failure, ItemRef};
+use launch::ids::Trace;
+use launch::legality::{Legality, RunTool};
+use launch::report::ValidationReport;
+use launch::sections::{planned_pages, sections_of};
+use launch::site_profiles::find_site;
+use launch::snapshot::{Snapshot, VALIDATION_REPORT};
+use launch::state::{RunState, Step};
+use launch::worker::{NewArtifact, PAGE_PLAN, VALIDATE};
+use platform::failpoints;
+use serde_json::{Value, json};
+use store::launch::artifacts;
+use store::{Access, Project, ProjectTx, RepositoryRow, Store, repositories};
+
+use super::answer::{JobAnswer, Stop, fault_of};
+use super::inputs::Inputs;
+use super::journal::{Batch, Journal, JournalContext, Writer, run_cancelled, run_not_found};
+use super::request::{Action, AdvanceUntil, JobRequest};
+use super::status::all_events;
+use crate::app::App;
+use crate::app::worker::JobKind;
+
+/// The kind of jobs that advance runs.
+pub static KIND: JobKind = JobKind {
+    name: "launch",
+    lane: |run_id| format!("launch:{run_id}"),
+    parallel: |config| if config.launch.enabled { config.launch.running_max } else { 0 },
+    execute: Some(|app, running| Box::pin(execute(app, running))),
+};
+
+/// Why an item is done again.
+const INTERRUPTED: &str = "The process that worked on it ended before it was finished.";
+
+/// A job with everything that it works with.
+pub(super) struct RunJob<'a> {
+    pub(super) app: &'a Arc<App>,
+    pub(super) store: &'a Store,
+    pub(super) project: &'a Project,
+    pub(super) running: &'a RunningJob,
+    pub(super) journal: Journal<'a>,
+}
+
+/// Runs a claimed job.
+pub(super) async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+    let request: JobRequest = serde_json::from_value(running.job.request.clone())
+        .map_err(|error| Fault::internal("The job's request could not be read.", error))?;
+    let id = ProjectId::parse(&running.job.project_id)?;
+    let progress = running.progress.clone();
+    let store = &app.store().await?.with_on_activity(move || progress.touch());
+    let project = tenancy::require(store, &id).await?;
+    let context = JournalContext {
+        store,
+        project: &project,
+        clock: &*app.clock,
+        writer: Writer::Job(running.fence),
+        trace: Trace { trace_id: request.trace_id.clone(), parent_span_id: request.parent_span_id.clone() },
+    };
+    let answer = match Journal::open(context, &running.job.subject).await? {
+        None => JobAnswer::refused(RunState::Failed, &run_not_found()),
+        Some(journal) => {
+            let mut job = RunJob { app: &app, store, project: &project, running: &running, journal };
+            let outcome = job.run(&request).await;
+            let state = job.journal.snapshot().state;
+            match outcome {
+                Ok(answer) => answer,
+                Err(Stop::Answer(fault)) => JobAnswer::refused(state, &fault),
+                Err(Stop::Fault(fault)) => return Err(fault),
+            }
+        }
+    };
+    if let Some(why) = answer.refusal() {
+        tracing::info!(run_id = running.job.subject, state = %answer.state, "a launch run did not go on: {why}");
+    }
+    serde_json::to_value(answer)
+        .map_err(|error| Fault::internal("The answer of the job could not be written.", error))
+}
+
+impl<'a> RunJob<'a> {
+    async fn run(&mut self, request: &JobRequest) -> Result<JobAnswer, Stop> {
+        if self.snapshot().state.is_terminal() {
+            return self.answer_of_ended(request.action).await;
+        }
+        self.take_over().await?;
+        // An earlier attempt at this job may have begun the fix.
+        let has_begun = request.action == Action::Fix && self.snapshot().fix_attempts > request.fix_attempts;
+        if !has_begun {
+            self.require_legal(request.action)?;
+        }
+        match request.action {
+            Action::Advance => self.advance(request.until).await,
+            Action::Validate => self.validate().await,
+            Action::Fix => self.fix_one(has_begun).await,
+            Action::Publish => self.publish().await,
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        self.journal.snapshot()
+    }
+
+    /// The answer for a run that has ended: it changes nothing.
+    async fn answer_of_ended(&mut self, action: Action) -> Result<JobAnswer, Stop> {
+        self.require_legal(action)?;
+        match action {
+            Action::Validate => self.check_again().await,
+            Action::Advance | Action::Fix | Action::Publish => Ok(JobAnswer::new(self.snapshot().state)),
+        }
+    }
+
+    /// Makes this job the only one that writes, checks the log, and drops the items that nobody finished.
+    async fn take_over(&mut self) -> Result<(), Stop> {
+        if let Err(problem) = self.journal.verify().await? {
+            let failure =
+                Failure::new("EVENT_CHAIN_BROKEN", format!("The log of the run is damaged: {problem}."));
+            return Err(self.fail(failure).await?);
+        }
+        self.journal
+            .append(|snapshot| {
+                let mut batch = Batch::default();
+                let dropped = snapshot.unfinished();
+                for item in &dropped {
+                    let error = Failure::new("INTERRUPTED", INTERRUPTED);
+                    batch.event(EventBody::WorkItemFailed { item: item.clone(), error });
+                }
+                if !dropped.is_empty() {
+                    let (state, boundary) = (snapshot.state, snapshot.state.boundary());
+                    batch.event(EventBody::ResumeRewind { state, boundary, dropped });
+                }
+                Ok(batch)
+            })
+            .await?;
+        failpoints::reach("launch.claimed");
+        Ok(())
+    }
+
+    /// Refuses an action that the state does not allow: it may have changed since the call looked.
+    fn require_legal(&self, action: Action) -> Result<(), Stop> {
+        let snapshot = self.snapshot();
+        let tool = match action {
+            Action::Advance => return Ok(()),
+            Action::Validate => RunTool::Validate,
+            Action::Fix => RunTool::FixNext,
+            Action::Publish => RunTool::OpenPr,
+        };
+        match tool.in_state(snapshot.state, snapshot.report_ok) {
+            Legality::Runs | Legality::Repeats => Ok(()),
+            Legality::Cancelled => Err(Stop::Answer(run_cancelled())),
+            Legality::Refused(required) => Err(Stop::Answer(illegal(snapshot, required, false))),
+        }
+    }
+
+    /// Goes on until the boundary that was asked for, or until there is nothing to do.
+    async fn advance(&mut self, until: AdvanceUntil) -> Result<JobAnswer, Stop> {
+        loop {
+            self.require_running()?;
+            let before = self.snapshot().state;
+            match self.next().await? {
+                Next::Inputs => match self.await_inputs().await? {
+                    Inputs::Ready => {}
+                    Inputs::Pending => {
+                        return Ok(JobAnswer { waits_for_index: true, ..JobAnswer::new(before) });
+                    }
+                    Inputs::Failed(failure) => {
+                        self.fail(failure).await?;
+                    }
+                },
+                Next::Item { worker, scope_key } => self.do_item(worker, &scope_key).await?,
+                Next::Step(step) => self.take_step(step).await?,
+                Next::Fix => self.begin_fix().await?,
+                Next::Judge => self.end_fix().await?,
+                Next::Pack => self.pack().await?,
+                Next::Park => return Ok(JobAnswer::new(before)),
+            }
+            let state = self.snapshot().state;
+            let is_boundary = state.is_stable() && state != before;
+            if until == AdvanceUntil::Boundary && is_boundary {
+                return Ok(JobAnswer::new(state));
+            }
+        }
+    }
+
+    /// Validates the site as it is now, and says in which state that leaves the run.
+    async fn validate(&mut self) -> Result<JobAnswer, Stop> {
+        if self.snapshot().state == RunState::PrOpened {
+            return self.check_again().await;
+        }
+        if !self.is_done(VALIDATE, "").await? {
+            self.do_item(VALIDATE, "").await?;
+        }
+        let snapshot = self.snapshot();
+        let step = match (snapshot.state, snapshot.report_ok) {
+            (RunState::Linking, _) => Some(Step::Validate),
+            (RunState::ReadyForPr, Some(false)) => Some(Step::RejectReport),
+            _ => None,
+        };
+        if let Some(step) = step {
+            self.take_step(step).await?;
+        }
+        if self.snapshot().state == RunState::Validating && self.snapshot().report_ok == Some(true) {
+            self.take_step(Step::AcceptReport).await?;
+        }
+        Ok(JobAnswer::new(self.snapshot().state))
+    }
+
+    /// Fixes one issue and validates again.
+    async fn fix_one(&mut self, has_begun: bool) -> Result<JobAnswer, Stop> {
+        if !has_begun {
+            self.begin_fix().await?;
+        }
+        while self.snapshot().state == RunState::Fixing {
+            self.require_running()?;
+            match self.next().await? {
+                Next::Item { worker, scope_key } => self.do_item(worker, &scope_key).await?,
+                _ => self.end_fix().await?,
+            }
+        }
+        if let Some(failure) = &self.snapshot().failure {
+            return Err(Stop::Answer(fault_of(failure)));
+        }
+        if self.snapshot().state == RunState::Validating && self.snapshot().report_ok == Some(true) {
+            self.take_step(Step::AcceptReport).await?;
+        }
+        let (fixed_issue_id, applied_patch_ids) = self.last_fix().await?;
+        Ok(JobAnswer { fixed_issue_id, applied_patch_ids, ..JobAnswer::new(self.snapshot().state) })
+    }
+
+    /// The issue of the last fix, and the ids of the patches that were applied since it was begun.
+    async fn last_fix(&self) -> Result<(Option<String>, Vec<String>), Fault> {
+        let events = all_events(self.store, self.project, self.journal.run_id()).await?;
+        let (mut issue, mut patches) = (None, Vec::new());
+        for event in &events {
+            match event.body() {
+                Ok(EventBody::RunStateChanged { step: Step::BeginFix, issue_id, .. }) => {
+                    (issue, patches) = (issue_id, Vec::new());
+                }
+                Ok(EventBody::PatchApplied { patch_ids, .. }) => patches.extend(patch_ids),
+                _ => {}
+            }
+        }
+        Ok((issue, patches))
+    }
+
+    /// Changes the state.
+    async fn take_step(&mut self, step: Step) -> Result<(), Stop> {
+        self.journal
+            .append(|snapshot| {
+                let mut batch = Batch::default();
+                batch.step(snapshot.state, step)?;
+                Ok(batch)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Chooses an issue; without one, the run fails.
+    async fn begin_fix(&mut self) -> Result<(), Stop> {
+        let report = self.require_report(None).await?;
+        let chosen = choose_issue(self.snapshot(), self.journal.config(), &report);
+        let issue_id = match chosen {
+            Ok(issue) => issue.issue_id.clone(),
+            Err(failure) => {
+                self.fail(failure).await?;
+                return Ok(());
+            }
+        };
+        self.journal
+            .append(|snapshot| {
+                let to = launch::state::step(snapshot.state, Step::BeginFix)
+                    .map_err(|illegal| Fault::internal("A launch run took a wrong step.", illegal))?;
+                let mut batch = Batch::default();
+                batch.event(EventBody::RunStateChanged {
+                    from: snapshot.state,
+                    to,
+                    step: Step::BeginFix,
+                    issue_id: Some(issue_id),
+                });
+                Ok(batch)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Decides whether a fix was one; if not, the run fails.
+    async fn end_fix(&mut self) -> Result<(), Stop> {
+        let Some(fixing) = self.snapshot().fixing.clone() else {
+            return Err(Stop::Fault(Fault::internal("A launch run fixes nothing.", "fixing is empty")));
+        };
+        let before = self.require_report(Some(fixing.report_version)).await?;
+        let after = self.require_report(None).await?;
+        match judge_fix(&fixing, &before, &after) {
+            Ok(()) => self.take_step(Step::EndFix).await,
+            Err(failure) => {
+                self.fail(failure).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the run with a failure. Returns what a call is told.
+    pub(super) async fn fail(&mut self, failure: Failure) -> Result<Stop, Fault> {
+        let summary = failure_summary(&failure, self.snapshot());
+        let fault = fault_of(&failure);
+        self.journal
+            .append(|snapshot| {
+                let mut batch = Batch::default();
+                batch.artifact(NewArtifact::markdown("reports/failure_summary.md", summary), "engine");
+                batch.step(snapshot.state, Step::Fail)?.event(EventBody::RunFailed { failure });
+                Ok(batch)
+            })
+            .await?;
+        Ok(Stop::Answer(fault))
+    }
+
+    /// Stops if the job shall: because the process shuts down, the lease is lost, or the run was cancelled.
+    pub(super) fn require_running(&self) -> Result<(), Stop> {
+        self.running.progress.touch();
+        if self.running.cancel.is_cancelled() {
+            return Err(Stop::Fault(Fault::new(ErrorCode::Cancelled, "The launch run was stopped.")));
+        }
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Result<Next, Stop> {
+        let report = self.report(None).await?;
+        let plan = self.artifact(PAGE_PLAN, None).await?;
+        let sections = sections_of(&planned_pages(&plan.unwrap_or_default()));
+        let repository = self.repository().await?;
+        let done = self.done_items(repository.as_ref());
+        let is_done =
+            |worker: &str, scope: &str| done.iter().any(|(known, of)| known == worker && of == scope);
+        let inputs_ready = repository.as_ref().is_some_and(|row| self.is_ready(row));
+        Ok(launch::engine::next(
+            self.snapshot(),
+            &Situation {
+                config: self.journal.config(),
+                inputs_ready,
+                sections: &sections,
+                report: report.as_ref(),
+                auto_fix: self.app.config.launch.auto_fix,
+                is_done: &is_done,
+            },
+        ))
+    }
+
+    /// The repository of the run, if the project still has it.
+    pub(super) async fn repository(&self) -> Result<Option<RepositoryRow>, Fault> {
+        let mut tx = ProjectTx::begin(self.store, self.project, Access::Search).await?;
+        let row = repositories::with_id(&mut tx, self.snapshot().created.repository_id).await?;
+        tx.commit().await?;
+        Ok(row)
+    }
+
+    /// The site of the run.
+    pub(super) fn site(&self) -> Result<&'a LaunchSite, Stop> {
+        let profile = &self.snapshot().created.site_profile;
+        find_site(&self.app.config.launch.sites, self.project.id(), profile).map_err(Stop::Answer)
+    }
+
+    /// The bytes of an artifact, of the latest version without a number.
+    pub(super) async fn artifact(&self, name: &str, version: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
+        let mut tx = ProjectTx::begin(self.store, self.project, Access::Search).await?;
+        let version = version.map(|version| i32::try_from(version).unwrap_or(i32::MAX));
+        let part = artifacts::part(&mut tx, self.journal.run_id(), name, version, (0, i32::MAX - 1)).await?;
+        tx.commit().await?;
+        Ok(part.map(|part| part.content))
+    }
+
+    /// A report, the latest without a version.
+    pub(super) async fn report(&self, version: Option<u32>) -> Result<Option<ValidationReport>, Fault> {
+        let bytes = self.artifact(VALIDATION_REPORT, version).await?;
+        let read = |bytes: Vec<u8>| {
+            serde_json::from_slice(&bytes)
+                .map_err(|error| Fault::internal("A validation report could not be read.", error))
+        };
+        bytes.map(read).transpose()
+    }
+
+    async fn require_report(&self, version: Option<u32>) -> Result<ValidationReport, Fault> {
+        self.report(version)
+            .await?
+            .ok_or_else(|| Fault::internal("A launch run has no validation report.", VALIDATION_REPORT))
+    }
+}
+
+/// The fault of a tool that is not legal in the state of a run.
+pub(super) fn illegal(snapshot: &Snapshot, required: &str, is_advancing: bool) -> Fault {
+    let state = snapshot.state;
+    let next = launch::legality::legal_tools(state, snapshot.report_ok, is_advancing);
+    let hint = match is_advancing {
+        true => "The run is going on; call again when `launch_get_status` shows the required state.",
+        false => "`next` lists the tools that are legal now.",
+    };
+    let fault = Fault::new(
+        ErrorCode::IllegalState,
+        format!("The run is in the state {state}; this needs {required}."),
+    );
+    let fault = fault.with_hint(hint).with_details(json!({
+        "current_state": state,
+        "required": required,
+        "last_report_ok": snapshot.report_ok,
+        "next": next,
+    }));
+    Fault { retryable: is_advancing, ..fault }
+}
+
+/// What people read of a run that failed.
+pub(super) fn failure_summary(failure: &Failure, snapshot: &Snapshot) -> String {
+    let mut text = format!(
+        "# The run failed\n\n- State: {}\n- Code: `{}`\n- {}\n",
+        snapshot.state, failure.code, failure.message
+    );
+    let open = snapshot.open_issues();
+    if !open.is_empty() {
+        text.push_str("\n## Open issues\n\n");
+        for issue in open.iter().take(ISSUES_LISTED_MAX) {
+            let place = issue.path.as_deref().map(|path| format!(" in `{path}`")).unwrap_or_default();
+            text.push_str(&format!(
+                "- {} `{}`{place}: {}\n",
+                issue.severity.as_str(),
+                issue.issue_id,
+                issue.title
+            ));
+        }
+    }
+    text
+}
+
+/// Issues that the summary of a failure lists.
+const ISSUES_LISTED_MAX: usize = 50;
+
+/// The number of the next attempt at an item.
+pub(super) fn next_attempt(snapshot: &Snapshot, worker: &str, scope_key: &str) -> ItemRef {
+    let last = snapshot.latest(worker, scope_key).map_or(0, |(item, _)| item.attempt);
+    ItemRef { worker: worker.to_owned(), scope_key: scope_key.to_owned(), attempt: last.saturating_add(1) }
+}

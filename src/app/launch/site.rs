@@ -1,0 +1,242 @@
+//! The site repository of a profile: its files at a commit, trees with changed files, and the local forge.
+
+use std::path::PathBuf;
+
+use contract::config::LaunchSite;
+use contract::{ErrorCode, Fault, echo};
+use history::{BranchCreated, NewCommit, SiteError, SiteRepository, SiteTree};
+use launch::fence::Fence;
+use launch::site::SiteFiles;
+use launch::worker::SiteChange;
+use platform::failpoints;
+use serde_json::json;
+
+/// Who the commits of runs are by.
+const AUTHOR: (&str, &str) = ("PairOfCleats", "launch@pairofcleats.invalid");
+
+/// The site of a run. All calls block.
+#[derive(Debug, Clone)]
+pub(super) struct RunSite {
+    path: PathBuf,
+    base: String,
+}
+
+/// The files of a tree of the site.
+pub(super) struct TreeFiles(SiteTree);
+
+impl SiteFiles for TreeFiles {
+    fn paths(&self) -> Vec<String> {
+        self.0.paths().map(str::to_owned).collect()
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        self.0.read(path)
+    }
+}
+
+/// What is published of a run.
+#[derive(Debug, Clone)]
+pub(super) struct Publishing {
+    /// The commit of the site that the run began with.
+    pub(super) site_sha: String,
+    /// The tree of the patched site.
+    pub(super) site_tree: String,
+    /// The branch.
+    pub(super) branch: String,
+    /// The message of the commit.
+    pub(super) message: String,
+    /// The time of the commit, seconds since the epoch: the same however often it is tried.
+    pub(super) time_s: i64,
+    /// The paths that may be changed.
+    pub(super) fence: Fence,
+    /// Most changed files.
+    pub(super) files_changed_max: usize,
+}
+
+/// What was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Published {
+    /// The commit.
+    pub(super) commit: String,
+    /// The changed paths, sorted.
+    pub(super) paths: Vec<String>,
+}
+
+impl RunSite {
+    /// The site of a profile.
+    pub(super) fn new(profile: &LaunchSite) -> Self {
+        Self { path: profile.repository.clone(), base: profile.base.clone() }
+    }
+
+    fn open(&self) -> Result<SiteRepository, Fault> {
+        SiteRepository::open(&self.path).map_err(site_fault)
+    }
+
+    /// The commit that runs start from.
+    ///
+    /// # Errors
+    /// `COMMIT_SERVICE_ERROR` if the repository cannot be read or has no such branch.
+    pub(super) fn head(&self) -> Result<String, Fault> {
+        self.open()?.branch(&self.base).map_err(site_fault)?.ok_or_else(|| {
+            let message = format!("The site has no branch `{}`.", echo(&self.base));
+            not_retryable(message).with_hint("The operator names the branch as `base` of the site profile.")
+        })
+    }
+
+    /// The files of a commit or, with a tree, of that tree.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` with `worktree_missing` if objects are missing; `COMMIT_SERVICE_ERROR`.
+    pub(super) fn files(&self, commit: &str, tree: Option<&str>) -> Result<TreeFiles, Fault> {
+        let repository = self.open()?;
+        let files = match tree {
+            Some(tree) => {
+                repository.require_complete(tree).map_err(site_fault)?;
+                repository.files(tree)
+            }
+            None => repository.tree_of(commit).and_then(|tree| repository.files(&tree)),
+        };
+        files.map(TreeFiles).map_err(site_fault)
+    }
+
+    /// The paths in which a tree differs from a commit, sorted.
+    ///
+    /// # Errors
+    /// As [`RunSite::files`]; also if there are more than `paths_max`.
+    pub(super) fn changed(&self, commit: &str, tree: &str, paths_max: usize) -> Result<Vec<String>, Fault> {
+        let repository = self.open()?;
+        let base = repository.tree_of(commit).map_err(site_fault)?;
+        repository.changed_paths(&base, tree, paths_max).map_err(site_fault)
+    }
+
+    /// The tree that the site becomes by changed files, and their paths, sorted.
+    ///
+    /// # Errors
+    /// `ALLOWED_PATHS_VIOLATION` if one lies outside the fence, or a link is on its way; as [`RunSite::files`].
+    pub(super) fn apply(
+        &self,
+        (commit, tree): (&str, Option<&str>),
+        changes: &[SiteChange],
+        fence: &Fence,
+    ) -> Result<(String, Vec<String>), Fault> {
+        fence.require(changes.iter().map(|change| change.path.as_str()))?;
+        let repository = self.open()?;
+        let base = match tree {
+            Some(tree) => tree.to_owned(),
+            None => repository.tree_of(commit).map_err(site_fault)?,
+        };
+        let files: Vec<(&str, &[u8])> =
+            changes.iter().map(|change| (change.path.as_str(), change.bytes.as_slice())).collect();
+        let patched = repository.write_tree(&base, &files).map_err(|error| match error {
+            SiteError::Blocked(path) => fence.violation(&path, BLOCKED),
+            error => site_fault(error),
+        })?;
+        let mut paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
+        paths.sort();
+        paths.dedup();
+        Ok((patched, paths))
+    }
+
+    /// Publishes a run as a branch of the site's repository. It looks before it acts: what an interrupted attempt left is used.
+    ///
+    /// # Errors
+    /// `ALLOWED_PATHS_VIOLATION` if the tree differs from the commit outside the fence; `COMMIT_SERVICE_ERROR` if the base moved or the
+    /// branch is another one's.
+    pub(super) fn publish(&self, run: &Publishing) -> Result<Published, Fault> {
+        let repository = self.open()?;
+        let base_tree = repository.tree_of(&run.site_sha).map_err(site_fault)?;
+        let paths = repository
+            .changed_paths(&base_tree, &run.site_tree, run.files_changed_max)
+            .map_err(site_fault)?;
+        run.fence.require(paths.iter().map(String::as_str))?;
+        let own = |commit: &str| -> Result<bool, Fault> {
+            Ok(repository.tree_of(commit).map_err(site_fault)? == run.site_tree)
+        };
+        if let Some(commit) = repository.branch(&run.branch).map_err(site_fault)? {
+            return if own(&commit)? {
+                Ok(Published { commit, paths })
+            } else {
+                Err(foreign_branch(&run.branch))
+            };
+        }
+        let head = repository.branch(&self.base).map_err(site_fault)?;
+        if head.as_deref() != Some(&run.site_sha) {
+            return Err(base_moved(&self.base, &run.site_sha, head.as_deref()));
+        }
+        let commit = NewCommit {
+            tree: &run.site_tree,
+            parent: &run.site_sha,
+            name: AUTHOR.0,
+            email: AUTHOR.1,
+            time_s: run.time_s,
+            message: &run.message,
+        };
+        let commit = repository.write_commit(&commit).map_err(site_fault)?;
+        failpoints::reach("launch.objects_written");
+        let created = repository.create_branch(&run.branch, &commit).map_err(site_fault)?;
+        failpoints::reach("launch.branch_created");
+        match created {
+            BranchCreated::New => Ok(Published { commit, paths }),
+            BranchCreated::Exists(commit) if own(&commit)? => Ok(Published { commit, paths }),
+            BranchCreated::Exists(_) => Err(foreign_branch(&run.branch)),
+        }
+    }
+}
+
+/// Why a path cannot be changed although the fence admits it.
+const BLOCKED: &str = "a link, a submodule or a file is on the way to it";
+
+fn not_retryable(message: impl Into<String>) -> Fault {
+    Fault { retryable: false, ..Fault::new(ErrorCode::CommitServiceError, message) }
+}
+
+fn foreign_branch(branch: &str) -> Fault {
+    not_retryable(format!("The site has a branch `{branch}` with another content."))
+        .with_details(json!({ "branch": branch }))
+        .with_hint("Look at the branch; if nobody needs it, delete it and call again.")
+}
+
+fn base_moved(base: &str, expected: &str, found: Option<&str>) -> Fault {
+    not_retryable(format!("The branch `{base}` of the site moved since the run began."))
+        .with_details(json!({ "base": base, "expected": expected, "found": found }))
+        .with_hint("Cancel this run and start another one, which begins with the new commit.")
+}
+
+/// The fault of a site that cannot be used.
+fn site_fault(error: SiteError) -> Fault {
+    match error {
+        SiteError::Damaged(_) => {
+            Fault::new(ErrorCode::IllegalState, "Objects of the site that the run needs are missing.")
+                .with_details(json!({ "worktree_missing": true }))
+                .with_hint(
+                    "Cancel this run and start another one; `git gc` may have removed what it had written.",
+                )
+                .with_source(error)
+        }
+        SiteError::Blocked(path) => {
+            let message = format!("`{}` of the site must not be changed: {BLOCKED}.", echo(&path));
+            Fault::new(ErrorCode::AllowedPathsViolation, message)
+        }
+        SiteError::Io(_) => Fault::new(
+            ErrorCode::CommitServiceError,
+            "The site's repository cannot be used right now.",
+        )
+        .with_hint(
+            "The operator finds the cause in the server's log: permissions, or a full disk, for example.",
+        )
+        .with_source(error),
+        SiteError::NotRepository(_) | SiteError::TooLarge => {
+            not_retryable(format!("The site's repository cannot be used: {}.", public(&error)))
+                .with_hint("The operator names a bare git repository as `repository` of the site profile.")
+                .with_source(error)
+        }
+    }
+}
+
+/// What a caller may know of a problem: no path of this machine.
+fn public(error: &SiteError) -> &'static str {
+    match error {
+        SiteError::TooLarge => "it has too many files, or the run changes too many",
+        _ => "it is no bare git repository that can be read",
+    }
+}

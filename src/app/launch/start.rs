@@ -1,0 +1,255 @@
+//! Starts a run, once for each idempotency key.
+
+use std::sync::Arc;
+
+use contract::{ErrorCode, Fault, Refusal, Violation};
+use launch::config::{Pins, RunConfig, RunConfigInput};
+use launch::event::{EventBody, RunCreated};
+use launch::ids::{RunId, Trace};
+use launch::site_profiles::find_site;
+use launch::state::RunState;
+use launch::worker::NewArtifact;
+use platform::sha256;
+use serde_json::json;
+use store::launch::{RunRow, runs};
+use store::postgres::LAUNCH;
+use store::{Access, Fence, Project, ProjectTx, Store, repositories};
+
+use super::journal::{Batch, JournalContext, Writer, create};
+use super::request::{RunRequest, request_advance};
+use super::site::RunSite;
+use super::{repository, rows};
+use crate::app::{App, blocking};
+
+/// Name of the tool that starts runs.
+const TOOL: &str = "launch_start_run";
+/// Attempts if another run gets the same id, which takes two calls with one key in one second.
+const ATTEMPTS_MAX: usize = 5;
+
+/// A run to start.
+pub struct StartRequest<'a> {
+    /// The application.
+    pub app: &'a Arc<App>,
+    /// The project.
+    pub project: &'a Project,
+    /// The configuration, which fits its schema.
+    pub config: RunConfigInput,
+    /// The key under which the run is started once.
+    pub idempotency_key: Option<&'a str>,
+    /// Who starts it.
+    pub principal: &'a str,
+    /// Identifies the call.
+    pub trace: &'a Trace,
+}
+
+/// A run that was started, now or before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartedRun {
+    /// Its id.
+    pub run_id: String,
+    /// Its state now.
+    pub state: RunState,
+    /// Whether it was started before, with the same key and configuration.
+    pub existing: bool,
+}
+
+/// The fault of a configuration that breaks rules, listed as those of arguments are.
+#[must_use]
+pub fn config_refused(violations: Vec<Violation>) -> Fault {
+    let Fault { message, details, .. } = Refusal::InvalidArguments(violations).to_fault();
+    Fault::new(ErrorCode::SchemaValidationFailed, message)
+        .with_details(json!({ "document": "run_config", "violations": details }))
+        .with_hint("Correct what the message names; docs/launch.md describes the configuration.")
+}
+
+/// Starts a run.
+///
+/// # Errors
+/// `SCHEMA_VALIDATION_FAILED` for a configuration that breaks rules, `REPO_NOT_FOUND`, `INVALID_INPUT` for an unknown profile or commit,
+/// and for a key that was used with another configuration; `QUEUE_OVERLOADED` if too many runs have not ended; storage faults.
+pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
+    let StartRequest { app, project, config, idempotency_key, principal, trace } = request;
+    let store = app.store().await?;
+    let profile = find_site(&app.config.launch.sites, project.id(), &config.site_profile)?;
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let repositories = repositories::list(&mut tx).await?;
+    tx.commit().await?;
+    let indexing = &app.config.indexing;
+    let repository = repository::find(repositories, indexing, project.id(), &config.github_repo_url).await?;
+    let repo_sha = repository::pin(&repository, indexing, project.id(), config.github_ref.as_deref()).await?;
+    let pins = Pins {
+        repo_sha: &repo_sha,
+        allowed_paths: &profile.allowed_paths,
+        files_changed_max: app.config.launch.files_changed_max,
+    };
+    let config = RunConfig::resolve(config, pins).map_err(config_refused)?;
+    store::provision_module(store, project, &LAUNCH).await?;
+    if let Some(key) = idempotency_key
+        && let Some(known) = run_with_key(store, project, key).await?
+    {
+        return existing(&known, &config);
+    }
+    let site = RunSite::new(profile);
+    let site_sha = blocking(move || site.head()).await?;
+    require_room(app, store, project).await?;
+    let new = NewRun {
+        app,
+        store,
+        project,
+        config: &config,
+        key: idempotency_key,
+        repository_id: repository.id,
+        site_sha,
+        principal,
+        trace,
+    };
+    for attempt in 0..ATTEMPTS_MAX {
+        if let Some(run_id) = new.create(attempt).await? {
+            new.begin(&run_id).await?;
+            return Ok(StartedRun { run_id, state: RunState::Created, existing: false });
+        }
+        // Another call with this key was faster, or a run has this id.
+        if let Some(key) = idempotency_key
+            && let Some(known) = run_with_key(store, project, key).await?
+        {
+            return existing(&known, &config);
+        }
+    }
+    Err(Fault::internal("The launch run could not be started.", "all ids that were tried are taken"))
+}
+
+async fn run_with_key(store: &Store, project: &Project, key: &str) -> Result<Option<RunRow>, Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let row = runs::with_key(&mut tx, key).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// The run that a call with the same key started.
+fn existing(known: &RunRow, config: &RunConfig) -> Result<StartedRun, Fault> {
+    if known.config_hash == config.hash() {
+        let state = RunState::parse(&known.state).ok_or_else(|| rows::malformed("state", &known.state))?;
+        return Ok(StartedRun { run_id: known.run_id.clone(), state, existing: true });
+    }
+    let stored = RunConfig::parse(&known.config).map_err(|error| rows::malformed("config", error))?;
+    let message = "The idempotency key was used for a run with another configuration.";
+    Err(Fault::new(ErrorCode::InvalidInput, message)
+        .with_details(json!({
+            "field": "idempotency_key",
+            "existing_run_id": known.run_id,
+            "differing_fields": stored.differing_fields(config),
+        }))
+        .with_hint(
+            "Use another key for another run; `github_ref` differs if the indexed commit moved since.",
+        ))
+}
+
+/// Refuses another run while too many have not ended.
+async fn require_room(app: &App, store: &Store, project: &Project) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let unfinished = runs::unfinished(&mut tx).await?;
+    tx.commit().await?;
+    let most = app.config.launch.runs_max;
+    if unfinished < i64::from(most) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        ErrorCode::QueueOverloaded,
+        format!("The project has {unfinished} launch runs that have not ended."),
+    )
+    .with_details(json!({ "unfinished": unfinished, "runs_max": most }))
+    .with_hint("Cancel runs that nobody needs with `launch_cancel`."))
+}
+
+/// A run that is about to be written.
+struct NewRun<'a> {
+    app: &'a Arc<App>,
+    store: &'a Store,
+    project: &'a Project,
+    config: &'a RunConfig,
+    key: Option<&'a str>,
+    repository_id: i64,
+    site_sha: String,
+    principal: &'a str,
+    trace: &'a Trace,
+}
+
+impl NewRun<'_> {
+    /// Writes the run; `None` if there is one with its id or key.
+    async fn create(&self, attempt: usize) -> Result<Option<String>, Fault> {
+        let now = self.app.clock.now();
+        let hash = self.config.hash();
+        let distinction = match self.key {
+            Some(key) => format!("{key}\0{attempt}"),
+            None => now.as_nanosecond().to_string(),
+        };
+        let run_id = RunId::new(now.as_second(), self.project.id().as_str(), &hash, &distinction);
+        let created = RunCreated {
+            product_slug: self.config.product_slug.clone(),
+            config_hash: sha256::to_hex(&hash),
+            repository_id: self.repository_id,
+            repo_sha: self.config.github_ref.clone(),
+            site_profile: self.config.site_profile.clone(),
+            site_sha: self.site_sha.clone(),
+        };
+        let row = self.row(&run_id, &created, hash, now.as_millisecond());
+        let mut rest = Batch::default();
+        rest.event(EventBody::ToolCalled {
+            tool: TOOL.to_owned(),
+            principal: self.principal.to_owned(),
+            outcome: "ok".to_owned(),
+        });
+        rest.artifact(NewArtifact::json("run_config.json", "run_config", self.config.to_json()), "start");
+        let context = JournalContext {
+            store: self.store,
+            project: self.project,
+            clock: &*self.app.clock,
+            writer: Writer::Call,
+            trace: self.trace.clone(),
+        };
+        let written = create(context, row, self.config.clone(), EventBody::RunCreated(created), rest).await?;
+        Ok(written.map(|_| run_id.as_str().to_owned()))
+    }
+
+    fn row(&self, run_id: &RunId, created: &RunCreated, config_hash: [u8; 32], now_ms: i64) -> RunRow {
+        RunRow {
+            run_id: run_id.as_str().to_owned(),
+            idempotency_key: self.key.map(str::to_owned),
+            config: self.config.to_json(),
+            config_hash,
+            product_slug: created.product_slug.clone(),
+            state: RunState::Created.as_str().to_owned(),
+            repository_id: created.repository_id,
+            repo_sha: created.repo_sha.clone(),
+            site_profile: created.site_profile.clone(),
+            site_sha: created.site_sha.clone(),
+            site_tree: None,
+            fence: Fence(0),
+            seq: 0,
+            head_hash: launch::event::NO_HASH,
+            fix_attempts: 0,
+            report_ok: None,
+            pending: None,
+            fixing: None,
+            publish_key: None,
+            branch: None,
+            commit_sha: None,
+            pr_url: None,
+            pr_number: None,
+            failure: None,
+            cancel_requested: false,
+            created_ms: now_ms,
+            finished_ms: None,
+            updated_ms: now_ms,
+        }
+    }
+
+    /// Has the run go on, if the operator wants that. A process that dies before leaves a run that `launch_resume` continues.
+    async fn begin(&self, run_id: &str) -> Result<(), Fault> {
+        if !self.app.config.launch.auto_advance {
+            return Ok(());
+        }
+        let request = RunRequest { app: self.app, project: self.project, run_id, trace: self.trace };
+        request_advance(&request).await
+    }
+}

@@ -1,0 +1,120 @@
+//! Runs workers: reads what they want to know of the site, the repository and its index, and calls them on a thread that may block.
+
+use std::sync::Arc;
+
+use contract::{ErrorCode, Fault};
+use engine::indexing::parser::Parsing;
+use launch::evidence::{Questions, RepositoryFacts};
+use launch::snippet::ParsedSnippet;
+use launch::validate::{self, changed_pages};
+use launch::worker::{Worker, WorkerError, WorkerInput, WorkerOutput};
+use store::RepositoryRow;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Stop;
+use super::evidence::read_evidence;
+use super::item::ItemInputs;
+use super::page_secrets::PageSecrets;
+use super::run_job::RunJob;
+use super::site::{RunSite, TreeFiles};
+use super::snippets::parse_site;
+use crate::app::blocking;
+
+/// Workers, each with a name of its own.
+pub type WorkerTable = &'static [&'static Worker];
+
+/// The workers of this program.
+pub static WORKERS: WorkerTable = &[&validate::WORKER];
+
+/// Most changed paths that are listed: more than the largest budget allows, because each fix may add as many.
+const CHANGED_MAX: usize = 20_000;
+
+/// What was read of the site before the worker runs.
+#[derive(Default)]
+pub(super) struct ReadSite {
+    /// Paths of the files that the run changed.
+    pub(super) changed: Vec<String>,
+    /// The code blocks of the changed pages.
+    pub(super) snippets: Vec<ParsedSnippet>,
+}
+
+/// The files of a site, as the worker sees it and at the pinned commit.
+struct SiteTrees {
+    site: TreeFiles,
+    base: TreeFiles,
+}
+
+impl SiteTrees {
+    fn open(site: &RunSite, inputs: &ItemInputs) -> Result<Self, Fault> {
+        Ok(Self {
+            site: site.files(&inputs.site_sha, inputs.site_tree.as_deref())?,
+            base: site.files(&inputs.site_sha, None)?,
+        })
+    }
+}
+
+/// Runs the worker of an item. The inner error is the worker's.
+pub(super) async fn run(
+    job: &RunJob<'_>,
+    inputs: ItemInputs,
+    site: RunSite,
+    repository: Option<RepositoryRow>,
+) -> Result<Result<WorkerOutput, WorkerError>, Stop> {
+    let Some(repository) = repository else {
+        let message = "The project does not have the repository of the run any more.";
+        return Ok(Err(WorkerError::new("REPO_NOT_FOUND", message)));
+    };
+    let inputs = Arc::new(inputs);
+    let cancel = job.running.cancel.clone();
+    let (read, questions) = {
+        let (site, inputs, parsing) = (site.clone(), Arc::clone(&inputs), job.app.parsing.clone());
+        blocking(move || prepare(&site, &inputs, &parsing, &cancel)).await.map_err(stop)?
+    };
+    job.require_running()?;
+    let facts = read_evidence(job.store, job.project, &repository, questions, &job.running.cancel).await?;
+    job.require_running()?;
+    blocking(move || work(&site, &inputs, &read, &facts)).await.map_err(stop)
+}
+
+/// Reads the site as far as the worker wants it, and asks what the worker wants to know of the repository. Blocks.
+fn prepare(
+    site: &RunSite,
+    inputs: &ItemInputs,
+    parsing: &Parsing,
+    cancel: &CancellationToken,
+) -> Result<(ReadSite, Questions), Fault> {
+    let trees = SiteTrees::open(site, inputs)?;
+    let mut read = ReadSite {
+        changed: match &inputs.site_tree {
+            Some(tree) => site.changed(&inputs.site_sha, tree, CHANGED_MAX)?,
+            None => Vec::new(),
+        },
+        snippets: Vec::new(),
+    };
+    if inputs.worker.parses {
+        let pages = changed_pages(&inputs.item(&trees.site, &trees.base, &read));
+        read.snippets = parse_site(parsing, &pages, cancel)?;
+    }
+    let questions = (inputs.worker.asks)(&inputs.item(&trees.site, &trees.base, &read));
+    Ok((read, questions))
+}
+
+/// Calls the worker. Blocks.
+fn work(
+    site: &RunSite,
+    inputs: &ItemInputs,
+    read: &ReadSite,
+    facts: &RepositoryFacts,
+) -> Result<Result<WorkerOutput, WorkerError>, Fault> {
+    let trees = SiteTrees::open(site, inputs)?;
+    let item = inputs.item(&trees.site, &trees.base, read);
+    Ok(inputs.run(&WorkerInput { item, evidence: facts, secrets: &PageSecrets }))
+}
+
+/// A site that cannot be used is an answer; all else makes the job fail.
+fn stop(fault: Fault) -> Stop {
+    match fault.code {
+        ErrorCode::IllegalState | ErrorCode::CommitServiceError => Stop::Answer(fault),
+        _ => Stop::from(fault),
+    }
+}

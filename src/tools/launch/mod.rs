@@ -1,0 +1,18 @@
+//! Tools of launch runs: they start runs, have jobs advance them, and show them. What a tool may do in which state is decided by
+//! [`launch::legality`]; the work itself is done in [`crate::app::launch`].
+
+pub(super) mod artifact_bytes;
+pub(super) mod cancel;
+pub(super) mod event_stream;
+pub(super) mod fix_next;
+pub(super) mod get_artifact;
+pub(super) mod get_status;
+pub(super) mod list_runs;
+pub(super) mod open_pr;
+mod report;
+pub(super) mod resume;
+mod run_call;
+mod run_status;
+mod spec;
+pub(super) mod start_run;
+pub(super) mod validate;

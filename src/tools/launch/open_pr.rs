@@ -1,0 +1,75 @@
+//! `launch_open_pr`: publishes the pages of a run.
+
+use launch::event::PrOpened;
+use launch::legality::RunTool;
+use launch::snapshot::Snapshot;
+use launch::state::RunState;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::run_call::{RunCall, RunInput};
+use super::spec::changing;
+use crate::app::launch::Action;
+use crate::tools::spec::run_typed;
+use crate::tools::{Call, Effects, ToolSpec, schema};
+use contract::Fault;
+use tenancy::Scope;
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    scope: Scope::Publish,
+    ..changing(
+        (
+            "launch_open_pr",
+            "Publish a launch run",
+            "Publish the pages of a launch run whose validation is ok, as a branch of the site for review. Calling it again answers the \
+             same branch.",
+        ),
+        Effects::FETCHES,
+        schema::generate_schema::<RunInput>,
+        schema::generate_output_schema::<Output>,
+        |call, arguments| run_typed(call, arguments, open_pr),
+    )
+};
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Output {
+    /// Id of the run.
+    run_id: String,
+    /// Its state now.
+    state: RunState,
+    /// Where people read what was published.
+    pr_url: String,
+    /// Number of the pull request, if there are numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pr_number: Option<i64>,
+    /// The branch.
+    branch: String,
+    /// The commit.
+    commit_sha: String,
+}
+
+async fn open_pr(call: Call, input: RunInput) -> Result<Output, Fault> {
+    let run = RunCall::for_changing(call, input).await?;
+    let before = run.open().await?.snapshot;
+    if before.state == RunState::Done
+        && let Some(output) = published(&before)
+    {
+        return Ok(output);
+    }
+    run.act(RunTool::OpenPr.as_str(), Action::Publish).await?;
+    let snapshot = run.open().await?.snapshot;
+    published(&snapshot)
+        .ok_or_else(|| Fault::internal("A published run has no branch.", "the event PR_OPENED is missing"))
+}
+
+fn published(snapshot: &Snapshot) -> Option<Output> {
+    let PrOpened { branch, commit_sha, pr_url, pr_number } = snapshot.publication.as_ref()?.opened.clone()?;
+    Some(Output {
+        run_id: snapshot.run_id.clone(),
+        state: snapshot.state,
+        pr_url,
+        pr_number,
+        branch,
+        commit_sha,
+    })
+}

@@ -1,0 +1,52 @@
+//! What the entries of the tool list have in common here.
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::app::Bulkhead;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset};
+use contract::Fault;
+use tenancy::Scope;
+
+/// Name, title and description of a tool.
+pub(super) type Names = (&'static str, &'static str, &'static str);
+/// Makes a schema.
+type Schema = fn() -> Map<String, Value>;
+/// Runs a tool.
+type Run = fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>;
+
+/// A tool that reads runs.
+pub(super) const fn reading(names: Names, input: Schema, output: Schema, run: Run) -> ToolSpec {
+    let (name, title, description) = names;
+    ToolSpec {
+        name,
+        title,
+        description,
+        toolset: Toolset::Launch,
+        effects: Effects::READS,
+        scope: Scope::Launch,
+        bulkhead: Bulkhead::Search,
+        timeout: TimeoutClass::Default,
+        method: None,
+        aliases: &[],
+        input,
+        output,
+        run,
+    }
+}
+
+/// A tool that starts runs or changes them.
+pub(super) const fn changing(
+    names: Names,
+    effects: Effects,
+    input: Schema,
+    output: Schema,
+    run: Run,
+) -> ToolSpec {
+    ToolSpec {
+        effects,
+        bulkhead: Bulkhead::Launch,
+        timeout: TimeoutClass::Launch,
+        ..reading(names, input, output, run)
+    }
+}

@@ -1,0 +1,136 @@
+//! Who may do what with which runs.
+
+use launch::legality::RunTool;
+use pairofcleats::tools::{Caller, Surface, ToolVisibility, Toolbox, Toolset};
+use serde_json::{Value, json};
+use tenancy::Scope;
+
+use super::{Scene, code};
+use crate::harness::{error, http, result, try_call};
+use crate::serving::{TestServer, issue_key, send_json, with_key};
+use crate::upkeep::{query_number, schema};
+use crate::valid_arguments::ABSENT_RUN;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_subsystem_answers_nothing_and_makes_no_tables() {
+    let scene = Scene::with(|config| config.launch.enabled = false).await;
+    let tables = format!(
+        "SELECT count(*) FROM pg_tables WHERE schemaname = '{}' AND tablename LIKE 'launch_%'",
+        schema(&scene.project)
+    );
+    for tool in pairofcleats::tools::LIST.iter().filter(|tool| tool.toolset == Toolset::Launch) {
+        let refused = try_call(&scene.app, tool.name, json!({ "run_id": ABSENT_RUN })).await.unwrap_err();
+        let fault = refused.to_fault();
+        assert_eq!(fault.code.as_str(), "MUTATION_DISABLED", "{}", tool.name);
+        assert!(fault.hint.is_some() && fault.message.contains("launch"), "{}: {fault}", tool.name);
+    }
+    assert_eq!(query_number(&tables).await, 0);
+    let listed = |app: &pairofcleats::app::App| {
+        let visibility = ToolVisibility::parse("launch", false).unwrap();
+        let caller = Caller { visibility, ..Caller::local(Surface::Cli) };
+        Toolbox::standard().listed(&app.config, &caller).count()
+    };
+    assert_eq!(listed(&scene.app), 0, "not even if it is named");
+    assert_eq!(listed(&crate::harness::app()), 9);
+    let by_default = Caller::local(Surface::Cli);
+    let shown = crate::harness::app();
+    let mut shown = Toolbox::standard().listed(&shown.config, &by_default);
+    assert!(shown.all(|tool| tool.toolset != Toolset::Launch), "listed only where it is named");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_another_project_are_not_found() {
+    let (ours, theirs) = (Scene::new().await, Scene::new().await);
+    let (run, their_run) = (ours.start("shop").await, theirs.ready("canary").await);
+    let names: Vec<&str> =
+        RunTool::ALL.iter().map(|tool| tool.as_str()).chain(["launch_get_status"]).collect();
+    let mut absent_answers = Vec::new();
+    for tool in names {
+        let mut answers = Vec::new();
+        for (run_id, project_id) in
+            [(&*their_run, &ours.project), (ABSENT_RUN, &ours.project), (&*run, &"nobody".to_owned())]
+        {
+            let arguments = json!({ "run_id": run_id, "project_id": project_id });
+            let refused = error(&ours.app, tool, arguments).await;
+            assert_eq!(code(&refused), "RUN_NOT_FOUND", "{tool} {run_id} in {project_id}: {refused:#}");
+            answers.push(refused);
+        }
+        assert_eq!(answers[0], answers[1], "{tool}: another project's run is like none");
+        absent_answers.push(answers.swap_remove(0));
+        let malformed = error(&ours.app, tool, json!({ "run_id": "../x", "project_id": ours.project })).await;
+        assert_eq!(code(&malformed), "INVALID_INPUT", "{tool}: {malformed:#}");
+    }
+    let arguments =
+        json!({ "run_id": their_run, "artifact_name": "page_plan.json", "project_id": ours.project });
+    absent_answers.push(error(&ours.app, "launch_get_artifact", arguments).await);
+    assert_eq!(code(absent_answers.last().unwrap()), "RUN_NOT_FOUND");
+    let listed = result(&ours.app, "launch_list_runs", json!({ "project_id": ours.project })).await;
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1, "{listed:#}");
+    assert!(!listed.to_string().contains("canary"), "{listed:#}");
+
+    let server = TestServer::over(ours.app.clone(), Toolbox::standard()).await;
+    for path in ["", "/artifacts/page_plan.json", "/events"] {
+        let url = server.url_of(&format!("/launch/runs/{their_run}{path}?project_id={}", ours.project));
+        let response = http().get(url).send().await.unwrap();
+        assert_eq!(response.status(), if path == "/events" { 200 } else { 404 }, "{path}");
+        let text = response.text().await.unwrap();
+        assert!(text.contains("RUN_NOT_FOUND") && !text.contains("canary"), "{path}: {text}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn publishing_needs_a_scope_of_its_own() {
+    let scene = Scene::with(|config| config.access.required = contract::config::Required::Always).await;
+    let run = scene.ready("shop").await;
+    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let (_, launcher) = issue_key(&scene.app, &[&scene.project], &[Scope::Launch]).await;
+    let (_, publisher) = issue_key(&scene.app, &[&scene.project], &[Scope::Publish]).await;
+    let (_, stranger) = issue_key(&scene.app, &["elsewhere"], &[Scope::Launch, Scope::Publish]).await;
+    let call = async |key: &str, tool: &str| {
+        let (_, body) = server.call(Some(key), tool, scene.of(&run)).await;
+        body["error"]["code"].as_str().unwrap_or("ok").to_owned()
+    };
+    assert_eq!(call(&launcher, "launch_get_status").await, "ok");
+    assert_eq!(call(&launcher, "launch_validate").await, "ok");
+    assert_eq!(call(&launcher, "launch_open_pr").await, "FORBIDDEN");
+    assert_eq!(call(&publisher, "launch_get_status").await, "FORBIDDEN");
+    assert_eq!(call(&stranger, "launch_get_status").await, "RUN_NOT_FOUND");
+    for tool in ["launch_resume", "launch_cancel", "launch_open_pr"] {
+        assert_eq!(call(&stranger, tool).await, "FORBIDDEN", "{tool}");
+    }
+    let route = server.url_of(&format!("/launch/runs/{run}?project_id={}", scene.project));
+    let (status, body) = send_json(with_key(http().get(&route), Some(&stranger))).await;
+    assert_eq!((status.as_u16(), code(&body["error"])), (404, "RUN_NOT_FOUND"), "{body:#}");
+    assert_eq!(call(&publisher, "launch_open_pr").await, "ok");
+    assert_eq!(scene.published().len(), 1);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn routes_answer_what_the_tools_answer() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    let other = scene.start("bank").await;
+    scene.result("launch_cancel", &other).await;
+    let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
+    let get = async |path: &str| -> Value {
+        let url = server.url_of(&format!("/launch/runs{path}project_id={}", scene.project));
+        http().get(url).send().await.unwrap().json().await.unwrap()
+    };
+    let status = get(&format!("/{run}?")).await;
+    assert_eq!(status["result"]["status"], scene.status(&run).await, "{status:#}");
+    assert_eq!(status["run_id"], run);
+    let ids = |body: &Value| -> Vec<String> {
+        let runs = body["result"]["runs"].as_array().unwrap_or_else(|| panic!("{body:#}")).iter();
+        runs.map(|run| run["run_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&get("?").await).len(), 2);
+    assert_eq!(ids(&get("?product_slug=bank&").await), [other.clone()]);
+    assert_eq!(ids(&get("?state=READY_FOR_PR&limit=1&").await), [run.clone()]);
+    let unknown = get("?state=ready&").await;
+    assert_eq!(code(&unknown["error"]), "INVALID_INPUT", "{unknown:#}");
+    let twice = get(&format!("/{run}?run_id={other}&")).await;
+    assert_eq!(code(&twice["error"]), "INVALID_REQUEST", "{twice:#}");
+    server.stop().await;
+}

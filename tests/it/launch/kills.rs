@@ -1,0 +1,142 @@
+//! When a process dies between two steps of a run, another one ends the run: with the same artifacts, a whole log, and one branch.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use futures::stream::{StreamExt, iter};
+use serde_json::{Value, json};
+
+use super::{Scene, app_for, drive, patiently};
+use crate::harness::{home, result};
+
+/// Names the run that the process below advances: home, project, site, run.
+const CHILD: &str = "PAIROFCLEATS_TEST_LAUNCH_RUN";
+/// What separates them.
+const SEPARATOR: char = '\u{1f}';
+/// Most deaths of a run; it has fewer steps.
+const STEPS_MAX: usize = 80;
+/// Runs that are killed at the same time.
+const CONCURRENT: usize = 4;
+
+/// Advances a run to its end in a process of its own, because a failpoint ends the process. Not a test by itself.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the tests below run it in a process of its own"]
+#[expect(clippy::disallowed_methods, reason = "a test passes its run on")]
+async fn advance_a_run_in_a_process_of_its_own() {
+    let Ok(named) = std::env::var(CHILD) else { return };
+    let [home, project, site, run] = named.split(SEPARATOR).collect::<Vec<_>>()[..] else {
+        panic!("{named}")
+    };
+    let app = app_for(Path::new(home), project, Path::new(site), |config| config.launch.auto_fix = true);
+    let status = drive(&app, project, run).await;
+    assert_eq!(status["state"], "READY_FOR_PR", "{status:#}");
+    result(&app, "launch_open_pr", json!({ "run_id": run, "project_id": project })).await;
+}
+
+/// Runs that process, with a failpoint.
+async fn advance_elsewhere(scene: &Scene, run: &str, failpoint: &str) -> Output {
+    let site = scene.site.path().to_str().unwrap();
+    let named = [home().to_str().unwrap(), &scene.project, site, run].join(&SEPARATOR.to_string());
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([
+        "--ignored",
+        "--exact",
+        "launch::kills::advance_a_run_in_a_process_of_its_own",
+        "--nocapture",
+    ]);
+    command.env(CHILD, named).env("PAIROFCLEATS_FAILPOINT", failpoint).stdin(Stdio::null());
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+/// Name and hash of each artifact that two runs with equal inputs have in common.
+async fn artifacts(scene: &Scene, run: &str) -> BTreeMap<String, Value> {
+    let status = scene.status(run).await;
+    assert_eq!(status["state"], "DONE", "{status:#}");
+    let artifacts = status["artifacts"].as_array().unwrap().iter();
+    let own = |name: &str| ["evidence.zip", "pr.json"].contains(&name);
+    artifacts
+        .map(|one| (one["name"].as_str().unwrap().to_owned(), one["sha256"].clone()))
+        .filter(|(name, _)| !own(name))
+        .collect()
+}
+
+/// Kills a new run at a failpoint, ends it in this process, and compares it with one that nobody killed. False if the run ended before
+/// it reached the failpoint.
+async fn killed_at(scene: &Scene, failpoint: &str, uninterrupted: &BTreeMap<String, Value>) -> bool {
+    let run = scene.start("faulty").await;
+    let output = advance_elsewhere(scene, &run, failpoint).await;
+    let died = output.status.signal().is_some();
+    assert!(
+        died || output.status.success(),
+        "{failpoint}: {} {}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    if scene.status(&run).await["state"] != "DONE" {
+        let status = scene.drive(&run).await;
+        assert!(
+            ["READY_FOR_PR", "DONE"].iter().any(|state| status["state"] == *state),
+            "{failpoint}: {status:#}"
+        );
+        patiently(&scene.app, &scene.project, "launch_open_pr", &run).await;
+    }
+    assert_eq!(&artifacts(scene, &run).await, uninterrupted, "{failpoint}");
+    let branch = format!("launch/{run}/faulty");
+    let of_run = scene.published().into_iter().filter(|name| name.contains(&run)).collect::<Vec<_>>();
+    assert_eq!(of_run, [branch], "{failpoint}: one branch");
+    // Opening a run checks nothing; validating a published run, as each job does, reads all of it.
+    let checked = patiently(&scene.app, &scene.project, "launch_validate", &run).await;
+    assert_eq!(checked["validation_report"]["ok"], true, "{failpoint}");
+    died
+}
+
+/// Kills runs at each visit of a failpoint, until they end before it.
+async fn killed_at_each(scene: &Scene, name: &str, uninterrupted: &BTreeMap<String, Value>) -> usize {
+    let visits = iter(1..=STEPS_MAX).map(|visit| {
+        let failpoint = format!("{name}:{visit}");
+        async move { killed_at(scene, &failpoint, uninterrupted).await }
+    });
+    // In order, so that those after the last visit are the first that live.
+    visits.buffered(CONCURRENT).take_while(|died| std::future::ready(*died)).count().await
+}
+
+async fn scene_and_uninterrupted() -> (Scene, BTreeMap<String, Value>) {
+    let scene = Scene::with(|config| {
+        config.launch.auto_fix = true;
+        config.launch.auto_advance = false;
+    })
+    .await;
+    let run = scene.start("faulty").await;
+    scene.drive(&run).await;
+    scene.drive(&run).await;
+    scene.drive(&run).await;
+    scene.result("launch_open_pr", &run).await;
+    let uninterrupted = artifacts(&scene, &run).await;
+    assert!(uninterrupted.len() > 12, "{uninterrupted:?}");
+    (scene, uninterrupted)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_survives_a_death_after_each_of_its_transactions() {
+    let (scene, uninterrupted) = scene_and_uninterrupted().await;
+    let deaths = killed_at_each(&scene, "launch.committed", &uninterrupted).await;
+    assert!((30..STEPS_MAX).contains(&deaths), "{deaths}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_survives_a_death_at_every_other_failpoint() {
+    let (scene, uninterrupted) = scene_and_uninterrupted().await;
+    for name in platform::failpoints::ALL.iter().filter(|name| name.starts_with("launch.")) {
+        // The run is started in this process; the other is visited above.
+        if matches!(*name, "launch.created" | "launch.committed") {
+            continue;
+        }
+        for visit in [1, 4] {
+            let died = killed_at(&scene, &format!("{name}:{visit}"), &uninterrupted).await;
+            // A run is claimed and published fewer times.
+            assert!(died || visit > 1, "{name} was not reached");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Whole runs: from the repository to a branch of the site.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{OLD_PAGE, README, Scene, blockers, code};
+use crate::harness::{commit_all, git};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_ends_as_a_branch_whose_sentences_are_proved() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    assert!(scene.published().is_empty(), "nothing is published before somebody asks for it");
+    let opened = scene.result("launch_open_pr", &run).await;
+    let branch = format!("launch/{run}/shop");
+    assert_eq!((&opened["branch"], &opened["state"]), (&json!(branch), &json!("DONE")), "{opened:#}");
+    assert_eq!(opened["pr_url"], format!("/launch/runs/{run}"));
+    assert_eq!(scene.published(), [branch.clone()]);
+    assert_eq!(scene.site_git(&["rev-parse", &branch]).trim(), opened["commit_sha"]);
+    // The base did not move, the diff lies within the allowed paths, and git finds no fault with the objects.
+    let changed = scene.site_git(&["diff", "--name-status", "main", &branch]);
+    assert_eq!(changed, "A\tcontent/docs/docs.md\nA\tcontent/docs/kb.md\n");
+    scene.site_git(&["fsck", "--strict"]);
+    let message = scene.site_git(&["log", "-1", "--format=%B", &branch]);
+    assert!(message.contains(&format!("Launch-Run: {run}")), "{message}");
+    // Each sentence with a mark cites a line that says it.
+    let facts: Value = serde_json::from_str(&scene.artifact(&run, "product_facts.json").await).unwrap();
+    let mut proved = 0;
+    for page in ["docs", "kb"] {
+        let text = scene.site_git(&["show", &format!("{branch}:content/docs/{page}.md")]);
+        for line in text.lines().filter(|line| line.contains("<!-- claim_id:")) {
+            let claims = facts["claims"].as_array().unwrap();
+            let claim =
+                claims.iter().find(|claim| line.contains(claim["claim_id"].as_str().unwrap())).unwrap();
+            let cited = usize::try_from(claim["citations"][0]["start_line"].as_u64().unwrap()).unwrap();
+            assert!(line.starts_with(README.lines().nth(cited - 1).unwrap()), "{line}");
+            proved += 1;
+        }
+    }
+    assert_eq!(proved, 2);
+    let status = scene.status(&run).await;
+    assert_eq!(status["section_states"], json!({ "docs": "DONE", "kb": "DONE" }), "{status:#}");
+    assert!(blockers(&status).is_empty(), "{status:#}");
+    assert!(status["finished_at"].is_string() && status["next"].as_array().unwrap().is_empty(), "{status:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn equal_inputs_give_equal_artifacts() {
+    let scene = Scene::new().await;
+    let mut hashes = Vec::new();
+    for _ in 0..2 {
+        let run = scene.ready("shop").await;
+        let status = scene.status(&run).await;
+        let artifacts = status["artifacts"].as_array().unwrap().iter();
+        let artifacts: BTreeMap<String, String> = artifacts
+            .map(|one| (one["name"].as_str().unwrap().to_owned(), one["sha256"].as_str().unwrap().to_owned()))
+            .collect();
+        hashes.push(artifacts);
+    }
+    assert!(hashes[0].contains_key("validation_report.json") && hashes[0].len() > 9, "{hashes:?}");
+    assert_eq!(hashes[0], hashes[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn publishing_twice_answers_the_same() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    let first = scene.result("launch_open_pr", &run).await;
+    // Even if the branch was merged and deleted meanwhile.
+    git(scene.site.path(), &["branch", "--delete", "--force", first["branch"].as_str().unwrap()]);
+    assert_eq!(scene.result("launch_open_pr", &run).await, first);
+    assert!(scene.published().is_empty(), "nothing is published again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_an_earlier_attempt_left_is_used() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    let opened = scene.result("launch_open_pr", &run).await;
+    let branch = opened["branch"].as_str().unwrap();
+    // What a process leaves that dies after it made the branch of another run with the same pages.
+    let other = scene.ready("shop").await;
+    git(scene.site.path(), &["branch", &format!("launch/{other}/shop"), branch]);
+    let reused = scene.result("launch_open_pr", &other).await;
+    assert_eq!(reused["commit_sha"], opened["commit_sha"], "{reused:#}");
+    // A branch with another content is somebody else's.
+    let third = scene.ready("shop").await;
+    git(scene.site.path(), &["branch", &format!("launch/{third}/shop"), "main"]);
+    let refused = scene.error("launch_open_pr", &third).await;
+    assert_eq!(
+        (code(&refused), &refused["retryable"]),
+        ("COMMIT_SERVICE_ERROR", &json!(false)),
+        "{refused:#}"
+    );
+    assert_eq!(scene.status(&third).await["state"], "READY_FOR_PR", "it may be tried again");
+    git(scene.site.path(), &["branch", "--delete", "--force", &format!("launch/{third}/shop")]);
+    scene.result("launch_open_pr", &third).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_that_moved_is_not_published_on() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    let work = tempfile::tempdir().unwrap();
+    git(work.path(), &["clone", "--quiet", "--branch", "main", scene.site.path().to_str().unwrap(), "."]);
+    std::fs::write(work.path().join(OLD_PAGE), "# Old\n\nChanged.\n").unwrap();
+    git(work.path(), &["commit", "--quiet", "--all", "--message", "Change"]);
+    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
+    let refused = scene.error("launch_open_pr", &run).await;
+    assert_eq!(
+        (code(&refused), &refused["retryable"]),
+        ("COMMIT_SERVICE_ERROR", &json!(false)),
+        "{refused:#}"
+    );
+    assert!(scene.published().is_empty());
+    // Another run begins with the new commit.
+    let other = scene.ready("shop").await;
+    scene.result("launch_open_pr", &other).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_outside_of_the_allowed_paths_are_refused() {
+    let scene = Scene::new().await;
+    let run = scene.start("loose").await;
+    let status = scene.drive(&run).await;
+    assert_eq!(
+        (&status["state"], &status["failure"]["code"]),
+        (&json!("FAILED"), &json!("ALLOWED_PATHS_VIOLATION"))
+    );
+    assert_eq!(status["failure"]["details"]["path"], "content/docs-x/docs.md", "{status:#}");
+    assert!(scene.published().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_on_the_way_is_refused() {
+    let scene = Scene::new().await;
+    let work = tempfile::tempdir().unwrap();
+    git(work.path(), &["clone", "--quiet", "--branch", "main", scene.site.path().to_str().unwrap(), "."]);
+    std::fs::create_dir_all(work.path().join("layouts")).unwrap();
+    std::fs::write(work.path().join("layouts/a.html"), "x").unwrap();
+    std::os::unix::fs::symlink("../../layouts/a.html", work.path().join("content/docs/kb.md")).unwrap();
+    git(work.path(), &["add", "--all"]);
+    git(work.path(), &["commit", "--quiet", "--message", "Link"]);
+    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
+    let run = scene.start("shop").await;
+    let status = scene.drive(&run).await;
+    assert_eq!(status["failure"]["code"], "ALLOWED_PATHS_VIOLATION", "{status:#}");
+    assert_eq!(status["failure"]["details"]["path"], "content/docs/kb.md", "{status:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_validation_that_fails_takes_the_run_back() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    let same = scene.result("launch_validate", &run).await;
+    assert_eq!((&same["state"], &same["validation_report"]["ok"]), (&json!("READY_FOR_PR"), &json!(true)));
+    scene.repository.write("README.md", "Counts notes.\nKeeps a list of sales.\n");
+    commit_all(scene.repository.path());
+    scene.index().await;
+    let validated = scene.result("launch_validate", &run).await;
+    assert_eq!(validated["state"], "VALIDATING", "{validated:#}");
+    assert_eq!(validated["validation_report"]["issues"][0]["code"], "stale_citation", "{validated:#}");
+    let refused = scene.error("launch_open_pr", &run).await;
+    assert_eq!(code(&refused), "ILLEGAL_STATE");
+    assert_eq!(
+        (&refused["details"]["current_state"], &refused["details"]["last_report_ok"]),
+        (&json!("VALIDATING"), &json!(false))
+    );
+    assert!(scene.published().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_published_run_is_checked_again_without_a_change() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    scene.result("launch_open_pr", &run).await;
+    let before = scene.status(&run).await;
+    scene.repository.write("README.md", "Counts notes.\nKeeps a list of sales.\n");
+    commit_all(scene.repository.path());
+    scene.index().await;
+    let checked = scene.result("launch_validate", &run).await;
+    assert_eq!(
+        (&checked["state"], &checked["validation_report"]["ok"]),
+        (&json!("DONE"), &json!(false)),
+        "{checked:#}"
+    );
+    let after = scene.status(&run).await;
+    assert_eq!((&after["artifacts"], &after["updated_at"]), (&before["artifacts"], &before["updated_at"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_objects_of_the_site_are_told() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    // What nothing refers to may be removed at any time.
+    git(scene.site.path(), &["prune", "--expire", "now"]);
+    for tool in ["launch_validate", "launch_open_pr"] {
+        // A report of unchanged inputs is not made again, so the site has to look changed.
+        if tool == "launch_validate" {
+            scene.repository.write("notes.md", "# Notes\n");
+            commit_all(scene.repository.path());
+            scene.index().await;
+        }
+        let refused = scene.error(tool, &run).await;
+        assert_eq!(
+            (code(&refused), &refused["retryable"]),
+            ("ILLEGAL_STATE", &json!(false)),
+            "{tool}: {refused:#}"
+        );
+        assert_eq!(refused["details"]["worktree_missing"], true, "{tool}: {refused:#}");
+    }
+}

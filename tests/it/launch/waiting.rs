@@ -1,0 +1,83 @@
+//! A run whose repository is not indexed at its commit waits without holding a job, and goes on by itself.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Scene, git_output};
+use crate::harness::{commit_all, new_home};
+use crate::upkeep::query_number;
+
+/// Commits something that is not indexed.
+fn commit_more(scene: &Scene) -> String {
+    scene.repository.write("till.py", "def till():\n    return []\n");
+    commit_all(scene.repository.path());
+    git_output(scene.repository.path(), &["rev-parse", "HEAD"]).trim().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_waits_for_the_index_and_goes_on_with_it() {
+    let scene = Scene::with(|config| config.launch.auto_advance = false).await;
+    let head = commit_more(&scene);
+    let mut config = scene.config("shop");
+    config["github_ref"] = head.as_str().into();
+    let run = scene.start_with(config).await;
+    let waiting = scene.result("launch_resume", &run).await["status"].take();
+    assert_eq!(waiting["state"], "CREATED", "{waiting:#}");
+    assert!(waiting["pending"].as_str().is_some_and(|reason| reason.contains(&head)), "{waiting:#}");
+    let held = format!(
+        "SELECT count(*) FROM pairofcleats.jobs WHERE subject = '{run}' AND state IN ('queued', 'running')"
+    );
+    assert_eq!(query_number(&held).await, 0, "it holds no job while it waits");
+    scene.index().await;
+    let status = scene.drive(&run).await;
+    assert_eq!(status["state"], "READY_FOR_PR", "{status:#}");
+    assert_eq!((&status["repo_sha"], status.get("pending")), (&json!(head), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_is_not_checked_out_is_no_input() {
+    let scene = Scene::with(|config| config.launch.auto_advance = false).await;
+    let mut config = scene.config("shop");
+    config["github_ref"] = "0123456789012345678901234567890123456789".into();
+    let run = scene.start_with(config).await;
+    scene.result("launch_resume", &run).await;
+    scene.index().await;
+    let status = scene.drive(&run).await;
+    assert_eq!(
+        (&status["state"], &status["failure"]["code"]),
+        (&json!("FAILED"), &json!("INPUTS_MOVED")),
+        "{status:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_indexes_and_advances_at_the_same_time() {
+    // A database of its own, so that no server of another test takes the jobs.
+    let home = new_home("launch-server");
+    let scene = Scene::in_home(&home, |config| config.launch.running_max = 2).await;
+    scene.app.start_background();
+    let head = commit_more(&scene);
+    let mut config = scene.config("shop");
+    config["github_ref"] = head.as_str().into();
+    let waiting = scene.start_with(config).await;
+    let ready = scene.start("shop").await;
+    let started = Instant::now();
+    let state = async |run: &str| scene.status(run).await["state"].as_str().unwrap().to_owned();
+    loop {
+        let states = (state(&waiting).await, state(&ready).await);
+        if states == ("READY_FOR_PR".to_owned(), "READY_FOR_PR".to_owned()) {
+            break;
+        }
+        // The second run is pinned to the commit that was indexed first, so it may have become impossible.
+        if states.0 == "READY_FOR_PR" && states.1 == "FAILED" {
+            let failure = scene.status(&ready).await["failure"]["code"].clone();
+            assert_eq!(failure, "INPUTS_MOVED");
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{states:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    scene.app.shutdown.cancel();
+    scene.app.wait_stopped().await;
+}

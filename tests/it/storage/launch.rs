@@ -1,0 +1,261 @@
+//! Every statement of launch runs, run once, and what the guard of their one transaction refuses.
+
+use contract::Fault;
+use store::launch::{
+    ArtifactRow, ArtifactWrite, EventRow, IssueRow, ItemRow, RunFilter, RunRow, RunWrite, artifacts, events,
+    issues, items, runs, write,
+};
+use store::postgres::LAUNCH;
+use store::{Access, Fence, Project, ProjectTx, Store};
+
+use super::database::Fresh;
+
+fn run(suffix: char, key: Option<&str>) -> RunRow {
+    let run_id = format!("r_2026-01-21T13-00-00Z_0000000{suffix}");
+    RunRow {
+        run_id,
+        idempotency_key: key.map(str::to_owned),
+        config: "{}".to_owned(),
+        config_hash: [1; 32],
+        product_slug: "shop".to_owned(),
+        state: "CREATED".to_owned(),
+        repository_id: 1,
+        repo_sha: "a".repeat(40),
+        site_profile: "docs".to_owned(),
+        site_sha: "b".repeat(40),
+        site_tree: None,
+        fence: Fence(0),
+        seq: 1,
+        head_hash: [2; 32],
+        fix_attempts: 0,
+        report_ok: None,
+        pending: None,
+        fixing: None,
+        publish_key: None,
+        branch: None,
+        commit_sha: None,
+        pr_url: None,
+        pr_number: None,
+        failure: None,
+        cancel_requested: false,
+        created_ms: 10,
+        finished_ms: None,
+        updated_ms: 10,
+    }
+}
+
+fn event(run: &RunRow, seq: i32) -> EventRow {
+    EventRow {
+        run_id: run.run_id.clone(),
+        seq,
+        event_id: format!("{seq:032}"),
+        ts_ms: 10,
+        kind: "TOOL_CALLED".to_owned(),
+        payload: "{}".to_owned(),
+        trace_id: "t".to_owned(),
+        span_id: "s".to_owned(),
+        parent_span_id: None,
+        prev_hash: [2; 32],
+        hash: [3; 32],
+    }
+}
+
+fn item(state: &str) -> ItemRow {
+    ItemRow {
+        worker: "scout".to_owned(),
+        scope_key: String::new(),
+        attempt: 1,
+        state: state.to_owned(),
+        inputs_hash: vec![4; 32],
+        outputs: "[]".to_owned(),
+        error: None,
+        started_ms: Some(11),
+        finished_ms: None,
+    }
+}
+
+fn artifact(version: i32, content: &[u8]) -> ArtifactWrite {
+    let row = ArtifactRow {
+        name: "reports/a.md".to_owned(),
+        version,
+        sha256: [5; 32],
+        content_type: "text/markdown".to_owned(),
+        schema_id: None,
+        writer: "scout".to_owned(),
+        bytes: i64::try_from(content.len()).unwrap(),
+    };
+    ArtifactWrite { row, content: content.to_vec() }
+}
+
+fn issue(status: &str, line: Option<i32>) -> IssueRow {
+    IssueRow {
+        issue_id: "0123456789ab".to_owned(),
+        gate: "links".to_owned(),
+        severity: "error".to_owned(),
+        code: "dead_link".to_owned(),
+        title: "A link leads nowhere".to_owned(),
+        message: "m".to_owned(),
+        path: Some("content/a.md".to_owned()),
+        line,
+        status: status.to_owned(),
+        fixable: true,
+        opened_seq: 1,
+        closed_seq: None,
+    }
+}
+
+/// A write of a new run without anything else.
+fn new(run: &RunRow) -> RunWrite<'_> {
+    RunWrite { run, before: None, events: &[], items: &[], artifacts: &[], issues: &[] }
+}
+
+pub(super) async fn run_statements(store: &Store, project: &Project) -> Result<(), Fault> {
+    store::provision_module(store, project, &LAUNCH).await?;
+    let mut control = store.control_read().await?;
+    assert_eq!(store::modules::projects_with(&mut control, "launch").await?, [project.id().as_str()]);
+    control.commit().await?;
+    let mut tx = ProjectTx::begin(store, project, Access::Write).await?;
+    let first = run('a', Some("key"));
+    let created = RunWrite {
+        events: &[event(&first, 1)],
+        items: &[item("running")],
+        artifacts: &[artifact(1, b"one"), artifact(2, b"second")],
+        issues: &[issue("open", Some(3))],
+        ..new(&first)
+    };
+    assert!(write(&mut tx, created).await?);
+    assert_eq!(runs::with_key(&mut tx, "key").await?, Some(first.clone()));
+    assert_eq!(items::list(&mut tx, &first.run_id).await?, [item("running")]);
+    assert_eq!(issues::list(&mut tx, &first.run_id).await?, [issue("open", Some(3))]);
+    assert_eq!(events::page(&mut tx, &first.run_id, 0, 5).await?, [event(&first, 1)]);
+    assert_eq!(artifacts::latest(&mut tx, &first.run_id).await?, [artifact(2, b"second").row]);
+
+    let later = RunRow {
+        state: "CREATED".to_owned(),
+        site_tree: Some("c".repeat(40)),
+        fence: Fence(7),
+        seq: 3,
+        head_hash: [9; 32],
+        fix_attempts: 1,
+        report_ok: Some(false),
+        pending: Some("{}".to_owned()),
+        fixing: Some("{}".to_owned()),
+        publish_key: Some("k".to_owned()),
+        branch: Some(format!("launch/{}/shop", first.run_id)),
+        commit_sha: Some("d".repeat(40)),
+        pr_url: Some("/launch/runs/x".to_owned()),
+        pr_number: Some(4),
+        failure: Some("{}".to_owned()),
+        cancel_requested: true,
+        finished_ms: Some(12),
+        updated_ms: 12,
+        ..first.clone()
+    };
+    let change = RunWrite {
+        before: Some(1),
+        events: &[event(&first, 2), event(&first, 3)],
+        items: &[item("finished")],
+        issues: &[issue("resolved", None)],
+        ..new(&later)
+    };
+    assert!(write(&mut tx, change).await?);
+    assert_eq!(runs::lock(&mut tx, &first.run_id).await?, Some(later.clone()));
+    assert_eq!(items::list(&mut tx, &first.run_id).await?, [item("finished")]);
+    assert_eq!(issues::list(&mut tx, &first.run_id).await?, [issue("resolved", None)]);
+    assert_eq!(events::page(&mut tx, &first.run_id, 2, 5).await?, [event(&first, 3)]);
+    let part = async |tx: &mut ProjectTx, version, range| {
+        artifacts::part(tx, &first.run_id, "reports/a.md", version, range).await
+    };
+    assert_eq!(part(&mut tx, None, (2, 3)).await?.map(|part| part.content), Some(b"con".to_vec()));
+    assert_eq!(part(&mut tx, Some(1), (0, 99)).await?.map(|part| part.content), Some(b"one".to_vec()));
+    assert_eq!(part(&mut tx, Some(3), (0, 99)).await?, None);
+
+    let second = RunRow { created_ms: 11, ..run('b', None) };
+    let third = RunRow { created_ms: 11, product_slug: "bank".to_owned(), ..run('c', None) };
+    for run in [&second, &third] {
+        assert!(write(&mut tx, new(run)).await?);
+    }
+    let page = runs::page(&mut tx, RunFilter::default(), None, 2).await?;
+    assert_eq!(page, [second.clone(), third.clone()], "the newest first, then by id");
+    let rest = runs::page(&mut tx, RunFilter::default(), Some((11, &second.run_id)), 9).await?;
+    assert_eq!(rest, [third.clone(), later.clone()]);
+    let shops = RunFilter { product_slug: Some("shop"), state: Some("CREATED") };
+    assert_eq!(runs::page(&mut tx, shops, None, 9).await?, [second, later.clone()]);
+    assert_eq!(runs::get(&mut tx, &third.run_id).await?, Some(third));
+    assert_eq!(runs::unfinished(&mut tx).await?, 3);
+    assert_eq!(runs::waiting(&mut tx, 5).await?, [later.run_id]);
+    assert_eq!(store::repositories::with_id(&mut tx, i64::MAX).await?, None);
+    tx.commit().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_is_not_based_on_the_last_event_changes_nothing() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("guarded").await;
+    store::provision_module(&fresh.store, &project, &LAUNCH).await.unwrap();
+    let begin = || ProjectTx::begin(&fresh.store, &project, Access::Write);
+    let first = RunRow { fence: Fence(5), ..run('a', Some("key")) };
+    let mut tx = begin().await.unwrap();
+    assert!(write(&mut tx, RunWrite { events: &[event(&first, 1)], ..new(&first) }).await.unwrap());
+    tx.commit().await.unwrap();
+
+    // A second run with the same id, or with the same key.
+    let same_key = run('b', Some("key"));
+    for other in [&first, &same_key] {
+        let mut tx = begin().await.unwrap();
+        assert!(!write(&mut tx, new(other)).await.unwrap());
+        tx.commit().await.unwrap();
+    }
+    // An older job, and a job that did not see the last event.
+    for (fence, before) in [(4, 1), (5, 0), (6, 2)] {
+        let changed = RunRow { fence: Fence(fence), seq: 2, state: "FAILED".to_owned(), ..first.clone() };
+        let stale = RunWrite {
+            before: Some(before),
+            events: &[event(&first, 2)],
+            items: &[item("running")],
+            artifacts: &[artifact(1, b"x")],
+            issues: &[issue("open", None)],
+            ..new(&changed)
+        };
+        let mut tx = begin().await.unwrap();
+        assert!(!write(&mut tx, stale).await.unwrap(), "fence {fence}, event {before}");
+        tx.commit().await.unwrap();
+    }
+    let mut tx = begin().await.unwrap();
+    assert_eq!(runs::get(&mut tx, &first.run_id).await.unwrap(), Some(first.clone()));
+    assert_eq!(runs::get(&mut tx, &same_key.run_id).await.unwrap(), None);
+    assert_eq!(events::page(&mut tx, &first.run_id, 0, 9).await.unwrap().len(), 1);
+    assert!(items::list(&mut tx, &first.run_id).await.unwrap().is_empty());
+    assert!(artifacts::latest(&mut tx, &first.run_id).await.unwrap().is_empty());
+    assert!(issues::list(&mut tx, &first.run_id).await.unwrap().is_empty());
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_concurrent_writers_one_wins() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("raced").await;
+    store::provision_module(&fresh.store, &project, &LAUNCH).await.unwrap();
+    let first = run('a', None);
+    let mut tx = ProjectTx::begin(&fresh.store, &project, Access::Write).await.unwrap();
+    assert!(write(&mut tx, new(&first)).await.unwrap());
+    tx.commit().await.unwrap();
+    let (store, project, first) = (&fresh.store, &project, &first);
+    let attempt = |state: &'static str| async move {
+        let changed = RunRow { seq: 2, state: state.to_owned(), ..first.clone() };
+        let mut tx = ProjectTx::begin(store, project, Access::Write).await.unwrap();
+        let events = [event(first, 2)];
+        let written =
+            write(&mut tx, RunWrite { before: Some(1), events: &events, ..new(&changed) }).await.unwrap();
+        tx.commit().await.unwrap();
+        written
+    };
+    let (one, other) = tokio::join!(attempt("FAILED"), attempt("CANCELLED"));
+    assert_ne!(one, other, "exactly one is written");
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await.unwrap();
+    let stored = runs::get(&mut tx, &first.run_id).await.unwrap().unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(stored.state, if one { "FAILED" } else { "CANCELLED" });
+    fresh.remove().await;
+}
