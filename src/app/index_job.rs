@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::worker::JobKind;
 use super::{App, CallSlot, blocking};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
-use engine::indexing::{self, Options, RecordSource, RunContext, Source, SqliteFile};
+use engine::indexing::{self, FileTree, Options, RecordSource, RunContext, SqliteFile};
 use engine::jobs::{
     self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Phase, Progress, RunControl, RunningJob,
     WRITER_LANE,
@@ -72,12 +72,12 @@ impl JobTarget {
     }
 
     /// Where the files of the repository are. Fetches a repository that is given by its address.
-    async fn source(&self, app: &App, running: &RunningJob) -> Result<Source, Fault> {
+    async fn fetch_tree(&self, app: &App, running: &RunningJob) -> Result<FileTree, Fault> {
         let address = match self {
             Self::Repository(root) => root.address(),
             Self::Records(_) | Self::MissingVectors => None,
         };
-        let Some(address) = address.cloned() else { return Ok(Source::Directory) };
+        let Some(address) = address.cloned() else { return Ok(FileTree::Directory) };
         running.progress.update(|progress| progress.phase = Phase::Fetch);
         app.disk_space().require(0).await?;
         let (mirrors, progress, cancel) = (app.mirrors(), running.progress.clone(), running.cancel.clone());
@@ -90,7 +90,7 @@ impl JobTarget {
             })
         })
         .await?;
-        Ok(Source::Commit { git_dir: fetched.git_dir, head: fetched.head, folder })
+        Ok(FileTree::Commit { git_dir: fetched.git_dir, head: fetched.head, folder })
     }
 
     fn root(&self) -> &Path {
@@ -431,8 +431,8 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         Err(fault) => return Err(fault),
     };
     let sqlite = request.options.sqlite;
-    let source = match target.source(&app, &running).await {
-        Ok(source) => source,
+    let tree = match target.fetch_tree(&app, &running).await {
+        Ok(tree) => tree,
         Err(fault) => {
             indexing::record_unfetched(store, &project, running.fence, target.root(), &fault).await;
             return Err(fault);
@@ -443,7 +443,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         project: &project,
         fence: running.fence,
         root: target.root(),
-        source: &source,
+        tree: &tree,
         options: request.options,
         embedder,
         parsing: &app.parsing,

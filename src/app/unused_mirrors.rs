@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::freshness::project_repositories;
 use super::{App, blocking};
 use contract::{Fault, RepositoryAddress};
 use mirrors::UnusedMirror;
-use store::{Access, DecidedBy, ProjectTx, projects, repositories};
+use store::{DecidedBy, projects};
 
 /// A mirror that was fetched more recently may belong to a run whose repository has no row yet.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -51,9 +52,7 @@ pub async fn unused_mirrors(app: &App) -> Result<Vec<UnusedMirror>, Fault> {
     let mut used = Vec::new();
     for summary in all {
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
-        let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
-        let rows = repositories::list(&mut tx).await?;
-        tx.commit().await?;
+        let rows = project_repositories(store, &project).await?;
         used.extend(rows.iter().filter_map(|row| RepositoryAddress::parse(&row.root)?.ok()));
     }
     let mirrors = app.mirrors();

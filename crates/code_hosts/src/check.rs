@@ -137,6 +137,9 @@ fn listed(settings: &SourceSettings) -> Result<Vec<RemoteRepository>, Problem> {
         ("url", settings.url.is_some()),
         ("owners", !settings.owners.is_empty()),
         ("topics", !settings.topics.is_empty()),
+        ("token_file", settings.token_file.is_some()),
+        ("forks", settings.forks),
+        ("archived", settings.archived),
     ];
     if let Some((setting, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
         let problem = format!("`{setting}` is for sources with an API, and its kind is list");

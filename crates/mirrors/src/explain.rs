@@ -88,7 +88,7 @@ pub(super) fn failure(output: &ProgramOutput, url: &str) -> Failure {
     found.map_or(Failure::Other, |(_, failure)| *failure)
 }
 
-/// The lines that git and SSH wrote, without what the host said and warnings about files of this machine.
+/// The lines that git and SSH wrote, without the lines of the host and warnings about files of this machine.
 fn own_lines(output: &ProgramOutput) -> Vec<String> {
     let lines = output.stderr_tail(LINES_READ);
     let is_own = |line: &&str| {
@@ -104,7 +104,7 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &s
     let (code, message, hint) = describe(failure, address);
     // Contains no credentials, because addresses and arguments have none.
     let lines = own_lines(output);
-    tracing::debug!(address = address.as_str(), said = lines.join("\n"), "git failed");
+    tracing::debug!(address = address.as_str(), stderr = lines.join("\n"), "git failed");
     let mut fault = Fault::new(code, message).with_hint(hint);
     fault.retryable &= failure != Failure::Other;
     let last = lines.iter().rev().find(|line| line.starts_with("fatal:")).or(lines.last());

@@ -180,6 +180,12 @@ impl<'a> Git<'a> {
     }
 }
 
+/// Whether a program that prints this version can fetch from hosts.
+#[must_use]
+pub fn is_supported_version(text: &str) -> bool {
+    version(text).is_some_and(|version| is_new_enough(version, false))
+}
+
 /// The numbers of `git version 2.47.3`.
 fn version(text: &str) -> Option<Version> {
     let mut numbers = text.strip_prefix("git version ")?.split(|letter: char| !letter.is_ascii_digit());

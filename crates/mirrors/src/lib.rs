@@ -14,5 +14,5 @@ mod mirror;
 mod remote;
 
 pub use credentials::check_git_settings;
+pub use git_program::is_supported_version;
 pub use mirror::{Fetched, Mirrors, UnusedMirror};
-pub use remote::RemoteHead;

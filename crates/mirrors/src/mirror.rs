@@ -9,7 +9,7 @@ use super::address_file;
 use super::fetching::{Fetching, size_of};
 use super::git_program::Git;
 use super::lock::MirrorLock;
-use super::remote::{self, RemoteHead};
+use super::remote;
 use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use history::Head;
@@ -63,19 +63,15 @@ impl Mirrors {
         super::fetching::own_commit(&self.git_dir(address))
     }
 
-    /// Asks the host for the default branch; writes nothing.
+    /// Asks the host whether it has the repository, and a commit of it; writes nothing.
     ///
     /// # Errors
     /// Says why the repository cannot be fetched.
-    pub fn probe(
-        &self,
-        address: &RepositoryAddress,
-        must_stop: &dyn Fn() -> bool,
-    ) -> Result<RemoteHead, Fault> {
+    pub fn probe(&self, address: &RepositoryAddress, must_stop: &dyn Fn() -> bool) -> Result<(), Fault> {
         let address = &address.repository();
         let git = Git::new(&self.settings, address)?;
         git.require_version(must_stop)?;
-        remote::head(&git, address, None, Duration::from_millis(self.settings.probe_ms), must_stop)
+        remote::head(&git, address, None, Duration::from_millis(self.settings.probe_ms), must_stop).map(drop)
     }
 
     /// Brings the mirror up to date with the default branch. Another run that fetches the same address is waited for.
@@ -122,7 +118,7 @@ impl Mirrors {
         Ok(Fetched { git_dir, head: Head { branch: remote.branch().map(str::to_owned), commit } })
     }
 
-    /// The mirrors of other addresses than these that no run has asked for during `kept`, with their sizes. A mirror that is
+    /// The mirrors of other addresses than these that no run has used during `kept`, with their sizes. A mirror that is
     /// being fetched is not among them.
     ///
     /// # Errors
@@ -152,7 +148,7 @@ impl Mirrors {
         Ok(found)
     }
 
-    /// Removes a mirror, unless a run fetches it or has asked for it during `kept`. Returns whether it was removed.
+    /// Removes a mirror, unless a run fetches it or has used it during `kept`. Returns whether it was removed.
     ///
     /// # Errors
     /// If it cannot be removed.

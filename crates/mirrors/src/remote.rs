@@ -8,19 +8,18 @@ use contract::{ErrorCode, Fault, RepositoryAddress};
 
 /// The default branch of a repository on its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemoteHead {
+pub(super) struct RemoteHead {
     /// The reference, such as `refs/heads/main`; `None` if the host does not say which branch it is.
-    pub reference: Option<String>,
+    pub(super) reference: Option<String>,
     /// The commit, in hex.
-    pub commit: String,
+    pub(super) commit: String,
     /// The address that the host understands, with or without `.git`.
-    pub url: String,
+    pub(super) url: String,
 }
 
 impl RemoteHead {
     /// The name of the branch.
-    #[must_use]
-    pub fn branch(&self) -> Option<&str> {
+    pub(super) fn branch(&self) -> Option<&str> {
         self.reference.as_deref().and_then(|reference| reference.strip_prefix("refs/heads/"))
     }
 }

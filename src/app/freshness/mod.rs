@@ -39,13 +39,13 @@ pub struct Freshness {
     polled: AtomicUsize,
 }
 
-/// Limits how many automatic runs go on at a time. Runs that fetch from a host, which may be slow, have turns of their own.
+/// Limits how many automatic runs execute at the same time. Runs that fetch from a host, which may be slow, have turns of their own.
 struct Turns {
     local: Semaphore,
     remote: Semaphore,
 }
 
-/// Automatic runs that fetch from hosts at a time.
+/// Most automatic runs that fetch from hosts at the same time.
 const REMOTE_RUNS_MAX: usize = 3;
 
 impl Default for Turns {
@@ -156,7 +156,10 @@ pub async fn repositories_outside(app: &App) -> Result<Vec<(ProjectId, PathBuf)>
     Ok(found.map(|repository_key| (repository_key.project, repository_key.root)).collect())
 }
 
-async fn project_repositories(store: &Store, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
+pub(super) async fn project_repositories(
+    store: &Store,
+    project: &Project,
+) -> Result<Vec<RepositoryRow>, Fault> {
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
     let rows = repositories::list(&mut tx).await?;
     tx.commit().await?;
@@ -180,6 +183,23 @@ async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> 
 pub(super) async fn provision(app: &App, id: &ProjectId) -> Result<Project, Fault> {
     let model = ModelFacts::from(app.embedder().await?.model());
     tenancy::provision(app.store().await?, id, DecidedBy::Argument, &model).await
+}
+
+/// Runs that one request may join in a row: each may have begun before it.
+const JOINED_RUNS_MAX: usize = 3;
+
+/// Runs an index job that begins after this call. False if it only joined runs, which may have begun before.
+async fn run_anew(
+    app: &Arc<App>,
+    repository_key: &RepositoryKey,
+    trigger: &'static str,
+) -> Result<bool, Fault> {
+    for _ in 0..JOINED_RUNS_MAX {
+        if !Box::pin(run_job(app, repository_key, None, trigger)).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Runs an automatic index job to completion; at shutdown the job goes back to the queue. Returns true if it joined an existing job,

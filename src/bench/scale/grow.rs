@@ -244,7 +244,7 @@ impl ProjectGenerator<'_> {
             project: self.project,
             fence: FENCE,
             root: self.experiment.home(),
-            source: &indexing::Source::Directory,
+            tree: &indexing::FileTree::Directory,
             options: Options::default(),
             embedder: Some(embedder),
             parsing: &app.parsing,

@@ -158,15 +158,17 @@ async fn check_git(app: &App) -> Option<DoctorCheck> {
         Err(fault) => return Some(failed_check(GIT_CHECK, fault)),
     };
     let text = String::from_utf8_lossy(&output.stdout);
-    let ok = output.status.success();
+    let ok = output.status.success() && mirrors::is_supported_version(&text);
     Some(DoctorCheck {
         name: GIT_CHECK.to_owned(),
         ok,
         message: match text.lines().next() {
             Some(line) if ok => escaped_line(line.trim()),
-            _ => "the program that fetches repositories does not say its version".to_owned(),
+            Some(line) => format!("too old to fetch repositories: {}", escaped_line(line.trim())),
+            None => "the program that fetches repositories does not say its version".to_owned(),
         },
-        remedy: (!ok).then(|| "Install git on this machine, or name it in git.program.".to_owned()),
+        remedy: (!ok)
+            .then(|| "Install git 2.32 or newer on this machine, or name it in git.program.".to_owned()),
     })
 }
 

@@ -171,7 +171,7 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
         match root.address() {
             _ if workspace_exists => {}
             // What cannot be fetched leaves no workspace behind either.
-            Some(address) => drop(mirrors.probe(address, &is_cancelled)?),
+            Some(address) => mirrors.probe(address, &is_cancelled)?,
             None => indexing::require_files(&root, &settings, &is_cancelled)?,
         }
         Ok(root)

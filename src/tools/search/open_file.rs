@@ -8,7 +8,7 @@ use crate::tools::Call;
 use crate::tools::repository::is_hidden;
 use contract::config::Indexing;
 use contract::{ErrorCode, Fault, RepositoryAddress, unescaped};
-use engine::indexing::{self, ContentKind, OpenRoot, ReadLimits, RecordSource, Source};
+use engine::indexing::{self, ContentKind, FileTree, OpenRoot, ReadLimits, RecordSource};
 use history::Head;
 use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
 use tenancy::AllowedRoots;
@@ -148,9 +148,9 @@ async fn read_from_mirror(
         // A run that goes on has fetched a newer commit than the repository's.
         for commit in row.commit.clone().into_iter().chain(mirrors.last_commit(&address)) {
             let head = Head { branch: None, commit };
-            let source =
-                Source::Commit { git_dir: git_dir.clone(), head, folder: address.folder().to_owned() };
-            let Ok(root) = OpenRoot::open_in(Path::new(&row.root), &source) else { continue };
+            let tree =
+                FileTree::Commit { git_dir: git_dir.clone(), head, folder: address.folder().to_owned() };
+            let Ok(root) = OpenRoot::open_in(Path::new(&row.root), &tree) else { continue };
             if let Ok(ReadFile::Text(found)) = read_from_root(&root, &path, &settings)
                 && found.content_hash.is_some_and(|hash| expected == hash)
             {

@@ -51,6 +51,11 @@ impl HostedRepository {
         self.state.faults_of(&self.name)
     }
 
+    /// The tree of the newest commit of the default branch.
+    pub(crate) fn tree(&self) -> String {
+        self.git(&["rev-parse", "HEAD^{tree}"], b"")
+    }
+
     /// The newest commit of the default branch, which must have one.
     pub(crate) fn head(&self) -> String {
         self.commit_at("HEAD").expect("the default branch has no commit")

@@ -234,6 +234,8 @@ async fn sources(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(source_repositories::gone_for(&mut control, "s", u64::MAX).await?, []);
     let gone = source_repositories::gone_for(&mut control, "s", 0).await?;
     assert_eq!((gone.len(), &gone[0].repository, gone[0].added), (1, &b, false));
+    assert!(source_repositories::is_gone_for(&mut control, "s", &b, 0).await?);
+    assert!(!source_repositories::is_gone_for(&mut control, "s", &a, 0).await?);
     let rows = source_repositories::list(&mut control, "s").await?;
     assert_eq!((rows[0].added, rows[0].indexed, rows[0].gone_ms), (true, true, None));
     assert_eq!((rows[0].pushed_ms, rows[1].pushed_ms), (Some(1_770_000_000_123), None));

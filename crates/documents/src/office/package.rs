@@ -109,10 +109,6 @@ impl Handler for Relations<'_> {
         }
     }
 
-    fn end(&mut self, _: &[u8]) {}
-
-    fn text(&mut self, _: &str) {}
-
     fn is_done(&self) -> bool {
         self.found.len() >= RELATIONS_MAX
     }

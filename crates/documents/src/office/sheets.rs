@@ -53,10 +53,6 @@ impl Handler for Sheets {
         }
     }
 
-    fn end(&mut self, _: &[u8]) {}
-
-    fn text(&mut self, _: &str) {}
-
     fn is_done(&self) -> bool {
         self.sheets.len() >= SHEETS_MAX
     }

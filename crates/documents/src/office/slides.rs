@@ -52,10 +52,6 @@ impl Handler for Order {
         }
     }
 
-    fn end(&mut self, _: &[u8]) {}
-
-    fn text(&mut self, _: &str) {}
-
     fn is_done(&self) -> bool {
         self.slides.len() >= SLIDES_MAX
     }

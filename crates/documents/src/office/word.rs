@@ -60,8 +60,6 @@ impl Handler for Styles {
         }
     }
 
-    fn text(&mut self, _: &str) {}
-
     fn is_done(&self) -> bool {
         self.levels.len() >= STYLES_MAX
     }

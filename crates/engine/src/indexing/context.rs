@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::file::OpenRoot;
+use super::file_tree::FileTree;
 use super::interfaces::Interfaces;
 use super::options::Options;
 use super::parser::Parsing;
-use super::source::Source;
 use crate::jobs::ProgressSender;
 use contract::Fault;
 use contract::clock::Clock;
@@ -29,7 +29,7 @@ pub struct RunContext<'a> {
     /// The canonical root of the repository, or its address.
     pub root: &'a Path,
     /// Where its files are.
-    pub source: &'a Source,
+    pub tree: &'a FileTree,
     /// The options of the run.
     pub options: Options,
     /// The project's model; without one the run completes lexical search and leaves vectors pending.
@@ -66,7 +66,7 @@ impl RunContext<'_> {
     /// # Errors
     /// Those of [`OpenRoot::open_in`].
     pub(super) fn open_root(&self) -> Result<OpenRoot, Fault> {
-        OpenRoot::open_in(self.root, self.source)
+        OpenRoot::open_in(self.root, self.tree)
     }
 
     /// As [`begin_batch`](Self::begin_batch), for statements that may take longer.

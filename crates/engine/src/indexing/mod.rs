@@ -4,8 +4,8 @@
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
+mod file_tree;
 mod skipped_directories;
-mod source;
 mod walk;
 
 mod extracted;
@@ -57,6 +57,7 @@ pub use context::RunContext;
 pub use failures::record_unfetched;
 pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 pub use file_list::{FileList, list_files};
+pub use file_tree::FileTree;
 pub use folder::read_folder;
 pub use front_matter::metadata_pairs;
 pub use interfaces::Interfaces;
@@ -66,7 +67,6 @@ pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, S
 pub use run::{embed_project, index_repository, require_files};
 pub use scip::{ScipReport, check_scip_file};
 pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_extracted, redact_file};
-pub use source::Source;
 pub use stored_lines::{StoredLines, read_lines};
 pub(crate) use symbols::read_body;
 pub use vectors::{HEADER_SEPARATOR, passage};

@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::RunContext;
 use super::failures::record_failure;
+use super::file_tree::FileTree;
 use super::options::Mode;
 use super::plan::{self, RunPlan};
 use super::prepare::PrepareOptions;
 use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, RiskRules};
-use super::source::Source;
 use super::versions::run_versions;
 use super::walk::{self, WalkResult};
 use super::{artifacts, history, navigation, scip, vectors, write};
@@ -94,7 +94,7 @@ async fn run_stages(
     // Files that an incomplete walk did not find may still exist.
     let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
     // A directory may be unmounted; a commit has what somebody pushed.
-    if *run.source == Source::Directory {
+    if *run.tree == FileTree::Directory {
         guard_against_loss(run, stored, vanished.len())?;
     }
 
@@ -169,7 +169,7 @@ async fn walk_repository(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
         Err(fault) => fault.code == ErrorCode::IllegalState,
     };
     if is_damaged {
-        run.source.distrust();
+        run.tree.distrust();
     }
     let walked = walked?;
     failpoints::reach("index.walked");
@@ -338,7 +338,7 @@ pub fn require_files(
     settings: &config::Indexing,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), Fault> {
-    let walked = walk::walk(root.path(), &Source::Directory, root.allowed(), &settings.into(), cancelled)?;
+    let walked = walk::walk(root.path(), &FileTree::Directory, root.allowed(), &settings.into(), cancelled)?;
     if !walked.entries.is_empty() {
         return Ok(());
     }
@@ -351,10 +351,10 @@ pub fn require_files(
 }
 
 async fn walk_blocking(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
-    let (root, source) = (run.root.to_owned(), run.source.clone());
+    let (root, tree) = (run.root.to_owned(), run.tree.clone());
     let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
     let allowed = AllowedRoots::for_project(&settings, run.project.id());
-    let walk = move || walk::walk(&root, &source, &allowed, &(&settings).into(), &must_stop);
+    let walk = move || walk::walk(&root, &tree, &allowed, &(&settings).into(), &must_stop);
     let walking = tokio::task::spawn_blocking(walk);
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }

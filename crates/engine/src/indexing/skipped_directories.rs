@@ -1,7 +1,7 @@
 //! Directories to skip: vendored projects, generated files and pseudo file systems.
 
 use super::file::SkipReason;
-use super::source::SourceFolder;
+use super::file_tree::TreeFolder;
 
 /// Names of directories with vendored projects.
 const VENDORED_NAMES: &[&str] = &[
@@ -48,7 +48,7 @@ const TOOL_DIRECTORY_NAMES: &[&str] = &[
 
 /// Returns the reason to skip the directory `name`, open as `folder`; `None` to walk it. `depth` is 1 for a directory
 /// in the root.
-pub(super) fn skip_reason(folder: &SourceFolder, name: &str, depth: usize) -> Option<SkipReason> {
+pub(super) fn skip_reason(folder: &TreeFolder, name: &str, depth: usize) -> Option<SkipReason> {
     let contains = |entry: &str| folder.entry_kind(entry).is_some();
     if VENDORED_NAMES.contains(&name) || contains("pyvenv.cfg") {
         return Some(SkipReason::Vendored);
@@ -67,7 +67,7 @@ pub(super) fn skip_reason(folder: &SourceFolder, name: &str, depth: usize) -> Op
 
 /// Returns whether a directory is marked as a cache (bford.info/cachedir), as the build directories of cargo and other
 /// tools are.
-fn has_cache_tag(folder: &SourceFolder) -> bool {
+fn has_cache_tag(folder: &TreeFolder) -> bool {
     const SIGNATURE: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
     folder.begins_with("CACHEDIR.TAG", SIGNATURE)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::{RepositoryKey, project_repositories, run_job};
+use super::super::{RepositoryKey, project_repositories, run_anew};
 use super::plan::{Plan, Wanted};
 use super::{RETRY, SourceSync, Unsynced};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
@@ -10,8 +10,6 @@ use store::{DecidedBy, SourceRepository, SourceRepositoryRow, source_repositorie
 
 /// Repositories that one statement stores.
 const BATCH: usize = 1000;
-/// Runs that a sync may join in a row: each may have begun before the push.
-const JOINED_RUNS_MAX: usize = 3;
 /// Failures of a host in a row that may be over soon, after which a sync leaves out the rest of it: then it is not about single
 /// repositories.
 const FAILURES_IN_A_ROW_MAX: usize = 10;
@@ -121,19 +119,12 @@ impl SourceSync<'_> {
 
     async fn index_one(&mut self, wanted: &Wanted, known: &Known) -> Result<(), Fault> {
         let key = RepositoryKey::from(&wanted.repository);
-        let mut joined_runs = 0;
-        while Box::pin(run_job(self.app, &key, None, "source")).await? {
-            joined_runs += 1;
-            if joined_runs == JOINED_RUNS_MAX {
-                break;
-            }
-        }
-        self.report.indexed += 1;
-        let pushed_ms = match joined_runs < JOINED_RUNS_MAX {
+        let pushed_ms = match run_anew(self.app, &key, "source").await? {
             true => wanted.pushed_ms,
             // None of the runs is known to contain the push, so the next sync looks again.
             false => known.rows.get(&wanted.repository).and_then(|row| row.pushed_ms),
         };
+        self.report.indexed += 1;
         self.note_indexed(&wanted.repository, pushed_ms).await
     }
 
