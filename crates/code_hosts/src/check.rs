@@ -162,11 +162,9 @@ fn listed_repository(text: &str) -> Result<RemoteRepository, Problem> {
     Ok(RemoteRepository {
         full_name: address.path().trim_start_matches('/').to_owned(),
         clone_url: text.to_owned(),
-        default_branch: None,
         is_fork: false,
         is_archived: false,
         topics: Vec::new(),
-        size_kb: None,
         pushed_at: None,
     })
 }

@@ -177,6 +177,7 @@ mod tests {
             probe_ms: 1000,
             stalled_s: 60,
             mirror_bytes_max: 1 << 30,
+            mirrors_bytes_max: 1 << 30,
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{RepositoryKey, indexed_repositories, run_anew};
 use crate::app::App;
 use contract::{Fault, RepositoryAddress};
+use engine::indexing::Options;
 
 /// The repositories that are being refreshed because of pushes, and whether another push came meanwhile. So any number of
 /// pushes keeps at most one task for each repository.
@@ -88,7 +89,7 @@ fn start(app: &Arc<App>, key: RepositoryKey) {
 }
 
 async fn refresh(app: &Arc<App>, key: &RepositoryKey) {
-    if let Err(fault) = run_anew(app, key, "push").await {
+    if let Err(fault) = run_anew(app, key, &Options::default(), "push").await {
         tracing::warn!(repository = %key.root.display(), project = key.project.as_str(), code = %fault.code,
             "the index could not be refreshed after a push: {}", fault.message);
     }

@@ -245,6 +245,7 @@ impl ProjectGenerator<'_> {
             fence: FENCE,
             root: self.experiment.home(),
             tree: &indexing::FileTree::Directory,
+            revisions: &[],
             options: Options::default(),
             embedder: Some(embedder),
             parsing: &app.parsing,

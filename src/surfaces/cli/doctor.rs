@@ -1,6 +1,7 @@
 //! `doctor`: checks the installation and says how to repair it.
 
 use std::fmt::Write;
+use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -172,12 +173,14 @@ async fn check_git(app: &App) -> Option<DoctorCheck> {
     })
 }
 
-/// Whether repositories are fetched here: there are mirrors, or a list or a source names an address.
+/// Whether repositories are fetched here: there are mirrors of some, or a list or a source names an address.
 fn fetches_repositories(app: &App) -> bool {
     let settings = &app.config.indexing;
     let mut listed = settings.roots.iter().chain(settings.project_roots.values().flatten());
     let is_address = |root: &PathBuf| root.to_str().and_then(RepositoryAddress::parse_prefix).is_some();
-    listed.any(is_address) || !app.config.sources.is_empty() || app.layout.mirrors().is_dir()
+    let mut mirrors = fs::read_dir(app.layout.mirrors()).into_iter().flatten().flatten();
+    let is_mirror = |entry: DirEntry| entry.path().extension().is_some_and(|ending| ending == "git");
+    listed.any(is_address) || !app.config.sources.is_empty() || mirrors.any(is_mirror)
 }
 
 /// Checks the runtime files. With an external database the embedded Postgres is not needed.

@@ -5,6 +5,7 @@ mod command_line;
 mod fetching;
 mod hostile_commits;
 mod pushes;
+mod revisions;
 mod rights;
 
 use std::sync::Arc;

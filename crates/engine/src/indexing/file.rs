@@ -59,6 +59,7 @@ skip_reasons! {
     NotRegular "not_regular" "It is not a regular file.";
     LfsPointer "lfs_pointer" "It stands for a file that git LFS keeps elsewhere.";
     Submodule "submodule" "It is a submodule; index its repository by its own address.";
+    WorkTree "work_tree" "It is another work tree of a git repository, with its files once more; index it by its own path.";
     Unreadable "unreadable" "Permission was denied, or reading failed.";
     Gone "gone" "It was deleted during the run.";
     Failed "failed" "The program failed unexpectedly on it; please report this.";
@@ -351,7 +352,7 @@ const LOCK_FILES: &[&str] = &[
 ];
 
 /// Whether a text is what git LFS leaves in place of a file.
-fn is_lfs_pointer(text: &str) -> bool {
+pub(super) fn is_lfs_pointer(text: &str) -> bool {
     /// Longest pointer, by its specification.
     const POINTER_BYTES_MAX: usize = 1024;
     text.len() < POINTER_BYTES_MAX && text.starts_with("version https://git-lfs.github.com/spec/v")

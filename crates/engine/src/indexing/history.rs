@@ -152,7 +152,7 @@ async fn store_head(run: &RunContext<'_>, repository_id: i64, head: Option<&Head
 }
 
 /// The directory in which the history is looked for.
-fn history_root<'a>(run: &RunContext<'a>) -> &'a Path {
+pub(super) fn history_root<'a>(run: &RunContext<'a>) -> &'a Path {
     match run.tree {
         FileTree::Directory => run.root,
         FileTree::Commit { git_dir, .. } => git_dir,
@@ -160,7 +160,7 @@ fn history_root<'a>(run: &RunContext<'a>) -> &'a Path {
 }
 
 /// Finds the history, unless it is outside of the allowed directories.
-async fn find_history(run: &RunContext<'_>) -> Result<FoundRepository, NoHistory> {
+pub(super) async fn find_history(run: &RunContext<'_>) -> Result<FoundRepository, NoHistory> {
     let (root, tree) = (run.root.to_owned(), run.tree.clone());
     let allowed = AllowedRoots::for_project(&run.config.indexing, run.project.id());
     let find = move || match tree {
@@ -384,7 +384,8 @@ fn read_text(root: &OpenRoot, path: &str, settings: &config::Indexing) -> Option
     }
 }
 
-fn limits(settings: &config::Indexing) -> Limits {
+/// The limits of one call that reads the history.
+pub(super) fn limits(settings: &config::Indexing) -> Limits {
     Limits {
         commits_max: settings.history_commits_max,
         churn_commits: settings.churn_commits,

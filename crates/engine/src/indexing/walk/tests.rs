@@ -319,3 +319,29 @@ fn an_unreadable_directory_makes_the_walk_incomplete() {
     assert_eq!(walk.incomplete, ["`closed` could not be read: permission denied."]);
     assert_eq!(root_fault.code, ErrorCode::Forbidden);
 }
+
+/// A work tree within another one has the same files once more; a submodule has files of its own.
+#[test]
+fn linked_work_trees_are_left_out_and_submodules_are_not() {
+    let root = tree(&[
+        ("a.rs", ""),
+        ("feature/.git", "gitdir: /srv/shop/.git/worktrees/feature\n"),
+        ("feature/a.rs", ""),
+        (".worktrees/fix/.git", "gitdir: ../../.git/worktrees/fix"),
+        (".worktrees/fix/a.rs", ""),
+        ("lib/other/.git", "gitdir: /srv/shop/.git/modules/lib/worktrees/other\n"),
+        ("lib/other/b.rs", ""),
+        ("lib/.git", "gitdir: ../.git/modules/lib\n"),
+        ("lib/b.rs", ""),
+        ("worktrees/c/.git", "gitdir: ../../.git/modules/worktrees/c\n"),
+        ("worktrees/c/c.rs", ""),
+        ("own/.git/HEAD", "ref: refs/heads/main\n"),
+        ("own/d.rs", ""),
+    ]);
+    let walk = walked(root.path());
+    assert_eq!(paths(&walk), ["a.rs", "lib/b.rs", "own/d.rs", "worktrees/c/c.rs"]);
+    let left_out = [".worktrees/fix/", "feature/", "lib/other/"].map(|path| (path, SkipReason::WorkTree));
+    assert_eq!(skipped(&walk), left_out);
+    // One that is indexed by its own path is read.
+    assert_eq!(paths(&walked(&root.path().join("feature"))), ["a.rs"]);
+}
