@@ -5,7 +5,9 @@
 //! words are searchable and until vectors are complete, the time of a first, an unchanged and an edited run, memory, and the
 //! latency of warm hybrid searches. `-- --files N` sets the number of files. `-- --parsing` instead compares how soon words
 //! are searchable with files parsed in separate processes and in this process; `-- --address` compares indexing the address of a
-//! git repository with cloning it and indexing the clone, and measures a run after one pushed commit.
+//! git repository with cloning it and indexing the clone, and measures a run after one pushed commit; `-- --revisions` compares the
+//! rows, vectors and seconds of a repository with those of the same one with 20 release branches, of which each differs from the one
+//! before in one file of a hundred, or, with `--of ADDRESS --matching PATTERN`, of another repository with branches and tags of its own.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
@@ -45,6 +47,14 @@ fn main() {
         }
         if std::env::args().any(|arg| arg == "--address") {
             return measure_address(&folder, &repository).await;
+        }
+        if std::env::args().any(|arg| arg == "--revisions") {
+            let given =
+                |flag: &str| std::env::args().skip_while(|arg| arg != flag).nth(1).unwrap_or_default();
+            return match (given("--of"), given("--matching")) {
+                (of, matching) if !of.is_empty() => measure_revisions(&folder, &of, &matching).await,
+                _ => measure_revisions(&folder, &with_releases(&folder, &repository), "release/*").await,
+            };
         }
         let app = app(&folder.join("home"), |_| {});
         measure_indexing(&app, &repository).await;
@@ -86,13 +96,6 @@ async fn measure_parsing(home: &Path, repository: &Path) {
 async fn measure_address(folder: &Path, repository: &Path) {
     let app = unshared_app(&folder.join("home"), |config| config.indexing.hnsw_rows_min = u64::MAX);
     let app = Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())));
-    let git = |directory: &Path, arguments: &[&str]| {
-        let mut git = Command::new("git");
-        git.current_dir(directory)
-            .args(["-c", "user.name=A", "-c", "user.email=a@example.org"])
-            .args(arguments);
-        assert!(git.status().unwrap().success(), "git {arguments:?}");
-    };
     git(repository, &["init", "--quiet", "--initial-branch=main"]);
     git(repository, &["add", "--all"]);
     git(repository, &["commit", "--quiet", "-m", "All"]);
@@ -132,6 +135,105 @@ async fn measure_address(folder: &Path, repository: &Path) {
         address / clone
     );
     println!("one pushed  {pushed:.2} s until searchable");
+    app.store().await.unwrap().database().close().await;
+}
+
+fn git(directory: &Path, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    git.current_dir(directory).args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(arguments);
+    assert!(git.status().unwrap().success(), "git {arguments:?}");
+}
+
+/// Release branches of the measured repository.
+const RELEASES: usize = 20;
+/// One file of so many changes between two releases.
+const CHANGED_BETWEEN: usize = 100;
+
+/// What is searched in a repository with revisions.
+const REVISION_QUERIES: &[&str] = &[
+    "parse the arguments",
+    "where is the error returned",
+    "read a file",
+    "default value",
+    "new",
+    "write to the socket",
+];
+
+/// Makes a git repository with release branches; returns its address.
+fn with_releases(folder: &Path, repository: &Path) -> String {
+    git(repository, &["init", "--quiet", "--initial-branch=main"]);
+    git(repository, &["add", "--all"]);
+    git(repository, &["commit", "--quiet", "-m", "All"]);
+    let mut files: Vec<_> = fs::read_dir(repository)
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name() != ".git" && entry.path().is_dir())
+        .flat_map(|part| fs::read_dir(part.path()).unwrap().flatten().map(|file| file.path()))
+        .collect();
+    files.sort();
+    for release in 0..RELEASES {
+        git(repository, &["branch", &format!("release/{release}")]);
+        for file in files.iter().skip(release).step_by(CHANGED_BETWEEN) {
+            let text = fs::read_to_string(file).unwrap();
+            fs::write(file, format!("// changed after release {release}\n{text}")).unwrap();
+        }
+        git(repository, &["commit", "--quiet", "--all", "-m", "Next"]);
+    }
+    git(folder, &["clone", "--quiet", "--bare", repository.to_str().unwrap(), "host.git"]);
+    format!("file://{}", folder.join("host.git").display())
+}
+
+/// Compares a repository with itself and its revisions.
+async fn measure_revisions(folder: &Path, address: &str, matching: &str) {
+    let app = unshared_app(&folder.join("home"), |config| config.indexing.hnsw_rows_min = u64::MAX);
+    let app = Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())));
+    let mut reports = Vec::new();
+    for (project, revisions) in [("one", json!([])), ("all", json!([matching]))] {
+        let arguments = json!({ "repoPath": address, "project_id": project, "revisions": revisions });
+        reports.push(call(&app, "build_index", arguments).await["report"].take());
+    }
+    let (one, all) = (&reports[0], &reports[1]);
+    let number = |report: &Value, field: &str| report[field].as_f64().unwrap();
+    let revisions = &all["revisions"];
+    println!("revisions   {:>9} beside the default branch", revisions["indexed"].as_array().unwrap().len());
+    for field in ["files", "chunks"] {
+        let ratio = (number(all, field) + number(revisions, field)) / number(one, field);
+        println!("{field:<11} {:>9} and {} more: {ratio:.2}x", all[field], revisions[field]);
+    }
+    let vectors = number(all, "vectorsEmbedded") / number(one, "vectorsEmbedded");
+    println!(
+        "vectors     {:>9} instead of {}: {vectors:.2}x",
+        all["vectorsEmbedded"], one["vectorsEmbedded"]
+    );
+    let seconds = [number(one, "seconds"), number(all, "seconds")];
+    println!("seconds     {:>9.2} instead of {:.2}: {:.2}x", seconds[1], seconds[0], seconds[1] / seconds[0]);
+    let first = revisions["indexed"][0]["name"].as_str().unwrap();
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    for round in 0..ROUNDS * 4 {
+        for words in REVISION_QUERIES {
+            let asked = [
+                ("one", (*words).to_owned()),
+                ("all", (*words).to_owned()),
+                ("all", format!("{words} rev:{first}")),
+            ];
+            for ((project, query), times) in asked.into_iter().zip(&mut times) {
+                let started = Instant::now();
+                call(&app, "search", json!({ "query": query, "project_id": project })).await;
+                if round > 0 {
+                    times.push(started.elapsed().as_secs_f64() * 1e3);
+                }
+            }
+        }
+    }
+    let [alone, beside, revision] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    println!(
+        "search p50  {alone:.1} ms, {beside:.1} ms beside revisions ({:.2}x), {revision:.1} ms in one of them ({:.2}x)",
+        beside / alone,
+        revision / alone
+    );
     app.store().await.unwrap().database().close().await;
 }
 

@@ -39,7 +39,7 @@ use embedding::Embedder;
 use engine::highlighting::Highlighter;
 use engine::indexing::parser::Parsing;
 use engine::indexing::{Interfaces, RecordSource};
-use mirrors::Mirrors;
+use mirrors::{Archives, Mirrors};
 use platform::disk_space::DiskSpace;
 use platform::process;
 use platform::telemetry::{Gauges, Metrics};
@@ -259,6 +259,12 @@ impl App {
     #[must_use]
     pub fn mirrors(&self) -> Mirrors {
         Mirrors::new(self.layout.mirrors(), self.config.git.clone(), self.disk_space())
+    }
+
+    /// The mirrors of archives.
+    #[must_use]
+    pub fn archives(&self) -> Archives {
+        Archives::new(self.layout.archives(), (&self.config.indexing).into(), self.disk_space())
     }
 
     /// Starts the background tasks of a server: opens the database and the model early, works on queued jobs, restarts the

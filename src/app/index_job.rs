@@ -1,27 +1,31 @@
 //! The index job: requested by tools, run by any process that is free, resumed by any other.
 
 mod portable_export;
+mod target;
 
-use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
+use self::target::{JobTarget, JobTree};
 use super::worker::JobKind;
-use super::{App, CallSlot, blocking, launch};
-use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
-use engine::indexing::{self, Options, RecordSource, RunContext, Source};
+use super::{App, CallSlot, launch};
+use contract::{ErrorCode, Fault, ProjectId};
+use engine::indexing::{self, Options, RecordSource, RunContext};
 use engine::jobs::{
-    self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Phase, Progress, RunControl, RunningJob,
+    self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Progress, RunControl, RunningJob,
     WRITER_LANE,
 };
 use store::{self, Project};
-use tenancy::{self, AllowedRoots, RepositoryRoot};
+use tenancy::{self, RepositoryRoot};
 
 pub use portable_export::export;
 
@@ -30,80 +34,14 @@ pub static KIND: JobKind = JobKind {
     name: "index",
     lane: |_| WRITER_LANE.to_owned(),
     parallel: |_| 1,
-    execute: Some(|app, running| Box::pin(execute(app, running))),
+    execute: Some(execute),
 };
-
-/// Shown in the status of a job that waits for another process.
-const DIRECTORY_NOT_FOUND_HERE: &str = "The process that took the job cannot find the repository's directory. The job waits for a process that \
-    can; servers that share a database must have repositories under the same paths.";
 
 /// The request that is stored with a job.
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
     root: String,
     options: Options,
-}
-
-/// What a job indexes.
-enum JobTarget {
-    /// A directory on this machine, or a repository that this machine fetches.
-    Repository(RepositoryRoot),
-    /// Records of the project.
-    Records(&'static RecordSource),
-    /// Texts of the project without a vector.
-    MissingVectors,
-}
-
-impl JobTarget {
-    fn from_request(request: &Request, project: &ProjectId, app: &App) -> Result<Self, Fault> {
-        if request.options.vectors_only {
-            return Ok(Self::MissingVectors);
-        }
-        if let Some(source) = app.record_source(&request.root) {
-            return Ok(Self::Records(source));
-        }
-        let checked =
-            AllowedRoots::for_project(&app.config.indexing, project).check(Path::new(&request.root));
-        let is_address = RepositoryAddress::parse(&request.root).is_some();
-        checked.map(Self::Repository).map_err(|fault| match fault.code {
-            // Every process of the installation has the same lists, and can fetch what they allow.
-            _ if is_address => fault,
-            ErrorCode::NotFound | ErrorCode::Forbidden => {
-                jobs::not_runnable_here(fault, DIRECTORY_NOT_FOUND_HERE)
-            }
-            _ => fault,
-        })
-    }
-
-    /// Where the files of the repository are. Fetches a repository that is given by its address.
-    async fn source(&self, app: &App, running: &RunningJob) -> Result<Source, Fault> {
-        let address = match self {
-            Self::Repository(root) => root.address(),
-            Self::Records(_) | Self::MissingVectors => None,
-        };
-        let Some(address) = address.cloned() else { return Ok(Source::Directory) };
-        running.progress.update(|progress| progress.phase = Phase::Fetch);
-        app.disk_space().require(0).await?;
-        let (mirrors, progress, cancel) = (app.mirrors(), running.progress.clone(), running.cancel.clone());
-        let folder = address.folder().to_owned();
-        let fetched = blocking(move || {
-            mirrors.fetch(&address, &|| {
-                // A fetch may take long and is bounded by limits of its own.
-                progress.touch();
-                cancel.is_cancelled()
-            })
-        })
-        .await?;
-        Ok(Source::Commit { git_dir: fetched.git_dir, head: fetched.head, folder })
-    }
-
-    fn root(&self) -> &Path {
-        match self {
-            Self::Repository(root) => root.path(),
-            Self::Records(source) => Path::new(source.root),
-            Self::MissingVectors => Path::new(WHOLE_PROJECT),
-        }
-    }
 }
 
 /// The subject of a job that embeds a whole project. It is distinct from every root, because a root is an absolute path.
@@ -354,15 +292,20 @@ async fn wait_until(deadline: Option<Instant>) {
     }
 }
 
-/// Enqueues an incremental run; [`run_to_completion`] runs it.
+/// Enqueues a run; [`run_to_completion`] runs it.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn enqueue(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
-    jobs::enqueue(app.store().await?, &writable_job(project, root.as_str(), &Options::default())?).await
+pub async fn enqueue(
+    app: &App,
+    project: &Project,
+    root: &RepositoryRoot,
+    options: &Options,
+) -> Result<Enqueued, Fault> {
+    jobs::enqueue(app.store().await?, &writable_job(project, root.as_str(), options)?).await
 }
 
-/// Like [`enqueue`], unless a run is in progress or the last one ended less than `after_ms` ago.
+/// Enqueues an incremental run, unless one is in progress or the last one ended less than `after_ms` ago.
 ///
 /// # Errors
 /// Storage faults.
@@ -398,34 +341,50 @@ pub async fn run_to_completion(app: &Arc<App>, enqueued: Enqueued) -> Result<Fin
 const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a claimed job as soon as the call that requested it has a slot again.
-pub(super) async fn execute_in_slot(
+pub(super) fn execute_in_slot(
     app: Arc<App>,
     slot: CallSlot,
     running: RunningJob,
-) -> Result<Value, Fault> {
-    let mut resumed = Box::pin(slot.resume());
-    loop {
-        // Otherwise the job would count as stalled.
-        running.progress.touch();
-        tokio::select! {
-            () = &mut resumed => break,
-            () = running.cancel.cancelled() => break,
-            () = tokio::time::sleep(TOUCH_INTERVAL) => {}
+) -> BoxFuture<'static, Result<Value, Fault>> {
+    Box::pin(async move {
+        let mut resumed = Box::pin(slot.resume());
+        loop {
+            // Otherwise the job would count as stalled.
+            running.progress.touch();
+            tokio::select! {
+                () = &mut resumed => break,
+                () = running.cancel.cancelled() => break,
+                () = tokio::time::sleep(TOUCH_INTERVAL) => {}
+            }
         }
-    }
-    drop(resumed);
-    execute(app, running).await
+        drop(resumed);
+        execute(app, running).await
+    })
 }
 
-/// Runs a claimed job. Launch runs may have waited for it.
-async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+/// Runs a claimed job, as a task of its own: its futures are deep, and so begin on an empty stack. If this one is dropped, the task
+/// ends at its next step, and its open transaction is rolled back.
+fn execute(app: Arc<App>, running: RunningJob) -> BoxFuture<'static, Result<Value, Fault>> {
+    Box::pin(async move {
+        let mut task = JoinSet::new();
+        task.spawn(index(app, running).in_current_span());
+        match task.join_next().await {
+            Some(Ok(result)) => result,
+            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            _ => Err(Fault::new(ErrorCode::Cancelled, "The run was ended with this process.")),
+        }
+    })
+}
+
+/// Indexes. Launch runs may have waited for it.
+async fn index(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let (waiting, project) = (Arc::clone(&app), running.job.project_id.clone());
-    let result = index(app, running).await;
+    let result = run_job(app, running).await;
     launch::index_ended(&waiting, &project).await;
     result
 }
 
-async fn index(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
     let id = ProjectId::parse(&running.job.project_id)?;
@@ -442,25 +401,28 @@ async fn index(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         Err(fault) => return Err(fault),
     };
     let sqlite = request.options.sqlite;
-    let source = match target.source(&app, &running).await {
-        Ok(source) => source,
+    let fetched = match target.fetch_tree(&app, &running, &project, &request.options).await {
+        Ok(fetched) => fetched,
         Err(fault) => {
             indexing::record_unfetched(store, &project, running.fence, target.root(), &fault).await;
             return Err(fault);
         }
     };
+    let JobTree { tree, revisions, notes } = fetched;
+    let config = target.config(&app.config);
     let run = RunContext {
         store,
         project: &project,
         fence: running.fence,
         root: target.root(),
-        source: &source,
+        tree: &tree,
+        revisions: &revisions,
         options: request.options,
         embedder,
         parsing: &app.parsing,
         interfaces: &app.interfaces,
         dictionary: app.dictionaries.current().await,
-        config: &app.config,
+        config: &config,
         clock: &*app.clock,
         cancel: &running.cancel,
         progress: &running.progress,
@@ -478,6 +440,6 @@ async fn index(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     if sqlite {
         report.sqlite = Some(export(&app, store, &project, &running.cancel).await?);
     }
-    report.notes.extend(running.notes);
+    report.notes.extend(notes.into_iter().chain(running.notes));
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
 }

@@ -1,12 +1,14 @@
 //! Mirrors that no project uses any more.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::freshness::project_repositories;
 use super::{App, blocking};
 use contract::{Fault, RepositoryAddress};
 use mirrors::UnusedMirror;
-use store::{Access, DecidedBy, ProjectTx, projects, repositories};
+use store::{DecidedBy, RepositoryRow, projects};
 
 /// A mirror that was fetched more recently may belong to a run whose repository has no row yet.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -48,16 +50,21 @@ pub async fn unused_mirrors(app: &App) -> Result<Vec<UnusedMirror>, Fault> {
     let mut tx = store.control_read().await?;
     let all = projects::list(&mut tx).await?;
     tx.commit().await?;
-    let mut used = Vec::new();
+    let (mut used, mut used_archives) = (Vec::new(), Vec::new());
     for summary in all {
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
-        let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
-        let rows = repositories::list(&mut tx).await?;
-        tx.commit().await?;
+        let rows = project_repositories(store, &project).await?;
         used.extend(rows.iter().filter_map(|row| RepositoryAddress::parse(&row.root)?.ok()));
+        let archives = rows.into_iter().filter(RepositoryRow::is_archive);
+        used_archives.extend(archives.filter_map(|row| Some((PathBuf::from(row.root), row.commit?))));
     }
-    let mirrors = app.mirrors();
-    blocking(move || mirrors.unused(&used, KEPT)).await
+    let (mirrors, archives) = (app.mirrors(), app.archives());
+    blocking(move || {
+        let mut unused = mirrors.unused(&used, KEPT)?;
+        unused.extend(archives.unused(&used_archives, KEPT)?);
+        Ok(unused)
+    })
+    .await
 }
 
 /// Removes an unused mirror, unless it is needed by now. Returns whether it was removed.

@@ -308,8 +308,8 @@ impl AnsweredCall {
         let repo = &result["repo"];
         if result.pointer("/omitted/lines").and_then(Value::as_u64).is_some_and(|lines| lines > 0) {
             let (start, end) = suggested.unshown_lines.unzip();
-            let arguments =
-                json!({ "file": result["path"], "repoPath": repo, "startLine": start, "endLine": end });
+            let arguments = json!({ "file": result["path"], "repoPath": repo, "revision": result["revision"],
+                "startLine": start, "endLine": end });
             return vec![self.call("show_file", arguments)];
         }
         if result["changedSinceIndexed"] == true {

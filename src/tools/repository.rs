@@ -23,13 +23,13 @@ pub(crate) fn on_default_host(named: &Path, settings: &config::Git) -> Option<St
     Some(format!("{}/{}", host.trim_end_matches('/'), named.display()))
 }
 
-/// Refuses a relative path in a repository that is given by its address: only files beside a commit can be named.
+/// Refuses a relative path in a repository that is an archive or is given by its address: only files beside a commit can be named.
 pub(super) fn require_path_outside_commit(
     root: &RepositoryRoot,
     argument: &str,
     path: &Path,
 ) -> Result<(), Fault> {
-    if root.address().is_none() || path.is_absolute() {
+    if root.is_directory() || path.is_absolute() {
         return Ok(());
     }
     Err(Fault::new(

@@ -63,7 +63,7 @@ pub(super) async fn repository_roots(
                 }
                 return search_all("default").await;
             };
-            let (folders, records): (Vec<_>, Vec<_>) = rows.into_iter().partition(RepositoryRow::is_folder);
+            let (folders, records): (Vec<_>, Vec<_>) = rows.into_iter().partition(RepositoryRow::has_path);
             call.set_search_scope(folders.iter().map(|row| row.name.clone()).collect(), decided_by);
             Ok(folders.into_iter().chain(records).map(|row| row.root).collect())
         }
@@ -109,7 +109,7 @@ async fn working_repositories(
         // Of nested repositories, only the innermost.
         let innermost = rows
             .iter()
-            .filter(|row| row.is_folder() && is_indexed(row) && directory.starts_with(&row.root))
+            .filter(|row| row.has_path() && is_indexed(row) && directory.starts_with(&row.root))
             .max_by_key(|row| row.root.len());
         roots.extend(innermost.map(|row| row.root.clone()));
     }

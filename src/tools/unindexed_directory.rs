@@ -119,7 +119,7 @@ async fn other_project(
         let rows = repositories::list(&mut tx).await?;
         tx.commit().await?;
         let allowed = AllowedRoots::for_project(&call.app.config.indexing, project.id());
-        let holds = |row: &RepositoryRow| row.is_folder() && is_indexed(row) && root.starts_with(&row.root);
+        let holds = |row: &RepositoryRow| row.has_path() && is_indexed(row) && root.starts_with(&row.root);
         if rows.iter().any(holds) && allowed.contains(root) {
             return Ok(Some(project));
         }

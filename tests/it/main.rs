@@ -15,6 +15,7 @@ mod tidy;
 mod agent_install;
 mod agents;
 mod answers;
+mod archives;
 mod artifacts;
 mod bench;
 mod browser;

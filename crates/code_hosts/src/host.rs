@@ -81,16 +81,30 @@ impl Received<'_> {
         target.map_or(Next::End, |target| Next::linked(target, self.url, self.root))
     }
 
-    /// The page with these entries. `is_full` says that further entries would be on another page.
-    pub(crate) fn page<T: Into<Entry>>(&self, entries: Vec<T>, next: Next, is_full: bool) -> Page {
+    /// The number of entries of the whole list that this header announces.
+    pub(crate) fn total(&self, header: &str) -> Option<usize> {
+        self.answer.header(header)?.trim().parse().ok()
+    }
+
+    /// The page with these entries. `total` is the number of entries of the whole list, if the host announces it; `is_full` says
+    /// that further entries would be on another page.
+    pub(crate) fn page<T: Into<Entry>>(
+        &self,
+        entries: Vec<T>,
+        total: Option<usize>,
+        next: Next,
+        is_full: bool,
+    ) -> Page {
         let allows_http = self.root.scheme() == "http";
         let count = entries.len();
+        let are_missing = total.is_some_and(|total| self.entries_before + count < total);
         let repositories: Vec<RemoteRepository> =
             entries.into_iter().filter_map(|entry| Entry::checked(entry.into(), allows_http)).collect();
         Page {
             rejected: count - repositories.len(),
             repositories,
-            may_gain_next: is_full && next == Next::End,
+            total,
+            may_gain_next: (is_full || are_missing) && next == Next::End,
             next,
         }
     }
@@ -102,6 +116,8 @@ pub(crate) struct Page {
     pub(crate) repositories: Vec<RemoteRepository>,
     /// Entries that were left out, because their name or address cannot be used.
     pub(crate) rejected: usize,
+    /// Entries of the whole list, if the host announces how many there are.
+    pub(crate) total: Option<usize>,
     pub(crate) next: Next,
     /// Whether a next page may appear while this one stays the same, so that "not modified" would hide it.
     pub(crate) may_gain_next: bool,

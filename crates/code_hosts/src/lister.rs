@@ -181,10 +181,15 @@ impl<'a> ListReader<'a> {
         let mut page = first_page;
         let problem = loop {
             entries += page.entries();
+            let total = page.total;
             let url = match self.add(page) {
-                Next::End => return Ok(()),
-                Next::Elsewhere => break "the link to its next page leads to another server".to_owned(),
-                Next::At(url) => url,
+                Err(limit) => break limit,
+                Ok(Next::Elsewhere) => break "the link to its next page leads to another server".to_owned(),
+                Ok(Next::At(url)) => url,
+                Ok(Next::End) => match total.filter(|&total| entries < total) {
+                    Some(total) => break fewer_than_announced(entries, total),
+                    None => return Ok(()),
+                },
             };
             if let Some(limit) = self.reached_limit() {
                 break limit;
@@ -211,20 +216,19 @@ impl<'a> ListReader<'a> {
         self.reader.page(url, entries_before, cache).await
     }
 
-    /// Adds the repositories of a page; returns where the next page is.
-    fn add(&mut self, page: Page) -> Next {
+    /// Adds the repositories of a page. Returns where the next page is, or the limit that this one exceeds.
+    fn add(&mut self, page: Page) -> Result<Next, String> {
         self.rejected += page.rejected;
         for repository in page.repositories {
             let is_new = self.names.insert(repository.full_name.to_ascii_lowercase());
             if is_new && self.repositories.len() >= self.limits.repositories_max {
-                self.gaps.push(format!("there are more than {} repositories", self.limits.repositories_max));
-                return Next::End;
+                return Err(format!("there are more than {} repositories", self.limits.repositories_max));
             }
             if is_new {
                 self.repositories.push(repository);
             }
         }
-        page.next
+        Ok(page.next)
     }
 
     /// The limit that forbids a further request.
@@ -258,6 +262,14 @@ impl<'a> ListReader<'a> {
         repositories.retain(|repository| source.filter.passes(repository));
         Listing { repositories, complete, note: (!notes.is_empty()).then(|| notes.join("; ")) }
     }
+}
+
+/// Why a list that ends is not complete. Gitea counts repositories that it hides from the caller; nothing tells them from those
+/// that a page should have had.
+fn fewer_than_announced(entries: usize, total: usize) -> String {
+    format!(
+        "the host counts {total} repositories and listed {entries}, so it hides some or the list ended early"
+    )
 }
 
 /// Owners as the beginning of a sentence about what became of them.

@@ -1,11 +1,10 @@
-//! Which names of owners, repositories and branches are accepted. Hosts restrict them in the same way, so others come from a
+//! Which names of owners and repositories are accepted. Hosts restrict them in the same way, so others come from a
 //! server that is not what it says, and may be meant for a path, a command line or a terminal.
 
 /// Longest part of a name: what file systems allow for a name.
 const PART_BYTES_MAX: usize = 255;
 /// Longest full name; subgroups of GitLab are nested up to 20 deep.
 const FULL_NAME_BYTES_MAX: usize = 1024;
-const BRANCH_BYTES_MAX: usize = 255;
 const TOPIC_CHARS_MAX: usize = 100;
 
 /// Whether `text` is the name of an owner or a repository. A folder named `.git` would make its parent a repository.
@@ -26,24 +25,6 @@ pub(crate) fn is_full_name(text: &str) -> bool {
 /// Whether `text` consists of names with slashes between them, and cannot be taken for an option.
 pub(crate) fn is_path(text: &str) -> bool {
     !text.starts_with('-') && text.split('/').all(is_name)
-}
-
-/// Whether `text` is a branch by the rules of `git check-ref-format`.
-pub(crate) fn is_branch(text: &str) -> bool {
-    let is_forbidden = |letter: char| {
-        letter.is_control()
-            || letter.is_whitespace()
-            || matches!(letter, '~' | '^' | ':' | '?' | '*' | '[' | '\\')
-    };
-    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
-    text.len() <= BRANCH_BYTES_MAX
-        && !text.starts_with('-')
-        && !text.ends_with('.')
-        && !text.contains("..")
-        && !text.contains("@{")
-        && text != "@"
-        && !text.contains(is_forbidden)
-        && text.split('/').all(is_part)
 }
 
 /// Whether `text` is a topic: one line without hidden characters.
@@ -82,19 +63,6 @@ mod tests {
         }
         assert!(!is_full_name(&format!("acme/{}", "x".repeat(256))));
         assert!(!is_full_name(&["x"; 600].join("/")));
-    }
-
-    #[test]
-    fn branches_are_those_of_git() {
-        for good in ["main", "release/1.2", "feature/ünïcode", "a@b"] {
-            assert!(is_branch(good), "{good}");
-        }
-        for bad in [
-            "", "-f", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[", "a\\b", "/a", "a/", "a//b", ".a",
-            "a/.b", "a.lock", "a.", "@", "a@{1}", "a\u{7f}",
-        ] {
-            assert!(!is_branch(bad), "{bad:?}");
-        }
     }
 
     #[test]

@@ -91,7 +91,8 @@ mod tests {
     }
 
     fn page(may_gain_next: bool) -> Page {
-        Page { repositories: vec![repository("acme/shop")], rejected: 0, next: Next::End, may_gain_next }
+        let repositories = vec![repository("acme/shop")];
+        Page { repositories, rejected: 0, total: None, next: Next::End, may_gain_next }
     }
 
     #[test]

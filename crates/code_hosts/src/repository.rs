@@ -4,7 +4,7 @@ use contract::RepositoryAddress;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::names::{is_branch, is_full_name, is_topic};
+use crate::names::{is_full_name, is_topic};
 
 /// Most topics of a repository that are kept; GitHub allows 20.
 const TOPICS_MAX: usize = 100;
@@ -17,16 +17,12 @@ pub struct RemoteRepository {
     /// Address for `git clone`: https, or http if the API of the host is an http address; no credentials are in it. For the kind
     /// `list` the address as the settings have it.
     pub clone_url: String,
-    /// The branch that HEAD names; `None` if the host does not say, or the repository is empty.
-    pub default_branch: Option<String>,
     /// Whether it is a fork. GitLab says so only with a token.
     pub is_fork: bool,
     /// Whether it is archived.
     pub is_archived: bool,
     /// Its topics.
     pub topics: Vec<String>,
-    /// Its size in KiB, as the host estimates it.
-    pub size_kb: Option<u64>,
     /// When it was last pushed to, or changed in another way where the host does not tell these apart.
     pub pushed_at: Option<Timestamp>,
 }
@@ -36,7 +32,7 @@ pub struct RemoteRepository {
 pub struct Listing {
     /// The repositories, in the order of the host; each once.
     pub repositories: Vec<RemoteRepository>,
-    /// Whether the host was read to the end. If not, a repository that is missing here may still exist.
+    /// Whether the host was read to the end, and listed as many repositories as it counts. If not, a repository that is missing here may still exist.
     pub complete: bool,
     /// Why it is not complete, and how many entries were left out because they cannot be used.
     pub note: Option<String>,
@@ -47,11 +43,9 @@ pub struct Listing {
 pub(crate) struct Entry {
     pub(crate) full_name: String,
     pub(crate) clone_url: String,
-    pub(crate) default_branch: Option<String>,
     pub(crate) is_fork: bool,
     pub(crate) is_archived: bool,
     pub(crate) topics: Vec<String>,
-    pub(crate) size_kb: Option<u64>,
     pub(crate) pushed_at: Option<String>,
 }
 
@@ -60,14 +54,11 @@ pub(crate) struct Entry {
 pub(crate) struct GithubRepository {
     full_name: String,
     clone_url: String,
-    default_branch: Option<String>,
     #[serde(default)]
     fork: bool,
     #[serde(default)]
     archived: bool,
     topics: Option<Vec<String>>,
-    /// In KiB.
-    size: Option<u64>,
     pushed_at: Option<String>,
     updated_at: Option<String>,
 }
@@ -89,11 +80,9 @@ impl GithubRepository {
         Entry {
             full_name: self.full_name,
             clone_url: self.clone_url,
-            default_branch: self.default_branch,
             is_fork: self.fork,
             is_archived: self.archived,
             topics: self.topics.unwrap_or_default(),
-            size_kb: self.size,
             pushed_at,
         }
     }
@@ -111,11 +100,9 @@ impl Entry {
         Some(RemoteRepository {
             full_name: self.full_name,
             clone_url: self.clone_url,
-            default_branch: self.default_branch.filter(|branch| is_branch(branch)),
             is_fork: self.is_fork,
             is_archived: self.is_archived,
             topics,
-            size_kb: self.size_kb,
             pushed_at: self.pushed_at.and_then(|time| time.parse().ok()),
         })
     }
@@ -174,15 +161,12 @@ mod tests {
     #[test]
     fn what_is_malformed_beside_name_and_address_is_left_out() {
         let checked = Entry {
-            default_branch: Some("--upload-pack=id".into()),
             topics: vec!["rust".into(), "a\nb".into(), String::new()],
             pushed_at: Some("yesterday".into()),
-            size_kb: Some(12),
             ..entry("acme/shop", "https://git.example/acme/shop.git")
         };
         let repository = checked.checked(false).unwrap();
-        assert_eq!((repository.default_branch, repository.pushed_at), (None, None));
-        assert_eq!((repository.topics, repository.size_kb), (vec!["rust".to_owned()], Some(12)));
+        assert_eq!((repository.topics, repository.pushed_at), (vec!["rust".to_owned()], None));
         let many = (0..500).map(|number| format!("topic-{number}")).collect();
         let many = Entry { topics: many, ..entry("acme/shop", "https://git.example/acme/shop.git") };
         assert_eq!(many.checked(false).unwrap().topics.len(), TOPICS_MAX);

@@ -16,11 +16,9 @@ pub(crate) fn repository(full_name: &str) -> RemoteRepository {
     RemoteRepository {
         full_name: full_name.to_owned(),
         clone_url: format!("https://git.example/{full_name}.git"),
-        default_branch: Some("main".to_owned()),
         is_fork: false,
         is_archived: false,
         topics: Vec::new(),
-        size_kb: None,
         pushed_at: None,
     }
 }

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 
 mod address;
+mod archive_name;
 mod echo;
 mod envelope;
 mod error;
@@ -18,6 +19,7 @@ mod unique_json;
 mod version;
 
 pub use address::RepositoryAddress;
+pub use archive_name::has_archive_name;
 pub use echo::{ECHO_CHARS_MAX, echo, echo_within, truncate_chars};
 pub use envelope::{Envelope, ErrorBody, Meta, Next, SearchScope, Warning};
 pub use error::{ErrorCode, ErrorInfo, Fault, error_table};

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use format::Format;
 
 /// Increase when the same document yields another text. It is stored with an index, whose files are then read again.
-pub const EXTRACTION_VERSION: u32 = 1;
+pub const EXTRACTION_VERSION: u32 = 2;
 
 /// Why there is no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-use crate::indexing::parser::{Parsing, TextMemory, sandboxed_mode};
+use crate::indexing::parser::{MEMORY_PER_BYTE, Parsing, TextMemory, sandboxed_mode};
 use languages::highlight::{HighlightLimits, HighlightedSpan, highlight};
 use platform::process::Program;
 use platform::process::worker::Worker;
@@ -120,7 +120,7 @@ fn spans_of(text: &CodeText) -> Vec<HighlightedSpan> {
 /// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
-    sandboxed_mode(MODE, arguments, REQUEST_BYTES_MAX, answer_request)
+    sandboxed_mode(MODE, arguments, REQUEST_BYTES_MAX, MEMORY_PER_BYTE, answer_request)
 }
 
 /// Answers a request; an invalid request gets an empty answer, which the caller rejects.

@@ -12,9 +12,13 @@ mod objects;
 mod repository;
 mod tree_changes;
 
+mod ancestry;
 mod checkout;
 mod commit_tree;
+mod commit_writer;
+mod committed_files;
 mod line_diff;
+mod revision;
 mod site_repository;
 mod tree_edit;
 
@@ -27,9 +31,12 @@ mod tests;
 
 pub use checkout::checkout;
 pub use commit_tree::{CommitFolder, CommitTree, MIRROR_FILE, distrust_mirror};
+pub use commit_writer::CommitWriter;
+pub use committed_files::CommittedFiles;
 pub use files::{FileHistories, FileHistory};
 pub use git_directory::{GitDirectory, NoHistory};
 pub use line_history::{LineCommit, LineHistory, LineRun};
 pub use lines::AuthorsUnknown;
 pub use repository::{FoundRepository, Head, History, Limits};
+pub use revision::{FoundCommit, REVISIONS_MAX, Revision, RevisionKind, RevisionPatterns};
 pub use site_repository::{BranchCreated, NewCommit, SiteError, SiteRepository, SiteTree};

@@ -395,7 +395,7 @@ impl History {
     }
 
     /// The bytes of a blob; `None` if it has more than `bytes_max`.
-    fn blob(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
+    pub(super) fn blob(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
         if self.objects.size(id)? > bytes_max as u64 {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::*;
-
+mod comparison;
 mod hostile;
 
 /// A repository with fixed authors and dates, one minute between commits.

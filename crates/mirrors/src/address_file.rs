@@ -34,11 +34,11 @@ pub(super) fn write(git_dir: &Path, address: &RepositoryAddress, url: &str) -> i
     fs::rename(next, git_dir.join(MIRROR_FILE))
 }
 
-/// Whether a run has asked for the mirror during `kept`.
+/// Whether a run has used the mirror during `kept`.
 pub(super) fn is_recent(git_dir: &Path, kept: Duration) -> bool {
-    let asked_for = fs::metadata(git_dir.join(MIRROR_FILE)).and_then(|file| file.modified());
+    let used_at = fs::metadata(git_dir.join(MIRROR_FILE)).and_then(|file| file.modified());
     // A time in the future, by another clock, is recent.
-    asked_for.is_ok_and(|at| at.elapsed().map_or(true, |ago| ago < kept))
+    used_at.is_ok_and(|at| at.elapsed().map_or(true, |ago| ago < kept))
 }
 
 /// Whether the mirror has the packs that it had after its last fetch.

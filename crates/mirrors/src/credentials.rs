@@ -36,8 +36,8 @@ impl Credentials {
         };
         let authorization = password(entry)?.map(|password| {
             let user = entry.username.as_deref().unwrap_or(DEFAULT_USER);
-            // For the host: git compares paths up to a slash, so it would not send them for the spelling with `.git`. This
-            // program fetches from one address at a time and follows no redirection.
+            // For the host: git compares paths up to a slash, so it would not send them for the spelling with `.git`. Each
+            // process of git fetches from one address and follows no redirection.
             (
                 format!("{}://{}/", address.scheme(), address.host()),
                 format!("Authorization: Basic {}", STANDARD.encode(format!("{user}:{password}"))),
@@ -142,6 +142,23 @@ pub fn check_git_settings(settings: &config::Git) -> Result<(), Fault> {
                 "Keep one of them.",
             );
         }
+        if entry.username.is_some() && passwords == 0 {
+            return invalid(
+                format!(
+                    "git.credentials: the username for {} needs password_file or password_env.",
+                    entry.url
+                ),
+                "Remove it, or name the password.",
+            );
+        }
+        let is_ssh = entry.url.starts_with("ssh://") || !entry.url.contains("://");
+        if is_ssh != entry.key_file.is_some() {
+            let takes = if is_ssh { "key_file alone" } else { "no key_file" };
+            return invalid(
+                format!("git.credentials: {} takes {takes}.", entry.url),
+                "Keys are for addresses with ssh://, passwords and helpers for those with https://.",
+            );
+        }
     }
     Ok(())
 }
@@ -160,6 +177,7 @@ mod tests {
             probe_ms: 1000,
             stalled_s: 60,
             mirror_bytes_max: 1 << 30,
+            mirrors_bytes_max: 1 << 30,
         }
     }
 
@@ -218,6 +236,12 @@ mod tests {
         assert!(check_git_settings(&settings(vec![entry("https://host", None)])).is_err());
         assert!(check_git_settings(&settings(vec![entry("host", Some("/x".into()))])).is_err());
         assert!(check_git_settings(&settings(vec![entry("https://host", Some("/x".into()))])).is_ok());
+        let key = |url: &str| GitCredentials { key_file: Some("/k".into()), ..entry(url, None) };
+        assert!(check_git_settings(&settings(vec![key("ssh://git@host")])).is_ok());
+        assert!(check_git_settings(&settings(vec![key("https://host")])).is_err(), "it would not be used");
+        assert!(check_git_settings(&settings(vec![entry("git@host:acme", Some("/x".into()))])).is_err());
+        let named = GitCredentials { username: Some("a".into()), ..key("ssh://host") };
+        assert!(check_git_settings(&settings(vec![named])).is_err());
         let both =
             GitCredentials { helper: Some("store".into()), ..entry("https://host", Some("/x".into())) };
         assert!(check_git_settings(&settings(vec![both])).is_err());

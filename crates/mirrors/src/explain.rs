@@ -23,11 +23,16 @@ pub(super) enum Failure {
     NoSsh,
     TooMuchMemory,
     OtherFormat,
+    /// A branch or a tag, or what it was of, is gone.
+    ReferenceGone,
     Other,
 }
 
 /// Parts of messages in lower case, the most specific first.
 const MESSAGES: &[(&str, Failure)] = &[
+    // First, because the name of a reference follows, which may be any text.
+    ("couldn't find remote ref", Failure::ReferenceGone),
+    ("not our ref", Failure::ReferenceGone),
     ("ssh: not found", Failure::NoSsh),
     ("cannot run ssh", Failure::NoSsh),
     ("mismatched algorithms", Failure::OtherFormat),
@@ -71,7 +76,6 @@ const MESSAGES: &[(&str, Failure)] = &[
     ("broken pipe", Failure::Unreachable),
     ("non-properly terminated", Failure::Unreachable),
     ("connection closed", Failure::Unreachable),
-    ("couldn't find remote ref", Failure::Unreachable),
     ("could not read from remote repository", Failure::Unreachable),
 ];
 
@@ -88,7 +92,7 @@ pub(super) fn failure(output: &ProgramOutput, url: &str) -> Failure {
     found.map_or(Failure::Other, |(_, failure)| *failure)
 }
 
-/// The lines that git and SSH wrote, without what the host said and warnings about files of this machine.
+/// The lines that git and SSH wrote, without the lines of the host and warnings about files of this machine.
 fn own_lines(output: &ProgramOutput) -> Vec<String> {
     let lines = output.stderr_tail(LINES_READ);
     let is_own = |line: &&str| {
@@ -104,7 +108,7 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &s
     let (code, message, hint) = describe(failure, address);
     // Contains no credentials, because addresses and arguments have none.
     let lines = own_lines(output);
-    tracing::debug!(address = address.as_str(), said = lines.join("\n"), "git failed");
+    tracing::debug!(address = address.as_str(), stderr = lines.join("\n"), "git failed");
     let mut fault = Fault::new(code, message).with_hint(hint);
     fault.retryable &= failure != Failure::Other;
     let last = lines.iter().rev().find(|line| line.starts_with("fatal:")).or(lines.last());
@@ -119,6 +123,7 @@ pub(super) fn fault(output: &ProgramOutput, address: &RepositoryAddress, url: &s
 }
 
 /// The code, the message and the hint for a failure.
+#[expect(clippy::too_many_lines, reason = "one arm for each failure")]
 fn describe(failure: Failure, address: &RepositoryAddress) -> (ErrorCode, String, &'static str) {
     let host = match address.host() {
         "" => "The directory".to_owned(),
@@ -180,10 +185,40 @@ fn describe(failure: Failure, address: &RepositoryAddress) -> (ErrorCode, String
             format!("{address} uses another object format than SHA-1, which is not supported."),
             "Index a clone of it in the format SHA-1.",
         ),
+        Failure::ReferenceGone => (
+            ErrorCode::CommitServiceError,
+            format!("{address} changed while it was fetched."),
+            "Try again; what was indexed stays searchable.",
+        ),
         Failure::Other => (
             ErrorCode::CommitServiceError,
             format!("{address} could not be fetched."),
             "The details have git's message.",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn recognised(stderr: &str) -> Failure {
+        let stderr = stderr.as_bytes().to_vec();
+        let output = ProgramOutput { status: ExitStatus::from_raw(128 << 8), stdout: Vec::new(), stderr };
+        failure(&output, "https://host/acme/shop.git")
+    }
+
+    #[test]
+    fn the_name_of_a_reference_does_not_say_what_failed() {
+        for name in ["refs/heads/redirect-certificate", "refs/tags/not found", "refs/heads/ssh: not found"] {
+            let message = format!("fatal: couldn't find remote ref {name}\n");
+            assert_eq!(recognised(&message), Failure::ReferenceGone, "{name}");
+        }
+        assert_eq!(recognised("fatal: remote error: upload-pack: not our ref 01\n"), Failure::ReferenceGone);
+        assert_eq!(recognised("fatal: repository 'x' not found\n"), Failure::NotFound);
+        assert_eq!(recognised("remote: couldn't find remote ref x\nfatal: nonsense\n"), Failure::Other);
     }
 }

@@ -1,17 +1,19 @@
 //! One fetch, under the lock of the mirror.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::address_file;
-use super::explain;
+use super::explain::{self, Failure};
 use super::git_program::Git;
 use super::mirror::{Mirrors, not_written};
 use super::remote::{RemoteHead, is_commit};
-use contract::{ErrorCode, Fault, RepositoryAddress};
-use history::CommitTree;
+use super::revision_references::{self, name_on_host};
+use super::sizes::{FRESH_ENDING, size_of, size_of_others};
+use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line};
+use history::{CommitTree, FoundCommit, Revision};
 use platform::process::ProgramOutput;
 
 /// The branch of a mirror that holds what was fetched.
@@ -24,8 +26,6 @@ const PACKS_STEP: usize = 50;
 const REPACK_TIME: Duration = Duration::from_secs(600);
 /// Longest time that making an empty repository may take.
 const CREATE_TIME: Duration = Duration::from_secs(60);
-/// Folders below the objects of a mirror: one for each first byte, packs and information.
-const OBJECT_FOLDERS_MAX: usize = 300;
 
 /// The inputs of a fetch.
 pub(super) struct Fetching<'a> {
@@ -34,18 +34,24 @@ pub(super) struct Fetching<'a> {
     pub(super) address: &'a RepositoryAddress,
     pub(super) git_dir: &'a Path,
     pub(super) remote: &'a RemoteHead,
+    /// The branches and tags to fetch beside the default branch.
+    pub(super) revisions: &'a [Revision],
+    /// The size of all other mirrors, measured when it is needed first.
+    pub(super) other_bytes: &'a OnceCell<u64>,
     pub(super) must_stop: &'a dyn Fn() -> bool,
 }
 
 impl Fetching<'_> {
-    /// Fetches what the mirror lacks; returns the commit that it has then. A new mirror that cannot be filled is removed.
+    /// Fetches what the mirror lacks; returns the commit of the default branch that it has then. A new mirror that cannot be
+    /// filled is removed.
     pub(super) fn update(&self, is_new: bool) -> Result<String, Fault> {
-        if !is_new && self.has(&self.remote.commit) {
+        if !is_new && self.has(&self.remote.commit) && self.missing_revisions().is_empty() {
             self.require_size()?;
             self.point_to(&self.remote.commit)?;
             self.write_address()?;
             return Ok(self.remote.commit.clone());
         }
+        self.require_total_size(if is_new { 0 } else { size_of(self.git_dir) })?;
         let updated = if is_new { self.fetch_anew() } else { self.fetch_more() };
         if is_new && updated.is_err() {
             // Half a mirror is of no use.
@@ -63,10 +69,31 @@ impl Fetching<'_> {
         Ok(commit)
     }
 
+    /// The revisions that the mirror has after an update, and notes on the others. Their objects are kept from now on.
+    pub(super) fn keep_revisions(&self) -> Result<(Vec<Revision>, Vec<String>), Fault> {
+        let (mut kept, mut notes) = (Vec::new(), Vec::new());
+        for revision in self.revisions {
+            let why = match revision.find_commit(self.git_dir) {
+                FoundCommit::Readable => {
+                    kept.push(revision.clone());
+                    continue;
+                }
+                FoundCommit::OtherObject => "it is not of a commit",
+                FoundCommit::Missing => "its commit was not fetched",
+            };
+            let name = escaped_line(&revision.name);
+            notes.push(format!("The {} `{name}` was left out, because {why}.", revision.kind.as_str()));
+        }
+        revision_references::update(self.git_dir, &kept).map_err(not_written)?;
+        Ok((kept, notes))
+    }
+
     fn fetch_anew(&self) -> Result<(), Fault> {
         let _ = fs::remove_dir_all(self.git_dir);
         self.create()?;
-        self.fetch()
+        self.fetch()?;
+        // It may have grown beyond the limit since the last check.
+        self.require_total_size(size_of(self.git_dir))
     }
 
     fn fetch_more(&self) -> Result<(), Fault> {
@@ -83,7 +110,7 @@ impl Fetching<'_> {
 
     /// Fetches everything beside the mirror, and replaces it only then.
     fn replace(&self) -> Result<(), Fault> {
-        let beside = self.git_dir.with_extension("fresh");
+        let beside = self.git_dir.with_extension(FRESH_ENDING);
         let fresh = Fetching { git_dir: &beside, ..*self };
         fresh.fetch_anew().inspect_err(|_| drop(fs::remove_dir_all(&beside)))?;
         let replaced = fs::remove_dir_all(self.git_dir).and_then(|()| fs::rename(&beside, self.git_dir));
@@ -103,9 +130,32 @@ impl Fetching<'_> {
             .with_hint("Ask the operator to raise the limit, or index a clone of the part that is needed."))
     }
 
+    /// Checks the size of all mirrors together, of which this one has `own_bytes`.
+    fn require_total_size(&self, own_bytes: u64) -> Result<(), Fault> {
+        let bytes_max = self.mirrors.settings.mirrors_bytes_max;
+        let others = self.other_bytes.get_or_init(|| size_of_others(&self.mirrors.folder, self.git_dir));
+        if others.saturating_add(own_bytes) <= bytes_max {
+            return Ok(());
+        }
+        let message = format!(
+            "{} was not fetched: the mirrors of all repositories may have {bytes_max} bytes together \
+             (git.mirrors_bytes_max).",
+            self.address
+        );
+        Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint(
+            "Ask the operator to raise the limit, or to remove what no repository uses: pairofcleats call cache_gc.",
+        ))
+    }
+
     /// Writes what the mirror is of and what it consists of; the time of the file is that of the last fetch.
     fn write_address(&self) -> Result<(), Fault> {
         address_file::write(self.git_dir, self.address, &self.remote.url).map_err(not_written)
+    }
+
+    /// The revisions whose commits the mirror lacks.
+    fn missing_revisions(&self) -> Vec<&Revision> {
+        let is_missing = |revision: &&Revision| revision.find_commit(self.git_dir) == FoundCommit::Missing;
+        self.revisions.iter().filter(is_missing).collect()
     }
 
     fn has(&self, commit: &str) -> bool {
@@ -125,31 +175,51 @@ impl Fetching<'_> {
     }
 
     fn fetch(&self) -> Result<(), Fault> {
+        let missing: Vec<String> = self.missing_revisions().into_iter().map(name_on_host).collect();
+        let mut output = self.run_fetch(&missing)?;
+        let is_gone = |output: &ProgramOutput| {
+            !output.status.success() && explain::failure(output, &self.remote.url) == Failure::ReferenceGone
+        };
+        if !missing.is_empty() && is_gone(&output) {
+            // Removed since the host listed it. The default branch does not wait for the next run.
+            output = self.run_fetch(&[])?;
+        }
+        if !output.status.success() {
+            return Err(self.explain(&output));
+        }
+        self.require_size()
+    }
+
+    /// Fetches the default branch into the branch of the mirror, and the objects of other references of the host.
+    fn run_fetch(&self, references: &[String]) -> Result<ProgramOutput, Fault> {
         let from = self.remote.reference.as_deref().unwrap_or("HEAD");
         let what = format!("+{from}:{FETCHED_BRANCH}");
         let upload_pack = self.git.upload_pack_option();
         let arguments = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].into_iter();
         let arguments = arguments.chain(upload_pack.as_deref()).chain(["--", &self.remote.url, &what]);
+        let arguments = arguments.chain(references.iter().map(String::as_str));
         let (stopped, checked) = (RefCell::new(None), Cell::new(Instant::now()));
         let must_stop = || {
             if checked.get().elapsed() >= SIZE_CHECK {
                 checked.set(Instant::now());
-                let grown = self.require_size().and_then(|()| self.mirrors.disk_space.check());
-                *stopped.borrow_mut() = grown.err();
+                *stopped.borrow_mut() = self.check_growth().err();
             }
             stopped.borrow().is_some() || (self.must_stop)()
         };
         let timeout = Duration::from_millis(self.mirrors.settings.fetch_ms);
         let output = self.git.run(Some(self.git_dir), arguments, timeout, &must_stop);
         remove_leftovers(self.git_dir);
-        if let Some(fault) = stopped.take() {
-            return Err(fault);
+        match stopped.take() {
+            Some(fault) => Err(fault),
+            None => output,
         }
-        let output = output?;
-        if !output.status.success() {
-            return Err(self.explain(&output));
-        }
-        self.require_size()
+    }
+
+    /// Checks all limits of what is being written.
+    fn check_growth(&self) -> Result<(), Fault> {
+        self.require_size()?;
+        self.require_total_size(size_of(self.git_dir))?;
+        self.mirrors.disk_space.check()
     }
 
     /// Makes a commit that the mirror has the one that was fetched last, for example after a branch was set back.
@@ -206,16 +276,4 @@ fn remove_leftovers(git_dir: &Path) {
     for lock in ["shallow.lock", "packed-refs.lock", "config.lock", &format!("{FETCHED_BRANCH}.lock")] {
         let _ = fs::remove_file(git_dir.join(lock));
     }
-}
-
-/// The size of the objects of a mirror in bytes.
-pub(super) fn size_of(git_dir: &Path) -> u64 {
-    let size = |folder: &Path| -> u64 {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let files = entries.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file);
-        files.map(|file| file.len()).sum()
-    };
-    let objects = git_dir.join("objects");
-    let folders = fs::read_dir(&objects).into_iter().flatten().flatten().take(OBJECT_FOLDERS_MAX);
-    size(&objects) + folders.map(|folder| size(&folder.path())).sum::<u64>()
 }

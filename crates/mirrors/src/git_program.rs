@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::credentials::Credentials;
+use super::mirror::not_written;
 use contract::config::{self, environment_variables};
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use platform::process::{Program, ProgramOutput};
@@ -34,6 +38,14 @@ const INHERITED: [&str; 17] = [
 
 /// The script that limits the memory of git, in KiB: private memory, so that packs may be mapped.
 const LIMIT_MEMORY: &str = r#"ulimit -d 2097152; exec "$@""#;
+/// The script that also writes what git prints to the file in its first argument, up to [`LIST_BYTES_MAX`], in blocks of 512
+/// bytes: more ends the program.
+const LIMIT_LIST: &str =
+    r#"ulimit -d 2097152; ulimit -c 0; ulimit -f 32768; list=$1; shift; exec "$@" >"$list""#;
+/// Longest list of references that is read, in bytes: those of about 200,000 branches and tags.
+pub(super) const LIST_BYTES_MAX: usize = 16 << 20;
+/// What the shell returns if a program is not there, or cannot be started.
+const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// Longest time for asking for the version.
 const VERSION_TIME: Duration = Duration::from_secs(10);
@@ -51,6 +63,9 @@ const LOCAL_VERSIONS: [Version; 7] =
 /// A version of git.
 type Version = (u32, u32, u32);
 
+/// The versions of the programs that were new enough, by the names of the programs. Asking costs a process each time.
+static KNOWN_VERSIONS: Mutex<BTreeMap<String, Version>> = Mutex::new(BTreeMap::new());
+
 /// The program, for one address.
 pub(super) struct Git<'a> {
     settings: &'a config::Git,
@@ -67,27 +82,36 @@ impl<'a> Git<'a> {
         Ok(Self { settings, address, credentials: Credentials::for_address(settings, address)? })
     }
 
-    /// Checks that the program is new enough.
+    /// Checks that the program is new enough. It is asked once in a process; if it was too old, each time.
     ///
     /// # Errors
     /// `TOOLCHAIN_MISSING` if it is missing or too old.
     pub(super) fn require_version(&self, must_stop: &dyn Fn() -> bool) -> Result<(), Fault> {
+        let is_local = self.address.local_directory().is_some();
+        let known = known_versions(|versions| versions.get(&self.settings.program).copied());
+        if known.is_some_and(|version| is_new_enough(version, is_local)) {
+            return Ok(());
+        }
         let output = self.run(None, ["version"], VERSION_TIME, must_stop)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let is_local = self.address.local_directory().is_some();
-        if version(&text).is_some_and(|version| is_new_enough(version, is_local)) {
+        if let Some(version) = version(&text).filter(|version| is_new_enough(*version, is_local)) {
+            known_versions(|versions| versions.insert(self.settings.program.clone(), version));
             return Ok(());
         }
         if text.is_empty() {
-            let message =
-                format!("`{}` is not installed, which fetching repositories needs.", self.settings.program);
-            return Err(Fault::new(ErrorCode::ToolchainMissing, message)
-                .with_hint("Install git on the server, or name it in git.program."));
+            return Err(self.not_installed());
         }
         let needed = if is_local { "2.45.1, or with a fix of May 2024," } else { "2.32 or newer" };
         let message = format!("Fetching {} needs git {needed}; this is `{}`.", self.address, text.trim());
         Err(Fault::new(ErrorCode::ToolchainMissing, message)
             .with_hint("Install a newer git, or name one in git.program."))
+    }
+
+    fn not_installed(&self) -> Fault {
+        let message =
+            format!("`{}` is not installed, which fetching repositories needs.", self.settings.program);
+        Fault::new(ErrorCode::ToolchainMissing, message)
+            .with_hint("Install git on the server, or name it in git.program.")
     }
 
     /// The option with which git serves a repository in a directory on this machine: that may belong to another user, and git
@@ -101,7 +125,7 @@ impl<'a> Git<'a> {
     /// Runs a command, in the repository at `git_dir` if there is one.
     ///
     /// # Errors
-    /// Those of [`Program::run`]; a failed exit status is none.
+    /// Those of [`Program::run`]; `TOOLCHAIN_MISSING` if there is no git; another failed exit status is none.
     pub(super) fn run<A: AsRef<OsStr>>(
         &self,
         git_dir: Option<&Path>,
@@ -110,8 +134,41 @@ impl<'a> Git<'a> {
         must_stop: &dyn Fn() -> bool,
     ) -> Result<ProgramOutput, Fault> {
         // A few bytes of a pack can ask for any amount of memory. The limit holds for all processes that git starts.
-        let limited = ["-c", LIMIT_MEMORY, "sh", &self.settings.program];
-        let mut program = Program::new("/bin/sh").args(limited).env_clear();
+        let shell = Program::new("/bin/sh").args(["-c", LIMIT_MEMORY, "sh"]);
+        self.run_with(shell, git_dir, arguments, timeout, must_stop)
+    }
+
+    /// Runs a command that prints a list, which is written to `file` meanwhile, because it may be longer than what is kept of the
+    /// output of programs. Returns the first [`LIST_BYTES_MAX`] bytes of the list; a longer one ends the command.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; `STORAGE_UNAVAILABLE` if the file cannot be written.
+    pub(super) fn run_for_list<A: AsRef<OsStr>>(
+        &self,
+        file: &Path,
+        arguments: impl IntoIterator<Item = A>,
+        timeout: Duration,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Result<(ProgramOutput, Vec<u8>), Fault> {
+        // Created here, because the message of a shell that cannot create it could be taken for one of the host.
+        File::create(file).map_err(not_written)?;
+        let shell = Program::new("/bin/sh").args(["-c", LIMIT_LIST, "sh"]).arg(file);
+        let output = self.run_with(shell, None, arguments, timeout, must_stop);
+        let list = read_start(file);
+        let _ = fs::remove_file(file);
+        Ok((output?, list.map_err(not_written)?))
+    }
+
+    /// Runs git by a shell, whose script takes the program and its arguments.
+    fn run_with<A: AsRef<OsStr>>(
+        &self,
+        shell: Program,
+        git_dir: Option<&Path>,
+        arguments: impl IntoIterator<Item = A>,
+        timeout: Duration,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Result<ProgramOutput, Fault> {
+        let mut program = shell.arg(&self.settings.program).env_clear();
         let own = environment_variables();
         for name in INHERITED {
             if let Some(value) = own.get(name) {
@@ -126,7 +183,13 @@ impl<'a> Git<'a> {
         }
         // A directory that is not there must not make git look for a repository around the current one.
         let git_dir = git_dir.unwrap_or(Path::new("/nonexistent"));
-        program.env("GIT_DIR", git_dir).args(arguments).run(timeout, must_stop)
+        let output = program.env("GIT_DIR", git_dir).args(arguments).run(timeout, must_stop)?;
+        // Git may have been removed since its version was asked for.
+        if output.status.code().is_some_and(|code| NOT_STARTED.contains(&code)) {
+            known_versions(|versions| versions.remove(&self.settings.program));
+            return Err(self.not_installed());
+        }
+        Ok(output)
     }
 
     /// The environment that replaces all configuration. It also carries credentials, because other users can read the arguments
@@ -178,6 +241,24 @@ impl<'a> Git<'a> {
         }
         environment
     }
+}
+
+/// Reads or changes what is known of versions.
+fn known_versions<T>(change: impl FnOnce(&mut BTreeMap<String, Version>) -> T) -> T {
+    change(&mut KNOWN_VERSIONS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The first [`LIST_BYTES_MAX`] bytes of a file.
+fn read_start(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?.take(LIST_BYTES_MAX as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether a program that prints this version can fetch from hosts.
+#[must_use]
+pub fn is_supported_version(text: &str) -> bool {
+    version(text).is_some_and(|version| is_new_enough(version, false))
 }
 
 /// The numbers of `git version 2.47.3`.

@@ -5,6 +5,7 @@
 //! no hooks and a configuration of our own, and the program reads no other configuration (`git_program.rs`). All calls block.
 
 mod address_file;
+mod archive;
 mod credentials;
 mod explain;
 mod fetching;
@@ -12,7 +13,11 @@ mod git_program;
 mod lock;
 mod mirror;
 mod remote;
+mod revision_references;
+mod selection;
+mod sizes;
 
+pub use archive::{ArchiveLimits, Archives, ImportedArchive};
 pub use credentials::check_git_settings;
+pub use git_program::is_supported_version;
 pub use mirror::{Fetched, Mirrors, UnusedMirror};
-pub use remote::RemoteHead;

@@ -1,35 +1,46 @@
 //! The mirrors of one installation: fetched, listed and removed.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::address_file;
-use super::fetching::{Fetching, size_of};
+use super::fetching::Fetching;
 use super::git_program::Git;
 use super::lock::MirrorLock;
-use super::remote::{self, RemoteHead};
+use super::remote::{RemoteAnswer, RemoteQuery};
+use super::selection::{self, Selection};
+use super::sizes::{FRESH_ENDING, MIRROR_ENDING, size_of};
 use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress};
-use history::Head;
+use history::{Head, Revision, RevisionPatterns};
 use platform::disk_space::DiskSpace;
+
+/// The ending of the file that takes a host's list of branches and tags.
+const LIST_ENDING: &str = "list";
 
 /// The folder with all mirrors.
 #[derive(Debug, Clone)]
 pub struct Mirrors {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     pub(super) settings: config::Git,
     pub(super) disk_space: DiskSpace,
 }
 
-/// A commit that a mirror has.
+/// What a mirror has after a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// The bare repository.
     pub git_dir: PathBuf,
     /// The default branch on the host, if it says so, and the commit.
     pub head: Head,
+    /// Other branches and tags whose commits the mirror has, up to [`history::REVISIONS_MAX`]: branches by name, then tags from
+    /// the newest version to the oldest. Their names differ from one another and from that of the default branch.
+    pub revisions: Vec<Revision>,
+    /// What was left out of the branches and tags, and why.
+    pub notes: Vec<String>,
 }
 
 /// A mirror that no repository uses.
@@ -54,7 +65,7 @@ impl Mirrors {
     #[must_use]
     pub fn git_dir(&self, address: &RepositoryAddress) -> PathBuf {
         let hash = blake3::hash(address.repository().as_str().as_bytes()).to_hex();
-        self.folder.join(format!("{}.git", &hash[..32]))
+        self.folder.join(format!("{}.{MIRROR_ENDING}", &hash[..32]))
     }
 
     /// The commit that was fetched last.
@@ -63,31 +74,37 @@ impl Mirrors {
         super::fetching::own_commit(&self.git_dir(address))
     }
 
-    /// Asks the host for the default branch; writes nothing.
+    /// Asks the host whether it has the repository, and a commit of it; writes nothing.
     ///
     /// # Errors
     /// Says why the repository cannot be fetched.
-    pub fn probe(
-        &self,
-        address: &RepositoryAddress,
-        must_stop: &dyn Fn() -> bool,
-    ) -> Result<RemoteHead, Fault> {
+    pub fn probe(&self, address: &RepositoryAddress, must_stop: &dyn Fn() -> bool) -> Result<(), Fault> {
         let address = &address.repository();
         let git = Git::new(&self.settings, address)?;
         git.require_version(must_stop)?;
-        remote::head(&git, address, None, Duration::from_millis(self.settings.probe_ms), must_stop)
+        let timeout = Duration::from_millis(self.settings.probe_ms);
+        RemoteQuery { git: &git, address, list_file: None, timeout, must_stop }.ask(None).map(drop)
     }
 
-    /// Brings the mirror up to date with the default branch. Another run that fetches the same address is waited for.
+    /// Brings the mirror up to date with the default branch, and with other branches and tags that match patterns; without
+    /// patterns, with none. Another run that fetches the same address is waited for.
+    ///
+    /// What is wrong with other branches and tags is a note, and the default branch is fetched all the same.
     ///
     /// # Errors
     /// As [`Self::probe`]; `STORAGE_UNAVAILABLE` if it cannot be written; `INVALID_REQUEST` if it is larger than
-    /// `git.mirror_bytes_max`; `TOOL_TIMEOUT` after `git.fetch_ms` in all. What the mirror had before stays.
-    pub fn fetch(&self, address: &RepositoryAddress, must_stop: &dyn Fn() -> bool) -> Result<Fetched, Fault> {
+    /// `git.mirror_bytes_max`, or all mirrors together than `git.mirrors_bytes_max`; `TOOL_TIMEOUT` after `git.fetch_ms` in all.
+    /// What the mirror had before stays.
+    pub fn fetch(
+        &self,
+        address: &RepositoryAddress,
+        patterns: &RevisionPatterns,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Result<Fetched, Fault> {
         let address = &address.repository();
         let deadline = Instant::now() + Duration::from_millis(self.settings.fetch_ms);
         let is_late = || Instant::now() >= deadline;
-        let fetched = self.fetch_until(address, &|| must_stop() || is_late());
+        let fetched = self.fetch_until(address, patterns, &|| must_stop() || is_late());
         fetched.map_err(|fault| match fault.code {
             ErrorCode::Cancelled if is_late() && !must_stop() => too_slow(address, self.settings.fetch_ms),
             _ => fault,
@@ -97,32 +114,48 @@ impl Mirrors {
     fn fetch_until(
         &self,
         address: &RepositoryAddress,
+        patterns: &RevisionPatterns,
         must_stop: &dyn Fn() -> bool,
     ) -> Result<Fetched, Fault> {
         fs::create_dir_all(&self.folder).map_err(not_written)?;
         let git_dir = self.git_dir(address);
         let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
+        // Left by a fetch that was killed.
+        let _ = fs::remove_dir_all(git_dir.with_extension(FRESH_ENDING));
         let git = Git::new(&self.settings, address)?;
         git.require_version(must_stop)?;
         let known_url = address_file::read(&git_dir).filter(|file| file.address == address.as_str());
         let known_url = known_url.map(|file| file.url);
-        let probe = Duration::from_millis(self.settings.probe_ms);
-        let remote = match remote::head(&git, address, known_url.as_deref(), probe, must_stop) {
-            // The host may have come to understand the other spelling only.
-            Err(fault) if known_url.is_some() && fault.code == ErrorCode::RepoNotFound => {
-                remote::head(&git, address, None, probe, must_stop)?
-            }
-            answered => answered?,
+        let list_file = git_dir.with_extension(LIST_ENDING);
+        let query = RemoteQuery {
+            git: &git,
+            address,
+            list_file: (!patterns.is_empty()).then_some(list_file.as_path()),
+            timeout: Duration::from_millis(self.settings.probe_ms),
+            must_stop,
         };
+        let answer = ask(&query, known_url.as_deref())?;
+        let Selection { revisions, mut notes } = selection::select(&answer, patterns, must_stop)?;
         // Without its packs, a mirror cannot take anything more; all of its content is the host's.
         let is_new = known_url.is_none() || !address_file::has_all_packs(&git_dir);
-        let fetching =
-            Fetching { mirrors: self, git: &git, address, git_dir: &git_dir, remote: &remote, must_stop };
+        let fetching = Fetching {
+            mirrors: self,
+            git: &git,
+            address,
+            git_dir: &git_dir,
+            remote: &answer.head,
+            revisions: &revisions,
+            other_bytes: &OnceCell::new(),
+            must_stop,
+        };
         let commit = fetching.update(is_new)?;
-        Ok(Fetched { git_dir, head: Head { branch: remote.branch().map(str::to_owned), commit } })
+        let (revisions, left_out) = fetching.keep_revisions()?;
+        notes.extend(left_out);
+        let head = Head { branch: answer.head.branch().map(str::to_owned), commit };
+        Ok(Fetched { git_dir, head, revisions, notes })
     }
 
-    /// The mirrors of other addresses than these that no run has asked for during `kept`, with their sizes. A mirror that is
+    /// The mirrors of other addresses than these that no run has used during `kept`, with their sizes. A mirror that is
     /// being fetched is not among them.
     ///
     /// # Errors
@@ -138,7 +171,7 @@ impl Mirrors {
         let mut found = Vec::new();
         for entry in entries {
             let git_dir = entry.map_err(unreadable)?.path();
-            let is_mirror = git_dir.extension().is_some_and(|extension| extension == "git");
+            let is_mirror = git_dir.extension().is_some_and(|extension| extension == MIRROR_ENDING);
             if is_mirror
                 && !used.contains(&git_dir)
                 && !address_file::is_recent(&git_dir, kept)
@@ -152,7 +185,7 @@ impl Mirrors {
         Ok(found)
     }
 
-    /// Removes a mirror, unless a run fetches it or has asked for it during `kept`. Returns whether it was removed.
+    /// Removes a mirror, unless a run fetches it or has used it during `kept`. Returns whether it was removed.
     ///
     /// # Errors
     /// If it cannot be removed.
@@ -167,8 +200,20 @@ impl Mirrors {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
+        // Left by fetches that were killed.
+        let _ = fs::remove_dir_all(mirror.git_dir.with_extension(FRESH_ENDING));
+        let _ = fs::remove_file(mirror.git_dir.with_extension(LIST_ENDING));
         fs::remove_file(lock).map_err(failed)?;
         Ok(true)
+    }
+}
+
+/// Asks a host, first at the address that it understood last.
+fn ask(query: &RemoteQuery<'_>, known_url: Option<&str>) -> Result<RemoteAnswer, Fault> {
+    match query.ask(known_url) {
+        // The host may have come to understand the other spelling only.
+        Err(fault) if known_url.is_some() && fault.code == ErrorCode::RepoNotFound => query.ask(None),
+        answered => answered,
     }
 }
 

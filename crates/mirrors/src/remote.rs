@@ -1,63 +1,100 @@
-//! Asks a host what a repository has: its default branch and the commit of it.
+//! Asks a host what a repository has: its default branch and the commit of it, and its other branches and tags.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::explain::{self, Failure};
-use super::git_program::Git;
+use super::git_program::{Git, LIST_BYTES_MAX};
 use contract::{ErrorCode, Fault, RepositoryAddress};
+use platform::process::ProgramOutput;
+
+/// Longest name of a branch or a tag, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 255;
 
 /// The default branch of a repository on its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemoteHead {
+pub(super) struct RemoteHead {
     /// The reference, such as `refs/heads/main`; `None` if the host does not say which branch it is.
-    pub reference: Option<String>,
+    pub(super) reference: Option<String>,
     /// The commit, in hex.
-    pub commit: String,
+    pub(super) commit: String,
     /// The address that the host understands, with or without `.git`.
-    pub url: String,
+    pub(super) url: String,
 }
 
 impl RemoteHead {
     /// The name of the branch.
-    #[must_use]
-    pub fn branch(&self) -> Option<&str> {
+    pub(super) fn branch(&self) -> Option<&str> {
         self.reference.as_deref().and_then(|reference| reference.strip_prefix("refs/heads/"))
     }
 }
 
-/// Asks for the default branch.
-///
-/// # Errors
-/// `REPO_NOT_FOUND`, `FORBIDDEN`, `COMMIT_SERVICE_ERROR`, `TOOL_TIMEOUT`, `CANCELLED`; `INVALID_REQUEST` if the repository is
-/// empty.
-pub(super) fn head(
-    git: &Git<'_>,
-    address: &RepositoryAddress,
-    known_url: Option<&str>,
-    timeout: Duration,
-    must_stop: &dyn Fn() -> bool,
-) -> Result<RemoteHead, Fault> {
-    let spellings = match known_url {
-        Some(url) => vec![url.to_owned()],
-        None => spellings(address),
-    };
-    let mut first_refusal = None;
-    for url in spellings {
-        let upload_pack = git.upload_pack_option();
-        let arguments = ["ls-remote", "--symref"].into_iter().chain(upload_pack.as_deref());
-        let output = git.run(None, arguments.chain(["--", &url, "HEAD"]), timeout, must_stop)?;
-        if output.status.success() {
-            return parse(&String::from_utf8_lossy(&output.stdout), url).ok_or_else(|| empty(address));
+/// The answer of a host.
+#[derive(Debug)]
+pub(super) struct RemoteAnswer {
+    /// The default branch.
+    pub(super) head: RemoteHead,
+    /// The references, each on a line: `<id><TAB><name>`.
+    pub(super) lines: Vec<u8>,
+    /// Whether there are more lines, and the last one may not be complete.
+    pub(super) is_cut: bool,
+}
+
+/// A query to a host.
+pub(super) struct RemoteQuery<'a> {
+    pub(super) git: &'a Git<'a>,
+    pub(super) address: &'a RepositoryAddress,
+    /// The file for the list of branches and tags; `None` to ask for the default branch alone.
+    pub(super) list_file: Option<&'a Path>,
+    /// Time limit for each spelling of the address.
+    pub(super) timeout: Duration,
+    pub(super) must_stop: &'a dyn Fn() -> bool,
+}
+
+impl RemoteQuery<'_> {
+    /// Asks the host, at `known_url` if that is known, else under each spelling of the address.
+    ///
+    /// # Errors
+    /// `REPO_NOT_FOUND`, `FORBIDDEN`, `COMMIT_SERVICE_ERROR`, `TOOL_TIMEOUT`, `CANCELLED`; `INVALID_REQUEST` if the repository
+    /// is empty.
+    pub(super) fn ask(&self, known_url: Option<&str>) -> Result<RemoteAnswer, Fault> {
+        let spellings = match known_url {
+            Some(url) => vec![url.to_owned()],
+            None => spellings(self.address),
+        };
+        let mut first_refusal = None;
+        for url in spellings {
+            let (output, lines) = self.list(&url)?;
+            let is_cut = lines.len() >= LIST_BYTES_MAX;
+            if output.status.success() || is_cut {
+                let head = parse(&String::from_utf8_lossy(&lines), url).ok_or_else(|| empty(self.address))?;
+                return Ok(RemoteAnswer { head, lines, is_cut });
+            }
+            let may_be_spelled_otherwise = matches!(
+                explain::failure(&output, &url),
+                Failure::NotFound | Failure::Moved | Failure::Refused
+            );
+            let fault = explain::fault(&output, self.address, &url);
+            if !may_be_spelled_otherwise {
+                return Err(fault);
+            }
+            first_refusal.get_or_insert(fault);
         }
-        let may_be_spelled_otherwise =
-            matches!(explain::failure(&output, &url), Failure::NotFound | Failure::Moved | Failure::Refused);
-        let fault = explain::fault(&output, address, &url);
-        if !may_be_spelled_otherwise {
-            return Err(fault);
-        }
-        first_refusal.get_or_insert(fault);
+        Err(first_refusal.unwrap_or_else(|| empty(self.address)))
     }
-    Err(first_refusal.unwrap_or_else(|| empty(address)))
+
+    fn list(&self, url: &str) -> Result<(ProgramOutput, Vec<u8>), Fault> {
+        let upload_pack = self.git.upload_pack_option();
+        let arguments = ["ls-remote", "--symref"].into_iter().chain(upload_pack.as_deref());
+        let arguments = arguments.chain(["--", url, "HEAD"]);
+        let Some(file) = self.list_file else {
+            let mut output = self.git.run(None, arguments, self.timeout, self.must_stop)?;
+            let lines = std::mem::take(&mut output.stdout);
+            return Ok((output, lines));
+        };
+        let arguments = arguments.chain(["refs/heads/*", "refs/tags/*"]);
+        self.git.run_for_list(file, arguments, self.timeout, self.must_stop)
+    }
 }
 
 /// The spellings under which hosts serve a repository, the likelier one first.
@@ -91,15 +128,20 @@ pub(super) fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether a reference is a branch with a name that git accepts and that nothing can take for an option or a pattern.
+/// Whether a reference is a branch with a usable name.
 fn is_branch(reference: &str) -> bool {
+    reference.strip_prefix("refs/heads/").is_some_and(is_usable_name)
+}
+
+/// Whether git accepts the short name of a branch or a tag, and nothing can take it for an option or a pattern.
+pub(super) fn is_usable_name(name: &str) -> bool {
     const FORBIDDEN: [char; 9] = [' ', '~', '^', ':', '?', '*', '[', '\\', '\u{7f}'];
-    let Some(name) = reference.strip_prefix("refs/heads/") else { return false };
     let has_bad_letter = name.chars().any(|letter| letter.is_control() || FORBIDDEN.contains(&letter));
     let has_bad_part = name.split('/').any(|part| {
         part.is_empty() || part.starts_with('.') || part.starts_with('-') || part.ends_with(".lock")
     });
-    name.len() <= 255 && !has_bad_letter && !has_bad_part && !name.contains("..") && !name.contains("@{")
+    let has_bad_text = name.contains("..") || name.contains("@{") || name.ends_with('.');
+    name.len() <= NAME_BYTES_MAX && !has_bad_letter && !has_bad_part && !has_bad_text
 }
 
 fn empty(address: &RepositoryAddress) -> Fault {
@@ -136,6 +178,7 @@ mod tests {
             "refs/heads/a:b",
             "refs/heads/a*",
             "refs/heads/x.lock",
+            "refs/heads/x.",
             "refs/heads/@{u}",
             "refs/tags/v1",
             "refs/heads/a\tb",

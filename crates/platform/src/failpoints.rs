@@ -29,6 +29,8 @@ pub const ALL: &[&str] = &[
     "index.navigation_resolved",
     "index.history_of_files",
     "index.history_of_lines",
+    "index.revisions_written",
+    "index.revisions_published",
     "index.page_embedded",
     "index.vectors_indexed",
     "index.closing",

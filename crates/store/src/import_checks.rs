@@ -84,6 +84,27 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "octet_length(t.root) > {indexed} OR octet_length(t.branch) > 4096 OR octet_length(t.commit_id) > 64",
     ),
     ("repositories", "a repository with an impossible time", "t.indexed_at NOT BETWEEN {times}"),
+    (
+        "repositories",
+        "revisions of no repository, or improper ones",
+        "(t.revisions_of IS NOT NULL AND (t.root <> 'revisions:' || t.revisions_of OR NOT EXISTS \
+           (SELECT 1 FROM {repositories} r WHERE r.id = t.revisions_of AND r.revisions_of IS NULL AND r.name = t.name))) \
+           OR (t.revisions_of IS NULL AND starts_with(t.root, 'revisions:')) OR cardinality(t.revision_patterns) > 64 \
+           OR EXISTS (SELECT 1 FROM unnest(t.revision_patterns) p WHERE p IS NULL OR octet_length(p) > 255)",
+    ),
+    ("files", "a file of no revision", "t.views < 0"),
+    // Its own files have one version each.
+    (
+        "files",
+        "two versions of a file",
+        "t.version <> 0 AND EXISTS (SELECT 1 FROM {repositories} r WHERE r.id = t.repository_id AND r.revisions_of IS NULL)",
+    ),
+    (
+        "revisions",
+        "a revision of no repository, or with an improper name or commit",
+        "NOT EXISTS (SELECT 1 FROM {repositories} r WHERE r.id = t.repository_id) OR octet_length(t.commit_id) > 64 \
+           OR octet_length(t.name) NOT BETWEEN 1 AND 255 OR t.name ~ '[[:cntrl:]]'",
+    ),
     // Rejects empty components, `.` and `..`, and a slash at the beginning or end, because they may lead out of the root.
     (
         "files",
@@ -343,7 +364,9 @@ pub(super) async fn assign_roots(
     let table = schema.table("repositories");
     // Records are not in a folder: their root is `module:name`, and stays so.
     let records: Vec<&str> = MODULES.iter().map(|module| module.name).collect();
-    let listed = format!("SELECT name FROM {table} WHERE split_part(root, ':', 1) <> ALL ($1) ORDER BY name");
+    let listed = format!(
+        "SELECT name FROM {table} WHERE split_part(root, ':', 1) <> ALL ($1) AND revisions_of IS NULL ORDER BY name"
+    );
     let names: Vec<String> = control.tx.scalars(sql(listed).bind(&records)).await?;
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = format!("The archive holds two repositories called {}.", pair[0].escape_debug());
@@ -357,7 +380,9 @@ pub(super) async fn assign_roots(
             .with_hint("Name one of those that it has, or leave --root out."));
     }
     // First replace all roots by placeholders, so that two repositories that swap roots do not violate uniqueness.
-    let reset = format!("UPDATE {table} SET root = $1 || name WHERE split_part(root, ':', 1) <> ALL ($2)");
+    let reset = format!(
+        "UPDATE {table} SET root = $1 || name WHERE split_part(root, ':', 1) <> ALL ($2) AND revisions_of IS NULL"
+    );
     control.tx.execute(sql(reset).bind(IMPORTED_PREFIX).bind(&records)).await?;
     for (name, root) in roots {
         let text = format!("UPDATE {table} SET root = $2 WHERE name = $1 AND root = $3 || $1");

@@ -39,6 +39,7 @@ pub use project::chunks::{self, Candidate, CandidateWords, ChunkDetails, ChunkRo
 pub use project::copies::{self, CandidateText, OtherPlaces, SearchedPlaces, TextPlace};
 pub use project::definitions::{self, DefinitionRow};
 pub use project::facets::{self, CountedValue};
+pub use project::file_write::{ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite};
 pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{ChunkSelection, Counted, Filter, Test, listed, select_chunks};
 pub use project::flows::{self, FlowWrite};
@@ -56,6 +57,7 @@ pub use project::navigation::{self, Coverage, DefinitionAt};
 pub use project::overview::{self, IndexOverview};
 pub use project::pages::{self, ProjectPart};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
+pub use project::revisions::{self, FileViews, REVISIONS_MAX, RevisionFile, RevisionRow};
 pub use project::scip::{self, ScipDocumentWrite, ScipFile};
 pub use project::several::{self, RepositoryQuery};
 pub use project::sizes::{self, RowUsage, TableSize};
@@ -66,9 +68,7 @@ pub use project::triage;
 pub use project::use_places;
 pub use project::uses::{self, Certainty, UsePlace, UseRow, UseTarget, UseWrite, UsedFor, Uses};
 pub use project::vectors::{self, PendingText, VectorHit};
-pub use project::write::{
-    ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite, Written, write_batch,
-};
+pub use project::write::{Written, write_batch, write_versions};
 pub use provision::{has_module, is_outdated, provision, provision_module};
 pub use reads::{Index, Reads};
 pub use transaction::{Access, ControlTx, ProjectTx, Store};

@@ -3,13 +3,13 @@
 use super::portable::Reader;
 use super::project::{
     breakdown, chunks, copies, definitions, facets, filter, grams, history, hit_edges, index_state, lexical,
-    names, overview, several, statistics, vectors,
+    names, overview, revisions, several, statistics, vectors,
 };
 use super::{
     Access, Candidate, ChunkDetails, ChunkRow, ChunkSelection, ChunkSpan, ChunkText, Completion,
-    CountedValue, DefinitionRow, FileFacts, FilePlace, Filter, GramQuery, IndexOverview, IndexState,
-    LanguageCount, LexicalHit, LexicalQuery, LexicalSource, ModelFacts, OtherPlaces, Project, ProjectTx,
-    RepositoryQuery, SearchedPlaces, Store, TermCount, TextPlace, VectorHit,
+    CountedValue, DefinitionRow, FileFacts, FilePlace, FileViews, Filter, GramQuery, IndexOverview,
+    IndexState, LanguageCount, LexicalHit, LexicalQuery, LexicalSource, ModelFacts, OtherPlaces, Project,
+    ProjectTx, RepositoryQuery, RevisionRow, SearchedPlaces, Store, TermCount, TextPlace, VectorHit,
 };
 use contract::Fault;
 
@@ -189,6 +189,22 @@ impl Reads {
         match self {
             Self::Postgres(tx) => hit_edges::files_with_symbols(tx, files).await.map(Some),
             Self::Portable(_) => Ok(None),
+        }
+    }
+
+    /// The indexed revisions of all repositories; a portable file has the default branch only.
+    pub async fn revisions(&mut self) -> Result<Vec<RevisionRow>, Fault> {
+        match self {
+            Self::Postgres(tx) => revisions::list(tx).await,
+            Self::Portable(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The revisions that have some files; nothing for a portable file.
+    pub async fn views_of(&mut self, files: &[i64]) -> Result<Vec<FileViews>, Fault> {
+        match self {
+            Self::Postgres(tx) => revisions::views_of(tx, files).await,
+            Self::Portable(_) => Ok(Vec::new()),
         }
     }
 

@@ -32,7 +32,9 @@ pub use resolve::{
     ChosenProject, SESSION_FILE, SESSION_FILE_BYTES_MAX, Session, SessionFile, read_session_file, resolve,
     session_file,
 };
-pub use roots::{AllowedRoots, RepositoryRoot, check_root_settings, check_watch_settings, require_watchable};
+pub use roots::{
+    AllowedRoots, RepositoryRoot, RootKind, check_root_settings, check_watch_settings, require_watchable,
+};
 pub use store::{DecidedBy, Project};
 pub use trust::{Revocation, Trust};
 pub use workflow::Workflow;

@@ -7,18 +7,29 @@ use std::path::{Component, Path, PathBuf};
 
 use super::principal::{Principal, Projects};
 use contract::config::{self, WatchedRepositories};
-use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line, has_archive_name};
 use store::{INDEXED_TEXT_BYTES_MAX, Store, api_keys};
 
 /// Pseudo file systems of the kernel, which are never indexed.
 const KERNEL_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
 
+/// What the root of a repository is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RootKind {
+    /// A directory on this machine.
+    Directory,
+    /// An archive on this machine, whose files are the repository.
+    Archive,
+    /// A git repository that is given by its address.
+    Address(RepositoryAddress),
+}
+
 /// The root of a repository, checked by [`AllowedRoots::check`]: allowed, short enough for the indexes that it is stored in, and
-/// either an absolute and canonical directory or the address of a git repository.
+/// either the absolute and canonical path of a directory or an archive, or the address of a git repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryRoot {
     path: PathBuf,
-    address: Option<RepositoryAddress>,
+    kind: RootKind,
     allowed: AllowedRoots,
 }
 
@@ -29,10 +40,25 @@ impl RepositoryRoot {
         &self.path
     }
 
-    /// The address, unless it is a directory.
+    /// What it is.
+    #[must_use]
+    pub fn kind(&self) -> &RootKind {
+        &self.kind
+    }
+
+    /// Whether it is a directory.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.kind == RootKind::Directory
+    }
+
+    /// The address, unless it is a directory or an archive.
     #[must_use]
     pub fn address(&self) -> Option<&RepositoryAddress> {
-        self.address.as_ref()
+        match &self.kind {
+            RootKind::Address(address) => Some(address),
+            RootKind::Directory | RootKind::Archive => None,
+        }
     }
 
     /// The lists that allowed it. They must also allow directories that the repository refers to, such as the git
@@ -49,10 +75,10 @@ impl RepositoryRoot {
         self.path.to_str().unwrap_or_default()
     }
 
-    /// The name of the directory or repository, which answers contain.
+    /// The name of the directory, archive or repository, which answers contain.
     #[must_use]
     pub fn name(&self) -> &str {
-        if let Some(address) = &self.address {
+        if let Some(address) = self.address() {
             return address.name();
         }
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
@@ -185,7 +211,7 @@ impl AllowedRoots {
         self.missing().find(|root| path.starts_with(root))
     }
 
-    /// Checks that `path` is a directory, or the address of a repository, that may be indexed.
+    /// Checks that `path` is a directory, an archive, or the address of a repository, that may be indexed.
     ///
     /// Callers do not learn whether a directory outside the lists exists: the fault is the same in both cases, also for
     /// a path that leads outside through a link.
@@ -216,7 +242,8 @@ impl AllowedRoots {
             });
         };
         let is_kernel_tree = KERNEL_TREES.iter().any(|tree| canonical.starts_with(tree));
-        if self.0.is_empty() && !canonical.is_dir() {
+        let kind = kind_on_disk(&canonical);
+        if self.0.is_empty() && kind.is_none() {
             return Err(not_a_directory(path));
         }
         if canonical.parent().is_none() || is_kernel_tree {
@@ -226,9 +253,7 @@ impl AllowedRoots {
         if !self.contains(&canonical) {
             return Err(not_allowed(path));
         }
-        if !canonical.is_dir() {
-            return Err(not_a_directory(path));
-        }
+        let Some(kind) = kind else { return Err(not_a_directory(path)) };
         let Some(text) = canonical.to_str() else {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path is not UTF-8.")
                 .with_hint("Rename the directory."));
@@ -236,7 +261,7 @@ impl AllowedRoots {
         if text.len() > INDEXED_TEXT_BYTES_MAX {
             return Err(too_long(text.len()));
         }
-        Ok(RepositoryRoot { path: canonical, address: None, allowed: self.clone() })
+        Ok(RepositoryRoot { path: canonical, kind, allowed: self.clone() })
     }
 
     /// Checks that a repository may be fetched, before anything is sent to its host.
@@ -252,7 +277,7 @@ impl AllowedRoots {
             ));
         }
         let path = PathBuf::from(address.as_str());
-        Ok(RepositoryRoot { path, address: Some(address), allowed: self.clone() })
+        Ok(RepositoryRoot { path, kind: RootKind::Address(address), allowed: self.clone() })
     }
 }
 
@@ -275,6 +300,16 @@ fn prefix(entry: &Path) -> Option<RepositoryAddress> {
     let prefix = RepositoryAddress::parse_prefix(entry.to_str()?)?.ok()?;
     // The address of a file allows nothing.
     (prefix.scheme() != "file").then_some(prefix)
+}
+
+/// What is at a canonical path, if that can be a repository: a directory, or a file with the name of an archive.
+fn kind_on_disk(path: &Path) -> Option<RootKind> {
+    let metadata = path.metadata().ok()?;
+    let is_archive = || metadata.is_file() && path.to_str().is_some_and(has_archive_name);
+    if metadata.is_dir() {
+        return Some(RootKind::Directory);
+    }
+    is_archive().then_some(RootKind::Archive)
 }
 
 /// The canonical path of the nearest ancestor of `path` that exists; empty if a link on the way cannot be resolved.
@@ -339,12 +374,17 @@ pub fn check_watch_settings(settings: &config::Freshness) -> Result<(), Fault> {
         .map_err(|fault| Fault { message: format!("freshness.watch: {}", fault.message), ..fault })
 }
 
-/// Refuses the address of a repository where files are to be watched. The fault does not repeat it, since it may contain a
-/// password by mistake.
+/// Refuses the address of a repository, and an archive, where files are to be watched. The fault does not repeat an address, since
+/// it may contain a password by mistake.
 ///
 /// # Errors
-/// `INVALID_INPUT` for an address.
+/// `INVALID_INPUT` for an address and an archive.
 pub fn require_watchable(path: &Path) -> Result<(), Fault> {
+    if kind_on_disk(path) == Some(RootKind::Archive) {
+        let message = "Only directories can be watched: archives are refreshed by freshness.every_ms.";
+        return Err(Fault::new(ErrorCode::InvalidInput, message)
+            .with_hint("Index it with `pairofcleats index`, and see docs/git.md."));
+    }
     if path.to_str().and_then(RepositoryAddress::parse_prefix).is_none() {
         return Ok(());
     }
@@ -365,8 +405,9 @@ fn not_allowed(path: &Path) -> Fault {
 }
 
 fn not_a_directory(path: &Path) -> Fault {
-    Fault::new(ErrorCode::NotFound, format!("{} is a file, not a directory.", shown(path)))
-        .with_hint("Name the directory of the repository.")
+    Fault::new(ErrorCode::NotFound, format!("{} is a file, not a directory.", shown(path))).with_hint(
+        "Name the directory of the repository, or an archive: a file whose name ends in .tar, .tar.gz, .tgz, .tar.zst or .zip.",
+    )
 }
 
 fn too_long(bytes: usize) -> Fault {

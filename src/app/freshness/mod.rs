@@ -17,17 +17,17 @@ use tokio::sync::Semaphore;
 
 use super::{App, blocking, index_job};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
-use engine::indexing;
+use engine::indexing::{self, Options};
 use engine::jobs::Enqueued;
 use platform::telemetry::RunKind;
 use store::{
     Access, DecidedBy, ModelFacts, Project, ProjectTx, RepositoryRow, Store, projects, repositories,
 };
-use tenancy::{self, AllowedRoots, RepositoryRoot};
+use tenancy::{self, AllowedRoots, RepositoryRoot, RootKind};
 
 pub use follow::{RunOutcome, WatchEvent, follow};
 pub use pushes::refresh_pushed;
-pub use sources::{SyncReport, SyncTime, sync_source};
+pub use sources::{SyncReport, SyncTime, check_revisions, sync_source};
 
 /// The state of automatic refreshes in this process.
 #[derive(Default)]
@@ -39,13 +39,13 @@ pub struct Freshness {
     polled: AtomicUsize,
 }
 
-/// Limits how many automatic runs go on at a time. Runs that fetch from a host, which may be slow, have turns of their own.
+/// Limits how many automatic runs execute at the same time. Runs that fetch from a host, which may be slow, have turns of their own.
 struct Turns {
     local: Semaphore,
     remote: Semaphore,
 }
 
-/// Automatic runs that fetch from hosts at a time.
+/// Most automatic runs that fetch from hosts at the same time.
 const REMOTE_RUNS_MAX: usize = 3;
 
 impl Default for Turns {
@@ -156,7 +156,10 @@ pub async fn repositories_outside(app: &App) -> Result<Vec<(ProjectId, PathBuf)>
     Ok(found.map(|repository_key| (repository_key.project, repository_key.root)).collect())
 }
 
-async fn project_repositories(store: &Store, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
+pub(super) async fn project_repositories(
+    store: &Store,
+    project: &Project,
+) -> Result<Vec<RepositoryRow>, Fault> {
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
     let rows = repositories::list(&mut tx).await?;
     tx.commit().await?;
@@ -168,11 +171,14 @@ async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> 
     if let Some(project) = tenancy::open(app.store().await?, id, DecidedBy::Argument).await? {
         return Ok(project);
     }
-    let (root, settings) = (root.clone(), app.config.indexing.clone());
+    let (root, settings, archives) = (root.clone(), app.config.indexing.clone(), app.archives());
     let shutdown = app.shutdown.clone();
-    if root.address().is_none() {
-        blocking(move || indexing::require_files(&root, &settings, &|| shutdown.is_cancelled())).await?;
-    }
+    blocking(move || match root.kind() {
+        RootKind::Directory => indexing::require_files(&root, &settings, &|| shutdown.is_cancelled()),
+        RootKind::Archive => archives.probe(root.path(), &|| shutdown.is_cancelled()),
+        RootKind::Address(_) => Ok(()),
+    })
+    .await?;
     provision(app, id).await
 }
 
@@ -182,12 +188,31 @@ pub(super) async fn provision(app: &App, id: &ProjectId) -> Result<Project, Faul
     tenancy::provision(app.store().await?, id, DecidedBy::Argument, &model).await
 }
 
-/// Runs an automatic index job to completion; at shutdown the job goes back to the queue. Returns true if it joined an existing job,
-/// which may have begun before the change.
+/// Runs that one request may join in a row: each may have begun before it.
+const JOINED_RUNS_MAX: usize = 3;
+
+/// Runs an index job that begins after this call. False if it only joined runs, which may have begun before.
+async fn run_anew(
+    app: &Arc<App>,
+    repository_key: &RepositoryKey,
+    options: &Options,
+    trigger: &'static str,
+) -> Result<bool, Fault> {
+    for _ in 0..JOINED_RUNS_MAX {
+        if !Box::pin(run_job(app, repository_key, None, options, trigger)).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Runs an automatic index job to completion, the queued one or a new one with `options`; at shutdown the job goes back to the
+/// queue. Returns true if it joined an existing job, which may have begun before the change.
 async fn run_job(
     app: &Arc<App>,
     repository_key: &RepositoryKey,
     enqueued: Option<Enqueued>,
+    options: &Options,
     trigger: &'static str,
 ) -> Result<bool, Fault> {
     let started = app.clock.instant();
@@ -197,7 +222,7 @@ async fn run_job(
             None => {
                 let root = repository_key.checked_root(app)?;
                 let project = open_or_provision(app, &repository_key.project, &root).await?;
-                index_job::enqueue(app, &project, &root).await?
+                index_job::enqueue(app, &project, &root, options).await?
             }
         };
         // A job that another call requested does not take a turn: waiting for a run elsewhere must not delay other refreshes.

@@ -4,12 +4,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{RepositoryKey, indexed_repositories, run_job};
+use super::{RepositoryKey, indexed_repositories, run_anew};
 use crate::app::App;
 use contract::{Fault, RepositoryAddress};
-
-/// Runs that a push may join in a row: each may have begun before it.
-const JOINED_RUNS_MAX: usize = 3;
+use engine::indexing::Options;
 
 /// The repositories that are being refreshed because of pushes, and whether another push came meanwhile. So any number of
 /// pushes keeps at most one task for each repository.
@@ -47,47 +45,53 @@ impl Pushes {
     }
 }
 
-/// Refreshes the indexed repositories with one of these addresses, in the background. Returns how many there are.
-///
-/// # Errors
-/// Storage faults.
-pub async fn refresh_pushed(app: &Arc<App>, addresses: &[RepositoryAddress]) -> Result<usize, Fault> {
+/// Refreshes the indexed repositories with one of these addresses, in the background.
+pub fn refresh_pushed(app: &Arc<App>, addresses: Vec<RepositoryAddress>) {
     if addresses.is_empty() {
-        return Ok(0);
+        return;
     }
+    let app = Arc::clone(app);
+    app.background.clone().spawn(async move {
+        match pushed_repositories(&app, &addresses).await {
+            Ok(pushed) => pushed.into_iter().for_each(|key| start(&app, key)),
+            Err(fault) => tracing::warn!("a push was not followed: {}", fault.message),
+        }
+    });
+}
+
+/// The indexed repositories with one of these addresses. A push also concerns those that are indexed of its folders.
+async fn pushed_repositories(
+    app: &App,
+    addresses: &[RepositoryAddress],
+) -> Result<Vec<RepositoryKey>, Fault> {
     let mut pushed = indexed_repositories(app).await?;
-    // A push to a repository concerns those that are indexed of its folders as well.
     pushed.retain(|key| {
         let address = key.root.to_str().and_then(RepositoryAddress::parse).and_then(Result::ok);
         address.is_some_and(|address| addresses.contains(&address.repository()))
     });
-    for key in &pushed {
-        if app.freshness.pushes.request(key) {
-            let (app, key) = (Arc::clone(app), key.clone());
-            app.background.clone().spawn(async move {
-                while !app.shutdown.is_cancelled() {
-                    refresh(&app, &key).await;
-                    if app.freshness.pushes.finish(&key) {
-                        break;
-                    }
-                }
-            });
-        }
+    Ok(pushed)
+}
+
+/// Starts the task that refreshes a repository, unless it has one.
+fn start(app: &Arc<App>, key: RepositoryKey) {
+    if !app.freshness.pushes.request(&key) {
+        return;
     }
-    Ok(pushed.len())
+    let app = Arc::clone(app);
+    app.background.clone().spawn(async move {
+        while !app.shutdown.is_cancelled() {
+            refresh(&app, &key).await;
+            if app.freshness.pushes.finish(&key) {
+                break;
+            }
+        }
+    });
 }
 
 async fn refresh(app: &Arc<App>, key: &RepositoryKey) {
-    for _ in 0..JOINED_RUNS_MAX {
-        match run_job(app, key, None, "push").await {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(fault) => {
-                tracing::warn!(repository = %key.root.display(), project = key.project.as_str(), code = %fault.code,
-                    "the index could not be refreshed after a push: {}", fault.message);
-                return;
-            }
-        }
+    if let Err(fault) = run_anew(app, key, &Options::default(), "push").await {
+        tracing::warn!(repository = %key.root.display(), project = key.project.as_str(), code = %fault.code,
+            "the index could not be refreshed after a push: {}", fault.message);
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{RepositoryKey, indexed_repositories, run_job};
 use crate::app::{App, index_job};
 use contract::Fault;
+use engine::indexing::Options;
 
 /// Number of checks per period.
 const CHECKS_PER_PERIOD: u64 = 10;
@@ -51,7 +52,7 @@ async fn refresh_if_due(app: &Arc<App>, key: RepositoryKey, every_ms: u64) {
             let is_remote = key.is_remote();
             let (tasks, app) = (app.background.clone(), Arc::clone(app));
             let refreshing = async move {
-                let refreshed = run_job(&app, &key, Some(enqueued), "schedule").await;
+                let refreshed = run_job(&app, &key, Some(enqueued), &Options::default(), "schedule").await;
                 refreshed.map(drop).unwrap_or_else(|fault| warn(&key, &fault));
             };
             match is_remote {

@@ -12,6 +12,7 @@ use super::{RepositoryKey, indexed_repositories, run_job};
 use crate::app::App;
 use contract::config::WatchedRepositories;
 use contract::{Fault, ProjectId};
+use engine::indexing::Options;
 use tenancy::RepositoryRoot;
 
 /// Watches until the process shuts down.
@@ -85,6 +86,8 @@ impl Watches {
                 continue;
             }
             match repository_key.checked_root(app) {
+                // An archive is replaced as a whole: the schedule notices that.
+                Ok(root) if !root.is_directory() => {}
                 Ok(_) if self.followed.len() >= most => left_out += 1,
                 Ok(root) => self.start(app, repository_key, root),
                 Err(fault) => {
@@ -129,7 +132,7 @@ impl Watches {
 }
 
 async fn run_once(app: &Arc<App>, repository_key: &RepositoryKey) -> RunOutcome {
-    match run_job(app, repository_key, None, "watch").await {
+    match run_job(app, repository_key, None, &Options::default(), "watch").await {
         Ok(true) => RunOutcome::Joined,
         Ok(false) => RunOutcome::Done,
         Err(_) if app.shutdown.is_cancelled() => RunOutcome::Stop,

@@ -1,6 +1,7 @@
 //! `doctor`: checks the installation and says how to repair it.
 
 use std::fmt::Write;
+use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -158,24 +159,28 @@ async fn check_git(app: &App) -> Option<DoctorCheck> {
         Err(fault) => return Some(failed_check(GIT_CHECK, fault)),
     };
     let text = String::from_utf8_lossy(&output.stdout);
-    let ok = output.status.success();
+    let ok = output.status.success() && mirrors::is_supported_version(&text);
     Some(DoctorCheck {
         name: GIT_CHECK.to_owned(),
         ok,
         message: match text.lines().next() {
             Some(line) if ok => escaped_line(line.trim()),
-            _ => "the program that fetches repositories does not say its version".to_owned(),
+            Some(line) => format!("too old to fetch repositories: {}", escaped_line(line.trim())),
+            None => "the program that fetches repositories does not say its version".to_owned(),
         },
-        remedy: (!ok).then(|| "Install git on this machine, or name it in git.program.".to_owned()),
+        remedy: (!ok)
+            .then(|| "Install git 2.32 or newer on this machine, or name it in git.program.".to_owned()),
     })
 }
 
-/// Whether repositories are fetched here: there are mirrors, or a list or a source names an address.
+/// Whether repositories are fetched here: there are mirrors of some, or a list or a source names an address.
 fn fetches_repositories(app: &App) -> bool {
     let settings = &app.config.indexing;
     let mut listed = settings.roots.iter().chain(settings.project_roots.values().flatten());
     let is_address = |root: &PathBuf| root.to_str().and_then(RepositoryAddress::parse_prefix).is_some();
-    listed.any(is_address) || !app.config.sources.is_empty() || app.layout.mirrors().is_dir()
+    let mut mirrors = fs::read_dir(app.layout.mirrors()).into_iter().flatten().flatten();
+    let is_mirror = |entry: DirEntry| entry.path().extension().is_some_and(|ending| ending == "git");
+    listed.any(is_address) || !app.config.sources.is_empty() || mirrors.any(is_mirror)
 }
 
 /// Checks the runtime files. With an external database the embedded Postgres is not needed.

@@ -102,7 +102,7 @@ pub(super) fn indexable(text: &str, settings: &config::Git) -> Result<String, Fa
     let hosted = if path.exists() { None } else { on_default_host(path, settings) };
     hosted.map_or_else(|| address_or_absolute(text), Ok).map_err(|why| {
         Fault::new(ErrorCode::InvalidRequest, format!("`{}` cannot be indexed: {why}.", escaped_line(text)))
-            .with_hint("Name a directory, or the address of a git repository.")
+            .with_hint("Name a directory, an archive, or the address of a git repository.")
     })
 }
 

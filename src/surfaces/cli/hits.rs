@@ -71,6 +71,8 @@ struct SearchHit {
     context_before: Vec<String>,
     context_after: Vec<String>,
     other_places: Option<OtherPlaces>,
+    /// The branches and tags that were asked for and have it.
+    revisions: Vec<String>,
 }
 
 /// Formats a `search` result.
@@ -120,7 +122,10 @@ impl SearchHit {
         let name = self.name.as_deref().map(|name| format!(" {}", styled(BOLD, &escaped_line(name))));
         let what = format!("{}{}", escaped_line(&self.kind), name.unwrap_or_default());
         let score = styled(DIM, &format!("{:.3}", self.score));
-        let _ = writeln!(shown, "{}  {what}  {score}", self.location(style));
+        let revisions = self.revisions.iter().map(|name| escaped_line(name)).collect::<Vec<_>>().join(", ");
+        let revisions =
+            if revisions.is_empty() { revisions } else { styled(DIM, &format!(" [{revisions}]")) };
+        let _ = writeln!(shown, "{}{revisions}  {what}  {score}", self.location(style));
         shown.push_str(&score_parts(&self.score_breakdown));
         if let Some(places) = &self.other_places {
             let _ = writeln!(shown, "    {}", styled(DIM, &escaped_line(&places.sentence())));
@@ -215,6 +220,13 @@ mod tests {
             "otherPlaces": { "total": 3, "first": [{ "repo": "fork", "file": "lib/\u{1b}a", "line": 7 }] } }] }));
         let place = "a:5  block  0.000\n    also in fork: lib/\\u{1b}a:7 and 2 more places\n  5 │ x\n";
         assert!(shown.starts_with(place), "{shown}");
+    }
+
+    #[test]
+    fn the_revisions_of_a_hit_stand_behind_its_place() {
+        let shown = plain(&json!({ "hits": [{ "file": "a", "startLine": 5, "kind": "block",
+            "revisions": ["release/1.0", "v1\u{1b}"] }] }));
+        assert!(shown.starts_with("a:5 [release/1.0, v1\\u{1b}]  block  0.000\n"), "{shown}");
     }
 
     #[test]

@@ -4,11 +4,12 @@ use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::artifact::{ArtifactTarget, RestoredCounts, answer_with_artifact, restored_line, written_line};
 use super::flags::{absolute, indexable};
 use super::install::offer_assets;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::progress_bar::CallProgressBar;
-use super::session::{CommandError, CommandResult, Session, ToolAnswer};
+use super::session::{CommandError, CommandResult, Exit, Session, ToolAnswer};
 use crate::tools::Progress;
 use contract::escaped_line;
 use engine::jobs::Progress as Counts;
@@ -16,7 +17,7 @@ use engine::jobs::Progress as Counts;
 /// Arguments of `index`.
 #[derive(Debug, clap::Args)]
 pub(super) struct IndexArgs {
-    /// Repository to index: a directory, or the address of a git repository
+    /// Repository to index: a directory, an archive (.tar, .tar.gz, .tgz, .tar.zst, .zip), or the address of a git repository
     #[arg(default_value = ".", value_name = "PATH|URL")]
     path: String,
     /// Project to index into; created on first use
@@ -37,9 +38,24 @@ pub(super) struct IndexArgs {
     /// Reuse vectors from the portable indexes in this folder [default: ci-artifacts in the repository]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "ci-artifacts")]
     use_artifacts: Option<String>,
+    /// Afterwards write the index of the commit as a portable file into this folder, for --use-artifacts elsewhere [default: ci-artifacts in the repository]
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        default_missing_value = "ci-artifacts",
+        conflicts_with = "mode"
+    )]
+    write_artifact: Option<String>,
+    /// Write the artifact even if indexed files differ from the commit; its name then ends in -dirty
+    #[arg(long, requires = "write_artifact")]
+    allow_dirty: bool,
     /// Take what a SCIP file says of the files: made by a compiler's indexer of this state of the repository; repeatable
     #[arg(long, value_name = "FILE", value_parser = absolute)]
     scip: Vec<String>,
+    /// Of a git URL: also index, from now on, branches and tags that match, such as 'release/*'; repeatable; '' for none
+    #[arg(long, value_name = "PATTERN")]
+    revisions: Option<Vec<String>>,
     /// Index only files of this mode: code, prose, extracted-prose or records [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
@@ -76,6 +92,8 @@ pub(super) struct BuildIndex<'a> {
     pub(super) artifacts_dir: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub(super) scip: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) revisions: Option<Vec<&'a str>>,
     pub(super) mode: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<&'a str>,
@@ -88,6 +106,8 @@ pub(super) struct BuildIndex<'a> {
 /// Entry point of `index`.
 pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandResult {
     let path = indexable(&args.path, &session.app.config.git).map_err(CommandError::not_run)?;
+    let target = |folder: &String| ArtifactTarget::resolve(folder, &path, args.allow_dirty);
+    let artifact = args.write_artifact.as_ref().map(target).transpose().map_err(CommandError::not_run)?;
     offer_assets(session, !args.stub_embeddings, args.yes).await?;
     let arguments = BuildIndex {
         repo_path: &path,
@@ -99,6 +119,10 @@ pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandRes
         use_artifacts: args.use_artifacts.is_some().then_some(true),
         artifacts_dir: args.use_artifacts.as_deref(),
         scip: &args.scip,
+        revisions: args
+            .revisions
+            .as_deref()
+            .map(|given| given.iter().map(String::as_str).filter(|pattern| !pattern.is_empty()).collect()),
         mode: args.mode.as_deref(),
         model: args.model.as_deref(),
         confirm_reembed: args.yes.then_some(true),
@@ -108,7 +132,12 @@ pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandRes
     if args.fresh && joined_existing_run(&called) {
         called = build(session, &arguments).await;
     }
-    Ok(session.output.answer(&called, render))
+    match artifact {
+        Some(target) if called.exit == Exit::Ok => {
+            answer_with_artifact(session, called, &target, render).await
+        }
+        _ => Ok(session.output.answer(&called, render)),
+    }
 }
 
 /// Whether the call attached to a run that was already queued or running.
@@ -145,6 +174,8 @@ struct BuildReport {
     skipped: Vec<ReasonCount>,
     facts_missing: Vec<ReasonCount>,
     scip: Option<ScipCounts>,
+    restored_artifacts: Option<RestoredCounts>,
+    revisions: Option<RevisionCounts>,
     notes: Vec<String>,
     seconds: f64,
 }
@@ -155,6 +186,27 @@ struct ScipCounts {
     documents: u64,
     documents_differing: u64,
     documents_unknown: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RevisionCounts {
+    indexed: Vec<RevisionName>,
+    files: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RevisionName {
+    name: String,
+}
+
+impl RevisionCounts {
+    fn sentence(&self) -> String {
+        let names: Vec<String> = self.indexed.iter().map(|revision| escaped_line(&revision.name)).collect();
+        let named = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("revisions: {named}; {} files that only they have", self.files)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -185,6 +237,7 @@ pub(super) fn render(result: &Value) -> String {
         "  {} changed, {} unchanged, {} removed; {} texts embedded",
         report.files_changed, report.files_unchanged, report.files_removed, report.vectors_embedded
     ));
+    lines.extend(report.restored_artifacts.as_ref().and_then(restored_line));
     if report.vectors_pending > 0 {
         lines.push(format!(
             "  {} texts have no vector yet; only lexical search finds them",
@@ -221,7 +274,9 @@ pub(super) fn render(result: &Value) -> String {
             scip.documents, scip.documents_differing, scip.documents_unknown
         ));
     }
+    lines.extend(report.revisions.iter().map(|revisions| format!("  {}", revisions.sentence())));
     lines.extend(report.notes.iter().map(|note| format!("  {}", styled(NOTE, &escaped_line(note)))));
+    lines.extend(written_line(result));
     lines.join("\n") + "\n"
 }
 
@@ -236,6 +291,7 @@ mod tests {
             "vectorsPending": 5, "secretsRedacted": 1, "seconds": 1.25, "skipped": [{ "reason": "binary", "count": 7 }],
             "factsMissing": [{ "reason": "facts_timeout", "count": 2 }],
             "scip": { "documents": 6, "documentsDiffering": 1, "documentsUnknown": 2 },
+            "revisions": { "indexed": [{ "name": "release/1.0" }, { "name": "v1\u{1b}" }], "files": 2 },
             "notes": ["No portable file was found in\u{1b} ci-artifacts."]
         } }));
         let shown = anstream::adapter::strip_str(&shown).to_string();
@@ -245,6 +301,7 @@ mod tests {
              5 texts have no vector yet; only lexical search finds them\n  1 secrets were redacted before storage\n  \
              skipped: 7 binary\n  facts are missing for 2 files: 2 facts_timeout; the next run retries files that timed out\n  \
              SCIP: 6 documents taken, 1 do not fit their files, 2 of files that are not indexed\n  \
+             revisions: release/1.0, v1\\u{1b}; 2 files that only they have\n  \
              No portable file was found in\\u{1b} ci-artifacts.\n"
         );
     }

@@ -26,6 +26,7 @@ mod prompt;
 mod terminal;
 
 mod agents;
+mod artifact;
 mod bench;
 mod bootstrap;
 mod call;

@@ -31,7 +31,7 @@ const QUERY_CHARS_MAX: usize = 160;
 /// Arguments of `quickstart`.
 #[derive(Debug, clap::Args)]
 pub(super) struct QuickstartArgs {
-    /// Repository to index: a directory, or the address of a git repository
+    /// Repository to index: a directory, an archive (.tar, .tar.gz, .tgz, .tar.zst, .zip), or the address of a git repository
     #[arg(default_value = ".", value_name = "PATH|URL")]
     path: String,
     /// Run this query, print the hits and exit instead of serving

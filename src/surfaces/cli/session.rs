@@ -13,6 +13,7 @@ use super::flags::{GlobalFlags, Setting};
 use super::output::Output;
 use super::terminal::Terminal;
 use crate::app::App;
+use crate::app::freshness::check_revisions;
 use crate::surfaces::answer;
 use crate::tools::browse::browse;
 use crate::tools::{self, Caller, Progress, Request, Surface, ToolSpec, ToolVisibility};
@@ -95,6 +96,7 @@ impl Session {
         mirrors::check_git_settings(&config.git)?;
         code_hosts::check_sources(&config.sources)?;
         launch::site_profiles::check_sites(&config.launch.sites)?;
+        check_revisions(&config.sources)?;
         let terminal = Terminal::new(flags, &config.terminal)?;
         telemetry::start_logging(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()

@@ -103,7 +103,7 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
                 .with_hint("Configure JSON as the content type at the host."),
         )
     })?;
-    refresh_pushed(app, &addresses(&message)).await.map_err(failed)?;
+    refresh_pushed(app, addresses(&message));
     Ok(Received { received: true })
 }
 

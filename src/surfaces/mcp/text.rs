@@ -13,6 +13,9 @@ use serde_json::Value;
 use contract::{Envelope, escaped, escaped_line};
 use engine::search::OtherPlaces;
 
+/// Digits of a commit that are shown.
+const COMMIT_DIGITS: usize = 12;
+
 /// Formats the envelope as short text.
 pub(super) fn short_text(envelope: &Envelope) -> String {
     let mut text = String::new();
@@ -90,6 +93,11 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
     };
     let repo = hit["repo"].as_str().map(|repo| format!("{}: ", escaped_line(repo))).unwrap_or_default();
     write!(text, "{repo}{}:{}-{}", word("file", ""), hit["startLine"], hit["endLine"])?;
+    let revisions: Vec<&str> =
+        hit["revisions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !revisions.is_empty() {
+        write!(text, " [{}]", escaped_line(&revisions.join(", ")))?;
+    }
     write!(text, " {}{}{}", word("kind", ""), word("name", " "), word("mode", " "))?;
     writeln!(text, " score {} id {}", hit["score"], hit["id"])?;
     for (field, before) in [("calls", "calls"), ("calledBy", "called by")] {
@@ -200,7 +208,15 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
     let name = |field: &str| escaped_line(result[field].as_str().unwrap_or_default());
     let (path, repo) = (name("path"), name("repo"));
     let (start, end) = (&result["startLine"], &result["endLine"]);
-    writeln!(text, "{repo}: {path}:{start}-{end} of {} lines", result["totalLines"])?;
+    let revision = match (result["revision"].as_str(), result["commit"].as_str()) {
+        (Some(revision), Some(commit)) => {
+            let digits = commit.get(..COMMIT_DIGITS).unwrap_or(commit);
+            format!(" [{}, commit {}]", escaped_line(revision), escaped_line(digits))
+        }
+        (Some(revision), None) => format!(" [{}]", escaped_line(revision)),
+        (None, _) => String::new(),
+    };
+    writeln!(text, "{repo}: {path}:{start}-{end} of {} lines{revision}", result["totalLines"])?;
     write!(text, "{lines}")?;
     if result["changedSinceIndexed"] == true {
         write!(text, "\nThe file has changed since it was indexed.")?;
@@ -221,6 +237,8 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
     let written = [
         "path",
         "repo",
+        "revision",
+        "commit",
         "language",
         "startLine",
         "endLine",
@@ -263,11 +281,12 @@ mod tests {
             json!({ "backend": "postgres", "query": "q", "total": 9, "nextOffset": 1,
             "vectors": "exact", "confidence": "high", "hits": [{ "id": 7, "file": "src/a.rs", "startLine": 3, "endLine": 9,
             "kind": "function", "name": "open", "score": 0.5, "snippet": "fn open() {\n    \"x\"\n}",
+            "revisions": ["release/1.0", "v1\n"], "commit": "c0ffee",
             "calls": ["a", "b"], "otherPlaces": { "total": 2, "first": [{ "file": "lib/a\n.rs", "line": 4 }] } }] }),
         ));
         assert_eq!(
             shown,
-            "confidence high\nsrc/a.rs:3-9 function open score 0.5 id 7\n calls a, b\n also in lib/a\\n.rs:4 and 1 more place\nfn open() {\n    \"x\"\n}\n\n\
+            "confidence high\nsrc/a.rs:3-9 [release/1.0, v1\\n] function open score 0.5 id 7\n calls a, b\n also in lib/a\\n.rs:4 and 1 more place\nfn open() {\n    \"x\"\n}\n\n\
              1 of 9 hits, next page: offset 1\nnext: show_file {\"id\":7}"
         );
     }
@@ -317,6 +336,14 @@ mod tests {
             "{shown}"
         );
         assert!(short_text(&envelope(json!({ "healthy": true }))).starts_with("{\"healthy\":true}\n"));
+    }
+
+    #[test]
+    fn a_file_of_a_revision_says_so() {
+        let file = json!({ "path": "a.rs", "repo": "shop", "revision": "v1", "commit": "c0ffee", "startLine": 1, "endLine": 1,
+            "totalLines": 1, "text": "a", "chunks": [] });
+        let shown = short_text(&envelope(file));
+        assert!(shown.starts_with("shop: a.rs:1-1 of 1 lines [v1, commit c0ffee]\na\nnext"), "{shown}");
     }
 
     #[test]

@@ -262,7 +262,7 @@ async fn index_repository(
     let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
     let request = index_run::IndexRequest { project_id, repo, options, ..index_run::IndexRequest::default() };
     let report = index_run::run_to_end(call, &request).await?.report;
-    if let Some(RestoredArtifacts { files, vectors }) = report.restored_artifacts {
+    if let Some(RestoredArtifacts { files, vectors, .. }) = report.restored_artifacts {
         let state = if vectors > 0 { StepState::Done } else { StepState::Present };
         *restored = Some((state, Some(format!("{vectors} vectors of {files} files"))));
     }

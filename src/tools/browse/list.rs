@@ -125,7 +125,7 @@ async fn files_after(
 fn listed_resource(known: &[RepositoryRow], document: bool, file: ListedFile) -> Option<ListedResource> {
     let repository = known.iter().find(|row| row.id == file.repository_id)?;
     // The files of a commit have no time of their own.
-    let modified_ms = match repository.is_remote() {
+    let modified_ms = match repository.is_remote() || repository.is_archive() {
         true => repository.indexed_ms.unwrap_or_default(),
         false => file.modified_ns / 1_000_000,
     };

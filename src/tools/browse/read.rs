@@ -37,6 +37,9 @@ struct ReadResourceInput {
     /// Path relative to the repository.
     #[schemars(length(min = 1, max = 4096))]
     path: String,
+    /// Indexed branch, tag or commit; default: the default branch.
+    #[schemars(length(min = 1, max = 255))]
+    revision: Option<String>,
     /// Project; default: the session's.
     project_id: Option<ProjectIdArg>,
 }
@@ -70,8 +73,8 @@ async fn read_resource(call: Call, input: ReadResourceInput) -> Result<FileText,
         .with_hint("`workspace_status` lists the repositories; index a new one with `build_index`."));
     };
     call.set_repository(&input.repository);
-    let mut opened =
-        open_file(&call, &project, &RepositoryChoice::Only(repository.root.clone()), &path).await?;
+    let within = RepositoryChoice::Only(repository.root.clone());
+    let mut opened = open_file(&call, &project, &within, &path, input.revision.as_deref()).await?;
     let next_line = truncate_to_lines(&mut opened.text, call.app.config.search.result_bytes_max);
     Ok(FileText {
         text: opened.text,

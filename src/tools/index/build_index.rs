@@ -89,6 +89,9 @@ struct BuildIndexInput {
     /// SCIP files of this state of the repository, made by a compiler's indexer; paths relative to it.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 4096)))]
     scip: Option<Vec<String>>,
+    /// Of a git URL: also index, from now on, the branches and tags that match: `release/*`. Empty: only the default branch.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 255)))]
+    revisions: Option<Vec<String>>,
 }
 
 /// Until when the call waits.
@@ -153,6 +156,7 @@ async fn build_index(call: Call, input: BuildIndexInput) -> Result<BuildIndexOut
             sqlite: input.sqlite.unwrap_or(false),
             artifacts: artifacts_folder(&call, &input).await?,
             scip: scip_files(&call, &input).await?,
+            revisions: input.revisions.clone(),
         },
         model: requested_model(&call, &input).await?,
         confirmed: input.confirm_reembed.unwrap_or(false),

@@ -6,12 +6,13 @@ use crate::app::background_run;
 use crate::app::index_job::{self, LexicalReady, RequestingCall};
 use crate::tools::repository::{is_name, list_repositories, on_default_host, require_path_outside_commit};
 use crate::tools::{Call, ProgressUpdate};
-use contract::{ErrorCode, Fault, RepositoryAddress, Warning};
+use contract::{ErrorCode, Fault, RepositoryAddress, Warning, has_archive_name};
 use embedding::ModelName;
 use engine::indexing::{self, Options, RunReport};
 use engine::jobs::{self, Phase, Progress};
+use history::RevisionPatterns;
 use store::Project;
-use tenancy::{AllowedRoots, RepositoryRoot};
+use tenancy::{AllowedRoots, RepositoryRoot, RootKind};
 
 /// The arguments of an index tool.
 #[derive(Debug, Default)]
@@ -142,7 +143,8 @@ fn lies_in(inner: &str, outer: &str) -> bool {
     match (address(inner), address(outer)) {
         _ if inner == outer => false,
         (Some(inner), Some(outer)) => inner.repository() == outer.repository() && inner.is_within(&outer),
-        (None, None) => Path::new(inner).starts_with(outer),
+        // The folder around an archive does not have its files.
+        (None, None) => Path::new(inner).starts_with(outer) && !has_archive_name(inner),
         _ => false,
     }
 }
@@ -164,15 +166,18 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
         let row = rows.into_iter().find(|row| row.is_readable() && Path::new(&row.name) == path);
         path = row.map_or(path, |row| row.root.into());
     }
-    let (cancel, mirrors) = (call.cancel.clone(), call.app.mirrors());
+    let (cancel, mirrors, archives) = (call.cancel.clone(), call.app.mirrors(), call.app.archives());
+    let revisions = request.options.revisions.clone().unwrap_or_default();
     let root = crate::app::blocking(move || {
         let root = allowed.check(&path)?;
+        check_revisions(&root, &revisions)?;
         let is_cancelled = || cancel.is_cancelled();
-        match root.address() {
+        match root.kind() {
             _ if workspace_exists => {}
-            // What cannot be fetched leaves no workspace behind either.
-            Some(address) => drop(mirrors.probe(address, &is_cancelled)?),
-            None => indexing::require_files(&root, &settings, &is_cancelled)?,
+            // What cannot be fetched or unpacked leaves no workspace behind either.
+            RootKind::Address(address) => mirrors.probe(address, &is_cancelled)?,
+            RootKind::Archive => archives.probe(root.path(), &is_cancelled)?,
+            RootKind::Directory => indexing::require_files(&root, &settings, &is_cancelled)?,
         }
         Ok(root)
     })
@@ -185,6 +190,23 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
         }
         _ => Ok((project, root)),
     }
+}
+
+/// Refuses patterns of revisions that mean nothing, and those of a directory, whose files are those that are checked out.
+fn check_revisions(root: &RepositoryRoot, patterns: &[String]) -> Result<(), Fault> {
+    if patterns.is_empty() {
+        return Ok(());
+    }
+    if root.address().is_none() {
+        let message =
+            "Of a directory, only the files that are checked out are indexed, and no other revisions.";
+        return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint(
+            "Index the repository by its address: https://HOST/OWNER/NAME, or file:///PATH where that is allowed.",
+        ));
+    }
+    RevisionPatterns::parse(patterns)
+        .map(drop)
+        .map_err(|reason| Fault::new(ErrorCode::InvalidRequest, reason))
 }
 
 /// The directories below which the caller may have repositories indexed into the project.
@@ -353,6 +375,7 @@ mod tests {
             ("https://host/acme/shop", "https://host/acme"),
             ("https://host/acme/shop", "/srv/shop"),
             ("imported:shop", "/srv/shop"),
+            ("/srv/shop/vendor.zip", "/srv/shop"),
         ] {
             assert!(!lies_in(one, other) && !lies_in(other, one), "{one} {other}");
         }

@@ -14,9 +14,11 @@ use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault, RepositoryAddress};
-use engine::indexing::{RunReport, SkippedFiles};
+use engine::indexing::{IndexedRevision, RunReport, SkippedFiles};
 use engine::jobs::{JobState, Progress, WaitsFor, describe_wait, folder_name};
-use store::{self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors};
+use store::{
+    self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, revisions, vectors,
+};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -105,6 +107,14 @@ struct RepositoryStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(default)]
     commit: Option<String>,
+    /// Other branches and tags that are searched with `rev:NAME`, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    revisions: Vec<IndexedRevision>,
+    /// The patterns of the branches and tags to index, as `build_index` got them last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    revision_patterns: Vec<String>,
     /// new, indexing, ready or failed.
     state: &'static str,
     /// Searchable files.
@@ -178,13 +188,21 @@ async fn index_status(call: Call, input: IndexStatusInput) -> Result<IndexStatus
     };
     let ids: Vec<i64> = shown.iter().map(|row| row.id).collect();
     let mut missing = breakdown::facts_missing(&mut tx, &ids).await?;
+    let mut indexed = revisions::list(&mut tx).await?;
+    let mut patterns = revisions::all_patterns(&mut tx).await?;
     let mut listed = Vec::with_capacity(shown.len());
     for row in shown {
         let totals = files::totals(&mut tx, Some(row.id)).await?;
         let id = row.id;
         let of_repository =
             missing.extract_if(.., |missing| missing.repository_id == id).map(SkippedFiles::from);
-        listed.push(RepositoryStatus::new(row, totals, of_repository.collect()));
+        let revisions = indexed.extract_if(.., |revision| revision.repository_id == id);
+        listed.push(RepositoryStatus {
+            facts_missing: of_repository.collect(),
+            revisions: revisions.map(IndexedRevision::from).collect(),
+            revision_patterns: patterns.remove(&id).unwrap_or_default(),
+            ..RepositoryStatus::new(row, totals)
+        });
     }
     tx.commit().await?;
     let jobs = list_jobs(store, &project, only.as_deref(), &names).await?;
@@ -207,17 +225,20 @@ async fn index_status(call: Call, input: IndexStatusInput) -> Result<IndexStatus
 }
 
 impl RepositoryStatus {
-    fn new(row: RepositoryRow, totals: files::Totals, facts_missing: Vec<SkippedFiles>) -> Self {
+    /// The status without what other tables say.
+    fn new(row: RepositoryRow, totals: files::Totals) -> Self {
         Self {
             id: row.id,
             address: row.is_remote().then(|| row.root.clone()),
             branch: row.branch,
             commit: row.commit,
+            revisions: Vec::new(),
+            revision_patterns: Vec::new(),
             name: row.name,
             state: row.state.as_str(),
             files: totals.files,
             chunks: totals.chunks,
-            facts_missing,
+            facts_missing: Vec::new(),
             indexed_at: row.indexed_ms.map(iso_from_millis),
             report: row.report.and_then(|report| serde_json::from_value(report).ok()),
         }

@@ -6,7 +6,7 @@ use super::caller_suggestion::ShownRange;
 use crate::tools::Call;
 use crate::tools::repository::is_hidden;
 use contract::{ErrorCode, Fault, escaped_invisible};
-use store::{Access, ChunkSpan, Project, ProjectTx, chunks};
+use store::{Access, ChunkSpan, Project, ProjectTx, chunks, revisions};
 
 /// Number of lines shown if no end is given.
 const LINES_DEFAULT: usize = 400;
@@ -22,6 +22,7 @@ pub(super) struct FileArguments {
     pub(super) id: Option<i64>,
     pub(super) repo_path: Option<String>,
     pub(super) repo: Option<String>,
+    pub(super) revision: Option<String>,
     pub(super) start_line: Option<usize>,
     pub(super) end_line: Option<usize>,
     pub(super) line: Option<usize>,
@@ -34,6 +35,8 @@ pub(super) struct FileTarget {
     pub(super) file: Option<String>,
     /// The repository, as the caller names it.
     pub(super) repo: Option<String>,
+    /// The branch, tag or commit that has it; `None` for the default branch.
+    pub(super) revision: Option<String>,
     /// Id of a chunk.
     id: Option<i64>,
     start_line: Option<usize>,
@@ -49,18 +52,24 @@ impl FileTarget {
     /// # Errors
     /// `INVALID_REQUEST`: no file and no id, both names of an argument with different values, a hit whose fields have wrong types.
     pub(super) fn parse(given: FileArguments) -> Result<Self, Fault> {
-        let FileArguments { hit, file, path, id, repo_path, repo, start_line, end_line, line } = given;
+        let FileArguments { hit, file, path, id, repo_path, repo, revision, start_line, end_line, line } =
+            given;
         let own_lines = start_line.is_some() || end_line.is_some() || line.is_some();
         let own_file = file.is_some() || path.is_some();
         let mut target = Self {
             file: either_argument("file", "path", file, path)?,
             repo: either_argument("repo", "repoPath", repo, repo_path)?,
+            revision,
             id,
             start_line,
             end_line,
             line,
             definition_line: None,
         };
+        // Another chunk may be of another revision.
+        if target.revision.is_none() && target.id.is_none() {
+            target.revision = hit_revision(&hit)?;
+        }
         // The lines of the hit do not apply to another file or chunk.
         if !own_file && target.id.is_none() {
             target.file = hit_text(&hit, &["file", "file_path"])?;
@@ -84,8 +93,8 @@ impl FileTarget {
         Ok(target)
     }
 
-    /// Looks up the chunk: fills in its file and lines unless they were given. Returns the root of the repository: the chunk's, or
-    /// the given one.
+    /// Looks up the chunk: fills in its file, lines and revision unless they were given. Returns the root of the repository: the
+    /// chunk's, or the given one.
     ///
     /// # Errors
     /// `NOT_FOUND` if only an id was given and the chunk does not exist; storage faults.
@@ -98,8 +107,7 @@ impl FileTarget {
         let Some(id) = self.id else { return Ok(root) };
         let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
         let row = chunks::hydrate(&mut tx, &[id]).await?.into_iter().next();
-        tx.commit().await?;
-        let row = row.filter(|row| {
+        let mut row = row.filter(|row| {
             !is_hidden(call, &row.repository_root)
                 && root.as_ref().is_none_or(|root| *root == row.repository_root)
                 && self
@@ -107,6 +115,14 @@ impl FileTarget {
                     .as_ref()
                     .is_none_or(|file| *file == row.path || *file == escaped_invisible(&row.path))
         });
+        if let Some(found) = row.as_ref().filter(|_| self.revision.is_none()) {
+            match revision_of(&mut tx, found.file_id).await? {
+                FileRevision::Default => {}
+                FileRevision::Other(name) => self.revision = Some(name),
+                FileRevision::Gone => row = None,
+            }
+        }
+        tx.commit().await?;
         match row {
             Some(row) => {
                 self.file = Some(row.path);
@@ -166,6 +182,29 @@ impl FileTarget {
     }
 }
 
+/// What has a file.
+enum FileRevision {
+    /// The default branch.
+    Default,
+    /// Only other revisions: the first of them by name.
+    Other(String),
+    /// No revision any more.
+    Gone,
+}
+
+async fn revision_of(tx: &mut ProjectTx, file_id: i64) -> Result<FileRevision, Fault> {
+    let Some(of_file) = revisions::views_of(tx, &[file_id]).await?.pop() else {
+        return Ok(FileRevision::Gone);
+    };
+    if of_file.is_default {
+        return Ok(FileRevision::Default);
+    }
+    let mut indexed = revisions::list(tx).await?;
+    indexed.retain(|row| row.repository_id == of_file.repository_id && row.view() & of_file.views != 0);
+    let first = indexed.into_iter().next();
+    Ok(first.map_or(FileRevision::Gone, |row| FileRevision::Other(row.name)))
+}
+
 /// The lines of the smallest chunk that contains a line, else the lines around it.
 fn lines_around(line: usize, spans: &[ChunkSpan]) -> (usize, usize) {
     let lines =
@@ -207,6 +246,19 @@ pub(super) fn hit_text(hit: &Map<String, Value>, names: &[&str]) -> Result<Optio
         None | Some((_, Value::Null)) => Ok(None),
         Some((_, Value::String(text))) => Ok(Some(text.clone())),
         Some((name, _)) => Err(wrong_type(name)),
+    }
+}
+
+/// The revision of a hit: the first of those that have it, else their commit.
+fn hit_revision(hit: &Map<String, Value>) -> Result<Option<String>, Fault> {
+    match hit.get("revisions") {
+        None | Some(Value::Null) => hit_text(hit, &["commit"]),
+        Some(Value::Array(names)) => match names.first() {
+            None => hit_text(hit, &["commit"]),
+            Some(Value::String(name)) => Ok(Some(name.clone())),
+            Some(_) => Err(wrong_type("revisions")),
+        },
+        Some(_) => Err(wrong_type("revisions")),
     }
 }
 
@@ -290,6 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn a_hit_is_shown_at_its_revision() {
+        let hit =
+            json!({ "id": 7, "file": "a.rs", "revisions": ["release/1.0", "v1"], "commit": "0123456789" });
+        let revision = |given: FileArguments| FileTarget::parse(given).unwrap().revision;
+        assert_eq!(revision(given(hit.clone())).as_deref(), Some("release/1.0"));
+        assert_eq!(revision(given(json!({ "id": 7, "commit": "0123456" }))).as_deref(), Some("0123456"));
+        assert_eq!(revision(given(json!({ "id": 7 }))), None);
+        let other_file = FileArguments { file: Some("b.rs".into()), ..given(hit.clone()) };
+        assert_eq!(revision(other_file).as_deref(), Some("release/1.0"));
+        assert_eq!(revision(FileArguments { id: Some(8), ..given(hit.clone()) }), None, "another chunk");
+        let named = FileArguments { revision: Some("v1".into()), ..given(hit) };
+        assert_eq!(revision(named).as_deref(), Some("v1"));
+    }
+
+    #[test]
     fn a_line_selects_its_chunk_or_the_lines_around_it_or_widens_a_range() {
         let at = |line, start_line, end_line| {
             let target = FileTarget::parse(FileArguments {
@@ -321,6 +388,8 @@ mod tests {
             (given(json!({ "file": "a", "startLine": 0 })), "hit.startLine"),
             (given(json!({ "id": u64::MAX })), "9223372036854775807"),
             (given(json!({ "id": 1.5 })), "hit.id"),
+            (given(json!({ "id": 1, "revisions": "v1" })), "hit.revisions"),
+            (given(json!({ "id": 1, "revisions": [1] })), "hit.revisions"),
             (given(json!({ "file": "a", "startLine": 9, "endLine": 3 })), "before"),
         ] {
             let fault = FileTarget::parse(given).unwrap_err();

@@ -3,6 +3,7 @@
 pub(super) mod execute;
 mod file_target;
 mod missing_file;
+mod named_revision;
 pub(super) mod open_file;
 mod portable;
 

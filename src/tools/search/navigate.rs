@@ -118,7 +118,7 @@ async fn explained(call: &Call, project: &Project, request: &NavigationRequest, 
         [only] => RepositoryChoice::Only(only.clone()),
         _ => RepositoryChoice::Any,
     };
-    find_indexed_file(call, project, &within, file).await.err().unwrap_or(fault)
+    find_indexed_file(call, project, &within, file, None).await.err().unwrap_or(fault)
 }
 
 /// What the arguments are about, and the repository of the hit. Arguments beside a hit take precedence over its fields.

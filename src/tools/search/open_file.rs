@@ -1,16 +1,18 @@
 //! Opens indexed files: finds a file in the index and reads its current text.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::missing_file;
+use super::named_revision::{NamedRevision, RepositoryAtRevision, not_in_revision_fault, repositories_at};
 use crate::app::blocking;
 use crate::tools::Call;
 use crate::tools::repository::is_hidden;
 use contract::config::Indexing;
 use contract::{ErrorCode, Fault, RepositoryAddress, unescaped};
-use engine::indexing::{self, ContentKind, OpenRoot, ReadLimits, RecordSource, Source};
+use engine::indexing::{self, ContentKind, FileTree, OpenRoot, ReadLimits, RecordSource};
 use history::Head;
-use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
+use mirrors::{Archives, Mirrors};
+use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories, revisions};
 use tenancy::AllowedRoots;
 
 /// Most lines of a file that is assembled from its chunks; further ones are omitted.
@@ -20,6 +22,8 @@ const STORED_LINES_MAX: usize = 1_000_000;
 pub(in crate::tools) struct OpenedFile {
     /// Its repository.
     pub(in crate::tools) repository: RepositoryRow,
+    /// The revision that it was read from, if the call named one.
+    pub(in crate::tools) revision: Option<NamedRevision>,
     /// Path relative to the repository.
     pub(in crate::tools) path: String,
     /// Language, if the file has one.
@@ -44,15 +48,18 @@ pub(in crate::tools) enum RepositoryChoice {
     First(Vec<String>),
 }
 
-/// Opens an indexed file; others are refused, even if they exist.
+/// Opens an indexed file, of the default branch or of another indexed revision; others are refused, even if they exist.
 pub(in crate::tools) async fn open_file(
     call: &Call,
     project: &Project,
     within: &RepositoryChoice,
     path: &str,
+    revision: Option<&str>,
 ) -> Result<OpenedFile, Fault> {
-    let (repository, file, spans) = find_indexed_file(call, project, within, path).await?;
-    let current = if repository.is_folder() {
+    let indexed = find_indexed_file(call, project, within, path, revision).await?;
+    let IndexedFile { repository, revision, file, spans } = indexed;
+    let is_archive = is_archive_on_disk(&repository).await?;
+    let current = if repository.has_path() && !is_archive {
         let (root, name) = (repository.root.clone(), repository.name.clone());
         let (settings, wanted) = (call.app.config.indexing.clone(), file.path.clone());
         let allowed = AllowedRoots::for_project(&settings, project.id());
@@ -67,8 +74,8 @@ pub(in crate::tools) async fn open_file(
                 CurrentFile { content_hash, ..read_from_chunks(call, project, &file).await? }
             }
         }
-    } else if repository.is_remote() {
-        read_from_mirror(call, project, &repository, &file).await?
+    } else if is_archive || repository.is_remote() {
+        read_from_mirror(call, project, (&repository, revision.as_ref()), &file).await?
     } else if let Some(source) = call.app.record_source(&repository.root) {
         read_record(call, project, source, &file.path).await?
     } else {
@@ -76,6 +83,7 @@ pub(in crate::tools) async fn open_file(
     };
     Ok(OpenedFile {
         repository,
+        revision,
         path: file.path,
         language: current.language,
         text: current.text,
@@ -129,28 +137,75 @@ fn require_allowed(root: &str, name: &str, allowed: &AllowedRoots) -> Result<(),
     }
 }
 
-/// Reads a file of a repository that is given by its address, in the commit that was indexed. Without a mirror on this machine
-/// its text is assembled from the index.
+/// Whether a repository is an archive. A directory may have the name of one; where nothing is there any more, the name counts.
+async fn is_archive_on_disk(repository: &RepositoryRow) -> Result<bool, Fault> {
+    if !repository.is_archive() {
+        return Ok(false);
+    }
+    let root = repository.root.clone();
+    blocking(move || Ok(!Path::new(&root).is_dir())).await
+}
+
+/// The mirror in which the files of a repository may be.
+struct CommitPlace {
+    git_dir: PathBuf,
+    commit: String,
+    /// The folder of the commit that is the repository.
+    folder: String,
+}
+
+impl CommitPlace {
+    /// Where a repository has the commits, the likeliest first: that of a revision, else the one that was indexed, and the one of
+    /// a run that goes on.
+    fn list(
+        row: &RepositoryRow,
+        revision_commit: Option<String>,
+        (mirrors, archives): (&Mirrors, &Archives),
+    ) -> Vec<Self> {
+        let address = RepositoryAddress::parse(&row.root).and_then(Result::ok);
+        let path = Path::new(&row.root);
+        let last_commit = || match &address {
+            Some(address) => mirrors.last_commit(address),
+            None => archives.last_commit(path),
+        };
+        let commits = match revision_commit {
+            Some(commit) => [Some(commit), None],
+            None => [row.commit.clone(), last_commit()],
+        };
+        let place = |commit: String| match &address {
+            Some(address) => {
+                let folder = address.folder().to_owned();
+                Some(Self { git_dir: mirrors.git_dir(address), commit, folder })
+            }
+            None => {
+                let git_dir = archives.git_dir(path, &commit)?;
+                Some(Self { git_dir, commit, folder: String::new() })
+            }
+        };
+        commits.into_iter().flatten().filter_map(place).collect()
+    }
+}
+
+/// Reads a file of a repository that is an archive or given by its address, in the commit that was indexed. Without a mirror on
+/// this machine its text is assembled from the index.
 async fn read_from_mirror(
     call: &Call,
     project: &Project,
-    repository: &RepositoryRow,
+    (repository, revision): (&RepositoryRow, Option<&NamedRevision>),
     file: &files::FileRow,
 ) -> Result<CurrentFile, Fault> {
     let settings = call.app.config.indexing.clone();
     let allowed = AllowedRoots::for_project(&settings, project.id());
-    let (row, mirrors) = (repository.clone(), call.app.mirrors());
+    let (row, mirrors, archives) = (repository.clone(), call.app.mirrors(), call.app.archives());
+    let of_revision = revision.filter(|revision| revision.view.is_some());
+    let revision_commit = of_revision.and_then(|revision| revision.commit.clone());
     let (path, expected) = (file.path.clone(), file.content_hash.clone());
     let read = blocking(move || {
         require_allowed(&row.root, &row.name, &allowed)?;
-        let Some(Ok(address)) = RepositoryAddress::parse(&row.root) else { return Ok(None) };
-        let git_dir = mirrors.git_dir(&address);
-        // A run that goes on has fetched a newer commit than the repository's.
-        for commit in row.commit.clone().into_iter().chain(mirrors.last_commit(&address)) {
-            let head = Head { branch: None, commit };
-            let source =
-                Source::Commit { git_dir: git_dir.clone(), head, folder: address.folder().to_owned() };
-            let Ok(root) = OpenRoot::open_in(Path::new(&row.root), &source) else { continue };
+        for place in CommitPlace::list(&row, revision_commit, (&mirrors, &archives)) {
+            let CommitPlace { git_dir, commit, folder } = place;
+            let tree = FileTree::Commit { git_dir, head: Head { branch: None, commit }, folder };
+            let Ok(root) = OpenRoot::open_in(Path::new(&row.root), &tree) else { continue };
             if let Ok(ReadFile::Text(found)) = read_from_root(&root, &path, &settings)
                 && found.content_hash.is_some_and(|hash| expected == hash)
             {
@@ -237,31 +292,43 @@ async fn read_record(
     }
 }
 
-/// Looks up an indexed file and its chunks.
+/// An indexed file.
+pub(super) struct IndexedFile {
+    pub(super) repository: RepositoryRow,
+    /// The revision that the call named.
+    pub(super) revision: Option<NamedRevision>,
+    pub(super) file: files::FileRow,
+    pub(super) spans: Vec<ChunkSpan>,
+}
+
+/// Looks up an indexed file and its chunks, of the default branch or of another indexed revision.
 ///
 /// # Errors
-/// `NOT_FOUND` for an unknown path, with similar ones; `INVALID_REQUEST` if several repositories contain it.
+/// `NOT_FOUND` for an unknown path, with similar ones, and for an unknown revision; `INVALID_REQUEST` if several repositories
+/// contain it, or none has revisions.
 pub(super) async fn find_indexed_file(
     call: &Call,
     project: &Project,
     within: &RepositoryChoice,
     path: &str,
-) -> Result<(RepositoryRow, files::FileRow, Vec<ChunkSpan>), Fault> {
+    revision: Option<&str>,
+) -> Result<IndexedFile, Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
-    let mut found = Vec::new();
-    let mut skip_reason = None;
     let mut known = repositories::list(&mut tx).await?;
-    known.retain(|row| !is_hidden(call, &row.root));
+    known.retain(|row| {
+        !is_hidden(call, &row.root) && !matches!(within, RepositoryChoice::Only(root) if *root != row.root)
+    });
+    let known: Vec<RepositoryAtRevision> = match revision {
+        None => known.into_iter().map(|row| (row, None)).collect(),
+        Some(named) => repositories_at(known, &revisions::list(&mut tx).await?, named)?,
+    };
+    let (mut found, mut skip_reason) = (Vec::new(), None);
     // The path as given; else with the invisible characters that answers show in escaped form.
     for path in [Some(path.to_owned()), unescaped(path)].into_iter().flatten() {
-        for row in &known {
-            if !matches!(within, RepositoryChoice::Only(root) if *root != row.root)
-                && let Some(file) = files::get(&mut tx, row.id, &path).await?
-            {
-                match &file.skipped {
-                    None => found.push((row.clone(), file)),
-                    Some(reason) => skip_reason = skip_reason.or_else(|| Some(reason.clone())),
-                }
+        for (repository, file) in files_at(&mut tx, &known, &path).await? {
+            match &file.skipped {
+                None => found.push((repository, file)),
+                Some(reason) => skip_reason = skip_reason.or_else(|| Some(reason.clone())),
             }
         }
         if !found.is_empty() {
@@ -269,27 +336,60 @@ pub(super) async fn find_indexed_file(
         }
     }
     if let RepositoryChoice::First(roots) = within
-        && found.iter().any(|(row, _)| roots.contains(&row.root))
+        && found.iter().any(|((row, _), _)| roots.contains(&row.root))
     {
-        found.retain(|(row, _)| roots.contains(&row.root));
+        found.retain(|((row, _), _)| roots.contains(&row.root));
     }
     if found.len() > 1 {
-        let names: Vec<&str> = found.iter().map(|(row, _)| row.name.as_str()).collect();
+        let names: Vec<&str> = found.iter().map(|((row, _), _)| row.name.as_str()).collect();
         return Err(Fault::new(ErrorCode::InvalidRequest, "Several repositories contain this path.")
             .with_details(serde_json::json!({ "repositories": names }))
             .with_hint("Name one of them in repoPath."));
     }
-    let Some((row, file)) = found.pop() else {
-        if let Some(reason) = skip_reason {
-            return Err(missing_file::skipped_file_fault(path, &reason));
-        }
-        let requested =
-            known.iter().filter(|row| !matches!(within, RepositoryChoice::Only(root) if *root != row.root));
-        let requested: Vec<i64> = requested.map(|row| row.id).collect();
-        let alike = files::similar_paths(&mut tx, &requested, path, missing_file::COMPARED_PATHS_MAX).await?;
-        return Err(missing_file::unknown_path_fault(path, &missing_file::nearest_paths(path, &alike)));
+    let Some(((repository, revision), file)) = found.pop() else {
+        return Err(missing_fault(&mut tx, &known, path, skip_reason.as_deref()).await?);
     };
     let spans = chunks::by_file(&mut tx, file.id).await?;
     tx.commit().await?;
-    Ok((row, file, spans))
+    Ok(IndexedFile { repository, revision, file, spans })
+}
+
+/// The files at a path, searchable or not, each with its repository.
+async fn files_at(
+    tx: &mut ProjectTx,
+    known: &[RepositoryAtRevision],
+    path: &str,
+) -> Result<Vec<(RepositoryAtRevision, files::FileRow)>, Fault> {
+    let mut found = Vec::new();
+    for repository_at in known {
+        let (repository, revision) = repository_at;
+        let file = match revision.as_ref().and_then(|revision| revision.view) {
+            Some(view) => revisions::file(tx, repository.id, view, path).await?,
+            None => files::get(tx, repository.id, path).await?,
+        };
+        found.extend(file.map(|file| (repository_at.clone(), file)));
+    }
+    Ok(found)
+}
+
+/// Why no file is found: it was skipped, the revision does not have it, or the path is unknown.
+async fn missing_fault(
+    tx: &mut ProjectTx,
+    known: &[RepositoryAtRevision],
+    path: &str,
+    skip_reason: Option<&str>,
+) -> Result<Fault, Fault> {
+    if let Some(reason) = skip_reason {
+        return Ok(missing_file::skipped_file_fault(path, reason));
+    }
+    let of_default: Vec<i64> = known
+        .iter()
+        .filter(|(_, revision)| revision.as_ref().is_none_or(|revision| revision.view.is_none()))
+        .map(|(row, _)| row.id)
+        .collect();
+    if let Some((_, Some(revision))) = known.first().filter(|_| of_default.is_empty()) {
+        return Ok(not_in_revision_fault(path, &revision.name));
+    }
+    let alike = files::similar_paths(tx, &of_default, path, missing_file::COMPARED_PATHS_MAX).await?;
+    Ok(missing_file::unknown_path_fault(path, &missing_file::nearest_paths(path, &alike)))
 }

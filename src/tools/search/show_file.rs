@@ -60,6 +60,9 @@ struct ShowFileInput {
     /// Same as `repoPath`.
     #[schemars(length(min = 1, max = 4096))]
     repo: Option<String>,
+    /// Indexed branch, tag or commit.
+    #[schemars(length(min = 1, max = 255))]
+    revision: Option<String>,
     /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
@@ -84,6 +87,14 @@ struct ShowFileOutput {
     path: String,
     /// Name of the repository.
     repo: String,
+    /// The branch or tag; absent if the call named none, and meant the default branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    revision: Option<String>,
+    /// Its commit, hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default)]
+    commit: Option<String>,
     /// Language id, if the file has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     language: Option<String>,
@@ -142,6 +153,7 @@ async fn show_file(call: Call, input: ShowFileInput) -> Result<ShowFileOutput, F
         id: input.id,
         repo_path: input.repo_path,
         repo: input.repo,
+        revision: input.revision,
         start_line: input.start_line,
         end_line: input.end_line,
         line: input.line,
@@ -160,7 +172,7 @@ async fn show_file(call: Call, input: ShowFileInput) -> Result<ShowFileOutput, F
         None => RepositoryChoice::First(working_roots(&call, &project).await?),
     };
     let path = require_relative(target.file.as_deref().unwrap_or_default())?;
-    let opened = open_file(&call, &project, &within, &path).await?;
+    let opened = open_file(&call, &project, &within, &path, target.revision.as_deref()).await?;
     let range = target.range(&opened.spans)?;
     let lines = opened.text.lines().count();
     if range.0 > lines.max(1) {
@@ -291,6 +303,8 @@ impl LineWindow<'_> {
         ShowFileOutput {
             path: opened.path.clone(),
             repo: opened.repository.name.clone(),
+            revision: opened.revision.as_ref().map(|revision| revision.name.clone()),
+            commit: opened.revision.as_ref().and_then(|revision| revision.commit.clone()),
             language: opened.language.map(str::to_owned),
             start_line: start,
             end_line: last,

@@ -61,6 +61,12 @@ pub(super) const SEARCH: &[SearchRow] = &[
 pub(super) const TESTED_ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     ("build_index", "force", "faults.rs", "removing_most_files_needs_force"),
     ("build_index", "scip", "scip.rs", "uses_of_a_scip_file_win"),
+    (
+        "build_index",
+        "revisions",
+        "remotes/revisions/leaving.rs",
+        "without_patterns_only_the_default_branch_is_left",
+    ),
     ("build_index", "artifactsDir", "portable/artifacts.rs", "artifacts_are_read_from_the_named_folder"),
     ("build_sqlite_index", "compact", "portable/build.rs", "compact_leaves_no_free_pages"),
     ("navigate", "hit", "navigation/subjects.rs", "a_hit_of_search_is_passed_on_unchanged"),
@@ -82,6 +88,7 @@ pub(super) const TESTED_ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "a_call_on_an_unknown_receiver_is_no_use_of_a_method_of_that_name",
     ),
     ("show_file", "line", "cost.rs", "show_file_accepts_a_hit_unchanged"),
+    ("show_file", "revision", "remotes/revisions/shown.rs", "a_file_is_shown_as_of_a_revision"),
     ("triage_ingest", "project_id", "triage/limits.rs", "records_of_one_project_are_not_found_in_another"),
     ("triage_ingest", "meta", "triage/ingest.rs", "metadata_of_the_caller_can_be_filtered_by"),
     (

@@ -191,6 +191,8 @@ fn history_and_metadata_fields() -> Vec<Row> {
         ("modifiedSince", json!(days_to_the_last_commit()), vec![REPORT]),
         ("churnMin", json!(20), vec![REFUND]),
         ("branch", json!("trial"), vec![TRIAL]),
+        ("rev", json!("trial"), vec![TRIAL]),
+        ("rev", json!("t*l"), vec![TRIAL]),
         ("meta", json!("owner"), vec![RETURNS]),
         ("meta", json!({ "title": "shipping" }), vec![SHIPPING]),
         ("meta", json!(["title", "audience=PARTNERS"]), vec![RETURNS]),

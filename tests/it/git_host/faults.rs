@@ -12,7 +12,6 @@ struct Settings {
     plan: Plan,
     /// The only `Authorization` that is accepted.
     authorization: Option<String>,
-    unauthorised_tries: usize,
 }
 
 /// What goes wrong with one answer.
@@ -49,26 +48,16 @@ impl Faults {
         self.settings().plan.clone()
     }
 
-    /// Whether a request with this `Authorization` is accepted; counts it if not.
+    /// Whether a request with this `Authorization` is accepted.
     pub(super) fn admit(&self, authorization: Option<&str>) -> bool {
-        let mut settings = self.settings();
-        let is_admitted =
-            settings.authorization.is_none() || settings.authorization.as_deref() == authorization;
-        if !is_admitted {
-            settings.unauthorised_tries += 1;
-        }
-        is_admitted
+        let settings = self.settings();
+        settings.authorization.is_none() || settings.authorization.as_deref() == authorization
     }
 
     /// Answers 401 with a challenge to requests without exactly these credentials.
     pub(crate) fn require_credentials(&self, user: &str, password: &str) {
         let credentials = base64(format!("{user}:{password}").as_bytes());
         self.settings().authorization = Some(format!("Basic {credentials}"));
-    }
-
-    /// How many requests these faults answered with 401.
-    pub(crate) fn unauthorised_tries(&self) -> usize {
-        self.settings().unauthorised_tries
     }
 
     /// Answers 302. The location is `url` in place of the URL of the repository, or of the host if these are the host's faults;
@@ -102,7 +91,7 @@ impl Faults {
         self.settings().plan.is_garbage = true;
     }
 
-    /// From now on nothing goes wrong, and no credentials are required. The count of tries stays.
+    /// From now on nothing goes wrong, and no credentials are required.
     pub(crate) fn clear(&self) {
         let mut settings = self.settings();
         settings.plan = Plan::default();

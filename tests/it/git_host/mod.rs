@@ -1,6 +1,7 @@
 //! A git host on loopback for tests that fetch repositories by URL: it serves bare repositories by git's smart HTTP protocol,
-//! through `git http-backend`, and fails on request.
+//! through `git http-backend`, and fails on request. Beside it, a repository that is fetched by the URL of a file.
 
+mod bare;
 mod cgi;
 mod faults;
 mod http;
@@ -9,6 +10,7 @@ mod repository;
 mod tests;
 mod trees;
 
+pub(crate) use bare::BareRepository;
 pub(crate) use faults::Faults;
 pub(crate) use http::SeenRequest;
 pub(crate) use repository::HostedRepository;
@@ -45,8 +47,6 @@ struct State {
     faults: Faults,
     /// The faults of single repositories, by name.
     faults_by_name: Mutex<BTreeMap<String, Faults>>,
-    /// The new names of repositories that moved, by their old ones.
-    moved: Mutex<BTreeMap<String, String>>,
     requests: Mutex<Vec<SeenRequest>>,
 }
 
@@ -59,7 +59,6 @@ impl GitHost {
             folder: tempfile::tempdir().unwrap(),
             faults: Faults::default(),
             faults_by_name: Mutex::default(),
-            moved: Mutex::default(),
             requests: Mutex::default(),
         });
         fs::create_dir(state.repositories()).unwrap();
@@ -136,12 +135,7 @@ impl State {
             let challenge = ("WWW-Authenticate", "Basic realm=\"Git host\", charset=\"UTF-8\"".to_owned());
             return Some(FixedAnswer::new(401, challenge, "Sign in.\n"));
         }
-        let (name, rest) = request.repository();
-        let moved = self.moved.lock().unwrap().get(&name).cloned();
-        if let Some(new) = moved {
-            let location = format!("{}/{new}.git{rest}", self.url);
-            return Some(FixedAnswer::new(301, ("Location", location), ""));
-        }
+        let (_, rest) = request.repository();
         let of_repository = own.plan().redirect.map(|url| format!("{url}{rest}"));
         let of_host = || self.faults.plan().redirect.map(|url| format!("{url}{}", request.target()));
         if let Some(location) = of_repository.or_else(of_host) {

@@ -26,8 +26,7 @@ impl HostedRepository {
         let repository = Self { state: Arc::clone(state), name: name.to_owned() };
         let path = repository.path();
         assert!(!path.exists(), "the host has {name} already");
-        // A new repository hides one that moved away, and has nothing of one that was deleted.
-        state.moved.lock().unwrap().remove(name);
+        // A new repository has nothing of one that was deleted.
         state.faults_by_name.lock().unwrap().remove(name);
         fs::create_dir_all(&path).unwrap();
         repository.git(&["init", "--quiet", "--bare", "--template=", "--initial-branch=main"], b"");
@@ -49,6 +48,11 @@ impl HostedRepository {
     /// The faults of this repository, besides those of the host.
     pub(crate) fn faults(&self) -> Faults {
         self.state.faults_of(&self.name)
+    }
+
+    /// The tree of the newest commit of the default branch.
+    pub(crate) fn tree(&self) -> String {
+        self.git(&["rev-parse", "HEAD^{tree}"], b"")
     }
 
     /// The newest commit of the default branch, which must have one.
@@ -123,23 +127,6 @@ impl HostedRepository {
     /// Sets the default branch to any commit that the repository has.
     pub(crate) fn force_push_to(&self, commit: &str) {
         self.set(&format!("refs/heads/{}", self.default_branch()), commit);
-    }
-
-    /// Moves the repository, with its faults, to another `owner/name`. The old URL is answered 301 with the new one.
-    pub(crate) fn move_to(&mut self, name: &str) {
-        let old_path = self.path();
-        let old_name = std::mem::replace(&mut self.name, name.to_owned());
-        let path = self.path();
-        assert!(!path.exists(), "the host has {name} already");
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::rename(old_path, path).unwrap();
-        let mut moved = self.state.moved.lock().unwrap();
-        moved.remove(name);
-        moved.insert(old_name.clone(), name.to_owned());
-        let mut faults = self.state.faults_by_name.lock().unwrap();
-        if let Some(own) = faults.remove(&old_name) {
-            faults.insert(name.to_owned(), own);
-        }
     }
 
     /// Deletes the repository: its URL is answered 404.

@@ -237,40 +237,15 @@ async fn only_the_required_credentials_are_accepted() {
     }
     assert!(host.requests().iter().any(|seen| seen.has_authorization));
 
-    let before = repository.faults().unauthorised_tries();
     let answer = get(&host, REFS).await;
     assert!(
         answer.starts_with("HTTP/1.1 401") && answer.contains("\r\nWWW-Authenticate: Basic "),
         "{answer}"
     );
-    assert_eq!(repository.faults().unauthorised_tries(), before + 1);
     repository.faults().clear();
     host.faults().require_credentials("eve", "secret");
     assert!(get(&host, REFS).await.starts_with("HTTP/1.1 401"));
-    assert_eq!(
-        (host.faults().unauthorised_tries(), repository.faults().unauthorised_tries()),
-        (1, before + 1)
-    );
     client.git(&["clone", "--quiet", "--bare", &url_as("eve:secret"), "copy"]).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_old_url_of_a_repository_leads_to_the_new_one() {
-    let (host, client) = (GitHost::start().await, Client::new());
-    let mut repository = small(&host);
-    let old_url = repository.url();
-    repository.faults().require_credentials("ada", "secret");
-    repository.move_to("bob/money");
-    assert!(get(&host, "/bob/money.git/info/refs").await.starts_with("HTTP/1.1 401"), "its faults move too");
-    repository.faults().clear();
-    let answer = get(&host, REFS).await;
-    let location = format!("\r\nLocation: {}/info/refs?service=git-upload-pack\r\n", repository.url());
-    assert!(answer.starts_with("HTTP/1.1 301") && answer.contains(&location), "{answer}");
-    client.git(&["clone", "--quiet", "--bare", &old_url, "copy"]).await;
-    assert_eq!(client.git(&["--git-dir=copy", "rev-parse", "HEAD"]).await, repository.head());
-
-    small(&host);
-    assert!(get(&host, REFS).await.starts_with("HTTP/1.1 200"), "a new repository took the name");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -368,7 +343,7 @@ async fn trees_may_be_hostile() {
         TreeEntry::file("..", "up\n"),
         TreeEntry::file(".git", "gitdir: /tmp\n"),
         TreeEntry::file("twice", ""),
-        TreeEntry::executable("twice", "#!/bin/sh\n"),
+        TreeEntry::file("twice", "again"),
         TreeEntry::file("two\nlines", "x"),
         TreeEntry::file(b"\xff\xfe", "x"),
         TreeEntry::symlink("link", "/etc/passwd"),
@@ -386,14 +361,7 @@ async fn trees_may_be_hostile() {
     // Git shows the usual mode instead of an odd one, but the tree is as it was written.
     let tree = client.try_git(&["--git-dir=copy", "cat-file", "tree", "HEAD^{tree}"]).await.unwrap();
     let tree = String::from_utf8_lossy(&tree);
-    for entry in [
-        "100644 ..\0",
-        "100755 twice\0",
-        "120000 link\0",
-        "160000 module\0",
-        "40000 folder\0",
-        "100664 odd\0",
-    ] {
+    for entry in ["100644 ..\0", "120000 link\0", "160000 module\0", "40000 folder\0", "100664 odd\0"] {
         assert!(tree.contains(entry), "{entry}");
     }
     assert_eq!(client.git(&["--git-dir=copy", "rev-list", "--count", "HEAD"]).await, "2");

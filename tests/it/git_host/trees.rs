@@ -27,10 +27,6 @@ impl TreeEntry {
         Self::new("100644", name, Object::File(content.into()))
     }
 
-    pub(crate) fn executable(name: impl Into<Vec<u8>>, content: impl Into<Vec<u8>>) -> Self {
-        Self::new("100755", name, Object::File(content.into()))
-    }
-
     pub(crate) fn symlink(name: impl Into<Vec<u8>>, target: impl Into<Vec<u8>>) -> Self {
         Self::new("120000", name, Object::File(target.into()))
     }

@@ -36,7 +36,10 @@ async fn a_run_embeds_only_what_no_artifact_has() {
     repository.write("c.py", COINS);
     let (ours, plain) = (project("artifact"), project("artifact-plain"));
     let restored = build(&repository, &ours, json!({ "useArtifacts": true })).await;
-    assert_eq!(restored["restoredArtifacts"], json!({ "files": 1, "vectors": 2 }), "{restored:#}");
+    // The other project has the same folder, which is not in git.
+    let used = json!([{ "file": "index.sqlite", "dirty": false, "relation": "repository", "vectors": 2 }]);
+    let expected = json!({ "files": 1, "vectors": 2, "texts": 3, "used": used });
+    assert_eq!(restored["restoredArtifacts"], expected, "{restored:#}");
     assert_eq!((&restored["vectorsEmbedded"], &restored["vectorsPending"]), (&json!(1), &json!(0)));
     let whole = build(&repository, &plain, json!({})).await;
     assert_eq!(
@@ -54,7 +57,8 @@ async fn a_run_embeds_only_what_no_artifact_has() {
     };
     assert_eq!(scores(&with), scores(&without), "restored vectors are those that would have been made");
     let again = build(&repository, &ours, json!({ "useArtifacts": true })).await;
-    assert_eq!(again["restoredArtifacts"], json!({ "files": 1, "vectors": 0 }), "{again:#}");
+    let nothing = json!({ "files": 1, "vectors": 0, "texts": 0, "used": [] });
+    assert_eq!(again["restoredArtifacts"], nothing, "{again:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,7 +90,8 @@ async fn damaged_foreign_and_linked_artifacts_are_ignored() {
     std::fs::write(elsewhere.path().join("other.sqlite"), &good).unwrap();
     std::os::unix::fs::symlink(elsewhere.path().join("other.sqlite"), folder.join("link.sqlite")).unwrap();
     let report = build(&repository, &project("artifact-bad"), json!({ "useArtifacts": true })).await;
-    assert_eq!(report["restoredArtifacts"], json!({ "files": 0, "vectors": 0 }), "{report:#}");
+    let nothing = json!({ "files": 0, "vectors": 0, "texts": 2, "used": [] });
+    assert_eq!(report["restoredArtifacts"], nothing, "{report:#}");
     assert_eq!(
         (&report["vectorsEmbedded"], report["notes"].as_array().unwrap().len()),
         (&json!(2), 1),

@@ -3,6 +3,7 @@
 mod agreement;
 mod artifacts;
 mod build;
+mod commit_artifacts;
 mod foreign;
 mod killed;
 mod offline;

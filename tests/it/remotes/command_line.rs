@@ -5,45 +5,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::{fill, index};
-use crate::git_host::GitHost;
-use crate::harness::{
-    PROGRAM, app_with, call, commit_all, error, git, home, new_home, project, result, run_json,
-};
-
-/// The bare repository `acme/shop` in a folder of this machine, which is its host.
-struct BareRepository(TempDir);
-
-impl BareRepository {
-    fn new(files: &[(String, String)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (source, bare) = (folder.path().join("source"), folder.path().join("acme/shop"));
-        for (path, text) in files {
-            let path = source.join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        commit_all(&source);
-        let clone = ["clone", "--quiet", "--bare", source.to_str().unwrap(), bare.to_str().unwrap()];
-        git(folder.path(), &clone);
-        Self(folder)
-    }
-
-    fn small() -> Self {
-        Self::new(&[("till.py".to_owned(), "def count_drawer(coins):\n    return sum(coins)\n".to_owned())])
-    }
-
-    /// The address of the folder.
-    fn host(&self) -> String {
-        format!("file://{}", self.0.path().display())
-    }
-
-    fn address(&self) -> String {
-        format!("{}/acme/shop", self.host())
-    }
-}
+use crate::git_host::{BareRepository, GitHost};
+use crate::harness::{PROGRAM, app_with, call, error, home, new_home, project, result, run_json};
 
 /// The result of a command over the shared home, which must succeed.
 fn succeed(arguments: &[&str]) -> Value {
@@ -69,10 +34,10 @@ fn a_project_of_addresses_is_rebuilt_and_moved() {
     let rebuilt = succeed(&["projects", "rebuild", &id]);
     assert_eq!((&rebuilt["repositories"], &rebuilt["missing"]), (&json!([address]), &json!([])));
 
-    let file = shop.0.path().join("project.zip");
+    let file = shop.folder().join("project.zip");
     let file = file.to_str().unwrap();
     succeed(&["projects", "export", &id, file]);
-    let spelled = format!("shop=FILE://localhost{}/acme/shop/", shop.0.path().display());
+    let spelled = format!("shop=FILE://localhost{}/acme/shop/", shop.folder().display());
     succeed(&["projects", "import", file, "--project", &copy, "--root", &spelled]);
     let status = || succeed(&["call", "index_status", &json!({ "project_id": copy }).to_string()]);
     assert_eq!(status()["repositories"][0]["address"], address);

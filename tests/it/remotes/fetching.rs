@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{files_with, fill, index};
-use crate::git_host::GitHost;
+use crate::git_host::{BareRepository, GitHost};
 use crate::harness::{app_with, git, project, result, run_json};
 use crate::kills::digest;
 
@@ -139,15 +139,9 @@ async fn one_repository_has_one_row_whatever_its_spelling() {
 
 #[test]
 fn the_command_line_takes_an_address_and_a_directory_of_git() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("source");
-    std::fs::create_dir(&source).unwrap();
-    std::fs::write(source.join("a.py"), "def from_a_directory():\n    return 1\n").unwrap();
-    crate::harness::commit_all(&source);
-    let bare = folder.path().join("bare.git");
-    git(folder.path(), &["clone", "--quiet", "--bare", source.to_str().unwrap(), bare.to_str().unwrap()]);
-    let home = crate::harness::new_home("by-address");
-    let address = format!("file://{}", bare.display());
+    let files = [("a.py", "def from_a_directory():\n    return 1\n")];
+    let bare = BareRepository::with_name("bare.git", &files);
+    let (home, address) = (crate::harness::new_home("by-address"), bare.address());
     let index = ["index", &address, "--stub-embeddings", "--yes"];
     let (status, answer) = run_json(&home, &index);
     assert_eq!(status, 0, "{answer:#}");

@@ -5,6 +5,7 @@ mod command_line;
 mod fetching;
 mod hostile_commits;
 mod pushes;
+mod revisions;
 mod rights;
 
 use std::sync::Arc;
@@ -29,8 +30,8 @@ async fn refusal(app: &Arc<App>, project: &str, address: &str) -> String {
 /// The files in which a search finds `word`, sorted.
 async fn files_with(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
     let arguments = json!({ "query": format!("\"{word}\""), "project_id": project, "top": 50 });
-    let answer = call(app, "search", arguments).await;
-    let hits = answer["result"]["hits"].as_array().cloned().unwrap_or_default();
+    let found = result(app, "search", arguments).await;
+    let hits = found["hits"].as_array().unwrap();
     let mut files: Vec<String> = hits.iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect();
     files.sort();
     files.dedup();

@@ -9,7 +9,7 @@ use sha2::Sha256;
 
 use super::{files_with, fill, index};
 use crate::git_host::GitHost;
-use crate::harness::{http, project};
+use crate::harness::{http, project, result};
 use crate::serving::TestServer;
 
 const SECRET: &str = "correct horse battery staple";
@@ -57,6 +57,50 @@ async fn a_push_is_indexed_at_once() {
         assert!(attempt < 600, "the push was not indexed");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_to_another_branch_is_indexed_too() {
+    let host = GitHost::start().await;
+    let repository = host.repository("acme/shop");
+    fill(&repository);
+    let folder = tempfile::tempdir().unwrap();
+    let server =
+        TestServer::start(|config| config.git.webhook_secret_file = Some(secret_file(&folder))).await;
+    let id = project("pushed-branch");
+    let arguments =
+        json!({ "repoPath": repository.url(), "project_id": id, "revisions": ["release/*", "v*"] });
+    result(&server.app, "build_index", arguments).await;
+    let push = async |reference: &str| {
+        let message =
+            json!({ "ref": reference, "repository": { "clone_url": repository.url() } }).to_string();
+        let (status, _) = send(&server, &message, &[("x-hub-signature-256", &signature(&message))]).await;
+        assert_eq!(status, 200);
+    };
+    let until = async |is_found: bool, revision: &str| {
+        let query = format!("\"on_the_branch\" rev:{revision}");
+        for attempt in 0.. {
+            let arguments = json!({ "query": query, "project_id": id });
+            let found = result(&server.app, "search", arguments).await;
+            if (found["hits"][0]["file"] == "branch.py") == is_found {
+                break;
+            }
+            assert!(attempt < 600, "{revision}: the push was not indexed");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let commit =
+        repository.commit_to("release/1", &[("branch.py", "def on_the_branch():\n    return 1\n")], "Branch");
+    push("refs/heads/release/1").await;
+    until(true, "release/1").await;
+    crate::harness::git(&repository.path(), &["update-ref", "refs/tags/v1", &commit]);
+    push("refs/tags/v1").await;
+    until(true, "v1").await;
+    repository.delete_branch("release/1");
+    push("refs/heads/release/1").await;
+    until(false, "release/1").await;
+    until(true, "v1").await;
     server.stop().await;
 }
 

@@ -93,6 +93,8 @@ pub(crate) enum Trouble {
     Next(String),
     /// Answers with the first page, and says that there are so many repositories.
     Total(usize),
+    /// Answers with an empty page that is the last one, although there are more repositories.
+    Empty,
 }
 
 type MakeTrouble = Box<dyn Fn(&Recorded) -> Option<Trouble> + Send + Sync>;
@@ -199,9 +201,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             response(200, &[], Body::from_stream(spaces))
         }
         Some(Trouble::Answer(status, headers, body)) => response(status, &headers, Body::from(body)),
-        Some(Trouble::Next(next)) => page(&shared, &recorded, Some(next), None),
-        Some(Trouble::Total(total)) => page(&shared, &recorded, None, Some(total)),
-        None => page(&shared, &recorded, None, None),
+        other => page(&shared, &recorded, other),
     };
     recorded.status = response.status().as_u16();
     shared.requests.lock().unwrap().push(recorded);
@@ -209,12 +209,13 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 }
 
 /// The page that was asked for; with a false next page or a false total, the first page.
-fn page(
-    shared: &Shared,
-    request: &Recorded,
-    false_next: Option<String>,
-    false_total: Option<usize>,
-) -> Response {
+fn page(shared: &Shared, request: &Recorded, trouble: Option<Trouble>) -> Response {
+    let (false_next, false_total, ends_early) = match trouble {
+        Some(Trouble::Next(next)) => (Some(next), None, false),
+        Some(Trouble::Total(total)) => (None, Some(total), false),
+        Some(Trouble::Empty) => (None, None, true),
+        _ => (None, None, false),
+    };
     let found = request.owner().and_then(|owner| shared.owners.lock().unwrap().get(&owner).cloned());
     let Some(mut repositories) = found else {
         return response(404, &[], Body::from(json!({ "message": "Not Found" }).to_string()));
@@ -228,21 +229,25 @@ fn page(
     let entries: Vec<Value> = repositories
         .iter()
         .skip((number - 1) * size)
-        .take(size)
+        .take(if ends_early { 0 } else { size })
         .map(|repository| entry(shared, repository))
         .collect();
     let own_next = (number * size < repositories.len()).then(|| with_page(shared, request, number + 1));
-    let next = false_next.or(own_next.filter(|_| !is_false));
+    let next = false_next.or(own_next.filter(|_| !is_false && !ends_early));
+    let total = false_total.unwrap_or(repositories.len());
     let mut headers = vec![("content-type", "application/json".to_owned())];
     let body = match shared.kind {
-        SourceKind::Bitbucket => json!({ "values": entries, "pagelen": size, "next": next }),
+        SourceKind::Bitbucket => json!({ "values": entries, "pagelen": size, "size": total, "next": next }),
         SourceKind::Gitea => {
-            headers.push(("x-total-count", false_total.unwrap_or(repositories.len()).to_string()));
+            headers.push(("x-total-count", total.to_string()));
             // Gitea's links name its public address, which need not be reachable.
             headers.push(("link", "<https://public.example/>; rel=\"next\"".to_owned()));
             Value::from(entries)
         }
-        _ => {
+        kind => {
+            if kind == SourceKind::Gitlab {
+                headers.push(("x-total", total.to_string()));
+            }
             headers
                 .extend(next.map(|next| ("link", format!("<{next}>; rel=\"next\", <{next}>; rel=\"last\""))));
             Value::from(entries)

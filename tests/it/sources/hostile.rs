@@ -65,6 +65,41 @@ async fn pages_that_lead_back_are_not_read_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_ends_before_its_total_is_not_complete() {
+    // GitHub announces no total.
+    for kind in [SourceKind::Gitlab, SourceKind::Gitea, SourceKind::Bitbucket] {
+        let host = FakeHost::with_acme(kind, 5).await;
+        host.make_trouble(|request| (request.page() == 2).then_some(Trouble::Empty));
+        let listing = listed(&source(&host)).await;
+        let kind = kind.as_str();
+        assert_eq!((names(&listing), listing.complete), (vec!["acme/r0", "acme/r1"], false), "{kind}");
+        let note = listing.note.as_deref().unwrap();
+        assert!(note.contains("`acme`") && note.contains("counts 5 repositories and listed 2"), "{note}");
+        assert_eq!(host.take_requests().len(), 2, "{kind}");
+        host.end_trouble();
+        let listing = listed(&source(&host)).await;
+        assert_eq!((listing.repositories.len(), listing.complete, listing.note), (5, true, None), "{kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_after_an_empty_one_are_read_as_far_as_the_total_goes() {
+    let host = FakeHost::with_acme(SourceKind::Gitea, 120).await;
+    host.set_page_entries(50);
+    // Gitea leaves out what the caller may not see, and counts it.
+    host.make_trouble(|request| (request.page() == 2).then_some(Trouble::Empty));
+    let listing = listed(&source(&host)).await;
+    assert_eq!((listing.repositories.len(), listing.complete), (70, false));
+    assert_eq!(listing.repositories[50].full_name, "acme/r100");
+    assert!(
+        listing.note.as_deref().unwrap().contains("counts 120 repositories and listed 70"),
+        "{listing:?}"
+    );
+    // The last one is empty: it could have had entries if this host had smaller pages.
+    assert_eq!(host.take_requests().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_without_end_is_refused() {
     for kind in KINDS {
         let host = FakeHost::with_acme(kind, 1).await;

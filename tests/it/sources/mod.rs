@@ -37,6 +37,7 @@ fn settings(host: &FakeHost, owners: &[&str]) -> SourceSettings {
         token_file: None,
         repositories: Vec::new(),
         project: None,
+        revisions: None,
         every_ms: 3_600_000,
         gone_after_ms: 604_800_000,
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use contract::ErrorCode;
 use contract::config::{SourceKind, SourceSettings};
 use pairofcleats::app::App;
-use pairofcleats::app::freshness::{SyncReport, SyncTime, sync_source};
+use pairofcleats::app::freshness::{SyncReport, SyncTime, check_revisions, sync_source};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
 use super::fake_host::{FakeHost, FakeRepository, Trouble};
-use crate::git_host::{GitHost, HostedRepository};
-use crate::harness::{app, app_with, call, commit_all, git, home, project, result, run_json, server};
+use crate::git_host::{BareRepository, GitHost, HostedRepository};
+use crate::harness::{app, app_with, call, home, project, result, run_json, server};
 
 /// An organisation `acme` on a code host, whose repositories are on a git host.
 struct World {
@@ -339,20 +339,51 @@ async fn a_server_syncs_what_is_due_until_it_stops() {
     assert_eq!(count(claimed, &world.settings.name).await, 0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn branches_and_tags_that_the_settings_name_are_indexed_too() {
+    let (world, app) = (World::new("branches").await, app());
+    let shop = world.repository("acme/shop", "main_word");
+    let release = [("release.py", "def release_word(coins):\n    return sum(coins)\n")];
+    shop.commit_to("release/1", &release, "Release");
+    world.list(vec![listed(&shop, "acme/shop")]);
+    let finds_release = async || {
+        let arguments = json!({ "query": "\"release_word\" rev:release/1", "project_id": world.project });
+        let answer = Box::pin(call(&app, "search", arguments)).await;
+        !answer["result"]["hits"].as_array().unwrap().is_empty()
+    };
+    assert_eq!(world.sync(&app).await.indexed, 1);
+    assert!(!finds_release().await);
+    let with = |patterns: &[&str]| {
+        let patterns = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+        SourceSettings { revisions: Some(patterns), ..world.settings.clone() }
+    };
+    let report = sync(&app, &with(&["release/*"])).await;
+    assert_eq!((report.indexed, report.unchanged), (1, 0), "the setting changed");
+    assert!(finds_release().await && world.finds(&app, "main_word").await);
+    assert!(!world.finds(&app, "release_word").await);
+    assert_eq!(sync(&app, &with(&["release/*"])).await.unchanged, 1);
+    // Without the setting, they stay as they are.
+    assert_eq!(world.sync(&app).await.unchanged, 1);
+    assert!(finds_release().await);
+    assert_eq!(sync(&app, &with(&[])).await.indexed, 1);
+    assert!(!finds_release().await);
+
+    let fault = check_revisions(&[with(&["v*"]), with(&["a b"])]).unwrap_err();
+    assert_eq!(fault.code, ErrorCode::InvalidInput);
+    assert!(fault.message.contains(&world.settings.name) && fault.hint.is_some(), "{fault}");
+    assert!(check_revisions(&[with(&["v*"]), world.settings.clone()]).is_ok());
+}
+
 #[test]
 fn the_command_line_lists_and_syncs_sources() {
     let folder = tempfile::tempdir().unwrap();
-    let (source, bare) = (folder.path().join("source"), folder.path().join("shop.git"));
-    std::fs::create_dir(&source).unwrap();
-    std::fs::write(source.join("a.py"), "def from_a_list():\n    return 1\n").unwrap();
-    commit_all(&source);
-    git(folder.path(), &["clone", "--quiet", "--bare", source.to_str().unwrap(), bare.to_str().unwrap()]);
+    let shop = BareRepository::with_name("shop.git", &[("a.py", "def from_a_list():\n    return 1\n")]);
     let (name, file) = (project("by-command"), folder.path().join("config.toml"));
     let configure = |kind: &str| {
         let shared = std::fs::read_to_string(home().join("config.toml")).unwrap();
         let entry = format!(
-            "[[sources]]\nname = {name:?}\nkind = {kind:?}\nproject = \"{name}\"\nrepositories = [\"file://{}\"]\n",
-            bare.display()
+            "[[sources]]\nname = {name:?}\nkind = {kind:?}\nproject = \"{name}\"\nrepositories = [\"{}\"]\n",
+            shop.address()
         );
         std::fs::write(&file, shared + &entry).unwrap();
     };

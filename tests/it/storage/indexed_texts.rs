@@ -35,6 +35,7 @@ const BOUNDED: &[(&str, &str)] = &[
     ("projects.id", "50 bytes, checked by the table"),
     ("projects.schema_name", "made from the id"),
     ("repositories.root", "2,000 bytes: longer ones are refused; checked in archives"),
+    ("revisions.name", "255 bytes, as a name on a host; checked in archives"),
     ("scip_documents.path", "the path of a file; checked in archives"),
     ("scip_files.name", "255 bytes, as each name of a file; checked in archives"),
     ("source_repositories.address", "2,000 bytes, as every address"),

@@ -11,6 +11,7 @@ mod queue;
 mod queue_model;
 mod queue_workers;
 mod retrieval;
+mod revisions;
 mod scip;
 mod statements;
 mod use_places;

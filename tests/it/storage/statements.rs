@@ -24,7 +24,7 @@ use store::{
 use tokio::sync::mpsc;
 
 use crate::storage::database::{Fresh, VERSIONS, file, model, repository, run, term, write, writing};
-use crate::storage::{instructions, launch, navigation, scip};
+use crate::storage::{instructions, launch, navigation, revisions, scip};
 
 /// The SQLSTATE for a parameter whose type Postgres cannot infer from the statement.
 const UNDETERMINED_PARAMETER: &str = "42P18";
@@ -123,6 +123,7 @@ async fn run_everything() -> Fresh {
     jobs(store, &project).await.unwrap();
     navigation::run_statements(store, &project, store::Fence(1)).await.unwrap();
     scip::run_statements(store, &project, store::Fence(1)).await.unwrap();
+    revisions::run_statements(store, &project, store::Fence(1)).await.unwrap();
     upkeep(store, &project).await.unwrap();
     connections(store).await.unwrap();
     export_and_import(store, &project).await.unwrap();
@@ -202,14 +203,14 @@ async fn sources(store: &Store, project: &Project) -> Result<(), Fault> {
     assert!(sources::renew(&mut control, "s", "w", 60_000).await?);
     assert!(!sources::renew(&mut control, "s", "x", 60_000).await?);
     assert!(sources::list(&mut control).await?[0].syncing);
-    let failed = SyncEnd { succeeded: false, retry_ms: Some(0), note: Some("away") };
+    let failed = SyncEnd { succeeded: false, due_in_ms: Some(0), note: Some("away") };
     sources::release(&mut control, "s", "x", failed).await?;
     assert!(sources::renew(&mut control, "s", "w", 60_000).await?, "only who has it ends it");
     sources::release(&mut control, "s", "w", failed).await?;
     let row = sources::list(&mut control).await?.remove(0);
     assert_eq!((row.synced_ms, row.syncing, row.note.as_deref()), (None, false, Some("away")));
     assert!(sources::claim(&mut control, "s", "x", 60_000, hour).await?, "it is due again at once");
-    let done = SyncEnd { succeeded: true, retry_ms: None, note: None };
+    let done = SyncEnd { succeeded: true, due_in_ms: None, note: None };
     sources::release(&mut control, "s", "x", done).await?;
     assert!(!sources::claim(&mut control, "s", "w", 60_000, hour).await?, "an hour later");
     assert!(!sources::claim(&mut control, "s", "w", 60_000, Some(u64::MAX)).await?);
@@ -235,6 +236,8 @@ async fn sources(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(source_repositories::gone_for(&mut control, "s", u64::MAX).await?, []);
     let gone = source_repositories::gone_for(&mut control, "s", 0).await?;
     assert_eq!((gone.len(), &gone[0].repository, gone[0].added), (1, &b, false));
+    assert!(source_repositories::is_gone_for(&mut control, "s", &b, 0).await?);
+    assert!(!source_repositories::is_gone_for(&mut control, "s", &a, 0).await?);
     let rows = source_repositories::list(&mut control, "s").await?;
     assert_eq!((rows[0].added, rows[0].indexed, rows[0].gone_ms), (true, true, None));
     assert_eq!((rows[0].pushed_ms, rows[1].pushed_ms), (Some(1_770_000_000_123), None));
@@ -339,6 +342,8 @@ async fn fill(store: &Store, project: &Project) -> Result<(), Fault> {
     store::statistics::rebuild_all(&mut tx, fence).await?;
     assert!(store::statistics::stale(&mut tx).await?.is_empty());
     let pending = store::vectors::pending(&mut tx, None, 10).await?;
+    let hashes: Vec<_> = pending.iter().map(|text| text.hash.clone()).collect();
+    assert_eq!(store::vectors::pending_hashes(&mut tx, &[], 10).await?, hashes);
     let hashes: Vec<Vec<u8>> = pending.into_iter().map(|text| text.hash).collect();
     let vectors = vec![vec![0.25; 8]; hashes.len()];
     assert_eq!(store::vectors::insert(&mut tx, fence, &hashes, &vectors).await?, 3);
@@ -495,6 +500,7 @@ async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
     let crawl = store::fact_id(14, "Crawl");
     let clauses = [
         Test::Repositories(vec![1]),
+        Test::Views(1),
         Test::Modes(text()),
         Test::Languages(text()),
         Test::Extensions(text()),

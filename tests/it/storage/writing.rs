@@ -277,8 +277,8 @@ fn fenced_functions() -> BTreeSet<String> {
 /// The results of all writes of a transaction, as (`file::function`, result).
 async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'static str, Result<(), Fault>)> {
     use store::{
-        files, flows, grams, history, index_state, names, repositories, scip, statistics, symbols, uses,
-        vectors,
+        files, flows, grams, history, index_state, names, repositories, revisions, scip, statistics, symbols,
+        uses, vectors,
     };
     let known = &mut store::KnownNames::default();
     let report = json!({});
@@ -311,6 +311,14 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         ),
         ("repositories::set_state", repositories::set_state(tx, fence, repo, ready).await),
         ("repositories::set_stopped", repositories::set_stopped(tx, fence, repo, ready).await),
+        (
+            "revisions::ensure_hidden",
+            revisions::ensure_hidden(tx, fence, (repo, "repo"), VERSIONS).await.map(drop),
+        ),
+        ("revisions::merge", revisions::merge(tx, fence, (repo, repo)).await),
+        ("revisions::publish", revisions::publish(tx, fence, repo, &[], &[]).await),
+        ("revisions::remove", revisions::remove(tx, fence, repo).await),
+        ("revisions::set_patterns", revisions::set_patterns(tx, fence, repo, &[]).await),
         ("scip::prune", scip::prune(tx, fence, repo, true).await.map(drop)),
         ("scip::record_file", scip::record_file(tx, fence, repo, "a.scip", &scip_file).await),
         ("scip::replace", scip::replace(tx, fence, repo, "tool", &[]).await),
@@ -323,6 +331,10 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         (
             "write::write_batch",
             store::write_batch(tx, fence, repo, &[file("a.rs", &["bee"])], known).await.map(drop),
+        ),
+        (
+            "write::write_versions",
+            store::write_versions(tx, fence, repo, &[file("a.rs", &["bee"])], known).await.map(drop),
         ),
     ]
 }

@@ -43,8 +43,8 @@ async fn a_deleted_project_leaves_nothing_behind() {
     let id = ProjectId::parse(&projects.ours).unwrap();
     execute_sql(&format!("INSERT INTO pairofcleats.project_modules VALUES ('{id}', 'triage', 1)")).await;
     execute_sql(&format!(
-        "INSERT INTO pairofcleats.source_repositories (source, address, project_id, added, listed_at) \
-         VALUES ('acme', 'https://host/x', '{id}', true, now())"
+        "INSERT INTO pairofcleats.source_repositories (source, address, project_id, added) \
+         VALUES ('acme', 'https://host/x', '{id}', true)"
     ))
     .await;
     let new = NewKey {

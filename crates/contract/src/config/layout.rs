@@ -104,6 +104,12 @@ impl Layout {
         self.home.join("mirrors")
     }
 
+    /// Mirrors of archives that are indexed as repositories: beside the others, because both are on the same volume.
+    #[must_use]
+    pub fn archives(&self) -> PathBuf {
+        self.mirrors().join("archives")
+    }
+
     /// The directory of a project: portable index files, exports, context packs. `id` must be well-formed.
     #[must_use]
     pub fn project(&self, id: &str) -> PathBuf {

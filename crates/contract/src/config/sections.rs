@@ -59,6 +59,7 @@ sections! {
     /// Index runs.
     Indexing {
         roots: Vec<PathBuf>, project_roots: BTreeMap<String, Vec<PathBuf>>, file_bytes_max: u64, document_bytes_max: u64, document_timeout_ms: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
+        archive_bytes_max: u64, archive_unpacked_bytes_max: u64,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64, parse_memory_bytes: u64,
         symbols_bytes_max: usize, interfaces_bytes_max: u64, scip_folder: String, scip_file_bytes_max: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
@@ -69,7 +70,7 @@ sections! {
     }
     /// Repositories that are given by their address.
     Git {
-        program: String, webhook_secret_file: Option<PathBuf>, default_host: Option<String>, credentials: Vec<GitCredentials>, fetch_ms: u64, probe_ms: u64, stalled_s: u32, mirror_bytes_max: u64,
+        program: String, webhook_secret_file: Option<PathBuf>, default_host: Option<String>, credentials: Vec<GitCredentials>, fetch_ms: u64, probe_ms: u64, stalled_s: u32, mirror_bytes_max: u64, mirrors_bytes_max: u64,
     }
     /// How to authenticate to a host.
     GitCredentials {

@@ -43,6 +43,9 @@ pub struct SourceSettings {
     /// far as an id can have them. Absent: the default workspace.
     #[serde(default)]
     pub project: Option<String>,
+    /// Patterns of branches and tags that are indexed beside the default branch; absent: what was asked for of each repository.
+    #[serde(default)]
+    pub revisions: Option<Vec<String>>,
     /// The source is synced this long after its last sync; 0: only by `pairofcleats sources sync`.
     #[serde(default = "an_hour_ms")]
     pub every_ms: u64,
@@ -117,11 +120,12 @@ mod tests {
         assert_eq!(sources("").unwrap(), []);
         let both = sources(
             "[server]\nport = 1\n[[sources]]\nname = \"acme\"\nkind = \"github\"\nowners = [\"acme\"]\nproject = \"{owner}\"\n\
-             [[sources]]\nname = \"more\"\nkind = \"list\"\nrepositories = [\"https://host/x\"]\nevery_ms = 5\n",
+             [[sources]]\nname = \"more\"\nkind = \"list\"\nrepositories = [\"https://host/x\"]\nrevisions = [\"v1.*\"]\nevery_ms = 5\n",
         )
         .unwrap();
         assert_eq!((both[0].project.as_deref(), both[0].every_ms), (Some("{owner}"), 3_600_000));
         assert_eq!((both[1].kind, both[1].every_ms), (SourceKind::List, 5));
+        assert_eq!((&both[0].revisions, &both[1].revisions), (&None, &Some(vec!["v1.*".to_owned()])));
         let refused =
             sources("[[sources]]\nname = \"acme\"\nkind = \"github\"\nowner = \"acme\"\n").unwrap_err();
         assert!(refused.0.contains("owner"), "{refused}");

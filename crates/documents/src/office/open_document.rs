@@ -33,10 +33,6 @@ impl Handler for Manifest {
         self.is_encrypted |= element.name() == b"encryption-data";
     }
 
-    fn end(&mut self, _: &[u8]) {}
-
-    fn text(&mut self, _: &str) {}
-
     fn is_done(&self) -> bool {
         self.is_encrypted
     }

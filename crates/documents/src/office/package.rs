@@ -17,6 +17,8 @@ const UNPACKED_RATIO_MAX: u64 = 100;
 const UNPACKED_BYTES_MIN: u64 = 8 * 1024 * 1024;
 /// … and at most what can be read within the time limit.
 const UNPACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// The end of the kind of the relation to the main part. Strict Office Open XML has another address before it.
+const MAIN_PART: &str = "/officeDocument";
 /// Most relations of one part.
 const RELATIONS_MAX: usize = 20_000;
 
@@ -77,7 +79,18 @@ impl<'b> Package<'b> {
         if self.read(name, handler)? { Ok(()) } else { Err(Unreadable::Damaged) }
     }
 
-    /// Returns the relations of a part to other parts; none if it has none.
+    /// Returns the name of the main part: the one that the package names, or the usual one if it names none that there is.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn main_part(&mut self, usual: &str) -> Result<String, Unreadable> {
+        // Only the first one is looked up, because the search for a name may go through all entries.
+        let named = self.relations("")?.into_iter().find(|relation| relation.kind.ends_with(MAIN_PART));
+        let existing = named.filter(|relation| self.zip.index_for_name(&relation.target).is_some());
+        Ok(existing.map_or_else(|| usual.to_owned(), |relation| relation.target))
+    }
+
+    /// Returns the relations of a part to other parts, or of the package if the name is empty; none if it has none.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -90,7 +103,13 @@ impl<'b> Package<'b> {
     }
 }
 
-/// Reads a list of relations.
+/// The name of the part to which the first relation of a kind leads; the usual name if there is none.
+pub(super) fn target_of<'r>(relations: &'r [Relation], kind: &str, usual: &'r str) -> &'r str {
+    let relation = relations.iter().find(|relation| relation.kind.ends_with(kind));
+    relation.map_or(usual, |relation| relation.target.as_str())
+}
+
+/// Reads a list of relations. Those that lead out of the package are left out.
 struct Relations<'p> {
     /// The folder of the part, to which targets are relative.
     folder: &'p str,
@@ -104,22 +123,20 @@ impl Handler for Relations<'_> {
             return;
         }
         let (id, kind) = (element.attribute("Id"), element.attribute("Type"));
-        if let (Some(id), Some(kind), Some(target)) = (id, kind, element.attribute("Target")) {
-            self.found.push(Relation { id, kind, target: resolve(self.folder, &target) });
+        if let (Some(id), Some(kind), Some(target)) = (id, kind, element.attribute("Target"))
+            && let Some(target) = resolve(self.folder, &target)
+        {
+            self.found.push(Relation { id, kind, target });
         }
     }
-
-    fn end(&mut self, _: &[u8]) {}
-
-    fn text(&mut self, _: &str) {}
 
     fn is_done(&self) -> bool {
         self.found.len() >= RELATIONS_MAX
     }
 }
 
-/// The name of a part that is given relative to a folder, or from the top if it begins with `/`.
-fn resolve(folder: &str, target: &str) -> String {
+/// The name of a part that is given relative to a folder, or from the top if it begins with `/`; `None` if it leads above the top.
+fn resolve(folder: &str, target: &str) -> Option<String> {
     let (base, target) = match target.strip_prefix('/') {
         Some(target) => ("", target),
         None => (folder, target),
@@ -128,11 +145,11 @@ fn resolve(folder: &str, target: &str) -> String {
     for part in base.split('/').chain(target.split('/')) {
         match part {
             "" | "." => {}
-            ".." => _ = parts.pop(),
+            ".." => _ = parts.pop()?,
             part => parts.push(part),
         }
     }
-    parts.join("/")
+    Some(parts.join("/"))
 }
 
 /// A part whose bytes count towards what a document may unpack to.
@@ -159,13 +176,18 @@ mod tests {
 
     #[test]
     fn targets_are_relative_to_the_folder_of_their_part() {
-        assert_eq!(
-            resolve("ppt/slides", "../notesSlides/notesSlide1.xml"),
-            "ppt/notesSlides/notesSlide1.xml"
-        );
-        assert_eq!(resolve("xl", "worksheets/sheet1.xml"), "xl/worksheets/sheet1.xml");
-        assert_eq!(resolve("xl", "/xl/worksheets/sheet1.xml"), "xl/worksheets/sheet1.xml");
-        assert_eq!(resolve("", "../../x"), "x");
+        for (folder, target, expected) in [
+            ("ppt/slides", "../notesSlides/notesSlide1.xml", "ppt/notesSlides/notesSlide1.xml"),
+            ("xl", "worksheets/sheet1.xml", "xl/worksheets/sheet1.xml"),
+            ("xl", "/xl/worksheets/sheet1.xml", "xl/worksheets/sheet1.xml"),
+            ("", "./word//document.xml", "word/document.xml"),
+            ("word", "../x", "x"),
+        ] {
+            assert_eq!(resolve(folder, target).as_deref(), Some(expected), "{target}");
+        }
+        for (folder, target) in [("", "../x"), ("word", "../../word/document.xml"), ("word", "/../x")] {
+            assert_eq!(resolve(folder, target), None, "{target}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::package::Package;
+use super::package::{Package, target_of};
 use super::xml::{Element, Handler};
 use crate::Unreadable;
 use crate::text::Text;
@@ -18,12 +18,12 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads a workbook.
 pub(super) fn read(package: &mut Package<'_>, text: &mut Text) -> Result<(), Unreadable> {
+    let workbook = package.main_part("xl/workbook.xml")?;
     let mut sheets = Sheets::default();
-    package.require("xl/workbook.xml", &mut sheets)?;
-    let relations = package.relations("xl/workbook.xml")?;
+    package.require(&workbook, &mut sheets)?;
+    let relations = package.relations(&workbook)?;
     let mut shared = Shared::default();
-    let path = relations.iter().find(|relation| relation.kind.ends_with("/sharedStrings"));
-    package.read(path.map_or("xl/sharedStrings.xml", |path| path.target.as_str()), &mut shared)?;
+    package.read(target_of(&relations, "/sharedStrings", "xl/sharedStrings.xml"), &mut shared)?;
     let targets: HashMap<String, String> =
         relations.into_iter().map(|relation| (relation.id, relation.target)).collect();
     for (name, id) in &sheets.sheets {
@@ -52,10 +52,6 @@ impl Handler for Sheets {
             self.sheets.push((name, id));
         }
     }
-
-    fn end(&mut self, _: &[u8]) {}
-
-    fn text(&mut self, _: &str) {}
 
     fn is_done(&self) -> bool {
         self.sheets.len() >= SHEETS_MAX

@@ -14,10 +14,11 @@ const SKIPPED: &[&[u8]] = &[b"Fallback", b"fld", b"oMath"];
 
 /// Reads a presentation.
 pub(super) fn read(package: &mut Package<'_>, text: &mut Text) -> Result<(), Unreadable> {
+    let presentation = package.main_part("ppt/presentation.xml")?;
     let mut order = Order::default();
-    package.require("ppt/presentation.xml", &mut order)?;
+    package.require(&presentation, &mut order)?;
     let targets: HashMap<String, String> = package
-        .relations("ppt/presentation.xml")?
+        .relations(&presentation)?
         .into_iter()
         .map(|relation| (relation.id, relation.target))
         .collect();
@@ -51,10 +52,6 @@ impl Handler for Order {
             self.slides.extend(element.relation());
         }
     }
-
-    fn end(&mut self, _: &[u8]) {}
-
-    fn text(&mut self, _: &str) {}
 
     fn is_done(&self) -> bool {
         self.slides.len() >= SLIDES_MAX

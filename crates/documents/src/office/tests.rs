@@ -91,6 +91,117 @@ fn rows_of_sheets_are_lines() {
     );
 }
 
+/// The relations of a package or a part: each with its kind and its target.
+fn relations(relations: &[(&str, &str)]) -> String {
+    let relation = |(number, (kind, target)): (usize, &(&str, &str))| {
+        format!("<Relationship Id='rId{number}' Type='{kind}' Target='{target}'/>")
+    };
+    let relations: String = relations.iter().enumerate().map(relation).collect();
+    format!("<Relationships>{relations}</Relationships>")
+}
+
+/// Kinds of relations in transitional and in strict Office Open XML.
+const MAIN_PARTS: [&str; 2] = [
+    "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument",
+    "http://purl.oclc.org/ooxml/officeDocument/relationships/officeDocument",
+];
+
+#[test]
+fn the_main_part_is_the_one_that_the_package_names() {
+    let paragraph = |words: &str, style: &str| {
+        format!("<d><p><pPr><pStyle val='{style}'/></pPr><r><t>{words}</t></r></p></d>")
+    };
+    let (document, other) = (paragraph("Delivery", "a"), paragraph("Not this", "a"));
+    let (footnote, endnote) = (paragraph("A note.", ""), paragraph("The end.", ""));
+    let styles = "<styles><style styleId='a'><name val='heading 1'/></style></styles>";
+    let of_document = relations(&[
+        ("x/stylesWithEffects", "none.xml"),
+        ("x/styles", "styles2.xml"),
+        ("x/footnotes", "/word/notes/foot.xml"),
+        ("x/endnotes", "notes/end.xml"),
+    ]);
+    for (kind, target) in MAIN_PARTS.into_iter().zip(["word/document2.xml", "/word/document2.xml"]) {
+        let of_package = relations(&[("x/extended-properties", "docProps/app.xml"), (kind, target)]);
+        let parts = [
+            ("_rels/.rels", of_package.as_str()),
+            ("word/document.xml", other.as_str()),
+            ("word/document2.xml", document.as_str()),
+            ("word/_rels/document2.xml.rels", of_document.as_str()),
+            ("word/styles2.xml", styles),
+            ("word/notes/foot.xml", footnote.as_str()),
+            ("word/notes/end.xml", endnote.as_str()),
+        ];
+        let text = text_of(Format::Docx, &parts).unwrap();
+        assert_eq!(text, "## Delivery\n\nA note.\n\nThe end.\n", "{target}");
+    }
+}
+
+#[test]
+fn workbooks_and_presentations_may_have_other_names() {
+    let [kind, _] = MAIN_PARTS;
+    let of_package = relations(&[(kind, "book.xml")]);
+    let workbook = "<workbook xmlns:r='r'><sheets><sheet name='Prices' r:id='rId0'/></sheets></workbook>";
+    let of_workbook = relations(&[("x/worksheet", "sheets/one.xml"), ("x/sharedStrings", "texts.xml")]);
+    let parts = [
+        ("_rels/.rels", of_package.as_str()),
+        ("book.xml", workbook),
+        ("_rels/book.xml.rels", of_workbook.as_str()),
+        ("texts.xml", "<sst><si><t>Item</t></si></sst>"),
+        ("sheets/one.xml", "<worksheet><row><c t='s'><v>0</v></c></row></worksheet>"),
+    ];
+    assert_eq!(text_of(Format::Xlsx, &parts).unwrap(), "[sheet Prices]\nItem\n");
+
+    let of_package = relations(&[(kind, "slides/deck.xml")]);
+    let deck = "<presentation xmlns:r='r'><sldIdLst><sldId id='256' r:id='rId0'/></sldIdLst></presentation>";
+    let of_deck = relations(&[("x/slide", "one.xml")]);
+    let parts = [
+        ("_rels/.rels", of_package.as_str()),
+        ("slides/deck.xml", deck),
+        ("slides/_rels/deck.xml.rels", of_deck.as_str()),
+        ("slides/one.xml", "<sld><p><r><t>First</t></r></p></sld>"),
+    ];
+    assert_eq!(text_of(Format::Pptx, &parts).unwrap(), "[slide 1]\nFirst\n");
+}
+
+#[test]
+fn a_package_that_names_no_part_of_it_has_the_usual_one() {
+    let paragraph = |words: &str| format!("<d><p><r><t>{words}</t></r></p></d>");
+    let (usual, other) = (paragraph("usual"), paragraph("other"));
+    let [kind, _] = MAIN_PARTS;
+    let external = format!(
+        "<Relationships><Relationship Id='a' Type='{kind}' Target='word/other.xml' TargetMode='External'/></Relationships>"
+    );
+    let targets = [
+        "",
+        "/",
+        "word",
+        "word/none.xml",
+        "../word/other.xml",
+        "word/../../word/other.xml",
+        "/../word/other.xml",
+        "word\\other.xml",
+        "file:///word/other.xml",
+        "https://host.example/word/other.xml",
+        "/etc/passwd",
+    ];
+    let mut packages = targets.map(|target| relations(&[(kind, target)])).to_vec();
+    packages.extend([external, relations(&[]), relations(&[("x/other", "word/other.xml")])]);
+    for of_package in &packages {
+        let parts = [
+            ("_rels/.rels", of_package.as_str()),
+            ("word/document.xml", usual.as_str()),
+            ("word/other.xml", other.as_str()),
+        ];
+        assert_eq!(text_of(Format::Docx, &parts).unwrap(), "usual\n", "{of_package}");
+        let [of_package, _, other] = parts;
+        assert_eq!(text_of(Format::Docx, &[of_package, other]), Err(Unreadable::Damaged));
+    }
+    // A name may lead back inside the package.
+    let of_package = relations(&[(kind, "none/../word/other.xml")]);
+    let parts = [("_rels/.rels", of_package.as_str()), ("word/other.xml", other.as_str())];
+    assert_eq!(text_of(Format::Docx, &parts).unwrap(), "other\n");
+}
+
 #[test]
 fn open_documents_are_read() {
     let body = |content: &str| {

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::package::Package;
+use super::package::{Package, target_of};
 use super::xml::{Element, Handler};
 use crate::Unreadable;
 use crate::text::Text;
@@ -18,13 +18,15 @@ const SKIPPED: &[&[u8]] = &[b"Fallback", b"oMath"];
 
 /// Reads a document.
 pub(super) fn read(package: &mut Package<'_>, text: &mut Text) -> Result<(), Unreadable> {
+    let document = package.main_part("word/document.xml")?;
+    let relations = package.relations(&document)?;
     let mut styles = Styles::default();
-    package.read("word/styles.xml", &mut styles)?;
+    package.read(target_of(&relations, "/styles", "word/styles.xml"), &mut styles)?;
     let levels = styles.levels;
-    package.require("word/document.xml", &mut Body::new(text, &levels))?;
-    for notes in ["word/footnotes.xml", "word/endnotes.xml"] {
+    package.require(&document, &mut Body::new(text, &levels))?;
+    for (kind, usual) in [("/footnotes", "word/footnotes.xml"), ("/endnotes", "word/endnotes.xml")] {
         text.paragraph();
-        package.read(notes, &mut Body::new(text, &levels))?;
+        package.read(target_of(&relations, kind, usual), &mut Body::new(text, &levels))?;
     }
     Ok(())
 }
@@ -59,8 +61,6 @@ impl Handler for Styles {
             self.current = None;
         }
     }
-
-    fn text(&mut self, _: &str) {}
 
     fn is_done(&self) -> bool {
         self.levels.len() >= STYLES_MAX

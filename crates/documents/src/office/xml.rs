@@ -45,9 +45,9 @@ pub(super) trait Handler {
     /// An element begins.
     fn start(&mut self, element: &Element<'_>);
     /// The element with this name ends.
-    fn end(&mut self, name: &[u8]);
+    fn end(&mut self, _name: &[u8]) {}
     /// A text.
-    fn text(&mut self, text: &str);
+    fn text(&mut self, _text: &str) {}
     /// Whether the rest of the part need not be read.
     fn is_done(&self) -> bool {
         false

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::file::OpenRoot;
+use super::file_tree::FileTree;
 use super::interfaces::Interfaces;
 use super::options::Options;
 use super::parser::Parsing;
-use super::source::Source;
 use crate::jobs::ProgressSender;
 use contract::Fault;
 use contract::clock::Clock;
 use contract::config::Config;
 use embedding::Embedder;
+use history::Revision;
 use languages::Dictionary;
 use store::{Access, Fence, Project, ProjectTx, Store};
 
@@ -29,7 +30,9 @@ pub struct RunContext<'a> {
     /// The canonical root of the repository, or its address.
     pub root: &'a Path,
     /// Where its files are.
-    pub source: &'a Source,
+    pub tree: &'a FileTree,
+    /// The branches and tags beside the default branch that are indexed as well.
+    pub revisions: &'a [Revision],
     /// The options of the run.
     pub options: Options,
     /// The project's model; without one the run completes lexical search and leaves vectors pending.
@@ -50,7 +53,21 @@ pub struct RunContext<'a> {
     pub progress: &'a ProgressSender,
 }
 
-impl RunContext<'_> {
+impl<'a> RunContext<'a> {
+    /// The same run over other files.
+    pub(super) fn with_tree<'t>(&self, tree: &'t FileTree) -> RunContext<'t>
+    where
+        'a: 't,
+    {
+        RunContext {
+            tree,
+            options: self.options.clone(),
+            embedder: self.embedder.clone(),
+            dictionary: self.dictionary.clone(),
+            ..*self
+        }
+    }
+
     /// Returns a function that work on other threads calls to find out whether it must stop. Each call also counts as
     /// progress.
     pub(super) fn stop_check(&self) -> impl Fn() -> bool + Send + Sync + 'static {
@@ -66,7 +83,7 @@ impl RunContext<'_> {
     /// # Errors
     /// Those of [`OpenRoot::open_in`].
     pub(super) fn open_root(&self) -> Result<OpenRoot, Fault> {
-        OpenRoot::open_in(self.root, self.source)
+        OpenRoot::open_in(self.root, self.tree)
     }
 
     /// As [`begin_batch`](Self::begin_batch), for statements that may take longer.

@@ -86,9 +86,7 @@ pub async fn run_documents(run: &RunContext<'_>, documents: &dyn Documents) -> R
         let mut report = write_documents(run, &repository, documents).await?;
         vectors::report_lexical_ready(run).await?;
         report.lexical_seconds = run::seconds_since(run, started);
-        let embedded = vectors::embed_pending(run).await?;
-        run.progress.update(|progress| progress.phase = Phase::Finish);
-        vectors::ensure_hnsw_index(run).await?;
+        let embedded = vectors::complete(run).await?;
         (report.vectors_embedded, report.vectors_pending) = (embedded.embedded, embedded.pending);
         (report.files, report.chunks) = run::totals(run, repository.id).await?;
         report.facts_missing = run::facts_missing(run, repository.id).await?;

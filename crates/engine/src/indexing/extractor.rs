@@ -5,19 +5,17 @@
 //! A text that it returns is only text: it is checked like that of any file.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use documents::{Format, Unreadable};
 
 use super::file::SkipReason;
-use super::parser::Parsing;
+use super::parser::{Parsing, sandboxed_mode, was_killed};
 use contract::Fault;
 use contract::config;
 use platform::process::Program;
-use platform::process::sandbox;
-use platform::process::worker::{Worker, WorkerError, serve_requests};
+use platform::process::worker::{Worker, WorkerError};
 
 /// Name of the hidden mode: `extractor <memory bytes> <document bytes>`.
 const MODE: &str = "extractor";
@@ -63,6 +61,7 @@ impl Extractor {
         request.push(format.number());
         request.extend(document);
         let format = format.as_str();
+        let mut reason = SkipReason::UnreadableDocument;
         for _ in 0..ATTEMPTS {
             let mut worker = match self.worker.take() {
                 Some(worker) => worker,
@@ -88,10 +87,10 @@ impl Extractor {
                     tracing::warn!(format, "a document was not read in time");
                     return Ok(Err(SkipReason::DocumentTimeout));
                 }
-                Err(WorkerError::Ended) => log_end(format, worker),
+                Err(WorkerError::Ended) => reason = reason_of_end(format, worker),
             }
         }
-        Ok(Err(SkipReason::UnreadableDocument))
+        Ok(Err(reason))
     }
 }
 
@@ -109,38 +108,23 @@ fn checked(text: Result<String, Unreadable>) -> Result<String, SkipReason> {
     }
 }
 
-fn log_end(format: &str, worker: Worker) {
-    if let Some(output) = worker.wait_or_kill() {
-        let (status, stderr) = (output.status.to_string(), output.stderr_tail(3));
-        tracing::warn!(format, status, stderr, "an extractor died while it read a document");
-    }
+/// Why a document whose extractor died is skipped.
+fn reason_of_end(format: &str, worker: Worker) -> SkipReason {
+    let Some(output) = worker.wait_or_kill() else { return SkipReason::UnreadableDocument };
+    let (status, stderr) = (output.status.to_string(), output.stderr_tail(3));
+    tracing::warn!(format, status, stderr, "an extractor died while it read a document");
+    if was_killed(output.status) { SkipReason::DocumentTimeout } else { SkipReason::UnreadableDocument }
 }
 
 /// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
-    let [mode, memory_bytes, document_bytes_max] = arguments else { return None };
-    if mode != MODE {
-        return None;
-    }
-    let number = |argument: &OsString| -> Option<u64> { argument.to_str()?.parse().ok() };
-    let (base, document_bytes_max) = (number(memory_bytes)?, number(document_bytes_max)?);
-    let memory = |bytes: u64| base.saturating_add(MEMORY_PER_BYTE.saturating_mul(bytes));
-    let request_bytes_max =
-        usize::try_from(document_bytes_max).unwrap_or(usize::MAX).saturating_add(HEAD_BYTES);
-    let serve = || -> io::Result<()> {
-        let limit = sandbox::enter_compute_only(memory(document_bytes_max))?;
-        serve_requests(request_bytes_max, |request| {
-            limit.set_headroom(memory(request.len() as u64));
-            answer(request)
-        })
-    };
-    Some(match serve() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "the {MODE} ended: {error}");
-            ExitCode::FAILURE
-        }
+    let [selected @ .., document_bytes_max] = arguments else { return None };
+    let document_bytes_max: usize = document_bytes_max.to_str()?.parse().ok()?;
+    let request_bytes_max = document_bytes_max.saturating_add(HEAD_BYTES);
+    sandboxed_mode(MODE, selected, request_bytes_max, MEMORY_PER_BYTE, |request, memory| {
+        memory.permit(request.len());
+        answer(request)
     })
 }
 

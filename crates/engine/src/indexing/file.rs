@@ -8,8 +8,8 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::extracted::{classify_indexed, may_be_document};
+use super::file_tree::{FileTree, TreeFolder};
 use super::secrets::is_secret_file;
-use super::source::{Source, SourceFolder};
 use contract::{ErrorCode, Fault};
 use documents::Format;
 use languages::{self, Language};
@@ -59,6 +59,7 @@ skip_reasons! {
     NotRegular "not_regular" "It is not a regular file.";
     LfsPointer "lfs_pointer" "It stands for a file that git LFS keeps elsewhere.";
     Submodule "submodule" "It is a submodule; index its repository by its own address.";
+    WorkTree "work_tree" "It is another work tree of a git repository, with its files once more; index it by its own path.";
     Unreadable "unreadable" "Permission was denied, or reading failed.";
     Gone "gone" "It was deleted during the run.";
     Failed "failed" "The program failed unexpectedly on it; please report this.";
@@ -140,7 +141,7 @@ pub enum ContentKind {
 
 /// An open repository root. Files are opened only beneath it, without following links.
 #[derive(Debug)]
-pub struct OpenRoot(SourceFolder);
+pub struct OpenRoot(TreeFolder);
 
 /// Number of bytes used to detect the language.
 const FIRST_BYTES: usize = 4096;
@@ -151,15 +152,15 @@ impl OpenRoot {
     /// # Errors
     /// The faults of [`root_fault`].
     pub fn open(root: &Path) -> Result<Self, Fault> {
-        Self::open_in(root, &Source::Directory)
+        Self::open_in(root, &FileTree::Directory)
     }
 
-    /// Opens the root of a repository whose files are in `source`.
+    /// Opens the root of a repository whose files are in `tree`.
     ///
     /// # Errors
     /// The faults of [`root_fault`]; `ILLEGAL_STATE` if a mirror lacks the commit.
-    pub fn open_in(root: &Path, source: &Source) -> Result<Self, Fault> {
-        source.open(root).map(Self)
+    pub fn open_in(root: &Path, tree: &FileTree) -> Result<Self, Fault> {
+        tree.open(root).map(Self)
     }
 
     /// Reads and classifies the file at a path below the root, for readers that compare its lines with those of the file: if its
@@ -351,7 +352,7 @@ const LOCK_FILES: &[&str] = &[
 ];
 
 /// Whether a text is what git LFS leaves in place of a file.
-fn is_lfs_pointer(text: &str) -> bool {
+pub(super) fn is_lfs_pointer(text: &str) -> bool {
     /// Longest pointer, by its specification.
     const POINTER_BYTES_MAX: usize = 1024;
     text.len() < POINTER_BYTES_MAX && text.starts_with("version https://git-lfs.github.com/spec/v")

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file::SkipReason;
-use super::source::Source;
+use super::file_tree::FileTree;
 use super::walk::walk;
 use contract::Fault;
 use contract::config;
@@ -25,7 +25,7 @@ pub struct FileList {
 /// # Errors
 /// `NOT_FOUND` if the root is missing or not a directory, `FORBIDDEN` if it may not be read.
 pub fn list_files(root: &Path, settings: &config::Indexing) -> Result<FileList, Fault> {
-    let walked = walk(root, &Source::Directory, &AllowedRoots::any(), &settings.into(), &|| false)?;
+    let walked = walk(root, &FileTree::Directory, &AllowedRoots::any(), &settings.into(), &|| false)?;
     Ok(FileList {
         files: walked.entries.into_iter().map(|file| file.path).collect(),
         skipped: walked.skipped.into_iter().map(|skipped| (skipped.path, skipped.reason)).collect(),

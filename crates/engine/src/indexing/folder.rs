@@ -6,11 +6,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::file::OpenRoot;
+use super::file_tree::FileTree;
 use super::options::Mode;
 use super::parser::Parsing;
 use super::plan::plan_files;
 use super::prepare::{PrepareOptions, Prepared, prepare_all};
-use super::source::Source;
 use super::walk::walk;
 use contract::Fault;
 use contract::config;
@@ -30,7 +30,7 @@ pub fn read_folder(
     settings: &config::Indexing,
     parsing: Parsing,
 ) -> Result<Vec<FileWrite>, Fault> {
-    let walked = walk(root, &Source::Directory, &AllowedRoots::any(), &settings.into(), &|| false)?;
+    let walked = walk(root, &FileTree::Directory, &AllowedRoots::any(), &settings.into(), &|| false)?;
     let read = plan_files(Vec::new(), walked.entries, true, Mode::All, 0).read;
     let root = OpenRoot::open(root)?;
     let options = PrepareOptions { mode: Mode::All, parsing, rules: None, dictionary: None };

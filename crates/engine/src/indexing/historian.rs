@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
+use super::indexed_commit::{CommitDifferences, HashedFile, compare_files};
 use super::parser::Parsing;
 use ::history::{
     AuthorsUnknown, FileHistories, FileHistory, FoundRepository, Head, History, Limits, LineHistory,
@@ -62,6 +63,13 @@ enum HistoryRequest<'t> {
     Open(HistoryLocation),
     /// Whether the commit contains any of these files.
     ContainsAny(Vec<&'t str>),
+    /// Where these commits are in the history.
+    Positions {
+        commits: Vec<&'t str>,
+        limits: Limits,
+    },
+    /// How the files of the commit differ from these.
+    Compare(Vec<HashedFile<'t>>),
     Files(Limits),
     Lines {
         path: &'t str,
@@ -74,6 +82,8 @@ enum HistoryRequest<'t> {
 enum HistoryAnswer {
     Opened(Result<(), NoHistory>),
     ContainsAny(bool),
+    Positions(Vec<Option<u32>>),
+    Compared(Option<CommitDifferences>),
     Files(FileHistories),
     Lines(Result<LineHistory, AuthorsUnknown>),
 }
@@ -172,6 +182,42 @@ impl Historian {
     ) -> Result<bool, HistorianError> {
         match self.ask(&HistoryRequest::ContainsAny(paths), ANSWER_BYTES_MAX, until)? {
             HistoryAnswer::ContainsAny(contains) => Ok(contains),
+            _ => Err(unreadable()),
+        }
+    }
+
+    /// Calls [`History::positions`] in the process.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    pub(super) fn positions(
+        &mut self,
+        commits: Vec<&str>,
+        limits: &Limits,
+        until: &RequestDeadline<'_>,
+    ) -> Result<Vec<Option<u32>>, HistorianError> {
+        let count = commits.len();
+        let request = HistoryRequest::Positions { commits, limits: limits.clone() };
+        match self.ask(&request, ANSWER_BYTES_MAX, until)? {
+            HistoryAnswer::Positions(positions) if positions.len() == count => Ok(positions),
+            _ => Err(unreadable()),
+        }
+    }
+
+    /// Calls [`compare_files`] in the process.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    pub(super) fn compare(
+        &mut self,
+        files: Vec<HashedFile<'_>>,
+        until: &RequestDeadline<'_>,
+    ) -> Result<CommitDifferences, HistorianError> {
+        match self.ask(&HistoryRequest::Compare(files), FILES_ANSWER_BYTES_MAX, until)? {
+            HistoryAnswer::Compared(Some(differences)) => Ok(differences),
+            HistoryAnswer::Compared(None) => {
+                Err(HistorianError::Failed("the files of the commit cannot be read".to_owned()))
+            }
             _ => Err(unreadable()),
         }
     }
@@ -318,6 +364,12 @@ fn answer_request(
         }
         (HistoryRequest::ContainsAny(paths), Some(history)) => {
             HistoryAnswer::ContainsAny(paths.into_iter().any(|path| history.has_file(path)))
+        }
+        (HistoryRequest::Positions { commits, limits }, Some(history)) => {
+            HistoryAnswer::Positions(history.positions(&commits, &limits))
+        }
+        (HistoryRequest::Compare(files), Some(history)) => {
+            HistoryAnswer::Compared(compare_files(history, &files))
         }
         (HistoryRequest::Files(limits), Some(history)) => {
             HistoryAnswer::Files(history.files(&limits, &|| false))

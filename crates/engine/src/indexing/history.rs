@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::context::RunContext;
 use super::file::{ContentKind, OpenRoot, ReadLimits};
+use super::file_tree::FileTree;
 use super::historian::{GRACE, Historian, HistorianError, HistoryLocation, RequestDeadline};
 use super::options::Mode;
 use super::parser::Parsing;
-use super::source::Source;
 use super::stored_lines::{AttributionState, serialise};
 use crate::jobs::Phase;
 use ::history::{AuthorsUnknown, FileHistories, FoundRepository, Head, Limits, LineHistory, NoHistory};
@@ -135,8 +135,8 @@ impl HistorianPool {
 
 /// Stores the commit of which all files were read, also if no history is read.
 pub(super) async fn store_commit(run: &RunContext<'_>, repository_id: i64) -> Result<(), Fault> {
-    match run.source {
-        Source::Commit { head, .. } if run.options.mode == Mode::All => {
+    match run.tree {
+        FileTree::Commit { head, .. } if run.options.mode == Mode::All => {
             store_head(run, repository_id, Some(head)).await
         }
         _ => Ok(()),
@@ -152,20 +152,20 @@ async fn store_head(run: &RunContext<'_>, repository_id: i64, head: Option<&Head
 }
 
 /// The directory in which the history is looked for.
-fn history_root<'a>(run: &RunContext<'a>) -> &'a Path {
-    match run.source {
-        Source::Directory => run.root,
-        Source::Commit { git_dir, .. } => git_dir,
+pub(super) fn history_root<'a>(run: &RunContext<'a>) -> &'a Path {
+    match run.tree {
+        FileTree::Directory => run.root,
+        FileTree::Commit { git_dir, .. } => git_dir,
     }
 }
 
 /// Finds the history, unless it is outside of the allowed directories.
-async fn find_history(run: &RunContext<'_>) -> Result<FoundRepository, NoHistory> {
-    let (root, source) = (run.root.to_owned(), run.source.clone());
+pub(super) async fn find_history(run: &RunContext<'_>) -> Result<FoundRepository, NoHistory> {
+    let (root, tree) = (run.root.to_owned(), run.tree.clone());
     let allowed = AllowedRoots::for_project(&run.config.indexing, run.project.id());
-    let find = move || match source {
-        Source::Directory => FoundRepository::find(&root, &|path| allowed.contains(path)),
-        Source::Commit { git_dir, head, folder } => FoundRepository::in_mirror(&git_dir, head, &folder),
+    let find = move || match tree {
+        FileTree::Directory => FoundRepository::find(&root, &|path| allowed.contains(path)),
+        FileTree::Commit { git_dir, head, folder } => FoundRepository::in_mirror(&git_dir, head, &folder),
     };
     let finding = tokio::task::spawn_blocking(find);
     finding.await.unwrap_or_else(|error| {
@@ -384,7 +384,8 @@ fn read_text(root: &OpenRoot, path: &str, settings: &config::Indexing) -> Option
     }
 }
 
-fn limits(settings: &config::Indexing) -> Limits {
+/// The limits of one call that reads the history.
+pub(super) fn limits(settings: &config::Indexing) -> Limits {
     Limits {
         commits_max: settings.history_commits_max,
         churn_commits: settings.churn_commits,

@@ -11,7 +11,7 @@ use gix_ignore::glob::Pattern;
 use gix_ignore::glob::pattern::Case;
 use gix_ignore::glob::wildmatch::Mode;
 
-use super::source::SourceFolder;
+use super::file_tree::TreeFolder;
 use history::GitDirectory;
 use platform::safe_open::{EntryKind, Folder, ReadError};
 use tenancy::AllowedRoots;
@@ -131,14 +131,14 @@ impl IgnoreRules {
         let above: Vec<&Path> = root.ancestors().skip(1).take_while(is_readable).collect();
         for (levels_up, directory) in above.into_iter().enumerate().rev() {
             if let Ok(folder) = Folder::open(directory) {
-                rules.enter(&SourceFolder::Disk(folder), directory, &vec![".."; levels_up + 1].join("/"));
+                rules.enter(&TreeFolder::Disk(folder), directory, &vec![".."; levels_up + 1].join("/"));
             }
         }
         rules
     }
 
     /// The rules of the folders above `root` in its commit, from the top.
-    pub(super) fn of_folders(root: &Path, above: &[SourceFolder]) -> Self {
+    pub(super) fn of_folders(root: &Path, above: &[TreeFolder]) -> Self {
         let mut rules = Self::default();
         for (levels_up, folder) in (1..=above.len()).rev().zip(above) {
             let at = root.ancestors().nth(levels_up).unwrap_or(root);
@@ -148,7 +148,7 @@ impl IgnoreRules {
     }
 
     /// Adds the rules of the directory `at`. Notes show it as `display_path`, which is empty for the root.
-    pub(super) fn enter(&mut self, folder: &SourceFolder, at: &Path, display_path: &str) {
+    pub(super) fn enter(&mut self, folder: &TreeFolder, at: &Path, display_path: &str) {
         let bytes_before = self.bytes;
         let is_repository = folder.entry_kind(GIT_DIR).is_some();
         let mut level = DirectoryRules { is_repository, ..DirectoryRules::default() };
@@ -205,7 +205,7 @@ impl IgnoreRules {
         self.rejected
     }
 
-    fn read(&mut self, folder: &SourceFolder, file: &str, at: &Path, display_path: &str) -> Rules {
+    fn read(&mut self, folder: &TreeFolder, file: &str, at: &Path, display_path: &str) -> Rules {
         let read = folder.read(file, self.bytes_max());
         self.parse_or_note(read, file, at, display_path)
     }

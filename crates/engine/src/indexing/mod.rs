@@ -4,8 +4,8 @@
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
+mod file_tree;
 mod skipped_directories;
-mod source;
 mod walk;
 
 mod extracted;
@@ -32,8 +32,10 @@ mod ignored;
 mod stored_lines;
 
 mod artifacts;
+mod indexed_commit;
 mod interfaces;
 mod navigation;
+mod revisions;
 mod scip;
 mod scip_uses;
 mod uses;
@@ -57,16 +59,20 @@ pub use context::RunContext;
 pub use failures::record_unfetched;
 pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 pub use file_list::{FileList, list_files};
+pub use file_tree::FileTree;
 pub use folder::read_folder;
 pub use front_matter::metadata_pairs;
+pub use indexed_commit::{IndexedCommit, indexed_commit};
 pub use interfaces::Interfaces;
 pub(crate) use interfaces::read_interface;
 pub use options::{Mode, Options};
-pub use report::{NavigationReport, RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
+pub use report::{
+    ArtifactRelation, IndexedRevision, NavigationReport, RestoredArtifacts, RevisionsReport, RunReport,
+    SkippedFiles, SqliteFile, UsedArtifact,
+};
 pub use run::{embed_project, index_repository, require_files};
 pub use scip::{ScipReport, check_scip_file};
 pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_extracted, redact_file};
-pub use source::Source;
 pub use stored_lines::{StoredLines, read_lines};
 pub(crate) use symbols::read_body;
 pub use vectors::{HEADER_SEPARATOR, passage};

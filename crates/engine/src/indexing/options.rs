@@ -24,6 +24,8 @@ pub struct Options {
     pub artifacts: Option<String>,
     /// Take what these SCIP files say of the repository's files.
     pub scip: Vec<String>,
+    /// From now on, also index the branches and tags that match these patterns; `None`: those of earlier runs.
+    pub revisions: Option<Vec<String>>,
 }
 
 impl Options {
@@ -34,7 +36,9 @@ impl Options {
         let covers_files = other.vectors_only || (!self.vectors_only && covers_mode);
         let covers_artifacts = other.artifacts.is_none() || self.artifacts == other.artifacts;
         let covers_scip = other.scip.iter().all(|path| self.scip.contains(path));
+        let covers_revisions = other.revisions.is_none() || self.revisions == other.revisions;
         covers_files
+            && covers_revisions
             && covers_artifacts
             && covers_scip
             && [(self.full, other.full), (self.force, other.force), (self.sqlite, other.sqlite)]
@@ -125,6 +129,10 @@ mod tests {
         assert!(full.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&full));
         assert!(with_mode(Mode::Code).covers(&vectors) && !vectors.covers(&with_mode(Mode::All)));
         let with_files = Options { sqlite: true, artifacts: Some("ci".to_owned()), ..with_mode(Mode::All) };
+        let with_revisions = Options { revisions: Some(vec!["v1.*".to_owned()]), ..with_mode(Mode::All) };
+        assert!(
+            with_revisions.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&with_revisions)
+        );
         let with_scip = Options { scip: vec!["/a.scip".to_owned()], ..with_mode(Mode::All) };
         assert!(with_scip.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&with_scip));
         assert!(with_files.covers(&with_mode(Mode::All)) && !with_mode(Mode::All).covers(&with_files));

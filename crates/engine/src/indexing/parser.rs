@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -26,7 +26,7 @@ use platform::process::worker::{Worker, WorkerError, serve_requests};
 /// Name of the hidden mode: `parser <memory bytes>`.
 const MODE: &str = "parser";
 /// Additional memory for each byte of a text; half of it is address space of the stack.
-const MEMORY_PER_BYTE: u64 = 1024;
+pub(crate) const MEMORY_PER_BYTE: u64 = 1024;
 /// Longest request in bytes: a text with its language and limits.
 const REQUEST_BYTES_MAX: usize = PARSED_BYTES_MAX + 1024;
 /// Longest answer in bytes, and the addition for each byte of the text.
@@ -147,44 +147,53 @@ pub(super) fn parse_answer(answer: &[u8], text: &str) -> Option<Chunked> {
     postcard::from_bytes::<Chunked>(answer).ok()?.with_text(text)
 }
 
-/// Returns the reason for which the facts of a text are missing after its parser died. If the process was killed from
-/// outside, for example by the kernel for lack of memory, the reason permits another attempt.
+/// Returns the reason for which the facts of a text are missing after its parser died. If the process was killed from outside,
+/// the reason permits another attempt.
 fn facts_missing_reason(language: &Language, worker: Worker) -> &'static str {
     let Some(output) = worker.wait_or_kill() else { return "parse_failed" };
     let (status, stderr) = (output.status.to_string(), output.stderr_tail(3));
     tracing::warn!(language = language.id, status, stderr, "a parser process died while parsing");
+    if was_killed(output.status) { "parse_timeout" } else { "parse_failed" }
+}
+
+/// Whether a process was killed from outside, for example by the kernel for lack of memory, so that another attempt may succeed.
+pub(super) fn was_killed(status: ExitStatus) -> bool {
     let outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
-    match output.status.signal() {
-        Some(signal) if outside.contains(&signal) => "parse_timeout",
-        _ => "parse_failed",
-    }
+    status.signal().is_some_and(|signal| outside.contains(&signal))
 }
 
 /// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
-    sandboxed_mode(MODE, arguments, REQUEST_BYTES_MAX, answer_request)
+    sandboxed_mode(MODE, arguments, REQUEST_BYTES_MAX, MEMORY_PER_BYTE, answer_request)
 }
 
 /// Memory of a process that answers requests: the base limit in bytes, and the limit to adjust to each text.
 pub(crate) struct TextMemory<'m> {
     base: u64,
+    per_byte: u64,
     limit: &'m MemoryLimit,
 }
 
 impl TextMemory<'_> {
     /// Permits the memory for texts of so many bytes.
     pub(crate) fn permit(&self, text_bytes: usize) {
-        self.limit.set_headroom(self.base + MEMORY_PER_BYTE * text_bytes as u64);
+        self.limit.set_headroom(memory(self.base, self.per_byte, text_bytes));
     }
 }
 
+/// The memory limit for texts of so many bytes.
+fn memory(base: u64, per_byte: u64, text_bytes: usize) -> u64 {
+    base.saturating_add(per_byte.saturating_mul(text_bytes as u64))
+}
+
 /// Runs a hidden mode `name <memory bytes>` if the arguments select it: gives up all access, then answers requests of at most
-/// `request_bytes_max` bytes, each of which holds texts for a grammar.
+/// `request_bytes_max` bytes. Each byte of their texts permits `memory_per_byte` more.
 pub(crate) fn sandboxed_mode(
     name: &str,
     arguments: &[OsString],
     request_bytes_max: usize,
+    memory_per_byte: u64,
     answer: impl Fn(&[u8], &TextMemory<'_>) -> Vec<u8>,
 ) -> Option<ExitCode> {
     let [mode, memory_bytes] = arguments else { return None };
@@ -193,8 +202,8 @@ pub(crate) fn sandboxed_mode(
     }
     let base: u64 = memory_bytes.to_str()?.parse().ok()?;
     let serve = || -> io::Result<()> {
-        let limit = sandbox::enter_compute_only(base + MEMORY_PER_BYTE * request_bytes_max as u64)?;
-        let memory = TextMemory { base, limit: &limit };
+        let limit = sandbox::enter_compute_only(memory(base, memory_per_byte, request_bytes_max))?;
+        let memory = TextMemory { base, per_byte: memory_per_byte, limit: &limit };
         serve_requests(request_bytes_max, |request| answer(request, &memory))
     };
     Some(match serve() {

@@ -46,6 +46,24 @@ pub(super) struct StoredFile {
     pub(super) tried_ms: i64,
 }
 
+impl StoredFile {
+    /// The state of a stored file that is read again. In a `full` run its hash does not count.
+    pub(super) fn new(row: &FileRow, full: bool, timeout_ms: u64) -> Self {
+        let retried = should_retry_facts(row, timeout_ms);
+        Self {
+            id: row.id,
+            content_hash: if full { Vec::new() } else { row.content_hash.clone() },
+            facts_missing: row.facts_missing.clone().filter(|_| retried),
+            tried_ms: row.facts_tried_ms,
+        }
+    }
+}
+
+/// Returns whether another attempt may read more of an unchanged file.
+pub(super) fn may_succeed_now(row: &FileRow, timeout_ms: u64) -> bool {
+    should_retry_facts(row, timeout_ms) || was_skipped_transiently(row)
+}
+
 /// Total parse time after which runs stop retrying a text, as a multiple of the timeout of one run. A single timeout
 /// may be due to a busy machine.
 const RETRY_TIMEOUTS: i64 = 3;
@@ -71,10 +89,7 @@ pub(super) fn plan_files(
             }
             None if !mode.may_include(&entry.path) => {}
             Some(row)
-                if !full
-                    && has_same_size_and_time(&row, &entry)
-                    && !should_retry_facts(&row, timeout_ms)
-                    && !was_skipped_transiently(&row) =>
+                if !full && has_same_size_and_time(&row, &entry) && !may_succeed_now(&row, timeout_ms) =>
             {
                 match row.skipped {
                     None => plan.unchanged += 1,
@@ -82,12 +97,8 @@ pub(super) fn plan_files(
                 }
             }
             Some(row) => {
-                let retried = should_retry_facts(&row, timeout_ms);
-                let content_hash = if full { Vec::new() } else { row.content_hash };
-                let facts_missing = row.facts_missing.filter(|_| retried);
-                let stored =
-                    StoredFile { id: row.id, content_hash, facts_missing, tried_ms: row.facts_tried_ms };
-                plan.read.push(FileToRead { entry, stored: Some(stored) });
+                let stored = Some(StoredFile::new(&row, full, timeout_ms));
+                plan.read.push(FileToRead { entry, stored });
             }
             None => plan.read.push(FileToRead { entry, stored: None }),
         }

@@ -45,6 +45,7 @@ pub(super) enum Prepared {
 pub(super) type Cancelled<'c> = dyn Fn() -> bool + Sync + 'c;
 
 /// Options of preparing files, besides the settings.
+#[derive(Clone)]
 pub(super) struct PrepareOptions {
     /// The mode of the files to index.
     pub(super) mode: Mode,

@@ -44,6 +44,9 @@ pub struct RunReport {
     /// What was taken from SCIP files; absent if there was none to read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scip: Option<ScipReport>,
+    /// Branches and tags beside the default branch; absent if none is indexed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub revisions: Option<RevisionsReport>,
     /// What else the reader should know: rules that were left out, and why.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
@@ -79,13 +82,75 @@ pub struct NavigationReport {
     pub uses_by_name: u64,
 }
 
+/// The branches and tags of a repository beside the default branch, and what they have that it has not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RevisionsReport {
+    /// The revisions that can be searched.
+    pub indexed: Vec<IndexedRevision>,
+    /// Files, by content, that only revisions have.
+    pub files: u64,
+    /// Chunks of these files.
+    pub chunks: u64,
+    /// Files that this run wrote for revisions.
+    pub files_changed: u64,
+}
+
+/// An indexed branch or tag.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IndexedRevision {
+    /// Its name, for `rev:NAME` in queries.
+    pub name: String,
+    /// `branch` or `tag`.
+    pub kind: String,
+    /// The commit, hex.
+    pub commit: String,
+}
+
 /// What was taken from the portable files of another build.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RestoredArtifacts {
     /// Files with vectors of the project's model.
     pub files: u64,
     /// Vectors that this run need not make.
     pub vectors: u64,
+    /// Texts that lacked a vector; the rest was embedded.
+    #[serde(default)]
+    pub texts: u64,
+    /// The files that gave vectors, in the order in which they were read.
+    #[serde(default)]
+    pub used: Vec<UsedArtifact>,
+}
+
+/// A portable file that gave vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsedArtifact {
+    /// Its name.
+    pub file: String,
+    /// The commit that it says it was made for; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub commit: Option<String>,
+    /// Whether it says that its files differed from those of the commit.
+    pub dirty: bool,
+    /// What the commit is to HEAD.
+    pub relation: ArtifactRelation,
+    /// Vectors taken.
+    pub vectors: u64,
+}
+
+/// What a portable file is to the indexed state of a repository; the nearest relation first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ArtifactRelation {
+    /// Of HEAD.
+    Head,
+    /// Of an ancestor of HEAD.
+    Ancestor,
+    /// Of another state of a repository with this name.
+    Repository,
+    /// Of something else.
+    Other,
 }
 
 /// The portable file that a run refreshed.

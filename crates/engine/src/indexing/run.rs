@@ -7,15 +7,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::RunContext;
 use super::failures::record_failure;
+use super::file_tree::FileTree;
 use super::options::Mode;
 use super::plan::{self, RunPlan};
 use super::prepare::PrepareOptions;
 use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, RiskRules};
-use super::source::Source;
 use super::versions::run_versions;
 use super::walk::{self, WalkResult};
-use super::{artifacts, history, navigation, scip, vectors, write};
+use super::{artifacts, history, navigation, revisions, scip, vectors, write};
 use crate::jobs::Phase;
 use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress};
@@ -71,7 +71,7 @@ pub(super) struct OpenedRepository {
     /// Whether the stored rows were written with other versions, so that all files must be read again.
     pub(super) outdated: bool,
     /// The versions of this run.
-    versions: Versions,
+    pub(super) versions: Versions,
     /// The versions of the stored rows.
     versions_before: Versions,
     /// HEAD at the end of the last run.
@@ -94,15 +94,16 @@ async fn run_stages(
     // Files that an incomplete walk did not find may still exist.
     let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
     // A directory may be unmounted; a commit has what somebody pushed.
-    if *run.source == Source::Directory {
+    if *run.tree == FileTree::Directory {
         guard_against_loss(run, stored, vanished.len())?;
     }
 
     let total = unchanged + plan.read.len() as u64;
     report_files_phase(run, walked.entries.len(), total, unchanged);
     let (parsing, dictionary) = (run.parsing.clone(), run.dictionary.clone());
-    let prepare_options = PrepareOptions { mode: run.options.mode, parsing, rules, dictionary };
-    let written = write::write_files(run, repository.id, plan.read, prepare_options, &mut skips).await?;
+    let options = PrepareOptions { mode: run.options.mode, parsing, rules, dictionary };
+    let target = write::Target::Repository(repository.id);
+    let written = write::write_files(run, target, plan.read, options.clone(), &mut skips).await?;
     failpoints::reach("index.files_written");
     if written.searchable + unchanged + other_mode_files == 0 {
         return Err(nothing_to_index(run.options.mode, skips));
@@ -118,17 +119,16 @@ async fn run_stages(
     // The history also depends on settings, so an outdated repository reads it again.
     let commit = repository.commit.as_deref().filter(|_| !repository.outdated);
     let history_note = history::update_history(run, repository.id, commit).await?;
+    let mut notes = report_notes(run, repository, note);
+    let revisions = revisions::index_revisions(run, repository, options, tree_changed, &mut notes).await?;
     if run.options.full || repository.outdated {
         remove_orphan_names(run).await?;
     }
-    let mut notes = report_notes(run, repository, note);
     let navigation = navigation::report(run, repository.id, &resolved).await?;
     notes.extend(scip.notes.into_iter().chain(resolved.notes));
     notes.extend(walked.incomplete.into_iter().chain(walked.notes).chain(history_note));
-    let restored = artifacts::restore(run, &mut notes).await?;
-    let embedded = vectors::embed_pending(run).await?;
-    run.progress.update(|progress| progress.phase = Phase::Finish);
-    vectors::ensure_hnsw_index(run).await?;
+    let restored = artifacts::restore(run, &repository.name, &mut notes).await?;
+    let embedded = vectors::complete(run).await?;
     failpoints::reach("index.vectors_indexed");
 
     let (files, chunks) = totals(run, repository.id).await?;
@@ -147,6 +147,7 @@ async fn run_stages(
         facts_missing: facts_missing(run, repository.id).await?,
         navigation,
         scip: scip.report,
+        revisions,
         notes,
         restored_artifacts: restored,
         sqlite: None,
@@ -160,18 +161,9 @@ async fn run_stages(
     Ok(report)
 }
 
-/// Walks the repository. A mirror that cannot be read completely is fetched anew by the next run.
 async fn walk_repository(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
     run.progress.update(|progress| progress.phase = Phase::Walk);
-    let walked = walk_blocking(run).await;
-    let is_damaged = match &walked {
-        Ok(walked) => walked.is_damaged,
-        Err(fault) => fault.code == ErrorCode::IllegalState,
-    };
-    if is_damaged {
-        run.source.distrust();
-    }
-    let walked = walked?;
+    let walked = walk_tree(run, run.tree).await?;
     failpoints::reach("index.walked");
     if run.cancel.is_cancelled() {
         return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
@@ -227,9 +219,7 @@ pub async fn embed_project(run: &RunContext<'_>) -> Result<RunReport, Fault> {
     index_state::acquire_fence(&mut tx, run.fence).await?;
     tx.commit().await?;
     vectors::report_lexical_ready(run).await?;
-    let embedded = vectors::embed_pending(run).await?;
-    run.progress.update(|progress| progress.phase = Phase::Finish);
-    vectors::ensure_hnsw_index(run).await?;
+    let embedded = vectors::complete(run).await?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     if embedded.pending == 0 {
         repositories::mark_embedded_ready(&mut tx, run.fence).await?;
@@ -313,6 +303,9 @@ pub(super) async fn open_repository(
         }
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
+    if let Some(patterns) = &run.options.revisions {
+        store::revisions::set_patterns(&mut tx, run.fence, id, patterns).await?;
+    }
     tx.commit().await?;
     Ok(OpenedRepository { id, name, is_new, state_before, outdated, versions, versions_before, commit })
 }
@@ -338,7 +331,7 @@ pub fn require_files(
     settings: &config::Indexing,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), Fault> {
-    let walked = walk::walk(root.path(), &Source::Directory, root.allowed(), &settings.into(), cancelled)?;
+    let walked = walk::walk(root.path(), &FileTree::Directory, root.allowed(), &settings.into(), cancelled)?;
     if !walked.entries.is_empty() {
         return Ok(());
     }
@@ -350,11 +343,24 @@ pub fn require_files(
     Err(nothing_to_index(Mode::All, skips))
 }
 
-async fn walk_blocking(run: &RunContext<'_>) -> Result<WalkResult, Fault> {
-    let (root, source) = (run.root.to_owned(), run.source.clone());
+/// Walks a tree of the repository. A mirror that cannot be read completely is fetched anew by the next run.
+pub(super) async fn walk_tree(run: &RunContext<'_>, tree: &FileTree) -> Result<WalkResult, Fault> {
+    let walked = walk_blocking(run, tree.clone()).await;
+    let is_damaged = match &walked {
+        Ok(walked) => walked.is_damaged,
+        Err(fault) => fault.code == ErrorCode::IllegalState,
+    };
+    if is_damaged {
+        tree.distrust();
+    }
+    walked
+}
+
+async fn walk_blocking(run: &RunContext<'_>, tree: FileTree) -> Result<WalkResult, Fault> {
+    let root = run.root.to_owned();
     let (settings, must_stop) = (run.config.indexing.clone(), run.stop_check());
     let allowed = AllowedRoots::for_project(&settings, run.project.id());
-    let walk = move || walk::walk(&root, &source, &allowed, &(&settings).into(), &must_stop);
+    let walk = move || walk::walk(&root, &tree, &allowed, &(&settings).into(), &must_stop);
     let walking = tokio::task::spawn_blocking(walk);
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::context::RunContext;
 use super::file::{ContentKind, OpenRoot, ReadLimits};
-use super::source::Source as RepositorySource;
+use super::file_tree::FileTree;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
@@ -85,10 +85,10 @@ pub(super) async fn import(
     let known = scip::files_read(&mut tx, repository_id).await?;
     tx.commit().await?;
     let (given, root) = (run.options.scip.clone(), run.root.to_owned());
-    let folder = match run.source {
-        RepositorySource::Directory => run.config.indexing.scip_folder.clone(),
+    let folder = match run.tree {
+        FileTree::Directory => run.config.indexing.scip_folder.clone(),
         // What was made of a commit is not part of it.
-        RepositorySource::Commit { .. } => String::new(),
+        FileTree::Commit { .. } => String::new(),
     };
     let mut done = ScipImport::default();
     let (sources, notes) = blocking(move || find_sources(&given, &root, &folder)).await?;

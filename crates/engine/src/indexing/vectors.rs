@@ -19,11 +19,22 @@ pub(super) struct Embedded {
     pub(super) pending: u64,
 }
 
+/// Embeds the pending texts of the whole project, and builds the index on vectors as soon as there are enough.
+///
+/// # Errors
+/// Those of [`embed_pending`].
+pub(super) async fn complete(run: &RunContext<'_>) -> Result<Embedded, Fault> {
+    let embedded = embed_pending(run).await?;
+    run.progress.update(|progress| progress.phase = Phase::Finish);
+    ensure_hnsw_index(run).await?;
+    Ok(embedded)
+}
+
 /// Embeds the pending texts of the whole project, including those of interrupted runs.
 ///
 /// # Errors
 /// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, faults of model and storage; committed batches are kept.
-pub(super) async fn embed_pending(run: &RunContext<'_>) -> Result<Embedded, Fault> {
+async fn embed_pending(run: &RunContext<'_>) -> Result<Embedded, Fault> {
     let mut done = Embedded::default();
     let pending = count_pending(run).await?;
     let Some(embedder) = &run.embedder else {
@@ -122,13 +133,17 @@ pub(super) async fn limit_orphans(run: &RunContext<'_>, chunks: i64) -> Result<(
 ///
 /// # Errors
 /// Storage faults.
-pub(super) async fn ensure_hnsw_index(run: &RunContext<'_>) -> Result<(), Fault> {
+async fn ensure_hnsw_index(run: &RunContext<'_>) -> Result<(), Fault> {
     let rows_min = run.config.indexing.hnsw_rows_min;
     vectors::ensure_hnsw(run.store, run.project, run.fence, rows_min, run.maintenance_memory_mb()).await?;
     Ok(())
 }
 
-async fn count_pending(run: &RunContext<'_>) -> Result<u64, Fault> {
+/// Returns the number of texts without a vector.
+///
+/// # Errors
+/// Storage faults.
+pub(super) async fn count_pending(run: &RunContext<'_>) -> Result<u64, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let count = vectors::pending_count(&mut tx).await?;
     tx.commit().await?;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::file::{SkipReason, root_fault};
+use super::file_tree::{FileTree, TreeFolder};
 use super::ignored::{GIT_DIR, IgnoreRules};
 use super::skipped_directories::skip_reason;
-use super::source::{Source, SourceFolder};
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata};
@@ -108,19 +108,19 @@ impl WalkResult {
     }
 }
 
-/// Walks the repository at `root`, whose files are in `source`. Of the directories above it, only those in `allowed` are read for ignore rules. Polls `cancelled` at every
+/// Walks the repository at `root`, whose files are in `tree`. Of the directories above it, only those in `allowed` are read for ignore rules. Polls `cancelled` at every
 /// entry; a cancelled walk is incomplete.
 ///
 /// # Errors
 /// `NOT_FOUND` if the root is missing or not a directory, `FORBIDDEN` if it may not be read.
 pub(super) fn walk(
     root: &Path,
-    source: &Source,
+    tree: &FileTree,
     allowed: &AllowedRoots,
     limits: &WalkLimits,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<WalkResult, Fault> {
-    walk_with_directories(root, source, allowed, limits, cancelled, &mut |_| {})
+    walk_with_directories(root, tree, allowed, limits, cancelled, &mut |_| {})
 }
 
 /// Walks a repository and calls `on_directory` for each directory that it enters, beginning with the root.
@@ -129,13 +129,13 @@ pub(super) fn walk(
 /// The faults of [`walk`].
 pub(super) fn walk_with_directories(
     root: &Path,
-    source: &Source,
+    tree: &FileTree,
     allowed: &AllowedRoots,
     limits: &WalkLimits,
     cancelled: &dyn Fn() -> bool,
     on_directory: &mut dyn FnMut(&Path),
 ) -> Result<WalkResult, Fault> {
-    let folder = source.open(root)?;
+    let folder = tree.open(root)?;
     if folder.is_kernel_file_system() {
         return Err(Fault::new(ErrorCode::Forbidden, "The directory is a pseudo file system of the kernel.")
             .with_hint("Choose the directory of a repository."));
@@ -147,9 +147,9 @@ pub(super) fn walk_with_directories(
         deadline: Instant::now() + limits.time_max,
         cancelled,
         on_directory,
-        rules: match source {
-            Source::Directory => IgnoreRules::inherited(root, allowed),
-            Source::Commit { .. } => IgnoreRules::of_folders(root, &source.open_above(root)?),
+        rules: match tree {
+            FileTree::Directory => IgnoreRules::inherited(root, allowed),
+            FileTree::Commit { .. } => IgnoreRules::of_folders(root, &tree.open_above(root)?),
         },
         open_entries: 0,
         walk: WalkResult::default(),
@@ -184,7 +184,7 @@ impl Walker<'_> {
     /// Only if the root itself cannot be read.
     fn walk_directory(
         &mut self,
-        folder: &SourceFolder,
+        folder: &TreeFolder,
         path: &str,
         depth: usize,
     ) -> Result<ControlFlow<()>, Fault> {
@@ -225,7 +225,7 @@ impl Walker<'_> {
 
     fn visit_entry(
         &mut self,
-        parent: &SourceFolder,
+        parent: &TreeFolder,
         parent_path: &str,
         entry: &DirectoryEntry,
         depth: usize,
@@ -265,7 +265,7 @@ impl Walker<'_> {
 
     fn visit_directory(
         &mut self,
-        parent: &SourceFolder,
+        parent: &TreeFolder,
         path: String,
         entry: &DirectoryEntry,
         depth: usize,
@@ -301,11 +301,11 @@ impl Walker<'_> {
         below_root.any(|own| own == Path::new(path))
     }
 
-    fn visit_file(&mut self, parent: &SourceFolder, path: String, entry: &DirectoryEntry) -> ControlFlow<()> {
+    fn visit_file(&mut self, parent: &TreeFolder, path: String, entry: &DirectoryEntry) -> ControlFlow<()> {
         let reason = match entry.kind {
             EntryKind::Link => Some(SkipReason::Link),
             // Of a commit, only a submodule is neither a file, a link nor a folder.
-            EntryKind::Other if matches!(parent, SourceFolder::Commit(_)) => Some(SkipReason::Submodule),
+            EntryKind::Other if matches!(parent, TreeFolder::Commit(_)) => Some(SkipReason::Submodule),
             EntryKind::Other | EntryKind::Folder => Some(SkipReason::NotRegular),
             EntryKind::File if entry.name.to_str().is_none() => Some(SkipReason::NameNotUtf8),
             EntryKind::File => (path.len() > INDEXED_TEXT_BYTES_MAX).then_some(SkipReason::PathTooLong),

@@ -14,7 +14,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Event, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
-use super::source::Source;
+use super::file_tree::FileTree;
 use super::walk::{WalkResult, walk_with_directories};
 use contract::config;
 use contract::{ErrorCode, Fault};
@@ -101,7 +101,7 @@ impl RepositoryWatch {
             let mut directories = Vec::new();
             let walked = walk_with_directories(
                 self.root.path(),
-                &Source::Directory,
+                &FileTree::Directory,
                 self.root.allowed(),
                 &(&self.indexing).into(),
                 cancelled,

@@ -11,7 +11,7 @@ use super::prepare::{self, PrepareOptions, Prepared};
 use super::report::SkipCounter;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
-use store::{FileWrite, KnownNames, files, files::Touched, write_batch};
+use store::{FileWrite, KnownNames, files, files::Touched, write_batch, write_versions};
 
 /// Maximum number of prepared files that wait for the writer: enough to keep the writer busy, but few enough to limit
 /// memory.
@@ -41,13 +41,22 @@ struct FileBatch {
     started: Option<Instant>,
 }
 
+/// The repository to write to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Target {
+    /// A repository.
+    Repository(i64),
+    /// The hidden repository of what only revisions have.
+    Hidden(i64),
+}
+
 /// Reads, chunks and writes the files `to_read`, committing batch by batch.
 ///
 /// # Errors
 /// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults; committed batches are kept.
 pub(super) async fn write_files(
     run: &RunContext<'_>,
-    repository_id: i64,
+    target: Target,
     to_read: Vec<FileToRead>,
     options: PrepareOptions,
     skips: &mut SkipCounter,
@@ -65,10 +74,10 @@ pub(super) async fn write_files(
         run.progress.touch();
         add_to_batch(&mut batch, &mut written, skips, prepared?);
         if batch.is_full(run) {
-            commit_batch(run, repository_id, &mut batch, &mut written, &mut known).await?;
+            commit_batch(run, target, &mut batch, &mut written, &mut known).await?;
         }
     }
-    commit_batch(run, repository_id, &mut batch, &mut written, &mut known).await?;
+    commit_batch(run, target, &mut batch, &mut written, &mut known).await?;
     preparing.await.map_err(|error| Fault::internal("Reading the files failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
         return Err(Fault::new(
@@ -116,7 +125,7 @@ impl FileBatch {
 
 async fn commit_batch(
     run: &RunContext<'_>,
-    repository_id: i64,
+    target: Target,
     batch: &mut FileBatch,
     written: &mut WriteCounts,
     known: &mut KnownNames,
@@ -127,7 +136,10 @@ async fn commit_batch(
     }
     let mut tx = run.begin_batch().await?;
     files::touch(&mut tx, run.fence, &unchanged).await?;
-    let rows = write_batch(&mut tx, run.fence, repository_id, &changed, known).await?;
+    let rows = match target {
+        Target::Repository(id) => write_batch(&mut tx, run.fence, id, &changed, known).await?,
+        Target::Hidden(id) => write_versions(&mut tx, run.fence, id, &changed, known).await?,
+    };
     tx.commit().await?;
     failpoints::reach("index.batch_written");
     written.changed_files += changed.iter().filter(|file| file.skipped.is_none()).count() as u64;

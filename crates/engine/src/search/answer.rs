@@ -146,6 +146,10 @@ pub struct Hit {
     pub may_be_called_by: Vec<String>,
     /// Other places of its text.
     pub other_places: Option<OtherPlaces>,
+    /// The revisions that were asked for and have it; empty if none was asked for.
+    pub revisions: Vec<String>,
+    /// The commit of the first of them.
+    pub revision_commit: Option<String>,
     /// All facts; only with `in_full`.
     pub known: Option<AllFacts>,
 }

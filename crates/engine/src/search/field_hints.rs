@@ -42,7 +42,7 @@ const FOREIGN_FIELDS: &[(&[&str], Intended)] = &[
     (&["access", "modifier", "scope"], Field("visibility")),
     (&["committer", "owner", "blame"], Field("author")),
     (&["after", "since", "date", "modified"], Field("modifiedAfter")),
-    (&["rev", "revision"], Field("branch")),
+    (&["revision", "tag", "ref"], Field("rev")),
     (&["vuln", "vulnerability", "danger", "security", "cwe"], Field("risk")),
     (&["sink"], Field("riskSink")),
     (&["function", "func", "fn", "def"], Kind("function")),

@@ -79,8 +79,10 @@ pub enum FilterTarget {
     ModifiedAfter,
     /// Age of the file's last commit in days, at most the value.
     ModifiedSince,
-    /// The branch that was indexed.
+    /// The default branch that was indexed.
     Branch,
+    /// A revision that has the file: a branch or a tag.
+    Revision,
     /// The file's language.
     Language,
     /// The file's path.
@@ -106,6 +108,7 @@ impl FilterField {
                 | FilterTarget::Extension
                 | FilterTarget::Language
                 | FilterTarget::Branch
+                | FilterTarget::Revision
         )
     }
 }
@@ -164,6 +167,7 @@ fields! {
     "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "File's last commit is at most this many days old.";
     "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines changed by the file's last commits.";
     "branch" "branch" Text FilterTarget::Branch, "Indexed on this git branch.";
+    "rev" "rev" TextOrList FilterTarget::Revision, "On this indexed branch, tag or commit, or a glob of them; else the default branch is searched.";
     "meta" "meta" Pairs FilterTarget::Meta, "Metadata: key, key=value, a list or an object.";
     "metaJson" "meta-json" Json FilterTarget::Meta, "Metadata as a JSON object.";
 }

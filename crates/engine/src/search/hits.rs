@@ -82,6 +82,7 @@ impl<'a> HitPage<'a> {
         }
         add_edges(reads, &mut hits).await?;
         add_other_places(reads, self.scope, &mut hits, &folded).await?;
+        self.scope.asked.describe(reads, &mut hits).await?;
         Ok(hits)
     }
 
@@ -149,16 +150,8 @@ impl<'a> HitPage<'a> {
         }
         let calls = called_names(&detail);
         let known = self.request.in_full.then(|| {
-            let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
-            let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
-            let (branch, commit) = repository.map_or((None, None), |r| (r.branch.clone(), r.commit.clone()));
-            AllFacts {
-                facts: found.facts.remove(&row.id).unwrap_or_default(),
-                detail,
-                meta: file.meta.clone().unwrap_or_default(),
-                history: commit.is_some().then(|| History::new(file, branch, commit)),
-                risk_from_elsewhere: flows.and_then(|json| serde_json::from_str(&json).ok()),
-            }
+            let risk_from_elsewhere = flows.and_then(|json| serde_json::from_str(&json).ok());
+            AllFacts { detail, risk_from_elsewhere, ..self.facts_of(&row, found) }
         });
         let by_name = found.callers.remove(&row.id).unwrap_or_default();
         let (called_by, may_be_called_by) =
@@ -189,7 +182,24 @@ impl<'a> HitPage<'a> {
             callees: Vec::new(),
             may_be_called_by,
             other_places: None,
+            revisions: Vec::new(),
+            revision_commit: None,
             known,
+        }
+    }
+}
+
+impl HitPage<'_> {
+    /// The facts of a chunk and its file, without those of its detail.
+    fn facts_of(&self, row: &ChunkRow, found: &mut PageFacts) -> AllFacts {
+        let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
+        let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
+        let (branch, commit) = repository.map_or((None, None), |r| (r.branch.clone(), r.commit.clone()));
+        AllFacts {
+            facts: found.facts.remove(&row.id).unwrap_or_default(),
+            meta: file.meta.clone().unwrap_or_default(),
+            history: commit.is_some().then(|| History::new(file, branch, commit)),
+            ..AllFacts::default()
         }
     }
 }

@@ -24,6 +24,7 @@ mod pattern;
 mod regex_filter;
 mod request_filter;
 mod resolve;
+mod revisions;
 mod scope;
 mod unknown_facts;
 

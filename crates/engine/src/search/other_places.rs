@@ -84,6 +84,7 @@ pub(super) async fn add_other_places(
     }
     let searched = scope.searched();
     let repositories: Vec<i64> = searched.iter().map(|repository| repository.id).collect();
+    let repositories = scope.asked.with_hidden(&repositories);
     let places =
         SearchedPlaces { repositories: &repositories, selection: scope.chunks_within_repositories() };
     let names: HashMap<i64, &str> =

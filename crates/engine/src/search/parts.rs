@@ -32,6 +32,8 @@ pub(super) struct Parts {
     pub(super) parts: Vec<Part>,
     /// The nearest chunks of repositories whose vectors were all compared already.
     pub(super) compared: HashMap<i64, Retrieved>,
+    /// The hidden repositories of the parts, where revisions are asked for.
+    pub(super) hidden: HashMap<i64, i64>,
 }
 
 impl Parts {
@@ -156,7 +158,9 @@ impl Parts {
         // A search of comments only has no definitions.
         let mut named = match &self.selected.chunks {
             Some(_) => {
-                let repositories: Vec<i64> = self.parts.iter().filter_map(|part| part.repository).collect();
+                let repositories = self.parts.iter().filter_map(|part| part.repository);
+                let with_hidden = |id: i64| std::iter::once(id).chain(self.hidden.get(&id).copied());
+                let repositories: Vec<i64> = repositories.flat_map(with_hidden).collect();
                 exact_name::definitions(reads, &question.query, &self.within, &repositories).await?
             }
             None => HashMap::new(),

@@ -173,6 +173,8 @@ mod tests {
             callees: Vec::new(),
             may_be_called_by: Vec::new(),
             other_places: None,
+            revisions: Vec::new(),
+            revision_commit: None,
             known: Some(AllFacts::default()),
             repository: repository.to_owned(),
             path: format!("src/{id}.rs"),

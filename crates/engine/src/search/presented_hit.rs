@@ -22,6 +22,8 @@ const MORE_WORDS_DEFINITION: usize = 2;
 const CALLS_COMPACT_MAX: usize = 5;
 /// The most other places of the best hit that are named in compact output, and of each further hit.
 const PLACES_COMPACT_MAX: (usize, usize) = (3, 1);
+/// The most revisions of a hit in compact output.
+const REVISIONS_COMPACT_MAX: usize = 3;
 /// Longest headline in bytes; longer ones are cut.
 const HEADLINE_BYTES_MAX: usize = 200;
 
@@ -112,6 +114,12 @@ pub struct PresentedHit {
     /// Other places with the same text, each of which would be a hit; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_places: Option<OtherPlaces>,
+    /// The first few of the branches and tags that the query asked for (`rev:`) and that have it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub revisions: Vec<String>,
+    /// The commit of the first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Full and json: all facts, history and metadata of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<AllFacts>,
@@ -147,6 +155,7 @@ pub(super) fn present_hit(
     let edges_max = if whole { usize::MAX } else { edges_max };
     let places_max = if is_best { PLACES_COMPACT_MAX.0 } else { PLACES_COMPACT_MAX.1 };
     let places_max = if whole { usize::MAX } else { places_max };
+    let revisions_max = if whole { usize::MAX } else { REVISIONS_COMPACT_MAX };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let score_type = ScoreType::new(&hit.parts, answer.vectors_used);
     let cut = if whole { None } else { cut(hit, &answer.words, limits, is_best) };
@@ -181,6 +190,8 @@ pub(super) fn present_hit(
             .other_places
             .clone()
             .map(|places| places.shortened(places_max, whole || with_repository)),
+        revisions: hit.revisions.iter().take(revisions_max).cloned().collect(),
+        commit: hit.revision_commit.clone(),
         known: hit.known.clone().filter(|_| whole),
         lang: hit.language.clone().filter(|_| whole),
         ext: extension.map(|(_, extension)| extension.to_owned()).filter(|_| whole),

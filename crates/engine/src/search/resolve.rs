@@ -11,6 +11,7 @@ use super::graph_filter::EdgeFilter;
 use super::pattern::path_regex;
 use super::query::FilterClause;
 use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};
+use super::revisions::AskedRevisions;
 use contract::clock::Clock;
 use contract::config;
 use contract::{Fault, Warning, echo};
@@ -41,6 +42,8 @@ pub(super) struct Resolver<'a> {
     pub(super) warnings: Vec<Warning>,
     /// Values of the filters, so that hits can show where they match.
     pub(super) terms: FilterTerms,
+    /// The revisions that are asked for.
+    pub(super) asked: AskedRevisions,
 }
 
 /// Values of filters, by which hits show where the filters match.
@@ -100,9 +103,9 @@ impl Resolver<'_> {
                 }
                 FilterClause::Not(clause) => {
                     // Hits do not contain the values of a negated clause, so those are not recorded.
-                    let terms = std::mem::take(&mut self.terms);
+                    let (terms, asked) = (std::mem::take(&mut self.terms), self.asked.hidden.clone());
                     let filter = self.clause(clause).await?;
-                    self.terms = terms;
+                    (self.terms, self.asked.hidden) = (terms, asked);
                     Filter::Not(Box::new(filter))
                 }
                 FilterClause::Word(word) => contains_word(word, self.case_tokens),
@@ -178,6 +181,7 @@ impl Resolver<'_> {
                 Test::ModifiedFrom(parse_date(field, date)?).into()
             }
             (FilterTarget::Branch, FilterValue::Texts(names)) => self.branch(names),
+            (FilterTarget::Revision, FilterValue::Texts(names)) => self.revision(field, names).await?,
             (FilterTarget::Language, FilterValue::Texts(names)) => {
                 Test::Languages(names.iter().map(|name| language(name)).collect::<Result<_, _>>()?).into()
             }
@@ -384,7 +388,7 @@ impl Resolver<'_> {
         let inside = |path: &str| {
             let below =
                 |root: &str| path.strip_prefix(root)?.strip_prefix('/').filter(|rest| !rest.is_empty());
-            let roots = self.repositories.iter().filter(|repository| repository.is_folder());
+            let roots = self.repositories.iter().filter(|repository| repository.has_path());
             roots
                 .filter_map(|repository| below(&repository.root))
                 .min_by_key(|rest| rest.len())

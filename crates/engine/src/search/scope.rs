@@ -7,6 +7,7 @@ use super::plan::Counts;
 use super::query::SearchQuery;
 use super::request::{Mode, SearchRequest};
 use super::resolve::{FilterTerms, Resolver, any_in_case};
+use super::revisions::AskedRevisions;
 use super::unknown_facts;
 use contract::clock::Clock;
 use contract::config;
@@ -31,6 +32,8 @@ pub(super) struct ResolvedScope {
     mode: Mode,
     /// Whether there are files whose mode is `records`.
     any_records: bool,
+    /// The revisions that are asked for.
+    pub(super) asked: AskedRevisions,
 }
 
 /// Chunks to search, in the form that each retriever needs.
@@ -67,7 +70,7 @@ impl ResolvedScope {
         clock: &dyn Clock,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Fault> {
-        let IndexOverview { state, mut repositories, any_records, .. } = overview;
+        let IndexOverview { state, mut repositories, any_hidden, any_records, .. } = overview;
         let is_part = !request.repository_roots.is_empty();
         let known = repositories.len();
         if is_part {
@@ -89,12 +92,13 @@ impl ResolvedScope {
             used: Vec::new(),
             warnings: Vec::new(),
             terms: FilterTerms::default(),
+            asked: AskedRevisions::default(),
         };
         let mut filter = resolver.all(&request.filters).await?;
         if let Some(clause) = &query.filter {
             filter = filter.and(resolver.clause(clause).await?);
         }
-        let (used, mut filter_warnings, terms) = (resolver.used, resolver.warnings, resolver.terms);
+        let Resolver { used, warnings: mut filter_warnings, terms, asked, .. } = resolver;
         let mut marks = HighlightMarks::default();
         filter = filter.of_one_definition();
         marks.add(&filter);
@@ -106,17 +110,18 @@ impl ResolvedScope {
         }
         // A project of records alone needs no condition. Others do, so that an answer does not tell whether there are neighbours.
         let is_whole = mode != request.mode && repositories.len() == known;
-        let within = (is_part && !is_whole)
-            .then(|| repositories.iter().map(|repository| repository.id).collect::<Vec<_>>());
+        let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
+        let within = ((is_part && !is_whole) || any_hidden).then(|| asked.with_hidden(&ids));
         let warned = in_repositories(filter.clone(), within.as_deref());
         unknown_facts::warn(reads, &used, &repositories, (mode, &warned), warnings).await?;
         let by_mode = ModeFilters::new(mode, any_records, request.exact.is_some(), warned);
         let is_narrowed = is_narrowed(&filter, mode);
-        let published = published_chunks(&state, &repositories, mode);
+        let published =
+            if asked.hidden.is_empty() { published_chunks(&state, &repositories, mode) } else { 0 };
         let selected = Arc::new(
             Selections::select(reads, by_mode, is_narrowed, (settings.filter_rows_max, published)).await?,
         );
-        Ok(Self { state, repositories, selected, marks, filter, mode, any_records })
+        Ok(Self { state, repositories, selected, marks, filter, mode, any_records, asked })
     }
 
     /// Returns the chunks of some of the repositories.
@@ -130,13 +135,14 @@ impl ResolvedScope {
         settings: &config::Search,
     ) -> Result<Selections, Fault> {
         let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
-        let filter = in_repositories(self.filter.clone(), Some(&ids));
+        let filter = in_repositories(self.filter.clone(), Some(&self.asked.with_hidden(&ids)));
         let by_mode = ModeFilters::new(self.mode, self.any_records, false, filter);
         let is_narrowed = is_narrowed(&self.filter, self.mode);
         // The files of a whole repository are enough; listing the chunks would take another statement.
         let rows_max = if is_narrowed { settings.filter_rows_max } else { 0 };
         // Until the first run of each has ended, not all are counted.
-        let counted = repositories.iter().all(|repository| repository.chunks > 0);
+        let counted =
+            repositories.iter().all(|repository| repository.chunks > 0) && self.asked.hidden.is_empty();
         let published = if counted { repositories.iter().map(|one| count(one.chunks)).sum() } else { 0 };
         Selections::select(reads, by_mode, is_narrowed, (rows_max, published)).await
     }

@@ -75,6 +75,7 @@ impl Planner<'_> {
                     selected,
                     parts: vec![Part { root, repository: None, rows, plan, own: None }],
                     compared,
+                    hidden: HashMap::new(),
                 });
             }
             few if few.len() <= PARTS_MAX => few.to_vec(),
@@ -95,7 +96,8 @@ impl Planner<'_> {
         }
         let selected =
             together.map_or_else(|| Arc::clone(&scope.selected), |(selected, _)| Arc::new(selected));
-        Ok(Parts { selected, within: scope.chunks_within_repositories().clone(), parts, compared })
+        let hidden = scope.asked.hidden.clone();
+        Ok(Parts { selected, within: scope.chunks_within_repositories().clone(), parts, compared, hidden })
     }
 
     /// Returns the chunks of the repositories that are searched together, with the ids of these. A repository asked alone is searched
@@ -119,8 +121,9 @@ impl Planner<'_> {
             let fitting = sums.take_while(|sum| *sum <= together_max).count();
             few.truncate(fitting);
         }
-        // One repository gains nothing.
-        if few.len() < 2 {
+        // One repository gains nothing; and what revisions have beyond a repository belongs to it, which statements for several do
+        // not know.
+        if few.len() < 2 || !scope.asked.hidden.is_empty() {
             return Ok(None);
         }
         let selected = scope.select_within(reads, &few, self.deps.settings).await?;

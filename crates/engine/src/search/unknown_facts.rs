@@ -62,7 +62,7 @@ fn without_history(
     };
     let without: Vec<&str> = repositories
         .iter()
-        .filter(|r| r.commit.is_none() && r.is_readable())
+        .filter(|r| r.is_readable() && (r.commit.is_none() || r.is_archive()))
         .map(|r| r.name.as_str())
         .collect();
     if !without.is_empty() {

@@ -6,6 +6,9 @@ use super::*;
 use history::CommitTree;
 use std::path::Path;
 
+mod limits;
+mod revisions;
+
 /// A bare repository with commits, and the mirrors of an installation.
 struct Fixture {
     folder: tempfile::TempDir,
@@ -26,6 +29,7 @@ impl Fixture {
             probe_ms: 60_000,
             stalled_s: 60,
             mirror_bytes_max: 1 << 30,
+            mirrors_bytes_max: 1 << 30,
         };
         let mirrors = Mirrors::new(folder.path().join("mirrors"), settings, DiskSpace::default());
         let fixture = Self { folder, mirrors };
@@ -61,7 +65,25 @@ impl Fixture {
     }
 
     fn fetch(&self) -> Result<Fetched, Fault> {
-        self.mirrors.fetch(&self.address(), GO_ON)
+        self.fetch_matching(&[])
+    }
+
+    fn fetch_matching(&self, patterns: &[&str]) -> Result<Fetched, Fault> {
+        let patterns: Vec<String> = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+        self.mirrors.fetch(&self.address(), &RevisionPatterns::parse(&patterns).unwrap(), GO_ON)
+    }
+
+    /// Has mirrors fetched by a program that first runs `script`, with the arguments of git, and then git; its path.
+    fn run_before_git(&mut self, script: &str) -> PathBuf {
+        let program = self.folder.path().join("git-with-a-script");
+        let text = format!("#!/bin/sh\n{script}\nexec git \"$@\"\n");
+        // Another process writes it: while a file is open here, a test that starts a program lets that inherit it, and nobody can
+        // run a file that is open for writing.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"printf %s "$1" > "$2" && chmod 755 "$2""#, "sh", &text]).arg(&program);
+        assert!(shell.status().unwrap().success());
+        self.mirrors.settings.program = program.display().to_string();
+        program
     }
 
     fn read(&self, commit: &str, path: &str) -> Option<String> {
@@ -74,7 +96,7 @@ impl Fixture {
 fn follows_a_repository() {
     let fixture = Fixture::new();
     let first = fixture.commit("src/a.rs", "fn a() {}");
-    assert_eq!(fixture.mirrors.probe(&fixture.address(), GO_ON).unwrap().branch(), Some("main"));
+    fixture.mirrors.probe(&fixture.address(), GO_ON).unwrap();
     let fetched = fixture.fetch().unwrap();
     assert_eq!(fetched.head, Head { branch: Some("main".to_owned()), commit: first.clone() });
     assert_eq!(fixture.read(&first, "src/a.rs").as_deref(), Some("fn a() {}"));
@@ -120,11 +142,16 @@ fn what_cannot_be_fetched_is_named_and_leaves_nothing() {
     let code = |fault: Fault| fault.code;
     assert_eq!(fixture.fetch().map_err(code), Err(ErrorCode::InvalidRequest), "it is empty");
     let missing = RepositoryAddress::parse("file:///no/such/repository").unwrap().unwrap();
-    assert_eq!(fixture.mirrors.fetch(&missing, GO_ON).map_err(code), Err(ErrorCode::RepoNotFound));
+    let none = RevisionPatterns::default();
+    assert_eq!(fixture.mirrors.fetch(&missing, &none, GO_ON).map_err(code), Err(ErrorCode::RepoNotFound));
     let closed = RepositoryAddress::parse("http://127.0.0.1:1/a/b").unwrap().unwrap();
-    assert_eq!(fixture.mirrors.fetch(&closed, GO_ON).map_err(code), Err(ErrorCode::CommitServiceError));
+    assert_eq!(
+        fixture.mirrors.fetch(&closed, &none, GO_ON).map_err(code),
+        Err(ErrorCode::CommitServiceError)
+    );
     let commit = fixture.commit("a.rs", "one");
-    assert_eq!(fixture.mirrors.fetch(&fixture.address(), &|| true).map_err(code), Err(ErrorCode::Cancelled));
+    let stopped = fixture.mirrors.fetch(&fixture.address(), &none, &|| true);
+    assert_eq!(stopped.map_err(code), Err(ErrorCode::Cancelled));
     assert_eq!(fixture.mirrors.unused(&[], Duration::ZERO).unwrap(), []);
     assert_eq!(fixture.fetch().unwrap().head.commit, commit);
 }

@@ -19,7 +19,6 @@ CREATE TABLE pairofcleats.source_repositories (
     address text NOT NULL,
     project_id text NOT NULL,
     added bool NOT NULL,
-    listed_at timestamptz NOT NULL,
     indexed_at timestamptz,
     pushed_at timestamptz,
     gone_since timestamptz,

@@ -73,12 +73,11 @@ pub async fn save(
 ) -> Result<(), Fault> {
     let (addresses, projects) = columns(listed.iter().map(|(repository, _)| repository));
     let added: Vec<bool> = listed.iter().map(|(_, added)| *added).collect();
-    let query =
-        sql("INSERT INTO pairofcleats.source_repositories (source, address, project_id, added, listed_at) \
-         SELECT $1, l.address, l.project_id, l.added, clock_timestamp() \
+    let query = sql("INSERT INTO pairofcleats.source_repositories (source, address, project_id, added) \
+         SELECT $1, l.address, l.project_id, l.added \
          FROM unnest($2::text[], $3::text[], $4::bool[]) AS l (address, project_id, added) \
          ON CONFLICT (source, address, project_id) DO UPDATE \
-         SET listed_at = excluded.listed_at, gone_since = NULL");
+         SET gone_since = NULL WHERE source_repositories.gone_since IS NOT NULL");
     control.tx.execute(query.bind(source).bind(addresses).bind(projects).bind(added)).await?;
     Ok(())
 }
@@ -116,6 +115,23 @@ pub async fn gone_for(
     );
     let query = sql(text).bind(source).bind(millis(grace_ms.min(GRACE_MS_MAX)));
     control.tx.all(query).await?.iter().map(read).collect()
+}
+
+/// Whether a repository of a source has been gone for at least `grace_ms`.
+///
+/// # Errors
+/// Storage faults.
+pub async fn is_gone_for(
+    control: &mut ControlTx,
+    source: &str,
+    SourceRepository { address, project_id }: &SourceRepository,
+    grace_ms: u64,
+) -> Result<bool, Fault> {
+    let query = sql("SELECT 1 FROM pairofcleats.source_repositories \
+         WHERE source = $1 AND address = $2 AND project_id = $3 \
+         AND gone_since <= clock_timestamp() - $4::float8 * interval '1 millisecond'");
+    let query = query.bind(source).bind(address).bind(project_id.as_str());
+    Ok(!control.tx.all(query.bind(millis(grace_ms.min(GRACE_MS_MAX)))).await?.is_empty())
 }
 
 /// Records that a run has completed which contains the push at `pushed_ms`, if the host told one.

@@ -27,8 +27,8 @@ pub struct SourceRow {
 pub struct SyncEnd<'a> {
     /// Whether it succeeded.
     pub succeeded: bool,
-    /// How long after now the source is due again, if not at its usual time.
-    pub retry_ms: Option<u64>,
+    /// In how many milliseconds the source is due again; `None`: at its usual time.
+    pub due_in_ms: Option<u64>,
     /// What there is to say.
     pub note: Option<&'a str>,
 }
@@ -83,8 +83,8 @@ pub async fn release(
            synced_at = CASE WHEN $3 THEN clock_timestamp() ELSE synced_at END, \
            retry_at = clock_timestamp() + $4::float8 * interval '1 millisecond', note = $5 \
          WHERE name = $1 AND claimed_by = $2");
-    let retry_ms = end.retry_ms.map(|retry_ms| millis(retry_ms.min(INTERVAL_MS_MAX)));
-    let query = query.bind(name).bind(worker).bind(end.succeeded).bind(retry_ms).bind(end.note);
+    let due_in_ms = end.due_in_ms.map(|due_in_ms| millis(due_in_ms.min(INTERVAL_MS_MAX)));
+    let query = query.bind(name).bind(worker).bind(end.succeeded).bind(due_in_ms).bind(end.note);
     control.tx.execute(query).await?;
     Ok(())
 }

@@ -110,6 +110,7 @@ impl Reader {
                 self.rows(sql, [json(ids)?], |row| row.get(0))?
             }
             Test::Repositories(_)
+            | Test::Views(_)
             | Test::Modes(_)
             | Test::Languages(_)
             | Test::Extensions(_)
@@ -167,6 +168,8 @@ impl Reader {
         let matches = |text: &str| patterns.iter().any(|regex| regex.is_match(text));
         let holds = |file: &FileRow| match test {
             Test::Repositories(ids) => ids.contains(&file.repository_id),
+            // A portable file has the default branch only.
+            Test::Views(_) => false,
             Test::Modes(modes) => modes.contains(&file.mode),
             Test::Languages(ids) => file.language.as_ref().is_some_and(|language| ids.contains(language)),
             Test::Extensions(known) => file.extension.as_ref().is_some_and(|one| known.contains(one)),

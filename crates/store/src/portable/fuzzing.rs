@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use tokio_util::sync::CancellationToken;
 
-use super::open::{Limits, Meta};
+use super::open::{ArtifactCommit, Limits, Meta, summarize};
 use super::reader::{LexicalBackend, Reader};
 use super::rows::{ChunkOut, CommentOut, FileOut, Page, RewrittenRows};
 use super::writer::Writer;
@@ -114,6 +114,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
         generation: 1,
         updated_ms: 1,
         statistics_chunks: 2,
+        commit: Some(ArtifactCommit { id: "0123456789".repeat(4), is_dirty: false }),
     };
     let repository = RepositoryRow {
         id: 1,
@@ -135,6 +136,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
 
 /// Runs every read on a file. Whatever it contains, each must return or fail without a panic, and scores must be numbers.
 pub fn read(file: &Path) {
+    drop(summarize(file, LIMITS, &CancellationToken::new()));
     for lexical_backend in [LexicalBackend::Postings, LexicalBackend::Fts] {
         let Ok(reader) = Reader::open(file, LIMITS, lexical_backend, &CancellationToken::new()) else {
             return;

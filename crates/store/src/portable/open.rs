@@ -62,6 +62,22 @@ pub struct Meta {
     pub updated_ms: i64,
     /// Number of chunks that the document frequencies of [`WHOLE_PROJECT`](crate::statistics::WHOLE_PROJECT) count.
     pub statistics_chunks: i64,
+    /// The commit, if it was made for one.
+    pub commit: Option<ArtifactCommit>,
+}
+
+/// The commit that a file was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactCommit {
+    /// The commit, in hex.
+    pub id: String,
+    /// Whether the indexed files differed from those of the commit.
+    pub is_dirty: bool,
+}
+
+/// Whether a text is the id of a commit, in hex. Files say what they want.
+fn is_commit_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Meta {
@@ -81,11 +97,17 @@ impl Meta {
         ];
         pairs.extend(self.project.clone().map(|project| ("project", project)));
         pairs.extend(self.repository.clone().map(|repository| ("repository", repository)));
+        if let Some(ArtifactCommit { id, is_dirty }) = &self.commit {
+            pairs.push(("commit", id.clone()));
+            pairs.push(("dirty", is_dirty.to_string()));
+        }
         pairs
     }
 
     pub(super) fn read(connection: &Connection) -> Result<Self, Fault> {
-        let mut statement = connection.prepare("SELECT key, value FROM meta LIMIT 100").or_fault()?;
+        // Longer values are not ours, and would only take memory.
+        let text = "SELECT key, value FROM meta WHERE length(key) <= 64 AND length(value) <= 4096 LIMIT 100";
+        let mut statement = connection.prepare(text).or_fault()?;
         let rows = statement
             .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
             .or_fault()?;
@@ -111,6 +133,10 @@ impl Meta {
             generation: number("generation")?,
             updated_ms: number("updatedMs")?,
             statistics_chunks: number("statisticsChunks")?,
+            commit: pairs.get("commit").filter(|id| is_commit_id(id)).map(|id| ArtifactCommit {
+                id: id.clone(),
+                is_dirty: pairs.get("dirty").is_some_and(|dirty| dirty == "true"),
+            }),
         })
     }
 }
@@ -181,12 +207,48 @@ fn check_header(path: &Path, limits: Limits) -> Result<u64, Fault> {
 /// Characters to percent-encode in a URI for SQLite.
 const ENCODED_IN_URI: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
+/// What a file says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The metadata of the file.
+    pub meta: Meta,
+    /// Names and commits of its repositories; at most 100.
+    pub repositories: Vec<(String, Option<String>)>,
+}
+
+/// Reads what an untrusted file says of itself. Does not check its rows, so that it takes no longer for large files.
+///
+/// # Errors
+/// `NO_INDEX` if it does not exist; `SCHEMA_VALIDATION_FAILED` if it is damaged, too large, or not of this format.
+pub fn summarize(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<Summary, Fault> {
+    let (connection, _) = open_unchecked(path, limits, stop)?;
+    let meta = Meta::read(&connection)?;
+    let text =
+        "SELECT substr(name, 1, 300), substr(commit_id, 1, 65) FROM repositories ORDER BY id LIMIT 100";
+    let mut statement = connection.prepare(text).or_fault()?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).or_fault()?;
+    let repositories: Vec<(String, Option<String>)> = rows.collect::<Result<_, _>>().or_fault()?;
+    let known = |commit: Option<String>| commit.filter(|id| is_commit_id(id));
+    let repositories = repositories.into_iter().map(|(name, commit)| (name, known(commit))).collect();
+    Ok(Summary { meta, repositories })
+}
+
 /// Opens an untrusted file for reading: writes neither to it nor next to it, and executes nothing that it contains.
 pub(super) fn open_read_only(
     path: &Path,
     limits: Limits,
     stop: &CancellationToken,
 ) -> Result<Connection, Fault> {
+    let (connection, bytes) = open_unchecked(path, limits, stop)?;
+    if bytes <= limits.check_bytes_max {
+        check_pages(&connection, "quick_check")?;
+    }
+    check_paths(&connection)?;
+    Ok(connection)
+}
+
+/// As [`open_read_only`], without a look at the rows; also returns the size of the file in bytes.
+fn open_unchecked(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<(Connection, u64), Fault> {
     let bytes = check_header(path, limits)?;
     let name = path.to_str().ok_or_else(|| unusable("its path is not UTF-8"))?;
     let uri = format!("file:{}?immutable=1", utf8_percent_encode(name, ENCODED_IN_URI));
@@ -201,11 +263,7 @@ pub(super) fn open_read_only(
     connection.pragma_update(None, "cell_size_check", true).or_fault()?;
     set_cache_and_cancellation(&mut connection, limits, stop)?;
     schema::check(&connection)?;
-    if bytes <= limits.check_bytes_max {
-        check_pages(&connection, "quick_check")?;
-    }
-    check_paths(&connection)?;
-    Ok(connection)
+    Ok((connection, bytes))
 }
 
 /// Finds paths that may lead out of a repository: with an empty component, `.` or `..`, a slash at either end, a NUL, or more

@@ -283,6 +283,7 @@ impl Reader {
         let mut counted: Vec<i64> = searched.iter().take(COUNTED_MAX).map(|row| row.id).collect();
         counted.push(WHOLE_PROJECT);
         Ok(IndexOverview {
+            any_hidden: false,
             state: self.state()?,
             frequencies: self.document_frequencies(&counted, terms)?,
             any_records: self.any_records()?,

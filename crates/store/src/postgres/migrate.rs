@@ -39,6 +39,7 @@ pub(crate) const SEARCH: &[Migration] = &[
         text: include_str!("../../migrations/project/search/0012_repository_statistics.sql"),
     },
     Migration { version: 13, text: include_str!("../../migrations/project/search/0013_line_history.sql") },
+    Migration { version: 14, text: include_str!("../../migrations/project/search/0014_revisions.sql") },
 ];
 
 /// The tables that the migrations create, in the order of creation.

@@ -17,7 +17,7 @@ pub struct ChunkRow {
     pub id: i64,
     /// Id of its file.
     pub file_id: i64,
-    /// Id of its repository.
+    /// Id of its repository; of a chunk that only revisions have, of the repository that these are of.
     pub repository_id: i64,
     /// Root of its repository.
     pub repository_root: String,
@@ -58,7 +58,7 @@ const SPAN: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c
 
 /// Columns of a chunk `c`, its file `f` and its repository `r`.
 const ROW: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line, \
-    c.file_id, c.repository_id, r.root AS repository_root, r.name AS repository_name, f.path, f.language, f.mode";
+    c.file_id, r.id AS repository_id, r.root AS repository_root, r.name AS repository_name, f.path, f.language, f.mode";
 
 /// The chunks with these ids, in the order of `ids`; skips ids that do not exist any more.
 pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
@@ -67,7 +67,8 @@ pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, F
          FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) \
          JOIN {chunks} c ON c.id = wanted.id \
          JOIN {files} f ON f.id = c.file_id \
-         JOIN {repositories} r ON r.id = c.repository_id \
+         JOIN {repositories} o ON o.id = c.repository_id \
+         JOIN {repositories} r ON r.id = coalesce(o.revisions_of, o.id) \
          ORDER BY wanted.place",
         chunks = tx.table("chunks"),
         files = tx.table("files"),
@@ -161,7 +162,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
     // CASE evaluates the subqueries only for the rows that need them.
     let (lexical, other, users) = (score("q.weights"), score("q.others"), users(tx, "c.id"));
     let text = format!(
-        "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
+        "SELECT c.id, c.file_id, coalesce(o.revisions_of, o.id) AS repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
            THEN {lexical} END AS lexical, {text_columns}, CASE WHEN w.meant THEN (SELECT v.embedding <#> $4 FROM {vectors} v \
            WHERE v.hash = c.content_hash) END AS similarity, \
            CASE WHEN q.others IS NOT NULL THEN {other} END AS other, \
@@ -169,8 +170,10 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
          JOIN {chunks} c ON c.id = w.id \
          JOIN {files} f ON f.id = c.file_id \
+         JOIN {repositories} o ON o.id = c.repository_id \
          JOIN (VALUES {words}) q (repository_id, weights, others) \
-           ON coalesce(q.repository_id, c.repository_id) = c.repository_id",
+           ON q.repository_id IS NULL OR q.repository_id = coalesce(o.revisions_of, o.id)",
+        repositories = tx.table("repositories"),
         words = rows_of_three(6, wanted.words.len(), ["int8", "sparsevec", "sparsevec"]),
         text_columns = copies::TEXT_COLUMNS,
         vectors = tx.table("vectors"),
@@ -252,7 +255,8 @@ pub async fn details(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkDetails
     let text = format!(
         "SELECT {ROW}, c.content, c.detail, w.detail AS flows \
          FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
-         JOIN {repositories} r ON r.id = c.repository_id \
+         JOIN {repositories} o ON o.id = c.repository_id \
+         JOIN {repositories} r ON r.id = coalesce(o.revisions_of, o.id) \
          LEFT JOIN {flows} w ON w.chunk_id = c.id \
          WHERE c.id = ANY($1)",
         chunks = tx.table("chunks"),

@@ -128,6 +128,7 @@ impl<'v> Condition<'v> {
     fn tested(&mut self, test: &'v Test, tx: &ProjectTx) -> String {
         match test {
             Test::Repositories(ids) => format!("f.repository_id = ANY({})", self.numbers(ids)),
+            Test::Views(views) => format!("f.views & {} <> 0", self.number(*views)),
             Test::Modes(modes) => format!("f.mode = ANY({})", self.texts(modes)),
             Test::Languages(ids) => format!("f.language = ANY({})", self.texts(ids)),
             Test::Extensions(extensions) => format!("f.extension = ANY({})", self.texts(extensions)),

@@ -60,10 +60,12 @@ pub struct TextPlace {
 /// The places of chunks, in no particular order; skips ids that do not exist any more.
 pub async fn places(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<TextPlace>, Fault> {
     let statement = format!(
-        "SELECT c.id, c.repository_id, f.path, c.start_line, {TEXT_COLUMNS} \
-         FROM {chunks} c JOIN {files} f ON f.id = c.file_id WHERE c.id = ANY($1)",
+        "SELECT c.id, coalesce(r.revisions_of, r.id) AS repository_id, f.path, c.start_line, {TEXT_COLUMNS} \
+         FROM {chunks} c JOIN {files} f ON f.id = c.file_id JOIN {repositories} r ON r.id = c.repository_id \
+         WHERE c.id = ANY($1)",
         chunks = tx.table("chunks"),
         files = tx.table("files"),
+        repositories = tx.table("repositories"),
     );
     let rows = tx.tx.all(sql(statement).bind(ids)).await?;
     let place = |row: &Row| {
@@ -129,7 +131,7 @@ pub async fn other_places(
     let condition = Condition::new(filter, tx, 4);
     // The inner LIMIT comes before the conditions, which cost more than the lookup of equal texts.
     let statement = format!(
-        "SELECT * FROM (SELECT w.id, c.repository_id, f.path, c.start_line, count(*) OVER (PARTITION BY w.id) AS total, \
+        "SELECT * FROM (SELECT w.id, coalesce(r.revisions_of, r.id) AS repository_id, f.path, c.start_line, count(*) OVER (PARTITION BY w.id) AS total, \
              c.looked_at >= {SAME_TEXT_MAX} AS is_least, row_number() OVER (PARTITION BY w.id \
                ORDER BY c.repository_id <> o.repository_id, c.repository_id, f.path, c.start_line, c.id) AS place \
            FROM unnest($1::int8[]) AS w (id) \
@@ -138,10 +140,12 @@ pub async fn other_places(
                s.start_line FROM {chunks} s WHERE s.content_hash = o.content_hash AND s.id <> o.id \
                AND s.repository_id = ANY($2) LIMIT {SAME_TEXT_MAX}) s) c \
            JOIN {files} f ON f.id = c.file_id {facts} \
+           JOIN {repositories} r ON r.id = c.repository_id \
            WHERE ($3::int8[] IS NULL OR c.id = ANY($3)) AND {condition}) p \
          WHERE p.place <= {NAMED_PLACES_MAX} ORDER BY p.id, p.place",
         chunks = tx.table("chunks"),
         files = tx.table("files"),
+        repositories = tx.table("repositories"),
         facts = condition.facts_join(tx, "c.id"),
         condition = condition.text,
     );

@@ -1,7 +1,8 @@
 //! Writes the rows of `definitions`, with their symbols.
 
+use super::file_write::{ChunkWrite, DefinitionWrite};
 use super::names::{KnownNames, NewNames};
-use super::write::{ChunkWrite, DefinitionWrite, FlatLists, NewChunk, ROWS_MAX, column, int4, named};
+use super::write::{FlatLists, NewChunk, ROWS_MAX, column, int4, named};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -69,7 +70,7 @@ pub(super) async fn insert<'a>(
             .bind(ids.first)
             .bind(ids.last)
             .bind(column(rows, |r| r.symbol))
-            .bind(column(rows, |r| r.d.name_id));
+            .bind(column(rows, |r| r.symbol.and(r.d.name_id)));
         tx.execute(query).await?;
     }
     Ok(())

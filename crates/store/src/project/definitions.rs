@@ -87,6 +87,7 @@ pub async fn named(
     limit: i64,
 ) -> Result<Vec<(i64, DefinitionRow)>, Fault> {
     let (facts, files, definitions) = (tx.table("facts"), tx.table("files"), tx.table("definitions"));
+    let repositories_table = tx.table("repositories");
     // Materialised, so that the planner uses the index: with ORDER BY and LIMIT it would rather scan all chunks by id.
     let select = |condition: &str| {
         let chunks = format!(
@@ -104,9 +105,10 @@ pub async fn named(
         };
         format!(
             "WITH found AS MATERIALIZED ({found}) \
-             SELECT n.repository_id, {ROW} \
+             SELECT coalesce(r.revisions_of, r.id) AS repository_id, {ROW} \
              FROM (SELECT chunk_id, repository_id, \
                  row_number() OVER (PARTITION BY repository_id ORDER BY chunk_id) AS place FROM found) n \
+             JOIN {repositories_table} r ON r.id = n.repository_id \
              JOIN {definitions} d ON d.chunk_id = n.chunk_id \
              WHERE n.place <= $2 ORDER BY d.chunk_id, d.ordinal"
         )

@@ -4,6 +4,7 @@ use crate::postgres::Row;
 
 use super::index_state::{self, Fence};
 use super::repositories;
+use super::revisions;
 use super::sizes::RowUsage;
 use super::{symbols, uses};
 use crate::postgres::sql;
@@ -62,19 +63,26 @@ pub struct Totals {
     pub bytes: i64,
 }
 
-const COLUMNS: &str =
-    "id, path, content_hash, bytes, modified_ns, skipped, chunks, mode, facts_missing, facts_tried_ms";
+/// Columns of a file `f`, as [`decode`] reads them.
+pub(super) const FILE_COLUMNS: &str = "f.id, f.path, f.content_hash, f.bytes, f.modified_ns, f.skipped, f.chunks, f.mode, \
+    f.facts_missing, f.facts_tried_ms";
 
 /// All files of a repository, sorted by path.
 pub async fn manifest(tx: &mut ProjectTx, repository_id: i64) -> Result<Vec<FileRow>, Fault> {
-    let text = format!("SELECT {COLUMNS} FROM {} WHERE repository_id = $1 ORDER BY path", tx.table("files"));
+    let text = format!(
+        "SELECT {FILE_COLUMNS} FROM {} f WHERE f.repository_id = $1 ORDER BY f.path",
+        tx.table("files")
+    );
     let rows = tx.tx.all(sql(text).bind(repository_id)).await?;
     rows.iter().map(decode).collect()
 }
 
 /// One file.
 pub async fn get(tx: &mut ProjectTx, repository_id: i64, path: &str) -> Result<Option<FileRow>, Fault> {
-    let text = format!("SELECT {COLUMNS} FROM {} WHERE repository_id = $1 AND path = $2", tx.table("files"));
+    let text = format!(
+        "SELECT {FILE_COLUMNS} FROM {} f WHERE f.repository_id = $1 AND f.path = $2",
+        tx.table("files")
+    );
     let row = tx.tx.first(sql(text).bind(repository_id).bind(path)).await?;
     row.as_ref().map(decode).transpose()
 }
@@ -102,11 +110,12 @@ pub async fn page(
     limit: i64,
 ) -> Result<Vec<ListedFile>, Fault> {
     let text = format!(
-        "SELECT repository_id, path, language, bytes, modified_ns \
-         FROM {} \
-         WHERE (repository_id, path) > ($1, $2) AND skipped IS NULL AND (mode = 'prose') = $3 \
-         ORDER BY repository_id, path LIMIT $4",
-        tx.table("files")
+        "SELECT f.repository_id, f.path, f.language, f.bytes, f.modified_ns \
+         FROM {} f \
+         WHERE (f.repository_id, f.path) > ($1, $2) AND f.skipped IS NULL AND (f.mode = 'prose') = $3 AND {} \
+         ORDER BY f.repository_id, f.path LIMIT $4",
+        tx.table("files"),
+        repositories::is_listed(tx)
     );
     let query = sql(text).bind(repository_id).bind(path).bind(documents).bind(limit);
     let rows = tx.tx.all(query).await?;
@@ -129,9 +138,10 @@ pub async fn paths_page(
     limit: i64,
 ) -> Result<Vec<(i64, String)>, Fault> {
     let text = format!(
-        "SELECT repository_id, path FROM {} WHERE (repository_id, path) > ($1, $2) \
-         ORDER BY repository_id, path LIMIT $3",
-        tx.table("files")
+        "SELECT f.repository_id, f.path FROM {} f WHERE (f.repository_id, f.path) > ($1, $2) AND {} \
+         ORDER BY f.repository_id, f.path LIMIT $3",
+        tx.table("files"),
+        repositories::is_listed(tx)
     );
     let rows = tx.tx.all(sql(text).bind(repository_id).bind(path).bind(limit)).await?;
     rows.iter().map(|row| Ok((row.try_get("repository_id")?, row.try_get("path")?))).collect()
@@ -264,31 +274,42 @@ pub async fn touch(tx: &mut ProjectTx, fence: Fence, touched: &[Touched]) -> Res
     Ok(())
 }
 
-/// Removes files with their chunks; returns the number of chunks.
+/// The number of chunks of files.
+pub(super) async fn count_chunks(tx: &mut ProjectTx, ids: &[i64]) -> Result<i64, Fault> {
+    let text = format!("SELECT coalesce(sum(chunks), 0)::int8 FROM {} WHERE id = ANY($1)", tx.table("files"));
+    tx.tx.scalar(sql(text).bind(ids)).await
+}
+
+/// Removes files with their chunks, except what revisions have of them; returns the number of chunks that the repository lost.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64, Fault> {
     index_state::check_fence(tx, fence).await?;
-    let removed = remove_chunks_of(tx, ids).await?;
-    symbols::record_removal(tx, ids).await?;
+    let kept = revisions::keep(tx, ids).await?;
+    let lost = count_chunks(tx, &kept).await?;
+    let ids: Vec<i64> = ids.iter().copied().filter(|id| !kept.contains(id)).collect();
+    let removed = remove_chunks_of(tx, &ids).await?;
+    symbols::record_removal(tx, &ids).await?;
     for (table, key) in [("symbols", "file_id"), ("files", "id")] {
         let text = format!("DELETE FROM {} WHERE {key} = ANY($1)", tx.table(table));
-        tx.execute(sql(text).bind(ids)).await?;
+        tx.execute(sql(text).bind(&ids)).await?;
     }
-    Ok(removed)
+    Ok(removed + lost)
 }
 
-/// Rows and bytes of a repository's files and their chunks.
+/// Rows and bytes of a repository's files and their chunks, with those that only its revisions have.
 pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<RowUsage, Fault> {
     tx.lift_timeout().await?;
     let files = tx.table("files");
+    let of_repository =
+        format!("IN (SELECT id FROM {} WHERE id = $1 OR revisions_of = $1)", tx.table("repositories"));
     let mut all = RowUsage::default();
     for table in TEXT_TABLES.iter().chain(FILE_TABLES).copied().chain(["chunks"]) {
         let text = format!(
             "SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 AS bytes \
              FROM {} t JOIN {files} f ON f.id = t.file_id \
-             WHERE f.repository_id = $1",
+             WHERE f.repository_id {of_repository}",
             tx.table(table)
         );
         all += RowUsage::read(&tx.tx.one(sql(text).bind(repository_id)).await?)?;
@@ -296,13 +317,13 @@ pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<RowUsage,
     let text = format!(
         "SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 AS bytes \
          FROM {files} t \
-         WHERE t.repository_id = $1"
+         WHERE t.repository_id {of_repository}"
     );
     all += RowUsage::read(&tx.tx.one(sql(text).bind(repository_id)).await?)?;
     Ok(all)
 }
 
-/// Removes a batch of a repository's files with all their rows: files with about `rows_max` chunks in all, and at least one
+/// Removes a batch of the files of a repository and its revisions with all their rows: files with about `rows_max` chunks in all, and at least one
 /// file. Returns the removed rows and the number of files.
 ///
 /// # Errors
@@ -318,8 +339,10 @@ pub async fn remove_some(
     let text = format!(
         "SELECT id \
          FROM (SELECT id, sum(chunks + 1) OVER (ORDER BY id) - chunks AS before FROM (SELECT id, chunks \
-           FROM {files} WHERE repository_id = $1 ORDER BY id LIMIT $2) AS batch) AS counted \
-         WHERE before <= $2"
+           FROM {files} WHERE repository_id IN (SELECT id FROM {repositories} WHERE id = $1 OR revisions_of = $1) \
+           ORDER BY id LIMIT $2) AS batch) AS counted \
+         WHERE before <= $2",
+        repositories = tx.table("repositories"),
     );
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(repository_id).bind(rows_max.max(1))).await?;
     let mut all = RowUsage::default();
@@ -345,12 +368,13 @@ pub async fn remove_some(
 /// Totals of the project, or of one repository.
 pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<Totals, Fault> {
     let text = format!(
-        "SELECT count(*) FILTER (WHERE skipped IS NULL) AS files, \
-           count(*) FILTER (WHERE skipped IS NOT NULL) AS skipped, coalesce(sum(chunks), 0)::int8 AS chunks, \
-           coalesce(sum(bytes) FILTER (WHERE skipped IS NULL), 0)::int8 AS bytes \
-         FROM {} \
-         WHERE $1::int8 IS NULL OR repository_id = $1",
-        tx.table("files")
+        "SELECT count(*) FILTER (WHERE f.skipped IS NULL) AS files, \
+           count(*) FILTER (WHERE f.skipped IS NOT NULL) AS skipped, coalesce(sum(f.chunks), 0)::int8 AS chunks, \
+           coalesce(sum(f.bytes) FILTER (WHERE f.skipped IS NULL), 0)::int8 AS bytes \
+         FROM {} f \
+         WHERE ($1::int8 IS NULL AND {}) OR f.repository_id = $1",
+        tx.table("files"),
+        repositories::is_listed(tx)
     );
     let row = tx.tx.one(sql(text).bind(repository_id)).await?;
     Ok(Totals {
@@ -394,7 +418,8 @@ pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i
     repositories::mark_changed(tx, file_ids, chunks).await
 }
 
-fn decode(row: &Row) -> Result<FileRow, Fault> {
+/// Decodes a row of [`FILE_COLUMNS`].
+pub(super) fn decode(row: &Row) -> Result<FileRow, Fault> {
     Ok(FileRow {
         id: row.try_get("id")?,
         path: row.try_get("path")?,

@@ -27,6 +27,8 @@ pub enum Filter {
 pub enum Test {
     /// In one of these repositories.
     Repositories(Vec<i64>),
+    /// In a file that one of these revisions has, given as bits.
+    Views(i64),
     /// In a file of one of these modes: `code`, `prose`, `records`.
     Modes(Vec<String>),
     /// In a file in one of these languages (ids).
@@ -167,6 +169,7 @@ impl Test {
     fn is_of_files(&self) -> bool {
         match self {
             Self::Repositories(_)
+            | Self::Views(_)
             | Self::Modes(_)
             | Self::Languages(_)
             | Self::Extensions(_)

@@ -210,11 +210,16 @@ async fn selected(
     rows.iter().map(|row| Ok((row.try_get("chunk_id")?, row.try_get("file_id")?))).collect()
 }
 
+/// Columns of a file `f` and its repository `r`, as [`place`] decodes them.
+const FILE_PLACE: &str =
+    "f.id, coalesce(r.revisions_of, r.id) AS repository_id, f.path, f.language, f.chunks";
+
 /// The files with these ids, in no particular order.
 pub async fn files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<FilePlace>, Fault> {
     let text = format!(
-        "SELECT f.id, f.repository_id, f.path, f.language, f.chunks FROM {} f WHERE f.id = ANY($1)",
-        tx.table("files")
+        "SELECT {FILE_PLACE} FROM {} f JOIN {} r ON r.id = f.repository_id WHERE f.id = ANY($1)",
+        tx.table("files"),
+        tx.table("repositories")
     );
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
     rows.iter().map(place).collect()
@@ -233,8 +238,9 @@ pub async fn files_within(tx: &mut ProjectTx, selection: &ChunkSelection) -> Res
     };
     let condition = Condition::new(&filter, tx, 1);
     let text = format!(
-        "SELECT f.id, f.repository_id, f.path, f.language, f.chunks FROM {} f WHERE f.chunks > 0 AND {}",
+        "SELECT {FILE_PLACE} FROM {} f JOIN {} r ON r.id = f.repository_id WHERE f.chunks > 0 AND {}",
         tx.table("files"),
+        tx.table("repositories"),
         condition.text
     );
     let rows = tx.tx.all(condition.bind(sql(text))).await?;

@@ -1,5 +1,6 @@
 //! `index_state`: a single row with the state of the project's index and the fence token of its writer.
 
+use super::repositories;
 use crate::postgres::Row;
 
 use crate::postgres::{SchemaName, sql};
@@ -132,9 +133,10 @@ pub async fn publish(tx: &mut ProjectTx, fence: Fence) -> Result<IndexState, Fau
     let text = format!(
         "UPDATE {state} \
          SET generation = generation + 1, statistics_due = false, updated_at = now(), files = \
-           (SELECT count(*) FROM {files} WHERE skipped IS NULL), chunks = \
-           (SELECT coalesce(sum(chunks), 0)::int8 FROM {files}) \
+           (SELECT count(*) FROM {files} f WHERE skipped IS NULL AND {listed}), chunks = \
+           (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} f WHERE {listed}) \
          WHERE id = 1 AND fence = $1",
+        listed = repositories::is_listed(tx),
         state = tx.table("index_state"),
         files = tx.table("files"),
     );

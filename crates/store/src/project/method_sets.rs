@@ -19,7 +19,7 @@ pub struct NamedOfKinds<'a> {
     pub language: &'a str,
     /// Of these kinds.
     pub kinds: &'a [&'a str],
-    /// The names, each with the fact of its folded form ([`super::write::DefinitionWrite::name_id`]).
+    /// The names, each with the fact of its folded form ([`super::file_write::DefinitionWrite::name_id`]).
     pub names: &'a [(i64, &'a str)],
     /// What their signatures do not begin with.
     pub unlike: Option<&'a str>,

@@ -5,8 +5,10 @@ pub mod index_state;
 pub mod chunks;
 pub mod copies;
 pub mod definitions;
+pub(super) mod file_write;
 pub mod files;
 pub mod repositories;
+pub mod revisions;
 
 pub mod overview;
 

@@ -266,10 +266,12 @@ pub async fn chunks_with_facts(
 pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<RowUsage, Fault> {
     tx.lift_timeout().await?;
     let text = format!(
-        "WITH kept AS MATERIALIZED (SELECT id, imports FROM {files} WHERE repository_id <> ALL ($1)), {used} \
+        "WITH kept AS MATERIALIZED (SELECT id, imports FROM {files} WHERE repository_id NOT IN \
+           (SELECT id FROM {repositories} WHERE id = ANY($1) OR revisions_of = ANY($1))), {used} \
          SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(n.*))), 0)::int8 AS bytes \
          FROM {names} n \
          WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.id = n.id)",
+        repositories = tx.table("repositories"),
         files = tx.table("files"),
         used = used(tx),
         names = tx.table("names"),

@@ -56,7 +56,7 @@ const SAME_NAME_WITHIN_MAX: u32 = 200_000;
 pub struct NamedDefinitions<'a> {
     /// In these repositories; empty means all.
     pub repositories: &'a [i64],
-    /// The fact of the folded name ([`super::write::DefinitionWrite::name_id`]), so that case and separators do not matter.
+    /// The fact of the folded name ([`super::file_write::DefinitionWrite::name_id`]), so that case and separators do not matter.
     pub name_id: i64,
     /// The name in the only spelling that is wanted.
     pub spelling: Option<&'a str>,

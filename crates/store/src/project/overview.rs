@@ -12,8 +12,10 @@ use contract::Fault;
 pub struct IndexOverview {
     /// State of the index.
     pub state: IndexState,
-    /// All repositories, sorted by root, without their reports.
+    /// All repositories, sorted by root, without their reports, and without the hidden ones of revisions.
     pub repositories: Vec<RepositoryRow>,
+    /// Whether there are hidden repositories, which a search has to leave out.
+    pub any_hidden: bool,
     /// Whether there are files whose mode is `records`.
     pub any_records: bool,
     /// Document frequencies in the largest of the searched repositories, at most [`COUNTED_MAX`], and in the whole project if an
@@ -28,14 +30,15 @@ pub const COUNTED_MAX: usize = 32;
 pub async fn read(tx: &mut ProjectTx, terms: &[i32], roots: &[String]) -> Result<IndexOverview, Fault> {
     let text = format!(
         "SELECT {state}, EXISTS (SELECT 1 FROM {files} WHERE mode = 'records') AS any_records, \
+           EXISTS (SELECT 1 FROM {repositories} WHERE revisions_of IS NOT NULL) AS any_hidden, \
            t.counted, t.terms, t.frequencies, r.id IS NOT NULL AS has_repository, {columns} \
          FROM {index_state} s \
          CROSS JOIN (SELECT array_agg(repository_id) AS counted, array_agg(term) AS terms, \
            array_agg(chunks) AS frequencies FROM {terms} WHERE term = ANY($1) AND repository_id = ANY(ARRAY( \
              SELECT $3::int8 UNION ALL (SELECT c.id FROM {repositories} c \
-               WHERE c.root = ANY($2) OR cardinality($2::text[]) = 0 \
+               WHERE c.revisions_of IS NULL AND (c.root = ANY($2) OR cardinality($2::text[]) = 0) \
                ORDER BY c.statistics_chunks DESC, c.id LIMIT {COUNTED_MAX})))) t \
-         LEFT JOIN {repositories} r ON true \
+         LEFT JOIN {repositories} r ON r.revisions_of IS NULL \
          WHERE s.id = 1 ORDER BY r.root",
         state = index_state::COLUMNS,
         columns = repositories::WITHOUT_REPORT,
@@ -56,6 +59,7 @@ pub async fn read(tx: &mut ProjectTx, terms: &[i32], roots: &[String]) -> Result
     Ok(IndexOverview {
         state: index_state::decode(first)?,
         repositories: with_repository.map(repositories::decode).collect::<Result<_, _>>()?,
+        any_hidden: first.try_get("any_hidden")?,
         any_records: first.try_get("any_records")?,
         frequencies: counts.map(count).collect(),
     })

@@ -5,7 +5,7 @@ use pgvector::{HalfVector, SparseVector};
 
 use super::history::FileFacts;
 use super::statistics::{self, TermCount, WHOLE_PROJECT};
-use super::{chunks, definitions};
+use super::{chunks, definitions, repositories};
 use crate::portable::FileStamp;
 use crate::portable::rows::{ChunkOut, CommentOut, FileOut, Page, VectorOut};
 use crate::postgres::sql;
@@ -30,10 +30,11 @@ pub async fn stamps(tx: &mut ProjectTx, part: &ProjectPart) -> Result<Vec<FileSt
         "SELECT f.id AS file_id, coalesce(min(c.id), 0) AS first_chunk, count(c.id) AS chunks \
          FROM {files} f \
          LEFT JOIN {chunks} c ON c.file_id = f.id {commented} \
-         WHERE f.skipped IS NULL AND ($1::int8 IS NULL OR f.repository_id = $1) AND f.mode = ANY($2) \
+         WHERE f.skipped IS NULL AND ($1::int8 IS NULL OR f.repository_id = $1) AND {listed} AND f.mode = ANY($2) \
          GROUP BY f.id {having} ORDER BY f.id",
         files = tx.table("files"),
         chunks = tx.table("chunks"),
+        listed = repositories::is_listed(tx),
         commented = if part.commented { commented.as_str() } else { "" },
         having = if part.commented { "HAVING count(c.id) > 0" } else { "" },
     );

@@ -4,16 +4,17 @@ use crate::postgres::Row;
 
 use super::files::remove_chunks_of;
 use super::index_state::{self, Fence};
+use super::revisions;
 use crate::postgres::{MODULES, sql};
 use crate::transaction::ProjectTx;
-use contract::{ErrorCode, Fault, RepositoryAddress};
+use contract::{ErrorCode, Fault, RepositoryAddress, has_archive_name};
 
 /// A repository of the project.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepositoryRow {
     /// Id inside the project.
     pub id: i64,
-    /// Canonical absolute path, or the address of a git repository. Records have `module:name` instead, and imported repositories without a folder `imported:name`.
+    /// Canonical absolute path of a directory or an archive, or the address of a git repository. Records have `module:name` instead, and imported repositories without a folder `imported:name`.
     pub root: String,
     /// Name of the repository in results.
     pub name: String,
@@ -41,10 +42,22 @@ pub struct RepositoryRow {
 }
 
 impl RepositoryRow {
-    /// Whether it is a folder on disk.
+    /// Whether it is on a disk: a folder or an archive.
+    #[must_use]
+    pub fn has_path(&self) -> bool {
+        self.root.starts_with('/')
+    }
+
+    /// Whether it is a folder on disk. One with the name of an archive counts as an archive here.
     #[must_use]
     pub fn is_folder(&self) -> bool {
-        self.root.starts_with('/')
+        self.has_path() && !self.is_archive()
+    }
+
+    /// Whether it is an archive, by its name. Only the disk can tell it from a folder with such a name.
+    #[must_use]
+    pub fn is_archive(&self) -> bool {
+        self.has_path() && has_archive_name(&self.root)
     }
 
     /// Whether it is a git repository that is given by its address.
@@ -53,10 +66,10 @@ impl RepositoryRow {
         RepositoryAddress::parse(&self.root).is_some()
     }
 
-    /// Whether a run can read its files: it is a folder, or given by its address.
+    /// Whether a run can read its files: it is a folder or an archive, or given by its address.
     #[must_use]
     pub fn is_readable(&self) -> bool {
-        self.is_folder() || self.is_remote()
+        self.has_path() || self.is_remote()
     }
 
     /// Whether it consists of records of a module (root `module:name`), which are not in a folder.
@@ -180,9 +193,12 @@ pub async fn with_id(tx: &mut ProjectTx, id: i64) -> Result<Option<RepositoryRow
     row.as_ref().map(decode).transpose()
 }
 
-/// All repositories, sorted by root.
+/// All repositories, sorted by root, without the hidden ones of revisions.
 pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
-    let text = format!("SELECT {COLUMNS} FROM {} ORDER BY root", tx.table("repositories"));
+    let text = format!(
+        "SELECT {COLUMNS} FROM {} WHERE revisions_of IS NULL ORDER BY root",
+        tx.table("repositories")
+    );
     let rows = tx.tx.all(sql(text)).await?;
     rows.iter().map(decode).collect()
 }
@@ -321,12 +337,21 @@ pub async fn set_head(
     Ok(())
 }
 
-/// Removes a repository with all rows of its files. Vectors stay until orphaned ones are removed.
+/// The condition that a file `f` is of a listed repository, and not of a hidden one of revisions.
+pub(super) fn is_listed(tx: &ProjectTx) -> String {
+    format!(
+        "f.repository_id NOT IN (SELECT id FROM {} WHERE revisions_of IS NOT NULL)",
+        tx.table("repositories")
+    )
+}
+
+/// Removes a repository with its revisions and all rows of its files. Vectors stay until orphaned ones are removed.
 ///
 /// # Errors
 /// `NOT_FOUND` if it does not exist; `ILLEGAL_STATE` if another run took over.
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
+    revisions::remove(tx, fence, id).await?;
     let files = tx.table("files");
     let text = format!("SELECT id FROM {files} WHERE repository_id = $1");
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(id)).await?;

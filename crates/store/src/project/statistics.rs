@@ -77,20 +77,20 @@ pub async fn rebuild(tx: &mut ProjectTx, fence: Fence, repository_id: i64) -> Re
     // Nothing refers to the counts of the whole project once each repository has its own.
     let text = format!(
         "DELETE FROM {terms} WHERE repository_id = $1 AND NOT EXISTS (SELECT 1 FROM {repositories} r \
-           WHERE r.statistics_chunks = 0 AND EXISTS (SELECT 1 FROM {files} f \
+           WHERE r.statistics_chunks = 0 AND r.revisions_of IS NULL AND EXISTS (SELECT 1 FROM {files} f \
              WHERE f.repository_id = r.id AND f.chunks > 0))"
     );
     tx.execute(sql(text).bind(WHOLE_PROJECT)).await?;
     Ok(())
 }
 
-/// As [`rebuild`], for all repositories.
+/// As [`rebuild`], for all repositories. What only revisions have is ranked by the terms of the default branch.
 ///
 /// # Errors
 /// As [`rebuild`].
 pub async fn rebuild_all(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
-    let text = format!("SELECT id FROM {} ORDER BY id", tx.table("repositories"));
+    let text = format!("SELECT id FROM {} WHERE revisions_of IS NULL ORDER BY id", tx.table("repositories"));
     let ids: Vec<i64> = tx.tx.scalars(sql(text)).await?;
     for id in ids {
         rebuild(tx, fence, id).await?;
@@ -107,7 +107,7 @@ pub async fn stale(tx: &mut ProjectTx) -> Result<Vec<i64>, Fault> {
     let text = format!(
         "SELECT r.id \
          FROM (SELECT id, statistics_chunks, changed_since_statistics AS changed FROM {repositories} \
-           WHERE changed_since_statistics > 0 OR statistics_chunks = 0) r \
+           WHERE revisions_of IS NULL AND (changed_since_statistics > 0 OR statistics_chunks = 0)) r \
          CROSS JOIN LATERAL (SELECT coalesce(sum(f.chunks), 0)::int8 AS chunks FROM {files} f \
            WHERE f.repository_id = r.id) n \
          WHERE (r.changed > 0 AND (n.chunks <= {CHEAP_CHUNKS} OR r.changed * 50 > n.chunks)) \

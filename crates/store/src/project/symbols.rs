@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::file_write::FileWrite;
 use super::index_state::{self, Fence};
-use super::write::{FileWrite, FlatLists};
+use super::write::FlatLists;
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;

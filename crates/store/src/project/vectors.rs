@@ -83,6 +83,22 @@ pub async fn pending(
         .collect()
 }
 
+/// The hashes of texts without a vector, sorted, after the hash `after`; at most `limit`. Cheaper than [`pending`].
+pub async fn pending_hashes(tx: &mut ProjectTx, after: &[u8], limit: i64) -> Result<Vec<Vec<u8>>, Fault> {
+    let (embedded_to, _) = index_state::embedded_to(tx).await?;
+    let text = format!(
+        "SELECT DISTINCT c.content_hash \
+         FROM {chunks} c \
+         WHERE c.content_hash > $1 AND c.id > $3 AND NOT EXISTS (SELECT 1 FROM {vectors} v \
+           WHERE v.hash = c.content_hash AND v.hash > $1) \
+         ORDER BY c.content_hash \
+         LIMIT $2",
+        chunks = tx.table("chunks"),
+        vectors = tx.table("vectors"),
+    );
+    tx.tx.scalars(sql(text).bind(after).bind(limit).bind(embedded_to)).await
+}
+
 /// The number of different texts without a vector.
 pub async fn pending_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let (embedded_to, _) = index_state::embedded_to(tx).await?;
@@ -218,9 +234,11 @@ pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<RowUsage, Fa
     let text = format!(
         "SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(v.*))), 0)::int8 AS bytes \
          FROM {} v \
-         WHERE NOT EXISTS (SELECT 1 FROM {} c WHERE c.content_hash = v.hash AND c.repository_id <> ALL ($1))",
+         WHERE NOT EXISTS (SELECT 1 FROM {} c WHERE c.content_hash = v.hash AND c.repository_id NOT IN \
+           (SELECT id FROM {} WHERE id = ANY($1) OR revisions_of = ANY($1)))",
         tx.table("vectors"),
-        tx.table("chunks")
+        tx.table("chunks"),
+        tx.table("repositories")
     );
     tx.lift_timeout().await?;
     RowUsage::read(&tx.tx.one(sql(text).bind(without)).await?)

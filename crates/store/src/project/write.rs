@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use pgvector::SparseVector;
 
 use super::definition_rows;
-use super::files::{mark_changed, remove_chunks_of};
+use super::file_write::{ChunkWrite, CommentWrite, FileWrite};
+use super::files::{self, mark_changed, remove_chunks_of};
 use super::grams;
 use super::index_state::{self, Fence};
 use super::lexical::sparse;
 use super::names::{self, KnownNames, NamedFact, NewNames};
-use super::symbols::{self, SymbolsWrite};
+use super::revisions;
+use super::symbols;
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -19,131 +21,6 @@ use contract::Fault;
 pub(super) const ROWS_MAX: usize = 1000;
 /// Separates the texts of a list that is sent as one text; identifiers and metadata do not contain it.
 const SEPARATOR: &str = "\u{1f}";
-
-/// The new state of a file, with all its chunks.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct FileWrite {
-    /// Path relative to the repository's root; unique within a batch.
-    pub path: String,
-    /// Language id.
-    pub language: Option<&'static str>,
-    /// Extension in lower case, without the dot.
-    pub extension: Option<String>,
-    /// `code`, `prose` or `records`.
-    pub mode: &'static str,
-    /// Size in bytes.
-    pub bytes: i64,
-    /// Modification time, nanoseconds since the epoch.
-    pub modified_ns: i64,
-    /// blake3 of the bytes; empty if the file was skipped without being read.
-    pub content_hash: Vec<u8>,
-    /// Number of lines.
-    pub lines: u32,
-    /// Why it is not searchable; it then has no chunks. `None` if it is.
-    pub skipped: Option<&'static str>,
-    /// Why its facts could not be read, if it is searchable all the same.
-    pub facts_missing: Option<&'static str>,
-    /// Milliseconds spent in all on attempts to read its facts that timed out.
-    pub facts_tried_ms: i64,
-    /// Names that it imports.
-    pub imports: Vec<NamedFact>,
-    /// Its metadata as `key=value`, lower-case; `None` if it has none.
-    pub meta: Option<Vec<String>>,
-    /// Open ends of flows (untrusted input that leaves the file, and dangerous parameters), as JSON; `None` if there are none.
-    pub risk_ends: Option<String>,
-    /// Its symbols; `None` if they were not read.
-    pub symbols: Option<SymbolsWrite>,
-    /// Its chunks, in file order.
-    pub chunks: Vec<ChunkWrite>,
-}
-
-/// A chunk with its lexical row. Its texts must not contain NUL.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ChunkWrite {
-    /// First line, 1-based.
-    pub start_line: u32,
-    /// Last line, 1-based and inclusive.
-    pub end_line: u32,
-    /// `function`, `class`, `block` …
-    pub kind: &'static str,
-    /// Qualified name of the main definition.
-    pub name: Option<String>,
-    /// Simple names defined in it.
-    pub defines: Vec<String>,
-    /// Line of the main definition's name, which may be in another chunk.
-    pub name_line: Option<u32>,
-    /// Signature of the main definition, on one line.
-    pub signature: Option<String>,
-    /// Its definitions, in file order.
-    pub definitions: Vec<DefinitionWrite>,
-    /// Ids of the names that it defines, as facts.
-    pub defined: Vec<i64>,
-    /// Signatures of all its definitions, one on each line.
-    pub signatures: Option<String>,
-    /// Its text.
-    pub content: String,
-    /// blake3 of the text.
-    pub content_hash: [u8; 32],
-    /// Its terms, with their weights.
-    pub words: WordsWrite,
-    /// Facts that filters find it by.
-    pub facts: Vec<NamedFact>,
-    /// Numbers of branches, loops, breaks and continues; `None` if they are not counted.
-    pub counts: Option<[i16; 4]>,
-    /// Facts that are displayed but not filtered by, as JSON.
-    pub detail: Option<String>,
-    /// Its comments, if they contain text.
-    pub comment: Option<CommentWrite>,
-}
-
-/// A definition of a chunk.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DefinitionWrite {
-    /// Simple name.
-    pub name: String,
-    /// Name, qualified with those of the enclosing definitions.
-    pub qualified: String,
-    /// `function`, `class`, `method` …
-    pub kind: &'static str,
-    /// The fact of its folded simple name, by which navigation finds it; `None` if it is not a name of code.
-    pub name_id: Option<i64>,
-    /// Signature, on one line.
-    pub signature: Option<String>,
-    /// Line of the name, 1-based.
-    pub line: u32,
-    /// Column of the name in characters, 1-based.
-    pub column: u32,
-    /// First line, including attributes, 1-based.
-    pub start_line: u32,
-    /// Last line, 1-based and inclusive.
-    pub end_line: u32,
-    /// Whether other files can use it; `None` if that is unknown.
-    pub exported: Option<bool>,
-    /// Its facts; `None` if they are those of the chunk.
-    pub facts: Option<Vec<NamedFact>>,
-}
-
-/// The lexical row of a text.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct WordsWrite {
-    /// Term ids, sorted and unique.
-    pub terms: Vec<i32>,
-    /// BM25 weights, parallel to `terms`.
-    pub weights: Vec<f32>,
-}
-
-/// The comments of a chunk as one text.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct CommentWrite {
-    /// First line of the first comment, 1-based.
-    pub start_line: u32,
-    /// Last line of the last comment, inclusive.
-    pub end_line: u32,
-    /// Their text.
-    pub content: String,
-    /// Its terms, with their weights.
-    pub words: WordsWrite,
-}
 
 /// The result of a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -156,8 +33,8 @@ pub struct Written {
     pub chunks_removed: i64,
 }
 
-/// Replaces all rows of the files, so that a search sees either the old or the new state of each file. Files keep their ids.
-/// `known` has the facts that the run has stored.
+/// Replaces all rows of the files, so that a search sees either the old or the new state of each file. Files keep their ids, unless
+/// revisions have the old state, which is then kept for them. `known` has the facts that the run has stored.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` if another run took over; storage faults. The transaction and `known` must then be dropped.
@@ -168,16 +45,63 @@ pub async fn write_batch(
     files: &[FileWrite],
     known: &mut KnownNames,
 ) -> Result<Written, Fault> {
+    write(tx, fence, Target { repository_id, is_hidden: false }, files, known).await
+}
+
+/// As [`write_batch`], for files that only revisions have: into a hidden repository, in which a path has a row for each content. Its
+/// definitions are found by searches, but are not symbols, and nothing is resolved to them.
+///
+/// # Errors
+/// As [`write_batch`].
+pub async fn write_versions(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    hidden_id: i64,
+    files: &[FileWrite],
+    known: &mut KnownNames,
+) -> Result<Written, Fault> {
+    write(tx, fence, Target { repository_id: hidden_id, is_hidden: true }, files, known).await
+}
+
+/// Where files are written.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    repository_id: i64,
+    /// Whether it is the hidden repository of revisions.
+    is_hidden: bool,
+}
+
+impl Target {
+    /// What the rows of one path are told apart by.
+    fn version(self, file: &FileWrite) -> i64 {
+        if self.is_hidden { file.modified_ns } else { 0 }
+    }
+}
+
+/// Ids of files by path and version.
+type FileIds<'a> = HashMap<(&'a str, i64), i64>;
+
+async fn write(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    target: Target,
+    files: &[FileWrite],
+    known: &mut KnownNames,
+) -> Result<Written, Fault> {
+    let repository_id = target.repository_id;
     let chunks: usize = files.iter().map(|file| file.chunks.len()).sum();
     let first_id = index_state::reserve_ids(tx, fence, count(files.len() + chunks)).await?;
-    let chunks_removed = remove_chunks(tx, repository_id, files).await?;
+    let chunks_removed = remove_chunks(tx, target, files).await?;
     let mut fresh = NewNames::default();
-    let ids = upsert(tx, repository_id, files, first_id, known, &mut fresh).await?;
+    let ids = upsert(tx, target, files, first_id, known, &mut fresh).await?;
     let mut rows = Vec::with_capacity(chunks);
     let mut next_id = first_id + count(files.len());
     for file in files {
-        let Some(&file_id) = ids.get(file.path.as_str()) else { continue };
-        let symbols = symbols::of_definitions(repository_id, file);
+        let Some(&file_id) = ids.get(&(file.path.as_str(), target.version(file))) else { continue };
+        let symbols = match target.is_hidden {
+            true => file.chunks.iter().map(|chunk| vec![None; chunk.definitions.len()]).collect(),
+            false => symbols::of_definitions(repository_id, file),
+        };
         for ((ordinal, chunk), symbols) in file.chunks.iter().enumerate().zip(symbols) {
             rows.push(NewChunk { id: next_id, file_id, ordinal, chunk, symbols });
             next_id += 1;
@@ -193,9 +117,12 @@ pub async fn write_batch(
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
-    let stored: Vec<(i64, &FileWrite)> =
-        files.iter().filter_map(|file| Some((*ids.get(file.path.as_str())?, file))).collect();
-    symbols::write(tx, repository_id, &stored).await?;
+    if !target.is_hidden {
+        let id = |file: &FileWrite| ids.get(&(file.path.as_str(), target.version(file))).copied();
+        let stored: Vec<(i64, &FileWrite)> =
+            files.iter().filter_map(|file| Some((id(file)?, file))).collect();
+        symbols::write(tx, repository_id, &stored).await?;
+    }
     mark_changed(tx, &ids.values().copied().collect::<Vec<_>>(), count(chunks)).await?;
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
@@ -210,48 +137,71 @@ pub(super) struct NewChunk<'a> {
     pub(super) symbols: Vec<Option<i64>>,
 }
 
-async fn remove_chunks(tx: &mut ProjectTx, repository_id: i64, files: &[FileWrite]) -> Result<i64, Fault> {
-    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let text = format!("SELECT id FROM {} WHERE repository_id = $1 AND path = ANY($2)", tx.table("files"));
-    let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(repository_id).bind(paths)).await?;
-    if ids.is_empty() { Ok(0) } else { remove_chunks_of(tx, &ids).await }
+/// Removes the old chunks of files; returns their number. What revisions have of changed files is kept for them.
+async fn remove_chunks(tx: &mut ProjectTx, target: Target, files: &[FileWrite]) -> Result<i64, Fault> {
+    let text = format!(
+        "SELECT f.id, f.views <> 0 AND f.modified_ns <> t.blob AS is_kept \
+         FROM unnest($2::text[], $3::int8[], $4::int8[]) AS t (path, version, blob) \
+         JOIN {} f ON f.repository_id = $1 AND f.path = t.path AND f.version = t.version",
+        tx.table("files")
+    );
+    let query = sql(text).bind(target.repository_id).bind(column(files, |f| f.path.as_str()));
+    let query = query.bind(column(files, |f| target.version(f))).bind(column(files, |f| f.modified_ns));
+    let (mut ids, mut kept): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+    for row in tx.tx.all(query).await? {
+        let id = row.try_get("id")?;
+        ids.push(id);
+        if row.try_get("is_kept")? {
+            kept.push(id);
+        }
+    }
+    let mut removed = 0;
+    if !kept.is_empty() {
+        let kept = revisions::keep(tx, &kept).await?;
+        removed += files::count_chunks(tx, &kept).await?;
+        ids.retain(|id| !kept.contains(id));
+    }
+    if !ids.is_empty() {
+        removed += remove_chunks_of(tx, &ids).await?;
+    }
+    Ok(removed)
 }
 
 /// Writes the rows of the files and returns their ids by path. New files get ids from `first_id` on. Clears the attribution of
 /// lines, so that it is computed again.
 async fn upsert<'a>(
     tx: &mut ProjectTx,
-    repository_id: i64,
+    target: Target,
     files: &'a [FileWrite],
     first_id: i64,
     known: &mut KnownNames,
     fresh: &mut NewNames<'a>,
-) -> Result<HashMap<&'a str, i64>, Fault> {
+) -> Result<FileIds<'a>, Fault> {
     let text = format!(
         "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, \
            content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms, \
-           grams_written) \
+           grams_written, version) \
          SELECT t.id, $1, t.path, t.language, t.extension, t.mode, t.bytes, t.modified_ns, t.content_hash, \
            t.lines, t.chunks, t.skipped, ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), \
-           t.risk_ends, t.facts_missing, t.facts_tried_ms, true \
+           t.risk_ends, t.facts_missing, t.facts_tried_ms, true, t.version \
          FROM unnest($3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int8[], $9::int8[], \
            $10::bytea[], $11::int4[], $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], \
-           $18::text[], $19::text[], $20::int8[]) AS t (id, path, language, extension, mode, bytes, \
-           modified_ns, content_hash, lines, chunks, skipped, first, last, meta, risk_ends, facts_missing, \
-           facts_tried_ms) \
-         ON CONFLICT (repository_id, path) DO UPDATE SET language = excluded.language, \
+           $18::text[], $19::text[], $20::int8[], $21::int8[]) AS t (id, path, language, extension, mode, \
+           bytes, modified_ns, content_hash, lines, chunks, skipped, first, last, meta, risk_ends, \
+           facts_missing, facts_tried_ms, version) \
+         ON CONFLICT (repository_id, path, version) DO UPDATE SET language = excluded.language, \
            extension = excluded.extension, mode = excluded.mode, bytes = excluded.bytes, \
            modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, lines = excluded.lines, \
            chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, \
            meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, \
            facts_tried_ms = excluded.facts_tried_ms, grams_written = true, lines_attributed_to = NULL \
-         RETURNING f.path, f.id",
+         RETURNING f.path, f.version, f.id",
         tx.table("files")
     );
     let ids: Vec<i64> = (first_id..first_id + count(files.len())).collect();
     let imports = FlatLists::from_lists(files.iter().map(|file| known.ids(named(&file.imports), fresh)));
     let query = sql(text)
-        .bind(repository_id)
+        .bind(target.repository_id)
         .bind(SEPARATOR)
         .bind(ids)
         .bind(column(files, |f| f.path.as_str()))
@@ -270,13 +220,18 @@ async fn upsert<'a>(
         .bind(column(files, |f| f.meta.as_ref().map(|meta| meta.join(SEPARATOR))))
         .bind(column(files, |f| f.risk_ends.as_deref()))
         .bind(column(files, |f| f.facts_missing))
-        .bind(column(files, |f| f.facts_tried_ms));
+        .bind(column(files, |f| f.facts_tried_ms))
+        .bind(column(files, |f| target.version(f)));
     let rows = tx.tx.all(query).await?;
     let mut stored = rows
         .iter()
-        .map(|row| Ok((row.try_get("path")?, row.try_get("id")?)))
-        .collect::<Result<HashMap<String, i64>, Fault>>()?;
-    Ok(files.iter().filter_map(|f| Some((f.path.as_str(), stored.remove(&f.path)?))).collect())
+        .map(|row| Ok(((row.try_get("path")?, row.try_get("version")?), row.try_get("id")?)))
+        .collect::<Result<HashMap<(String, i64), i64>, Fault>>()?;
+    let id = |file: &'a FileWrite| {
+        let version = target.version(file);
+        Some(((file.path.as_str(), version), stored.remove(&(file.path.clone(), version))?))
+    };
+    Ok(files.iter().filter_map(id).collect())
 }
 
 async fn insert_chunks(tx: &mut ProjectTx, repository_id: i64, rows: &[NewChunk<'_>]) -> Result<(), Fault> {

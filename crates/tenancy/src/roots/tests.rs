@@ -19,6 +19,42 @@ fn paths_that_cannot_be_repositories_are_refused() {
 }
 
 #[test]
+fn an_archive_is_allowed_like_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    let at = |name: &str| base.join(name);
+    std::fs::create_dir_all(at("in/folder.zip")).unwrap();
+    std::fs::create_dir(at("out")).unwrap();
+    for name in ["in/click-8.1.tar.gz", "in/text.txt", "out/other.zip"] {
+        std::fs::write(at(name), "").unwrap();
+    }
+    std::os::unix::fs::symlink(at("in/click-8.1.tar.gz"), at("in/latest.tgz")).unwrap();
+    std::os::unix::fs::symlink(at("out/other.zip"), at("in/way-out.zip")).unwrap();
+    let allowed = AllowedRoots::within(vec![at("in")]);
+    let archive = allowed.check(&at("in/click-8.1.tar.gz")).unwrap();
+    assert_eq!((archive.kind(), archive.address()), (&RootKind::Archive, None));
+    assert_eq!((archive.path(), archive.name()), (at("in/click-8.1.tar.gz").as_path(), "click-8.1.tar.gz"));
+    assert!(!archive.is_directory());
+    assert_eq!(allowed.check(&at("in/latest.tgz")).unwrap(), archive, "a link means what it leads to");
+    assert_eq!(allowed.check(&at("in/folder.zip")).unwrap().kind(), &RootKind::Directory);
+    let itself = AllowedRoots::within(vec![at("out/other.zip")]);
+    assert!(itself.check(&at("out/other.zip")).is_ok(), "a list may name the archive");
+    for (path, expected) in [
+        ("in/text.txt", ErrorCode::NotFound),
+        ("in/none.zip", ErrorCode::NotFound),
+        ("in/click-8.1.tar.gz/src", ErrorCode::NotFound),
+        ("in/way-out.zip", ErrorCode::Forbidden),
+        ("out/other.zip", ErrorCode::Forbidden),
+        ("out/none.zip", ErrorCode::Forbidden),
+    ] {
+        assert_eq!(code(at(path), &allowed), expected, "{path}");
+    }
+    let watched = |name: &str| require_watchable(&at(name)).map_err(|fault| fault.code);
+    assert_eq!(watched("in/latest.tgz"), Err(ErrorCode::InvalidInput));
+    assert_eq!((watched("in/folder.zip"), watched("in/none.zip"), watched("in")), (Ok(()), Ok(()), Ok(())));
+}
+
+#[test]
 fn addresses_are_allowed_by_host_owner_or_name() {
     let check = |list: &[&str], text: &str| {
         let list = AllowedRoots::within(list.iter().map(PathBuf::from).collect());

@@ -11,9 +11,12 @@ use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::disk_space::DiskSpace;
 use platform::task::blocking;
-use store::portable::{FileStamp, Limits, Meta, RewrittenRows, RowCounts, Writer, is_portable};
+use store::portable::{
+    ArtifactCommit, FileStamp, Limits, Meta, RewrittenRows, RowCounts, Writer, is_portable,
+};
 use store::{
-    self, Access, IndexState, Project, ProjectTx, RepositoryRow, Store, index_state, pages, repositories,
+    self, Access, IndexState, Project, ProjectTx, RepositoryRow, RepositoryState, Store, index_state, pages,
+    repositories,
 };
 
 /// Rows of a small table that are read at a time.
@@ -113,11 +116,16 @@ pub fn portable_file_name(part: IndexPart, repository: Option<&str>) -> String {
     }
     if let Some(repository) = repository {
         name.push('-');
-        let plain = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
-        name.extend(repository.chars().map(plain).take(REPOSITORY_CHARS_MAX));
+        name.push_str(&plain_name(repository, REPOSITORY_CHARS_MAX));
     }
     name.push_str(".sqlite");
     name
+}
+
+/// The name of a repository as a part of a file name.
+pub(super) fn plain_name(repository: &str, chars_max: usize) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    repository.chars().map(plain).take(chars_max).collect()
 }
 
 /// Writes the file and replaces the old one atomically.
@@ -126,6 +134,35 @@ pub fn portable_file_name(part: IndexPart, repository: Option<&str>) -> String {
 /// `NO_INDEX` if there is nothing to write; `ILLEGAL_STATE` if another run is writing the file, or the existing file is
 /// not a portable file; `CANCELLED`; storage faults.
 pub async fn build_portable(build: &BuildRequest<'_>) -> Result<BuildReport, Fault> {
+    build_file(build, None).await
+}
+
+/// The state of a repository that was compared with a commit.
+pub(super) struct ComparedState<'a> {
+    /// The commit.
+    pub(super) commit: &'a ArtifactCommit,
+    /// Number of complete runs of the repository at that time.
+    pub(super) generation: i64,
+}
+
+impl ComparedState<'_> {
+    /// Refuses a repository that a run has changed since, or is changing.
+    fn require(&self, repository: Option<&RepositoryRow>) -> Result<(), Fault> {
+        let is_same =
+            |row: &RepositoryRow| row.state == RepositoryState::Ready && row.generation == self.generation;
+        if repository.is_some_and(is_same) {
+            return Ok(());
+        }
+        Err(Fault::new(ErrorCode::IllegalState, "The repository is being indexed again.")
+            .with_hint("Wait until that run is done and run again."))
+    }
+}
+
+/// As [`build_portable`], for a commit if one is given.
+pub(super) async fn build_file(
+    build: &BuildRequest<'_>,
+    compared: Option<&ComparedState<'_>>,
+) -> Result<BuildReport, Fault> {
     let disk_space = build.store.disk_space().with_volume("the portable file", build.out);
     // An update starts from a copy of the existing file.
     let copied =
@@ -135,7 +172,7 @@ pub async fn build_portable(build: &BuildRequest<'_>) -> Result<BuildReport, Fau
     let replacement = Arc::new(blocking(move || Replacement::begin(&out)).await?);
     let mut tx = ProjectTx::begin(build.store, build.project, Access::Snapshot).await?;
     tx.lift_timeout().await?;
-    let source = IndexSource::read(&mut tx, build).await?;
+    let source = IndexSource::read(&mut tx, build, compared).await?;
     let (writer, changes, fallback) = source.begin(build, &replacement).await?;
     let mut run =
         BuildRun { build, source: &source, disk_space, writer: Some(writer), files_done: changes.unchanged };
@@ -169,13 +206,18 @@ struct IndexSource {
 }
 
 impl IndexSource {
-    async fn read(tx: &mut ProjectTx, build: &BuildRequest<'_>) -> Result<Self, Fault> {
+    async fn read(
+        tx: &mut ProjectTx,
+        build: &BuildRequest<'_>,
+        compared: Option<&ComparedState<'_>>,
+    ) -> Result<Self, Fault> {
         let state = index_state::read(tx).await?;
         let mut repositories = repositories::list(tx).await?;
         if let Some(root) = build.root {
             repositories.retain(|repository| repository.root == root);
         }
         let repository = build.root.and_then(|_| repositories.first());
+        compared.map_or(Ok(()), |compared| compared.require(repository))?;
         let part = build.part.rows(repository.map(|repository| repository.id));
         let stamps = if repositories.is_empty() { Vec::new() } else { pages::stamps(tx, &part).await? };
         if stamps.is_empty() {
@@ -192,6 +234,7 @@ impl IndexSource {
             generation: state.generation,
             updated_ms: state.updated_ms,
             statistics_chunks: state.statistics_chunks,
+            commit: compared.map(|compared| compared.commit.clone()),
         };
         Ok(Self { part, state, repositories, stamps, meta })
     }

@@ -34,19 +34,15 @@ impl SourceSync<'_> {
         let (store, source) = (self.app.store().await?, self.source.name());
         // Since the listing, indexing may have taken hours, in which another process may have taken over and found it again.
         let mut control = store.control().await?;
-        let gone = source_repositories::gone_for(&mut control, source, self.settings.gone_after_ms).await?;
-        control.commit().await?;
-        if !gone.iter().any(|still| still.repository == row.repository) {
+        let grace_ms = self.settings.gone_after_ms;
+        if !source_repositories::is_gone_for(&mut control, source, &row.repository, grace_ms).await? {
             return Ok(());
         }
-        if row.added {
-            let mut control = store.control().await?;
-            let is_listed_elsewhere =
-                source_repositories::hand_over(&mut control, source, &row.repository).await?;
-            control.commit().await?;
-            if !is_listed_elsewhere {
-                self.remove_index(row).await?;
-            }
+        let is_ours_alone =
+            row.added && !source_repositories::hand_over(&mut control, source, &row.repository).await?;
+        control.commit().await?;
+        if is_ours_alone {
+            self.remove_index(row).await?;
         }
         let mut control = store.control().await?;
         source_repositories::remove(&mut control, source, &row.repository).await?;

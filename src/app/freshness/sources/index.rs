@@ -1,17 +1,20 @@
-//! Indexes what a source lists: what is new, and what was pushed to since the last run that is known.
+//! Indexes what a source lists: what is new, what was pushed to since the last run that is known, and what lacks the revisions that
+//! the settings ask for.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::super::{RepositoryKey, project_repositories, run_job};
+use super::super::{RepositoryKey, project_repositories, run_anew};
 use super::plan::{Plan, Wanted};
 use super::{RETRY, SourceSync, Unsynced};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
-use store::{DecidedBy, SourceRepository, SourceRepositoryRow, source_repositories};
+use engine::indexing::Options;
+use store::{
+    Access, DecidedBy, Project, ProjectTx, RepositoryRow, RepositoryState, SourceRepository,
+    SourceRepositoryRow, revisions, source_repositories,
+};
 
 /// Repositories that one statement stores.
 const BATCH: usize = 1000;
-/// Runs that a sync may join in a row: each may have begun before the push.
-const JOINED_RUNS_MAX: usize = 3;
 /// Failures of a host in a row that may be over soon, after which a sync leaves out the rest of it: then it is not about single
 /// repositories.
 const FAILURES_IN_A_ROW_MAX: usize = 10;
@@ -23,6 +26,8 @@ const REMOVED_MAX: usize = 10;
 pub(super) struct Known {
     /// The repositories that the projects have, and whether a run of each has completed.
     indexed: HashMap<SourceRepository, bool>,
+    /// Those of which the revisions that the settings ask for were not asked for yet, or in vain.
+    without_revisions: HashSet<SourceRepository>,
     /// The rows of the source.
     rows: HashMap<SourceRepository, SourceRepositoryRow>,
     /// The repositories that are to be removed, because complete listings have not had them for long.
@@ -35,7 +40,7 @@ impl Known {
         let known_ms = self.rows.get(&wanted.repository).and_then(|row| row.pushed_ms);
         let is_indexed = self.indexed.get(&wanted.repository) == Some(&true);
         let is_pushed = wanted.pushed_ms.is_some_and(|pushed| known_ms.is_none_or(|known| pushed > known));
-        !is_indexed || is_pushed
+        !is_indexed || is_pushed || self.without_revisions.contains(&wanted.repository)
     }
 }
 
@@ -44,7 +49,7 @@ impl SourceSync<'_> {
     /// because a listing may miss what is renamed or created meanwhile.
     pub(super) async fn record(&mut self, plan: &Plan, is_complete: bool) -> Result<Known, Unsynced> {
         let (source, store) = (self.source.name(), self.app.store().await?);
-        let indexed = self.indexed(&plan.wanted).await?;
+        let (indexed, without_revisions) = self.indexed(&plan.wanted).await?;
         let mut control = store.control().await?;
         let rows = source_repositories::list(&mut control, source).await?;
         let rows: HashMap<_, _> = rows.into_iter().map(|row| (row.repository.clone(), row)).collect();
@@ -68,25 +73,53 @@ impl SourceSync<'_> {
             self.report.gone = source_repositories::mark_gone(&mut control, source, &plan.listed()).await?;
         }
         control.commit().await?;
-        Ok(Known { indexed, rows, gone })
+        Ok(Known { indexed, without_revisions, rows, gone })
     }
 
-    /// The repositories of the projects concerned, and whether a run of each has completed.
-    async fn indexed(&self, wanted: &[Wanted]) -> Result<HashMap<SourceRepository, bool>, Fault> {
+    /// The repositories of the projects concerned, and whether a run of each has completed; and those that need one for their
+    /// revisions.
+    async fn indexed(
+        &self,
+        wanted: &[Wanted],
+    ) -> Result<(HashMap<SourceRepository, bool>, HashSet<SourceRepository>), Fault> {
         let store = self.app.store().await?;
         let projects: BTreeSet<&ProjectId> =
             wanted.iter().map(|wanted| &wanted.repository.project_id).collect();
-        let mut found = HashMap::new();
+        let (mut found, mut without_revisions) = (HashMap::new(), HashSet::new());
         for project_id in projects {
             let Some(project) = tenancy::open(store, project_id, DecidedBy::Argument).await? else {
                 continue;
             };
+            let patterns = self.stored_patterns(&project).await?;
             for row in project_repositories(store, &project).await? {
+                let lacks_revisions = self.lacks_revisions(&row, &patterns);
                 let repository = SourceRepository { address: row.root, project_id: project_id.clone() };
+                if lacks_revisions {
+                    without_revisions.insert(repository.clone());
+                }
                 found.insert(repository, row.indexed_ms.is_some());
             }
         }
-        Ok(found)
+        Ok((found, without_revisions))
+    }
+
+    /// The patterns of revisions of the project's repositories; none if the settings leave them as they are.
+    async fn stored_patterns(&self, project: &Project) -> Result<HashMap<i64, Vec<String>>, Fault> {
+        if self.settings.revisions.is_none() {
+            return Ok(HashMap::new());
+        }
+        let mut tx = ProjectTx::begin(self.app.store().await?, project, Access::Search).await?;
+        let patterns = revisions::all_patterns(&mut tx).await?;
+        tx.commit().await?;
+        Ok(patterns)
+    }
+
+    /// Whether the settings ask for other revisions than the last run of a repository, or that run failed, after which its patterns
+    /// say nothing.
+    fn lacks_revisions(&self, row: &RepositoryRow, patterns: &HashMap<i64, Vec<String>>) -> bool {
+        let Some(wanted) = &self.settings.revisions else { return false };
+        let stored = patterns.get(&row.id).map(Vec::as_slice).unwrap_or_default();
+        wanted != stored || row.state == RepositoryState::Failed
     }
 
     /// Indexes the repositories that need it, one after another.
@@ -121,19 +154,13 @@ impl SourceSync<'_> {
 
     async fn index_one(&mut self, wanted: &Wanted, known: &Known) -> Result<(), Fault> {
         let key = RepositoryKey::from(&wanted.repository);
-        let mut joined_runs = 0;
-        while Box::pin(run_job(self.app, &key, None, "source")).await? {
-            joined_runs += 1;
-            if joined_runs == JOINED_RUNS_MAX {
-                break;
-            }
-        }
-        self.report.indexed += 1;
-        let pushed_ms = match joined_runs < JOINED_RUNS_MAX {
+        let options = Options { revisions: self.settings.revisions.clone(), ..Options::default() };
+        let pushed_ms = match run_anew(self.app, &key, &options, "source").await? {
             true => wanted.pushed_ms,
             // None of the runs is known to contain the push, so the next sync looks again.
             false => known.rows.get(&wanted.repository).and_then(|row| row.pushed_ms),
         };
+        self.report.indexed += 1;
         self.note_indexed(&wanted.repository, pushed_ms).await
     }
 
@@ -179,18 +206,19 @@ mod tests {
             pushed_ms,
             gone_ms: None,
         };
-        let rows = [row("old", Some(5)), row("silent", None), row("broken", Some(5))];
+        let rows = [row("old", Some(5)), row("silent", None), row("broken", Some(5)), row("tagged", None)];
         let known = Known {
-            indexed: [("old", true), ("silent", true), ("broken", false)]
+            indexed: [("old", true), ("silent", true), ("broken", false), ("tagged", true)]
                 .map(|(name, is_indexed)| (repository(name), is_indexed))
                 .into(),
+            without_revisions: [repository("tagged")].into(),
             rows: rows.map(|row| (row.repository.clone(), row)).into(),
             gone: Vec::new(),
         };
         let is_due =
             |name: &str, pushed_ms| known.is_due(&Wanted { repository: repository(name), pushed_ms });
         assert!(is_due("new", None) && is_due("new", Some(5)) && is_due("broken", Some(5)));
-        assert!(is_due("old", Some(6)) && is_due("silent", Some(1)));
+        assert!(is_due("old", Some(6)) && is_due("silent", Some(1)) && is_due("tagged", None));
         assert!(
             !is_due("old", Some(5))
                 && !is_due("old", Some(4))

@@ -21,7 +21,8 @@ use crate::app::App;
 use claim::SourceClaim;
 use code_hosts::{Limits, ListError, Lister, Listing, PageCache, Source};
 use contract::config::SourceSettings;
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, echo};
+use history::RevisionPatterns;
 use memory::Remembered;
 use plan::Plan;
 use store::SyncEnd;
@@ -36,6 +37,23 @@ const CHECK_MIN: Duration = Duration::from_millis(500);
 const CHECK_MAX: Duration = Duration::from_secs(60);
 /// How long to wait after a failure that may be over soon.
 const RETRY: Duration = Duration::from_secs(300);
+
+/// Checks the patterns of revisions of all sources, so that a mistake is reported when the server starts.
+///
+/// # Errors
+/// `INVALID_INPUT` for the first source with a pattern that cannot be used.
+pub fn check_revisions(all: &[SourceSettings]) -> Result<(), Fault> {
+    for settings in all {
+        let patterns = settings.revisions.as_deref().unwrap_or_default();
+        RevisionPatterns::parse(patterns).map_err(|reason| {
+            let message = format!("The source `{}` cannot be used: {reason}", echo(&settings.name));
+            Fault::new(ErrorCode::InvalidInput, message).with_hint(
+                "Correct its revisions: names of branches and tags with `*` and `?`, such as \"release/*\".",
+            )
+        })?;
+    }
+    Ok(())
+}
 
 /// When a source is synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,12 +144,12 @@ pub async fn sync_source(
     let synced = claim.hold(Box::pin(sync.run(&mut remembered))).await;
     app.freshness.sources.put_back(source.name(), remembered);
     let end = match &synced {
-        Ok(report) => SyncEnd { succeeded: true, retry_ms: None, note: report.note.as_deref() },
+        Ok(report) => SyncEnd { succeeded: true, due_in_ms: None, note: report.note.as_deref() },
         // The next process continues at once.
-        Err(_) if claim.stop.is_cancelled() => SyncEnd { succeeded: false, retry_ms: Some(0), note: None },
+        Err(_) if claim.stop.is_cancelled() => SyncEnd { succeeded: false, due_in_ms: Some(0), note: None },
         Err(Unsynced { fault, retry_after }) => {
-            let retry_ms = retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            SyncEnd { succeeded: false, retry_ms, note: Some(fault.message.as_str()) }
+            let due_in_ms = retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            SyncEnd { succeeded: false, due_in_ms, note: Some(fault.message.as_str()) }
         }
     };
     let released = claim.release(end).await;

@@ -42,6 +42,8 @@ struct FileState {
     shows_authors: bool,
     /// The commit that was indexed when the address was copied, in hex.
     commit: Option<String>,
+    /// The branch, tag or commit that is shown; `None` for the default branch.
+    revision: Option<String>,
 }
 
 /// Digits that name a commit: from an abbreviation to SHA-256.
@@ -60,6 +62,7 @@ impl FileState {
                 "from" => state.from = Some(number(&value).ok_or_else(refused)?),
                 "line" => state.line = Some(number(&value).ok_or_else(refused)?),
                 "authors" => state.shows_authors = value == "1",
+                "revision" => state.revision = Some(value).filter(|name| !name.is_empty()),
                 "commit" => {
                     let is_commit = COMMIT_DIGITS.contains(&value.len())
                         && value.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -82,6 +85,9 @@ impl FileState {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownFile {
+    /// The branch or tag, if the address names one, and its commit.
+    revision: Option<String>,
+    commit: Option<String>,
     language: Option<String>,
     start_line: u32,
     end_line: u32,
@@ -96,6 +102,12 @@ impl ShownFile {
     /// Whether not even one line fits; its beginning then ends with an ellipsis.
     fn is_cut_line(&self) -> bool {
         self.truncated && self.start_line == self.end_line && self.text.ends_with('…')
+    }
+
+    /// The address of a page about the file, at the revision that is shown.
+    fn address(&self, page: &str, parameters: &[(&str, &str)]) -> String {
+        let revision = self.revision.as_deref().unwrap_or_default();
+        with_parameters(page, &[&[("revision", revision)], parameters].concat())
     }
 }
 
@@ -144,6 +156,7 @@ struct LoadedFile {
 }
 
 /// An address that says of which commit its lines are.
+#[derive(Default)]
 struct Permalink {
     url: Option<String>,
     /// The commit of the address that was opened, if the index is of another one now.
@@ -152,6 +165,9 @@ struct Permalink {
 
 impl Permalink {
     fn new(place: &Place<'_>, state: &FileState, indexed: Option<&String>) -> Self {
+        if state.revision.is_some() {
+            return Self::default();
+        }
         let line = state.line.map(|line| line.to_string()).unwrap_or_default();
         let url = |commit: &String| with_parameters(&place.file(), &[("line", &line), ("commit", commit)]);
         let is_other =
@@ -171,8 +187,13 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
     if let Some(line) = wanted_line {
         arguments["line"] = line.into();
     }
+    if let Some(revision) = &state.revision {
+        arguments["revision"] = revision.as_str().into();
+    }
+    // What is known beside the text is about the default branch.
+    let is_default = state.revision.is_none();
     let panel = async {
-        match state.at {
+        match state.at.filter(|_| is_default) {
             Some(at) => Some(symbol::panel(asker, place, at).await),
             None => None,
         }
@@ -180,13 +201,15 @@ async fn load(asker: &Asker, place: &Place<'_>, sent: SentQuery) -> Result<Loade
     let of_file = json!({
         "repository": place.repository, "path": place.path, "project_id": place.project, "lines": state.shows_authors,
     });
-    let (file, known, panel) = tokio::join!(
-        asker.tool::<ShownFile>("show_file", arguments),
-        asker.operation::<KnownFile>(FILE_FACTS, of_file),
-        panel
-    );
+    let known = async {
+        match is_default {
+            true => asker.operation::<KnownFile>(FILE_FACTS, of_file).await.ok(),
+            false => None,
+        }
+    };
+    let (file, known, panel) = tokio::join!(asker.tool::<ShownFile>("show_file", arguments), known, panel);
     let file = file?.result;
-    // What is known beside the text is an addition: without it the file is still worth reading.
+    // It is an addition: without it the file is still worth reading.
     let known = known.map(|answered| answered.result).unwrap_or_default();
     let shows_authors = state.shows_authors;
     // In a file that has changed, the lines are no longer those that the commits added.
@@ -235,7 +258,7 @@ fn content(place: &Place<'_>, loaded: &LoadedFile, spans: &[HighlightedSpan]) ->
         first_line: file.start_line,
         marks: &marks,
         file_url: "",
-        links_names: true,
+        links_names: file.revision.is_none(),
         notes: &loaded.notes,
     };
     html! {
@@ -247,10 +270,11 @@ fn content(place: &Place<'_>, loaded: &LoadedFile, spans: &[HighlightedSpan]) ->
             @if let Some(language) = &file.language { (language) " · " }
             (file.total_lines) " lines"
             @if file.start_line > 1 || file.truncated { " · lines " (file.start_line) " to " (file.end_line) " are shown" }
-            " · " a href=(place.raw()) { "Raw" }
+            " · " a href=(file.address(&place.raw(), &[])) { "Raw" }
             @if let Some(url) = &permalink.url { " · " a href=(url) rel="nofollow" data-permalink { "Permalink" } }
             (last_change(place, known, loaded.shows_authors))
         }
+        @if let Some(revision) = &file.revision { (revision_note(place, revision, file.commit.as_deref())) }
         @if let Some(commit) = &permalink.other_commit {
             p.note {
                 "The link is of commit " code { (commit.get(..10).unwrap_or(commit)) } ", and the index is now of "
@@ -272,6 +296,17 @@ fn content(place: &Place<'_>, loaded: &LoadedFile, spans: &[HighlightedSpan]) ->
             aside aria-label="About this file" {
                 @match &loaded.panel { Some(panel) => (panel), None => (outline(place, file, &known.definitions)) }
             }
+        }
+    }
+}
+
+/// Which revision is shown, and a link to the default branch.
+fn revision_note(place: &Place<'_>, revision: &str, commit: Option<&str>) -> Markup {
+    html! {
+        p.note {
+            "The file as it is on " bdi { (revision) }
+            @if let Some(commit) = commit { ", commit " code { (commit.get(..10).unwrap_or(commit)) } }
+            ". " a href=(place.file()) { "Show the default branch" }
         }
     }
 }
@@ -300,7 +335,7 @@ fn last_change(place: &Place<'_>, known: &KnownFile, shows_authors: bool) -> Mar
 fn parts(place: &Place<'_>, file: &ShownFile) -> Markup {
     let lines = file.end_line.saturating_sub(file.start_line) + 1;
     let before = file.start_line.saturating_sub(lines).max(1);
-    let from = |line: u32| with_parameters(&place.file(), &[("from", &line.to_string())]);
+    let from = |line: u32| file.address(&place.file(), &[("from", &line.to_string())]);
     html! {
         nav.pages aria-label="Parts of the file" {
             @if file.start_line > 1 { a rel="prev" href=(from(before)) { "← Earlier lines" } }
@@ -327,7 +362,9 @@ fn outline(place: &Place<'_>, file: &ShownFile, definitions: &[KnownDefinition])
                 }
             }
         }
-        p.dim { "Click a coloured name in the code to see where it is defined and used." }
+        @if file.revision.is_none() {
+            p.dim { "Click a coloured name in the code to see where it is defined and used." }
+        }
     }
 }
 
@@ -362,7 +399,7 @@ fn outline_address(place: &Place<'_>, file: &ShownFile, line: u32) -> String {
     if (file.start_line..=file.end_line).contains(&line) {
         return format!("#L{line}");
     }
-    format!("{}#L{line}", with_parameters(&place.file(), &[("line", &line.to_string())]))
+    format!("{}#L{line}", file.address(&place.file(), &[("line", &line.to_string())]))
 }
 
 #[cfg(test)]

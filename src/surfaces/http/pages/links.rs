@@ -46,10 +46,12 @@ impl Place<'_> {
 /// The last line that the first part of a file shows, unless its lines are very long.
 const LINES_OF_FIRST_PART: u32 = 1000;
 
-/// A line on the page of a file. A file may not fit a page, so the address of a late line also asks for the part that has it.
+/// A line on the page of a file, whose address may have parameters. A file may not fit a page, so the address of a late line also
+/// asks for the part that has it.
 pub(super) fn line_of(file: &str, line: u32) -> String {
+    let separator = if file.contains('?') { '&' } else { '?' };
     match line > LINES_OF_FIRST_PART {
-        true => format!("{file}?line={line}#L{line}"),
+        true => format!("{file}{separator}line={line}#L{line}"),
         false => format!("{file}#L{line}"),
     }
 }
@@ -79,6 +81,8 @@ mod tests {
         assert_eq!(place.file(), "/p/a-b/r/x%2F..%2Fy/-/src/a%3Fb%23c/%252e%22%3C%C3%A9%3E.rs");
         assert_eq!(place.line(7), format!("{}#L7", place.file()));
         assert_eq!(place.line(7000), format!("{}?line=7000#L7000", place.file()));
+        let at_tag = with_parameters(&place.file(), &[("revision", "v1/#")]);
+        assert_eq!(line_of(&at_tag, 7000), format!("{}?revision=v1%2F%23&line=7000#L7000", place.file()));
         assert_eq!(place.folder(), "/p/a-b/r/x%2F..%2Fy/tree?path=src%2Fa%3Fb%23c%2F%252e%22%3C%C3%A9%3E.rs");
     }
 

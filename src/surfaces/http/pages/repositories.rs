@@ -20,6 +20,9 @@ use contract::ErrorCode;
 
 pub(super) const PATH: &str = "/repositories";
 
+/// Most revisions of a repository that are named.
+const REVISIONS_NAMED_MAX: usize = 5;
+
 /// The page of a project's repositories.
 pub(super) fn url(project: &str) -> String {
     parameters::url(PATH, project, &[])
@@ -49,8 +52,15 @@ struct Repository {
     state: String,
     files: i64,
     chunks: i64,
+    #[serde(default)]
+    revisions: Vec<Revision>,
     indexed_at: Option<String>,
     report: Option<Report>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Revision {
+    name: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -250,13 +260,30 @@ fn row(actions: &Actions<'_>, repository: &Repository) -> Markup {
     let place = Place { project: actions.project, repository: &repository.name, path: "" };
     html! {
         tr {
-            th scope="row" { a href=(place.folder()) { bdi { (repository.name) } } }
+            th scope="row" { a href=(place.folder()) { bdi { (repository.name) } } (revisions(&repository.revisions)) }
             td { (repository.state) }
             td.number { (repository.files) }
             td.number { (repository.chunks) }
             td { @match &repository.indexed_at { Some(at) => (moment(at)), None => "not yet" } }
             td { @if let Some(report) = &repository.report { (left_out(report)) } }
             td { (actions.for_repository(&repository.name)) }
+        }
+    }
+}
+
+/// The branches and tags that are indexed beside the default branch.
+fn revisions(revisions: &[Revision]) -> Markup {
+    let more = revisions.len().saturating_sub(REVISIONS_NAMED_MAX);
+    html! {
+        @if !revisions.is_empty() {
+            div.dim {
+                "with "
+                @for (at, revision) in revisions.iter().take(REVISIONS_NAMED_MAX).enumerate() {
+                    @if at > 0 { ", " }
+                    bdi { (revision.name) }
+                }
+                @if more > 0 { " and " (more) " more" }
+            }
         }
     }
 }

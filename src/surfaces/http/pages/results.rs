@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::code::{CodeView, NO_NOTES, block};
-use super::links::{Place, with_parameters};
+use super::links::{Place, line_of, with_parameters};
 use super::result_colours::ShownPart;
 use super::symbol;
 use crate::surfaces::code_pieces::language_of;
@@ -47,6 +47,9 @@ pub(super) struct Hit {
     name: Option<String>,
     headline: Option<String>,
     repo: Option<String>,
+    /// The branches and tags that were asked for and have it.
+    #[serde(default)]
+    revisions: Vec<String>,
     snippet: Option<String>,
     snippet_line: Option<u32>,
     #[serde(default)]
@@ -109,6 +112,24 @@ impl Hit {
 /// A hit with the coloured parts of its snippet.
 type ColouredHit<'a> = (&'a Hit, &'a [HighlightedSpan]);
 
+/// The hits of a file as some revisions have it; without revisions, as the default branch has it.
+struct FileHits<'a> {
+    place: Place<'a>,
+    revisions: &'a [String],
+    hits: Vec<ColouredHit<'a>>,
+}
+
+impl FileHits<'_> {
+    /// The page of the file, as the first of the revisions has it.
+    fn url(&self) -> String {
+        file_url(&self.place, self.revisions)
+    }
+}
+
+fn file_url(place: &Place<'_>, revisions: &[String]) -> String {
+    with_parameters(&place.file(), &[("revision", revisions.first().map_or("", String::as_str))])
+}
+
 /// What the results are shown in.
 pub(super) struct ResultsView<'a> {
     pub(super) project: &'a str,
@@ -122,36 +143,39 @@ pub(super) struct ResultsView<'a> {
 impl ResultsView<'_> {
     /// Ranked hits, those of a file together, where the best of them stands.
     pub(super) fn hits(&self, hits: &[Hit]) -> Markup {
-        let mut files: Vec<(Place<'_>, Vec<ColouredHit<'_>>)> = Vec::new();
+        let mut files: Vec<FileHits<'_>> = Vec::new();
         for (at, hit) in hits.iter().enumerate() {
-            let hit = (hit, self.colours(at));
-            let place = self.place(hit.0.repo.as_deref(), &hit.0.file);
-            let known = files
-                .iter_mut()
-                .find(|(known, _)| (known.repository, known.path) == (place.repository, place.path));
+            let coloured = (hit, self.colours(at));
+            let (place, revisions) = (self.place(hit.repo.as_deref(), &hit.file), hit.revisions.as_slice());
+            let is_same = |known: &&mut FileHits<'_>| {
+                (known.place.repository, known.place.path, known.revisions)
+                    == (place.repository, place.path, revisions)
+            };
+            let known = files.iter_mut().find(is_same);
             match known {
-                Some((_, of_file)) => of_file.push(hit),
-                None => files.push((place, vec![hit])),
+                Some(known) => known.hits.push(coloured),
+                None => files.push(FileHits { place, revisions, hits: vec![coloured] }),
             }
         }
         html! {
             ol.files {
-                @for (place, hits) in &files {
+                @for file in &files {
                     li.file {
-                        (file_head(place))
-                        @for (hit, spans) in hits { (self.hit(place, hit, spans)) }
+                        (file_head(&file.place, file.revisions))
+                        @for (hit, spans) in &file.hits { (self.hit(file, hit, spans)) }
                     }
                 }
             }
         }
     }
 
-    fn hit(&self, place: &Place<'_>, hit: &Hit, spans: &[HighlightedSpan]) -> Markup {
+    fn hit(&self, file: &FileHits<'_>, hit: &Hit, spans: &[HighlightedSpan]) -> Markup {
+        let (place, url) = (&file.place, file.url());
         let title = hit.name.as_deref().or(hit.headline.as_deref()).unwrap_or("lines");
         html! {
             article.hit {
                 h3 {
-                    a href=(place.line(hit.line)) { (title) }
+                    a href=(line_of(&url, hit.line)) { (title) }
                     span.dim {
                         " " (hit.kind) " · line " (hit.line)
                         @if let Some(mode) = &hit.mode { " · " (mode) }
@@ -163,7 +187,7 @@ impl ResultsView<'_> {
                 }
                 @if let Some(text) = &hit.snippet {
                     (block(&CodeView {
-                        text, spans, first_line: hit.first_line(), marks: self.marks, file_url: &place.file(),
+                        text, spans, first_line: hit.first_line(), marks: self.marks, file_url: &url,
                         links_names: false, notes: NO_NOTES,
                     }))
                 }
@@ -189,7 +213,7 @@ impl ResultsView<'_> {
                 @for file in &matches.files {
                     @let place = self.place(file.repo.as_deref(), &file.file);
                     li.file {
-                        (file_head(&place))
+                        (file_head(&place, &[]))
                         @for line in &file.lines {
                             (block(&CodeView {
                                 text: &line.text,
@@ -216,12 +240,15 @@ impl ResultsView<'_> {
     }
 }
 
-fn file_head(place: &Place<'_>) -> Markup {
+fn file_head(place: &Place<'_>, revisions: &[String]) -> Markup {
     html! {
         h2.path {
             a.dim href=(Place { path: "", ..*place }.folder()) { bdi { (place.repository) } }
             " "
-            a href=(place.file()) { bdi { (place.path) } }
+            a href=(file_url(place, revisions)) { bdi { (place.path) } }
+            @for (at, revision) in revisions.iter().enumerate() {
+                span.dim { @if at == 0 { " on " } @else { ", " } bdi { (revision) } }
+            }
             button.copy type="button" hidden data-copy=(place.path) { "Copy path" }
             button.copy type="button" hidden data-context=(place.path) { "Copy for an agent" }
         }

@@ -25,7 +25,7 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn walked(root: &Path) -> WalkResult {
-    walk(root, &Source::Directory, &AllowedRoots::any(), &LIMITS, &|| false).unwrap()
+    walk(root, &FileTree::Directory, &AllowedRoots::any(), &LIMITS, &|| false).unwrap()
 }
 
 fn paths(walk: &WalkResult) -> Vec<&str> {
@@ -79,7 +79,7 @@ fn ignore_files_outside_the_allowed_directories_are_not_read() {
     symlink("/dev/zero", outer.path().join("tenant").join(IGNORE_FILE)).unwrap();
     let tenant = outer.path().join("tenant").canonicalize().unwrap();
     let allowed = AllowedRoots::within(vec![tenant.clone()]);
-    let walk = walk(&tenant.join("repo"), &Source::Directory, &allowed, &LIMITS, &|| false).unwrap();
+    let walk = walk(&tenant.join("repo"), &FileTree::Directory, &allowed, &LIMITS, &|| false).unwrap();
     assert_eq!(paths(&walk), ["a.txt"]);
     let note = "The rules of `../.pairofcleatsignore` were not applied: it is a symbolic link or below one.";
     assert_eq!(walk.notes, [note]);
@@ -209,7 +209,7 @@ fn limits_are_enforced_and_reported() {
     let root = tree(&[("1/2/3/deep.rs", ""), ("1/a.rs", ""), ("b.rs", ""), ("c.rs", "")]);
     let shallow = walk(
         root.path(),
-        &Source::Directory,
+        &FileTree::Directory,
         &AllowedRoots::any(),
         &WalkLimits { depth_max: 2, ..LIMITS },
         &|| false,
@@ -219,18 +219,18 @@ fn limits_are_enforced_and_reported() {
     assert_eq!(skipped(&shallow), [("1/2/", SkipReason::TooDeep)]);
     let few = walk(
         root.path(),
-        &Source::Directory,
+        &FileTree::Directory,
         &AllowedRoots::any(),
         &WalkLimits { files_max: 2, ..LIMITS },
         &|| false,
     )
     .unwrap();
     assert_eq!((few.entries.len(), few.is_complete()), (2, false));
-    let cancelled = walk(root.path(), &Source::Directory, &AllowedRoots::any(), &LIMITS, &|| true).unwrap();
+    let cancelled = walk(root.path(), &FileTree::Directory, &AllowedRoots::any(), &LIMITS, &|| true).unwrap();
     assert!(!cancelled.is_complete());
     let late = walk(
         root.path(),
-        &Source::Directory,
+        &FileTree::Directory,
         &AllowedRoots::any(),
         &WalkLimits { time_max: Duration::ZERO, ..LIMITS },
         &|| false,
@@ -257,7 +257,7 @@ fn the_data_directory_of_this_program_is_never_walked() {
         let overrides = config::Overrides { home: Some(home), ..config::Overrides::default() };
         let settings = config::load(&overrides).unwrap().0.indexing;
         let walk =
-            walk(root.path(), &Source::Directory, &AllowedRoots::any(), &(&settings).into(), &|| false)
+            walk(root.path(), &FileTree::Directory, &AllowedRoots::any(), &(&settings).into(), &|| false)
                 .unwrap();
         assert_eq!(paths(&walk), [IGNORE_FILE, "a.rs", "tools/homes/b.rs"]);
         assert_eq!(skipped(&walk), [("tools/home/", SkipReason::OwnData)]);
@@ -278,7 +278,7 @@ fn entries_have_size_and_time() {
 fn a_root_that_cannot_be_walked_is_a_fault() {
     let root = tree(&[("file", "")]);
     let code = |path: &Path| {
-        walk(path, &Source::Directory, &AllowedRoots::any(), &LIMITS, &|| false).map(drop).unwrap_err().code
+        walk(path, &FileTree::Directory, &AllowedRoots::any(), &LIMITS, &|| false).map(drop).unwrap_err().code
     };
     assert_eq!(code(&root.path().join("missing")), ErrorCode::NotFound);
     assert_eq!(code(&root.path().join("file")), ErrorCode::NotFound);
@@ -311,11 +311,37 @@ fn an_unreadable_directory_makes_the_walk_incomplete() {
     }
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     let walk = walked(root.path());
-    let root_fault = super::walk(&closed, &Source::Directory, &AllowedRoots::any(), &LIMITS, &|| false)
+    let root_fault = super::walk(&closed, &FileTree::Directory, &AllowedRoots::any(), &LIMITS, &|| false)
         .map(drop)
         .unwrap_err();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(paths(&walk), ["a.rs"]);
     assert_eq!(walk.incomplete, ["`closed` could not be read: permission denied."]);
     assert_eq!(root_fault.code, ErrorCode::Forbidden);
+}
+
+/// A work tree within another one has the same files once more; a submodule has files of its own.
+#[test]
+fn linked_work_trees_are_left_out_and_submodules_are_not() {
+    let root = tree(&[
+        ("a.rs", ""),
+        ("feature/.git", "gitdir: /srv/shop/.git/worktrees/feature\n"),
+        ("feature/a.rs", ""),
+        (".worktrees/fix/.git", "gitdir: ../../.git/worktrees/fix"),
+        (".worktrees/fix/a.rs", ""),
+        ("lib/other/.git", "gitdir: /srv/shop/.git/modules/lib/worktrees/other\n"),
+        ("lib/other/b.rs", ""),
+        ("lib/.git", "gitdir: ../.git/modules/lib\n"),
+        ("lib/b.rs", ""),
+        ("worktrees/c/.git", "gitdir: ../../.git/modules/worktrees/c\n"),
+        ("worktrees/c/c.rs", ""),
+        ("own/.git/HEAD", "ref: refs/heads/main\n"),
+        ("own/d.rs", ""),
+    ]);
+    let walk = walked(root.path());
+    assert_eq!(paths(&walk), ["a.rs", "lib/b.rs", "own/d.rs", "worktrees/c/c.rs"]);
+    let left_out = [".worktrees/fix/", "feature/", "lib/other/"].map(|path| (path, SkipReason::WorkTree));
+    assert_eq!(skipped(&walk), left_out);
+    // One that is indexed by its own path is read.
+    assert_eq!(paths(&walked(&root.path().join("feature"))), ["a.rs"]);
 }

@@ -43,6 +43,10 @@ pub struct FileMatches {
     pub path: String,
     /// Language id, if the file has one.
     pub language: Option<String>,
+    /// The revisions that were asked for and have it; empty if none was asked for.
+    pub revisions: Vec<String>,
+    /// The commit of the first of them.
+    pub revision_commit: Option<String>,
     /// Its lines, in order.
     pub lines: Vec<LineInContext>,
 }
@@ -320,11 +324,17 @@ impl Found {
                 _ => files.push((file_id, vec![line])),
             }
         }
+        let ids: Vec<i64> = files.iter().map(|(file_id, _)| *file_id).collect();
+        let mut having = scope.asked.of_files(reads, &ids).await?;
         let mut shown = Vec::with_capacity(files.len());
         for (file_id, lines) in files {
             let Some(place) = places.get(&file_id) else { continue };
             let repository = scope.repositories.iter().find(|row| row.id == place.repository_id);
+            let (revisions, revision_commit) =
+                having.remove(&file_id).map(|having| (having.names, having.commit)).unzip();
             shown.push(FileMatches {
+                revisions: revisions.unwrap_or_default(),
+                revision_commit,
                 repository: repository.map(|row| row.name.clone()).unwrap_or_default(),
                 path: place.path.clone(),
                 language: place.language.clone(),

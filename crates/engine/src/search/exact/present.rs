@@ -45,6 +45,12 @@ pub struct PresentedFile {
     /// Language id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<String>,
+    /// The branches and tags that the query asked for (`rev:`) and that have it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub revisions: Vec<String>,
+    /// The commit of the first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The lines, in order.
     pub lines: Vec<PresentedLine>,
 }
@@ -141,6 +147,8 @@ fn items(file: &FileMatches, with_repository: bool) -> impl Iterator<Item = Item
         file: file.path.clone(),
         repo: with_repository.then(|| file.repository.clone()),
         lang: file.language.clone(),
+        revisions: file.revisions.clone(),
+        commit: file.revision_commit.clone(),
         lines: Vec::new(),
     };
     let mut header = Some(header);

@@ -13,7 +13,7 @@ use contract::{ErrorCode, Fault, escaped_line};
 
 /// Where a run finds the files of its repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum FileTree {
     /// In the directory that is the root.
     Directory,
     /// In a commit of a bare repository of this program.
@@ -27,30 +27,30 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl FileTree {
     /// Opens the folder that contains all files.
     ///
     /// # Errors
     /// Those of [`root_fault`] for a directory; `ILLEGAL_STATE` if the mirror has no such commit, `NOT_FOUND` if that has no such
     /// folder.
-    pub(super) fn open(&self, root: &Path) -> Result<SourceFolder, Fault> {
+    pub(super) fn open(&self, root: &Path) -> Result<TreeFolder, Fault> {
         let mut opened = self.open_from_top(root)?;
         opened.pop().ok_or_else(|| root_fault(io::ErrorKind::NotFound.into()))
     }
 
     /// Opens the folders of the commit above the root, from the top; none of a directory.
-    pub(super) fn open_above(&self, root: &Path) -> Result<Vec<SourceFolder>, Fault> {
+    pub(super) fn open_above(&self, root: &Path) -> Result<Vec<TreeFolder>, Fault> {
         let mut opened = self.open_from_top(root)?;
         opened.pop();
         Ok(opened)
     }
 
-    fn open_from_top(&self, root: &Path) -> Result<Vec<SourceFolder>, Fault> {
+    fn open_from_top(&self, root: &Path) -> Result<Vec<TreeFolder>, Fault> {
         let Self::Commit { git_dir, head, folder } = self else {
-            return Ok(vec![Folder::open(root).map(SourceFolder::Disk).map_err(root_fault)?]);
+            return Ok(vec![Folder::open(root).map(TreeFolder::Disk).map_err(root_fault)?]);
         };
         let top = CommitTree::open(git_dir, &head.commit).and_then(|tree| tree.root());
-        let mut opened = vec![SourceFolder::Commit(top.map_err(unreadable_commit)?)];
+        let mut opened = vec![TreeFolder::Commit(top.map_err(unreadable_commit)?)];
         for name in folder.split('/').filter(|name| !name.is_empty()) {
             let Some(parent) = opened.last() else { break };
             let child = parent.open_folder(name).map_err(|error| match error.kind() {
@@ -108,14 +108,14 @@ fn now_ns() -> i64 {
 
 /// A folder of a repository.
 #[derive(Debug)]
-pub(super) enum SourceFolder {
+pub(super) enum TreeFolder {
     /// On disk.
     Disk(Folder),
     /// In a commit.
     Commit(CommitFolder),
 }
 
-impl SourceFolder {
+impl TreeFolder {
     /// Opens the subdirectory `name`.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ mod tests {
     fn a_file_that_was_just_written_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.rs"), "fn a() {}").unwrap();
-        let root = Source::Directory.open(folder.path()).unwrap();
+        let root = FileTree::Directory.open(folder.path()).unwrap();
         let stored = root.read_with_metadata("a.rs", 100).0.unwrap();
         let walked = root.metadata(OsStr::new("a.rs")).unwrap();
         assert_eq!(stored.modified_ns, walked.modified_ns - 1, "another run compares the content");

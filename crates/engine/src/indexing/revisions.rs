@@ -1,0 +1,320 @@
+//! Indexes other branches and tags of a repository. A file that has the same content on several revisions is stored, and embedded,
+//! once: each row knows the revisions that have it. What the default branch does not have goes to a hidden repository.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::context::RunContext;
+use super::file_tree::FileTree;
+use super::options::Mode;
+use super::plan::{FileToRead, StoredFile, may_succeed_now};
+use super::prepare::PrepareOptions;
+use super::report::{IndexedRevision, RevisionsReport, SkipCounter};
+use super::run::{OpenedRepository, walk_tree};
+use super::walk::WalkedFile;
+use super::write::{self, Target};
+use contract::{ErrorCode, Fault, escaped_line};
+use history::{Head, Revision};
+use platform::failpoints;
+use store::{
+    Access, FileRow, ProjectTx, REVISIONS_MAX, RepositoryState, RevisionFile, RevisionRow, files,
+    repositories, revisions,
+};
+
+/// A path with a content: the key of a file that revisions share.
+type Version = (String, i64);
+
+/// Brings the other revisions of a repository up to date. `tree_changed` tells whether this run changed files of the default
+/// branch. Adds to `notes` what could not be indexed.
+///
+/// # Errors
+/// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults. Until all is written, searches see the old state.
+pub(super) async fn index_revisions(
+    run: &RunContext<'_>,
+    repository: &OpenedRepository,
+    options: PrepareOptions,
+    tree_changed: bool,
+    notes: &mut Vec<String>,
+) -> Result<Option<RevisionsReport>, Fault> {
+    if *run.tree == FileTree::Directory || run.options.mode != Mode::All {
+        return Ok(None);
+    }
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let mut known = revisions::list(&mut tx).await?;
+    known.retain(|revision| revision.repository_id == repository.id);
+    let hidden = revisions::hidden(&mut tx, repository.id).await?;
+    tx.commit().await?;
+    if run.revisions.is_empty() {
+        if hidden.is_some() || !known.is_empty() {
+            remove_all(run, repository.id).await?;
+        }
+        return Ok(None);
+    }
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let named = (repository.id, repository.name.as_str());
+    let hidden = revisions::ensure_hidden(&mut tx, run.fence, named, repository.versions).await?;
+    tx.commit().await?;
+    let full = run.options.full || hidden.versions != repository.versions;
+    let mut files_changed = 0;
+    let mut indexed = known;
+    if !full && is_current(&indexed, run.revisions) {
+        if tree_changed {
+            let mut tx = run.begin_bulk().await?;
+            revisions::merge(&mut tx, run.fence, (repository.id, hidden.id)).await?;
+            tx.commit().await?;
+        }
+    } else {
+        let state = read_state(run, repository.id).await?;
+        let mut update =
+            Update { run, known: indexed, full, state, views: HashMap::new(), to_read: Vec::new() };
+        let revisions = update.collect(repository.id, notes).await?;
+        let Update { mut state, views, to_read, .. } = update;
+        let writes = !to_read.is_empty();
+        for (tree, files) in to_read {
+            files_changed += write_versions(run, hidden.id, &tree, files, &options).await?;
+        }
+        failpoints::reach("index.revisions_written");
+        if writes {
+            state = read_state(run, repository.id).await?;
+        }
+        let mut tx = run.begin_bulk().await?;
+        revisions::publish(&mut tx, run.fence, repository.id, &revisions, &changed_views(&state, &views))
+            .await?;
+        tx.commit().await?;
+        failpoints::reach("index.revisions_published");
+        indexed = revisions;
+    }
+    // Also what a run left that died after it had published.
+    remove_unused(run, hidden.id).await?;
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let nothing = serde_json::json!({});
+    let (ready, versions) = (RepositoryState::Ready, repository.versions);
+    repositories::set_report(&mut tx, run.fence, hidden.id, ready, versions, &nothing).await?;
+    let totals = files::totals(&mut tx, Some(hidden.id)).await?;
+    tx.commit().await?;
+    Ok(Some(RevisionsReport {
+        indexed: indexed.into_iter().map(IndexedRevision::from).collect(),
+        files: totals.files.unsigned_abs(),
+        chunks: totals.chunks.unsigned_abs(),
+        files_changed,
+    }))
+}
+
+impl From<RevisionRow> for IndexedRevision {
+    fn from(row: RevisionRow) -> Self {
+        Self { name: row.name, kind: row.kind, commit: row.commit }
+    }
+}
+
+/// Whether the index has exactly these revisions at these commits.
+fn is_current(known: &[RevisionRow], wanted: &[Revision]) -> bool {
+    let is_same = |revision: &Revision| {
+        known.iter().any(|row| {
+            row.name == revision.name && row.commit == revision.commit && row.kind == revision.kind.as_str()
+        })
+    };
+    known.len() == wanted.len() && wanted.iter().all(is_same)
+}
+
+async fn read_state(run: &RunContext<'_>, repository_id: i64) -> Result<Vec<RevisionFile>, Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let state = revisions::files(&mut tx, repository_id).await?;
+    tx.commit().await?;
+    Ok(state)
+}
+
+/// An update of the revisions of a repository.
+struct Update<'u> {
+    run: &'u RunContext<'u>,
+    known: Vec<RevisionRow>,
+    /// Whether all files are read again.
+    full: bool,
+    /// The stored files.
+    state: Vec<RevisionFile>,
+    /// The revisions that have each file, as bits.
+    views: HashMap<Version, i64>,
+    /// Files to read, with the tree of a revision that has them.
+    to_read: Vec<(FileTree, Vec<FileToRead>)>,
+}
+
+impl Update<'_> {
+    /// Collects the files of all revisions: what each has, and what of it is to be read. Returns the revisions as they will be
+    /// stored. One whose files cannot be read stays as it was.
+    async fn collect(
+        &mut self,
+        repository_id: i64,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<RevisionRow>, Fault> {
+        let bits = 0..i16::try_from(REVISIONS_MAX).unwrap_or(i16::MAX);
+        // A bit is free for others as soon as its revision is not wanted any more, because all views are published at once.
+        let is_kept = |row: &RevisionRow| self.run.revisions.iter().any(|wanted| wanted.name == row.name);
+        let is_free = |bit: &i16| !self.known.iter().any(|row| row.bit == *bit && is_kept(row));
+        let mut free: Vec<i16> = bits.rev().filter(is_free).collect();
+        let mut stored = self.stored_versions();
+        let mut revisions = Vec::new();
+        for revision in self.run.revisions.iter().take(REVISIONS_MAX) {
+            let before = self.known.iter().find(|row| row.name == revision.name).cloned();
+            let Some(bit) = before.as_ref().map(|row| row.bit).or_else(|| free.pop()) else { continue };
+            let row = RevisionRow {
+                repository_id,
+                hidden_id: None,
+                bit,
+                name: revision.name.clone(),
+                kind: revision.kind.as_str().to_owned(),
+                commit: revision.commit.clone(),
+            };
+            let is_same = before.as_ref().is_some_and(|before| before.commit == row.commit);
+            let walked = if is_same && !self.full { None } else { Some(self.walk(revision).await) };
+            match walked {
+                None => self.keep(&row),
+                Some(Ok((tree, entries))) => self.add(&row, tree, entries, &mut stored),
+                Some(Err(fault)) if fault.code == ErrorCode::Cancelled => return Err(fault),
+                Some(Err(fault)) => {
+                    notes.push(format!(
+                        "The revision {} was not indexed: {}",
+                        escaped_line(&revision.name),
+                        fault.message
+                    ));
+                    let Some(before) = before else { continue };
+                    self.keep(&before);
+                    revisions.push(before);
+                    continue;
+                }
+            }
+            revisions.push(row);
+        }
+        Ok(revisions)
+    }
+
+    /// What is stored of each version: whether the default branch has it, and the row.
+    fn stored_versions(&self) -> HashMap<Version, (bool, FileRow)> {
+        let mut stored: HashMap<Version, (bool, FileRow)> = HashMap::with_capacity(self.state.len());
+        for file in &self.state {
+            let is_default = !file.is_hidden;
+            let entry = stored.entry(version(&file.row)).or_insert_with(|| (is_default, file.row.clone()));
+            if is_default {
+                *entry = (true, file.row.clone());
+            }
+        }
+        stored
+    }
+
+    /// Keeps the files of a revision that did not change.
+    fn keep(&mut self, row: &RevisionRow) {
+        let view = row.view();
+        for file in self.state.iter().filter(|file| file.views & view != 0) {
+            *self.views.entry(version(&file.row)).or_default() |= view;
+        }
+    }
+
+    /// Adds the files of a revision. What is neither stored nor to be read already, is to be read.
+    fn add(
+        &mut self,
+        row: &RevisionRow,
+        tree: FileTree,
+        entries: Vec<WalkedFile>,
+        stored: &mut HashMap<Version, (bool, FileRow)>,
+    ) {
+        let timeout_ms = self.run.config.indexing.parse_timeout_ms;
+        let mut to_read = Vec::new();
+        for entry in entries {
+            let version = (entry.path.clone(), entry.modified_ns);
+            let views = self.views.entry(version.clone()).or_default();
+            let is_new = *views == 0;
+            *views |= row.view();
+            if !is_new {
+                continue;
+            }
+            match stored.get(&version) {
+                Some((true, _)) => {}
+                Some((false, row)) if !self.full && !may_succeed_now(row, timeout_ms) => {}
+                Some((false, row)) => {
+                    let stored = Some(StoredFile::new(row, self.full, timeout_ms));
+                    to_read.push(FileToRead { entry, stored });
+                }
+                None => to_read.push(FileToRead { entry, stored: None }),
+            }
+        }
+        if !to_read.is_empty() {
+            self.to_read.push((tree, to_read));
+        }
+    }
+
+    /// Lists the files of a revision.
+    async fn walk(&self, revision: &Revision) -> Result<(FileTree, Vec<WalkedFile>), Fault> {
+        let FileTree::Commit { git_dir, folder, .. } = self.run.tree else {
+            return Ok((FileTree::Directory, Vec::new()));
+        };
+        let head = Head { branch: Some(revision.name.clone()), commit: revision.commit.clone() };
+        let tree = FileTree::Commit { git_dir: git_dir.clone(), head, folder: folder.clone() };
+        let walked = walk_tree(self.run, &tree).await?;
+        match walked.incomplete.first() {
+            // Its other files would look as if they were gone.
+            Some(reason) => Err(Fault::new(ErrorCode::IllegalState, reason.clone())),
+            None => Ok((tree, walked.entries)),
+        }
+    }
+}
+
+fn version(row: &FileRow) -> Version {
+    (row.path.clone(), row.modified_ns)
+}
+
+/// The rows whose revisions changed, with the new ones. A version that the default branch has belongs to its row.
+fn changed_views(state: &[RevisionFile], views: &HashMap<Version, i64>) -> Vec<(i64, i64)> {
+    let of_default: HashMap<(&str, i64), ()> = state
+        .iter()
+        .filter(|file| !file.is_hidden)
+        .map(|file| ((file.row.path.as_str(), file.row.modified_ns), ()))
+        .collect();
+    let mut changed = BTreeMap::new();
+    for file in state {
+        let is_double =
+            file.is_hidden && of_default.contains_key(&(file.row.path.as_str(), file.row.modified_ns));
+        let wanted = if is_double { 0 } else { views.get(&version(&file.row)).copied().unwrap_or(0) };
+        if wanted != file.views {
+            changed.insert(file.row.id, wanted);
+        }
+    }
+    changed.into_iter().collect()
+}
+
+/// Writes files of a revision to the hidden repository; returns the number of searchable ones.
+async fn write_versions(
+    run: &RunContext<'_>,
+    hidden_id: i64,
+    tree: &FileTree,
+    files: Vec<FileToRead>,
+    options: &PrepareOptions,
+) -> Result<u64, Fault> {
+    // The report lists what the default branch skips.
+    let mut skips = SkipCounter::default();
+    let run = run.with_tree(tree);
+    let written =
+        write::write_files(&run, Target::Hidden(hidden_id), files, options.clone(), &mut skips).await?;
+    Ok(written.changed_files)
+}
+
+/// Removes files that no revision has any more.
+async fn remove_unused(run: &RunContext<'_>, hidden_id: i64) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let unused = revisions::unused_files(&mut tx, hidden_id).await?;
+    tx.commit().await?;
+    super::run::remove_files(run, &unused).await?;
+    Ok(())
+}
+
+/// Removes all revisions of a repository.
+async fn remove_all(run: &RunContext<'_>, repository_id: i64) -> Result<(), Fault> {
+    let state = read_state(run, repository_id).await?;
+    let mut tx = run.begin_bulk().await?;
+    let views = changed_views(&state, &HashMap::new());
+    revisions::publish(&mut tx, run.fence, repository_id, &[], &views).await?;
+    let hidden = revisions::hidden(&mut tx, repository_id).await?;
+    tx.commit().await?;
+    if let Some(hidden) = hidden {
+        remove_unused(run, hidden.id).await?;
+    }
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    revisions::remove(&mut tx, run.fence, repository_id).await?;
+    tx.commit().await
+}

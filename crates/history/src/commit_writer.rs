@@ -1,0 +1,181 @@
+//! Writes files as the only commit of a new bare repository, without the `git` program: for what is indexed like a repository
+//! and is none. [`super::CommitTree`] reads it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use gix::objs::tree::{Entry, EntryKind};
+use gix::objs::{Kind, Tree, Write};
+use gix::odb::loose::Store;
+
+/// The branch that has the commit.
+const BRANCH: &str = "refs/heads/pairofcleats";
+
+/// The rest of a commit after its tree. Always the same, so that the same files are the same commit.
+const COMMIT_REST: &str =
+    "author pairofcleats <pairofcleats> 0 +0000\ncommitter pairofcleats <pairofcleats> 0 +0000\n\nImported\n";
+
+/// A commit whose files come one after another, in any order. Their contents are written at once and the folders at the end, so
+/// that only paths are in memory.
+///
+/// A path has parts that are not empty, separated by `/`. Of two entries with the same path, or of which one is a file where the
+/// other needs a folder, the later one counts.
+pub struct CommitWriter {
+    git_dir: PathBuf,
+    objects: Store,
+    files: BTreeMap<Vec<u8>, WrittenFile>,
+}
+
+/// A file or a link whose content is written.
+#[derive(Debug, Clone, Copy)]
+struct WrittenFile {
+    kind: EntryKind,
+    id: ObjectId,
+}
+
+/// A folder whose entries are collected.
+#[derive(Default)]
+struct OpenFolder {
+    name: BString,
+    entries: Vec<Entry>,
+}
+
+impl CommitWriter {
+    /// Creates the bare repository `git_dir`, which must not exist.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn create(git_dir: &Path) -> io::Result<Self> {
+        for folder in ["objects/pack", "objects/info", "refs/heads"] {
+            fs::create_dir_all(git_dir.join(folder))?;
+        }
+        fs::write(git_dir.join("HEAD"), format!("ref: {BRANCH}\n"))?;
+        fs::write(git_dir.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")?;
+        let objects = Store::at(git_dir.join("objects"), gix::hash::Kind::Sha1);
+        Ok(Self { git_dir: git_dir.to_owned(), objects, files: BTreeMap::new() })
+    }
+
+    /// The number of files and links.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there is neither a file nor a link.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Adds a file with exactly these bytes. Returns whether it replaced other entries.
+    ///
+    /// # Errors
+    /// Those of reading the content and of writing it.
+    pub fn add_file(&mut self, path: &[u8], bytes: u64, content: &mut dyn Read) -> io::Result<bool> {
+        let id = self.objects.write_stream(Kind::Blob, bytes, content).map_err(io::Error::other)?;
+        Ok(self.place(path, WrittenFile { kind: EntryKind::Blob, id }))
+    }
+
+    /// Adds a symbolic link. Returns whether it replaced other entries.
+    ///
+    /// # Errors
+    /// Those of writing it.
+    pub fn add_link(&mut self, path: &[u8], target: &[u8]) -> io::Result<bool> {
+        let id = self.objects.write_buf(Kind::Blob, target).map_err(io::Error::other)?;
+        Ok(self.place(path, WrittenFile { kind: EntryKind::Link, id }))
+    }
+
+    /// Adds another name of the file `of`. Returns false if there is no such file.
+    pub fn add_copy(&mut self, path: &[u8], of: &[u8]) -> bool {
+        let file = self.files.get(of).copied().filter(|file| file.kind == EntryKind::Blob);
+        if let Some(file) = file {
+            self.place(path, file);
+        }
+        file.is_some()
+    }
+
+    /// Writes folders and commit; returns the commit in hex. A folder that contains everything else is left out, so that the paths
+    /// are those below it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn finish(self) -> io::Result<String> {
+        let tree = self.write_folders(self.common_folder_len())?;
+        let commit = format!("tree {tree}\n{COMMIT_REST}");
+        let commit = self.objects.write_buf(Kind::Commit, commit.as_bytes()).map_err(io::Error::other)?;
+        fs::write(self.git_dir.join(BRANCH), format!("{commit}\n"))?;
+        Ok(commit.to_string())
+    }
+
+    /// Adds an entry, in place of those that cannot be beside it. Returns whether there were any.
+    fn place(&mut self, path: &[u8], file: WrittenFile) -> bool {
+        let before = self.files.len();
+        for slash in path.find_iter("/") {
+            self.files.remove(&path[..slash]);
+        }
+        let [below, after] = [b'/', b'/' + 1].map(|byte| [path, &[byte]].concat());
+        let inside: Vec<Vec<u8>> = self.files.range(below..after).map(|(path, _)| path.clone()).collect();
+        for path in inside {
+            self.files.remove(&path);
+        }
+        let replaced = self.files.insert(path.to_vec(), file).is_some();
+        replaced || self.files.len() <= before
+    }
+
+    /// The length of the folder that contains everything, with its slash; 0 if there is none.
+    fn common_folder_len(&self) -> usize {
+        let first_and_last = self.files.first_key_value().zip(self.files.last_key_value());
+        let Some(((first, _), (last, _))) = first_and_last else { return 0 };
+        // The paths are sorted: what the first and the last one begin with, all do.
+        let folder = first.find_byte(b'/').map_or(&[][..], |slash| &first[..=slash]);
+        if last.starts_with(folder) { folder.len() } else { 0 }
+    }
+
+    /// Writes all folders; returns the id of the top one. Not recursive, because paths of archives may be as deep as they are long.
+    fn write_folders(&self, skipped: usize) -> io::Result<ObjectId> {
+        let mut open = vec![OpenFolder::default()];
+        for (path, file) in &self.files {
+            let path = &path[skipped..];
+            let (folders, name) = path.rsplit_once_str("/").unwrap_or((&[][..], path));
+            let folders: Vec<&[u8]> = folders.split_str("/").filter(|name| !name.is_empty()).collect();
+            let is_same = |(folder, name): &(&OpenFolder, &&[u8])| folder.name == **name;
+            let common = open.iter().skip(1).zip(&folders).take_while(is_same).count();
+            while open.len() > common + 1 {
+                self.close_folder(&mut open)?;
+            }
+            let entered = folders.iter().skip(common);
+            open.extend(entered.map(|name| OpenFolder { name: (*name).into(), entries: Vec::new() }));
+            if let Some(folder) = open.last_mut() {
+                folder.entries.push(Entry { mode: file.kind.into(), filename: name.into(), oid: file.id });
+            }
+        }
+        while open.len() > 1 {
+            self.close_folder(&mut open)?;
+        }
+        self.write_folder(open.pop().unwrap_or_default())
+    }
+
+    /// Writes the innermost open folder, and adds it to the one around it.
+    fn close_folder(&self, open: &mut Vec<OpenFolder>) -> io::Result<()> {
+        let Some(mut folder) = open.pop() else { return Ok(()) };
+        let filename = std::mem::take(&mut folder.name);
+        let oid = self.write_folder(folder)?;
+        if let Some(parent) = open.last_mut() {
+            parent.entries.push(Entry { mode: EntryKind::Tree.into(), filename, oid });
+        }
+        Ok(())
+    }
+
+    fn write_folder(&self, folder: OpenFolder) -> io::Result<ObjectId> {
+        let mut entries = folder.entries;
+        entries.sort();
+        self.objects.write(&Tree { entries }).map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! Mirrors of archives: the files of a tar or zip file as the only commit of a bare repository, which is read like any other
+//! mirror.
+//!
+//! Each content of an archive has a mirror of its own, `<path>-<commit>.git`, so that runs may still read the one before. It is
+//! written beside its place and renamed, and never changes.
+
+mod archive_file;
+mod collector;
+mod entry_name;
+mod faults;
+mod meter;
+mod source;
+mod tar_file;
+mod zip_file;
+mod zstd_file;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use self::archive_file::ArchiveFile;
+use self::collector::Collector;
+use self::meter::Meter;
+use self::source::{Opened, Source};
+use super::address_file::is_recent;
+use super::lock::MirrorLock;
+use super::mirror::UnusedMirror;
+use super::sizes::size_of;
+use contract::Fault;
+use contract::config;
+use history::{CommitTree, Head, MIRROR_FILE};
+use platform::disk_space::DiskSpace;
+
+/// What archives may have (`[indexing]` in the configuration).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveLimits {
+    /// Size of an archive in bytes.
+    pub bytes_max: u64,
+    /// How many bytes it may unpack to.
+    pub unpacked_bytes_max: u64,
+    /// How many files it may have.
+    pub files_max: usize,
+}
+
+impl From<&config::Indexing> for ArchiveLimits {
+    fn from(settings: &config::Indexing) -> Self {
+        Self {
+            bytes_max: settings.archive_bytes_max,
+            unpacked_bytes_max: settings.archive_unpacked_bytes_max,
+            files_max: settings.files_max,
+        }
+    }
+}
+
+/// The folder with the mirrors of all archives.
+#[derive(Debug, Clone)]
+pub struct Archives {
+    folder: PathBuf,
+    limits: ArchiveLimits,
+    disk_space: DiskSpace,
+}
+
+/// The mirror of an archive as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedArchive {
+    /// The bare repository.
+    pub git_dir: PathBuf,
+    /// Its only commit, which depends on nothing but the files.
+    pub head: Head,
+    /// What was left out of it.
+    pub note: Option<String>,
+}
+
+impl Archives {
+    /// The mirrors below `folder`, which grow as long as `disk_space` allows.
+    #[must_use]
+    pub fn new(folder: PathBuf, limits: ArchiveLimits, disk_space: DiskSpace) -> Self {
+        Self { folder, limits, disk_space }
+    }
+
+    /// The mirror of an archive with this commit; it need not exist. `None` if the commit is none.
+    #[must_use]
+    pub fn git_dir(&self, path: &Path, commit: &str) -> Option<PathBuf> {
+        let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_commit.then(|| self.folder.join(format!("{}-{commit}.git", key(path))))
+    }
+
+    /// The commit of an archive that was used last.
+    #[must_use]
+    pub fn last_commit(&self, path: &Path) -> Option<String> {
+        let used_at = |(git_dir, commit): (PathBuf, String)| {
+            let used_at = fs::metadata(git_dir.join(MIRROR_FILE)).and_then(|file| file.modified()).ok()?;
+            Some((used_at, commit))
+        };
+        let newest: Option<(SystemTime, String)> =
+            self.mirrors_of(path).into_iter().filter_map(used_at).max();
+        newest.map(|(_, commit)| commit)
+    }
+
+    /// Checks that the file at a canonical path is an archive; writes nothing. Only its beginning is read, or its list of files.
+    ///
+    /// # Errors
+    /// Those of [`Self::import`], as far as the beginning shows them.
+    pub fn probe(&self, path: &Path, must_stop: &dyn Fn() -> bool) -> Result<(), Fault> {
+        let source = Source::open(path, self.limits.bytes_max)?;
+        let meter = Meter::new(self.limits.unpacked_bytes_max, &self.disk_space, must_stop);
+        let probed = match source.unpack(path, &meter) {
+            Ok(Opened::Tar(reader)) => tar_file::probe(reader, &meter),
+            Ok(Opened::Zip(reader)) => zip_file::probe(reader),
+            Err(error) => Err(error),
+        };
+        probed.map_err(|error| meter.explain(error))
+    }
+
+    /// Brings the mirror of the archive at a canonical path up to date, which costs nothing if the file did not change, and little if
+    /// its content did not. Another run that imports the same archive is waited for.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `FORBIDDEN` if the file may not be read; `INVALID_REQUEST` if it is damaged, no archive, or has no files;
+    /// `ARCHIVE_TOO_LARGE` for each limit; `ARCHIVE_UNSAFE` for a zip file whose entries overlap or have the same path;
+    /// `ILLEGAL_STATE` if the file is written to meanwhile; `STORAGE_UNAVAILABLE`; `CANCELLED`.
+    pub fn import(&self, path: &Path, must_stop: &dyn Fn() -> bool) -> Result<ImportedArchive, Fault> {
+        fs::create_dir_all(&self.folder).map_err(faults::not_written)?;
+        let lock = self.folder.join(format!("{}.lock", key(path)));
+        let _held = MirrorLock::wait(&lock, must_stop)?;
+        let imported = self.import_locked(path, must_stop);
+        // Whoever waits for it notices that it is gone.
+        let _ = fs::remove_file(lock);
+        imported
+    }
+
+    fn import_locked(&self, path: &Path, must_stop: &dyn Fn() -> bool) -> Result<ImportedArchive, Fault> {
+        let source = Source::open(path, self.limits.bytes_max)?;
+        let same_file = |file: &ArchiveFile| source.identity.is_some() && file.identity == source.identity;
+        if let Some(found) = self.reuse(path, &source, must_stop, &same_file)? {
+            return Ok(found);
+        }
+        let meter = Meter::new(self.limits.unpacked_bytes_max, &self.disk_space, must_stop);
+        let before = source.metadata().map_err(|error| meter.explain(error))?;
+        let hash = source.hash(&meter).map_err(|error| meter.explain(error))?;
+        let same_content = |file: &ArchiveFile| file.hash == hash;
+        if let Some(found) = self.reuse(path, &source, must_stop, &same_content)? {
+            return Ok(found);
+        }
+        self.disk_space.check_for(source.bytes)?;
+        let fresh = self.folder.join(format!("{}.new", key(path)));
+        let _ = fs::remove_dir_all(&fresh);
+        let imported = self.unpack(path, &source, &meter, &fresh).and_then(|(commit, note)| {
+            if !source.is_unchanged(&before) {
+                return Err(faults::changed());
+            }
+            let path = path.to_string_lossy().into_owned();
+            let file = ArchiveFile { path, identity: source.identity.clone(), hash, note };
+            file.write(&fresh).map_err(faults::not_written)?;
+            Ok((commit, file.note))
+        });
+        let (commit, note) = imported.inspect_err(|_| drop(fs::remove_dir_all(&fresh)))?;
+        let git_dir = self.move_into_place(path, &fresh, &commit, must_stop)?;
+        Ok(ImportedArchive { git_dir, head: Head { branch: None, commit }, note })
+    }
+
+    /// The mirrors that no repository uses and that no run has used during `kept`, with their sizes; `used` has the path and the
+    /// commit of each repository. What an interrupted import left is among them. `Mirrors::remove` removes them.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn unused(&self, used: &[(PathBuf, String)], kept: Duration) -> Result<Vec<UnusedMirror>, Fault> {
+        let unreadable =
+            |error: io::Error| Fault::internal("The mirrors of archives could not be listed.", error);
+        let used: Vec<PathBuf> =
+            used.iter().filter_map(|(path, commit)| self.git_dir(path, commit)).collect();
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let git_dir = entry.map_err(unreadable)?.path();
+            let is_mirror =
+                git_dir.extension().is_some_and(|extension| extension == "git" || extension == "new");
+            if is_mirror
+                && !used.contains(&git_dir)
+                && !is_recent(&git_dir, kept)
+                // The lock of what is being imported is that of its archive.
+                && MirrorLock::try_now(&git_dir.with_extension("lock"))?.is_some()
+            {
+                let address = ArchiveFile::read(&git_dir).map(|file| file.path);
+                found.push(UnusedMirror { bytes: size_of(&git_dir), address, git_dir });
+            }
+        }
+        found.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
+        Ok(found)
+    }
+
+    /// Finds the mirror of this archive that `is_same` accepts, and marks it as used.
+    fn reuse(
+        &self,
+        path: &Path,
+        source: &Source,
+        must_stop: &dyn Fn() -> bool,
+        is_same: &dyn Fn(&ArchiveFile) -> bool,
+    ) -> Result<Option<ImportedArchive>, Fault> {
+        for (git_dir, commit) in self.mirrors_of(path) {
+            if !ArchiveFile::read(&git_dir).is_some_and(|file| is_same(&file)) {
+                continue;
+            }
+            // Whoever removes unused mirrors holds this lock.
+            let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
+            let is_whole = CommitTree::open(&git_dir, &commit).is_ok_and(|tree| tree.root().is_ok());
+            let Some(file) = ArchiveFile::read(&git_dir).filter(|_| is_whole) else { continue };
+            let file = ArchiveFile { identity: source.identity.clone(), ..file };
+            file.write(&git_dir).map_err(faults::not_written)?;
+            let (head, note) = (Head { branch: None, commit }, file.note);
+            return Ok(Some(ImportedArchive { git_dir, head, note }));
+        }
+        Ok(None)
+    }
+
+    /// Writes the files of the archive into the new repository `git_dir`; returns the commit and what was left out.
+    fn unpack(
+        &self,
+        path: &Path,
+        source: &Source,
+        meter: &Meter<'_>,
+        git_dir: &Path,
+    ) -> Result<(String, Option<String>), Fault> {
+        let files_max = self.limits.files_max;
+        let mut collector = Collector::create(git_dir, files_max, meter)?;
+        let unpacked = match source.unpack(path, meter) {
+            Ok(Opened::Tar(reader)) => tar_file::read(reader, meter, &mut collector),
+            Ok(Opened::Zip(reader)) => zip_file::read(reader, files_max, meter, &mut collector),
+            Err(error) => Err(error),
+        };
+        unpacked.map_err(|error| meter.explain(error))?;
+        collector.finish()
+    }
+
+    /// Moves a mirror that is complete to its place. What is there is damaged, or was made by another version.
+    fn move_into_place(
+        &self,
+        path: &Path,
+        fresh: &Path,
+        commit: &str,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Result<PathBuf, Fault> {
+        let invalid = || Fault::internal("An archive became no commit.", commit.to_owned());
+        let git_dir = self.git_dir(path, commit).ok_or_else(invalid)?;
+        let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
+        let _ = fs::remove_dir_all(&git_dir);
+        fs::rename(fresh, &git_dir).map_err(faults::not_written)?;
+        Ok(git_dir)
+    }
+
+    /// The mirrors of an archive, with their commits.
+    fn mirrors_of(&self, path: &Path) -> Vec<(PathBuf, String)> {
+        let prefix = format!("{}-", key(path));
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mirrors = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let commit = name.strip_prefix(&prefix)?.strip_suffix(".git")?.to_owned();
+            Some((entry.path(), commit))
+        });
+        mirrors.collect()
+    }
+}
+
+/// What the names of the mirrors of an archive begin with.
+fn key(path: &Path) -> String {
+    blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests;

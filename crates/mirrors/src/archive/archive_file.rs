@@ -1,0 +1,49 @@
+//! What a mirror is of: the file in it says which archive it was made from. Its time is that of the last use.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use history::MIRROR_FILE;
+
+/// The content of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArchiveFile {
+    /// The path of the archive.
+    pub(super) path: String,
+    /// What it was when it was read last, if that proves something.
+    pub(super) identity: Option<String>,
+    /// The hash of its content.
+    pub(super) hash: String,
+    /// What was left out of the mirror.
+    pub(super) note: Option<String>,
+}
+
+impl ArchiveFile {
+    /// Reads the file of a mirror; `None` if there is none, or the mirror is damaged.
+    pub(super) fn read(git_dir: &Path) -> Option<Self> {
+        let text = fs::read_to_string(git_dir.join(MIRROR_FILE)).ok()?;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        let text = |field: &str| value[field].as_str().map(str::to_owned);
+        Some(Self {
+            path: text("path")?,
+            identity: text("identity"),
+            hash: text("hash")?,
+            note: text("note"),
+        })
+    }
+
+    /// Writes the file of a mirror.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn write(&self, git_dir: &Path) -> io::Result<()> {
+        let Self { path, identity, hash, note } = self;
+        let text = json!({ "path": path, "identity": identity, "hash": hash, "note": note }).to_string();
+        let next = git_dir.join("pairofcleats.next");
+        fs::write(&next, text)?;
+        fs::rename(next, git_dir.join(MIRROR_FILE))
+    }
+}

@@ -1,0 +1,148 @@
+//! Takes the entries of an archive into a commit, and counts what it leaves out.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::entry_name::EntryName;
+use super::faults;
+use super::meter::{Content, Meter};
+use contract::Fault;
+use history::CommitWriter;
+
+/// Most bytes of all paths, which are in memory.
+const PATH_BYTES_MAX: usize = 64 << 20;
+
+/// Longest target of a symbolic link in bytes, as on disk.
+pub(super) const TARGET_BYTES_MAX: usize = 4096;
+
+/// Why an entry is left out. Links are none of these: they are in the commit, and the run names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LeftOut {
+    UnsafeName,
+    Special,
+    Sparse,
+    MissingTarget,
+    Encrypted,
+    UnknownCompression,
+}
+
+impl LeftOut {
+    /// What the note calls these entries.
+    fn describe(self) -> &'static str {
+        match self {
+            Self::UnsafeName => "names that lead out of it or are too long",
+            Self::Special => "devices, pipes and unknown kinds of entries",
+            Self::Sparse => "sparse files",
+            Self::MissingTarget => "hard links to no file of it",
+            Self::Encrypted => "encrypted files",
+            Self::UnknownCompression => "files that are compressed by an unsupported method",
+        }
+    }
+}
+
+/// The files of an archive so far.
+pub(super) struct Collector<'a> {
+    writer: CommitWriter,
+    meter: &'a Meter<'a>,
+    files_max: usize,
+    files: usize,
+    path_bytes: usize,
+    left_out: BTreeMap<LeftOut, u64>,
+}
+
+impl<'a> Collector<'a> {
+    /// Collects at most `files_max` files into the new repository `git_dir`.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` if it cannot be created.
+    pub(super) fn create(git_dir: &Path, files_max: usize, meter: &'a Meter<'a>) -> Result<Self, Fault> {
+        let writer = CommitWriter::create(git_dir).map_err(faults::not_written)?;
+        Ok(Self { writer, meter, files_max, files: 0, path_bytes: 0, left_out: BTreeMap::new() })
+    }
+
+    /// The path of an entry; `None` if the entry is left out because of its name.
+    pub(super) fn path(&mut self, name: &[u8]) -> Option<Vec<u8>> {
+        match EntryName::parse(name) {
+            EntryName::Path(path) => Some(path),
+            EntryName::Ignored => None,
+            EntryName::Unsafe => {
+                self.leave_out(LeftOut::UnsafeName);
+                None
+            }
+        }
+    }
+
+    pub(super) fn leave_out(&mut self, why: LeftOut) {
+        *self.left_out.entry(why).or_default() += 1;
+    }
+
+    /// Adds a file with `bytes` of content. Returns whether it replaced other entries.
+    pub(super) fn add_file(&mut self, path: &[u8], bytes: u64, content: impl Read) -> io::Result<bool> {
+        self.count(path)?;
+        let mut content = Content::new(content, bytes);
+        let added = self.writer.add_file(path, bytes, &mut content);
+        match content.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.written(added),
+        }
+    }
+
+    /// Adds a symbolic link. Returns whether it replaced other entries.
+    pub(super) fn add_link(&mut self, path: &[u8], target: &[u8]) -> io::Result<bool> {
+        if target.len() > TARGET_BYTES_MAX {
+            self.leave_out(LeftOut::UnsafeName);
+            return Ok(false);
+        }
+        self.count(path)?;
+        let added = self.writer.add_link(path, target);
+        self.written(added)
+    }
+
+    /// Adds a hard link, another name of a file that came before.
+    pub(super) fn add_hard_link(&mut self, path: &[u8], target: &[u8]) -> io::Result<()> {
+        self.count(path)?;
+        let is_added = match EntryName::parse(target) {
+            EntryName::Path(target) => self.writer.add_copy(path, &target),
+            EntryName::Ignored | EntryName::Unsafe => false,
+        };
+        if !is_added {
+            self.leave_out(LeftOut::MissingTarget);
+        }
+        Ok(())
+    }
+
+    /// Writes the commit; returns it in hex, and a note if something was left out.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` without any file; `STORAGE_UNAVAILABLE` if it cannot be written.
+    pub(super) fn finish(self) -> Result<(String, Option<String>), Fault> {
+        let note = self.note();
+        if self.writer.is_empty() {
+            return Err(faults::no_files(note.as_deref()));
+        }
+        Ok((self.writer.finish().map_err(faults::not_written)?, note))
+    }
+
+    fn count(&mut self, path: &[u8]) -> io::Result<()> {
+        self.files += 1;
+        self.path_bytes = self.path_bytes.saturating_add(path.len());
+        if self.files > self.files_max {
+            return Err(self.meter.stop(faults::too_many_files(self.files_max)));
+        }
+        if self.path_bytes > PATH_BYTES_MAX {
+            return Err(self.meter.stop(faults::names_too_long()));
+        }
+        Ok(())
+    }
+
+    fn written<T>(&self, written: io::Result<T>) -> io::Result<T> {
+        written.map_err(|error| self.meter.stop(faults::not_written(error)))
+    }
+
+    fn note(&self) -> Option<String> {
+        let kinds = self.left_out.iter().map(|(why, count)| format!("{} ({count})", why.describe()));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        (!kinds.is_empty()).then(|| format!("Left out of the archive: {kinds}."))
+    }
+}
