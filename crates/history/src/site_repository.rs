@@ -140,6 +140,17 @@ impl SiteRepository {
         Ok(commit.tree().to_hex().to_string())
     }
 
+    /// When a commit was made, seconds since the epoch.
+    ///
+    /// # Errors
+    /// [`SiteError::Damaged`] if there is no such commit.
+    pub fn committed_s(&self, commit: &str) -> Result<i64, SiteError> {
+        let id = object_id(commit)?;
+        let data = self.reader.object(id, ObjectKind::Commit).map_err(io::Error::other)?;
+        let commit = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1).map_err(io::Error::other)?;
+        Ok(commit.committer().map_err(io::Error::other)?.seconds())
+    }
+
     /// The files of a tree. Links and submodules are left out.
     ///
     /// # Errors
@@ -236,10 +247,12 @@ impl SiteRepository {
         let read = |tree: Option<ObjectId>| tree.map_or(Ok(Vec::new()), |tree| read_tree(&self.reader, tree));
         let mut pairs: BTreeMap<Vec<u8>, (Option<Entry>, Option<Entry>)> = BTreeMap::new();
         for entry in read(one)? {
-            pairs.entry(entry.name.clone()).or_default().0 = Some(entry);
+            let name = entry.name.clone();
+            pairs.entry(name).or_default().0 = Some(entry);
         }
         for entry in read(other)? {
-            pairs.entry(entry.name.clone()).or_default().1 = Some(entry);
+            let name = entry.name.clone();
+            pairs.entry(name).or_default().1 = Some(entry);
         }
         for (before, after) in pairs.into_values().filter(|(before, after)| before != after) {
             let is_folder =

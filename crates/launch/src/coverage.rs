@@ -205,7 +205,7 @@ fn places(report: &ValidationReport, codes: &[&str]) -> Vec<StalePlace> {
 }
 
 /// Whether a definition is one that pages are expected to mention.
-fn is_for_others(definition: &KnownDefinition) -> bool {
+pub(crate) fn is_for_others(definition: &KnownDefinition) -> bool {
     let is_kind = KINDS.contains(&definition.kind.as_str());
     let is_hidden = definition.name.starts_with('_');
     let mut folders = definition.path.split('/').rev().skip(1);

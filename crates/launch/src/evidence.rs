@@ -67,6 +67,9 @@ pub trait Evidence {
     /// Whether the index has the text of a file.
     fn is_indexed(&self, path: &str) -> bool;
 
+    /// Paths of the files that the index has, sorted.
+    fn indexed_files(&self) -> Vec<&str>;
+
     /// Lines of a file, joined by line feeds; `None` if the file has no such lines, or nobody asked for it.
     fn lines(&self, path: &str, first: u32, last: u32) -> Option<String> {
         let text = self.text(path)?;

@@ -10,24 +10,68 @@ use serde_json::Value;
 use crate::claim::Claim;
 use crate::config::Section;
 use crate::gate::{FrontMatterContract, Layout, SectionFolder};
-use crate::worker::{PAGE_PLAN, WorkItem};
+use crate::site::FrontMatterFormat;
+use crate::worker::{PAGE_PLAN, WorkItem, WorkerError};
 
+/// What the repository contains.
+pub const REPO_INVENTORY: &str = "repo_inventory.json";
 /// Where the site keeps its pages.
 pub const SITE_CONTEXT: &str = "site_context.json";
 /// What the front matter of each section has.
 pub const FRONT_MATTER_CONTRACT: &str = "frontmatter_contract.json";
 /// The claims with their evidence.
 pub const PRODUCT_FACTS: &str = "product_facts.json";
+/// Where else the repository says what a claim says, and which claims contradict each other.
+pub const EVIDENCE_MAP: &str = "evidence_map.json";
+/// Code that may become a snippet.
+pub const SNIPPET_CANDIDATES: &str = "snippet_candidates.json";
+/// Folder of the written pages: `drafts/SECTION/FILE`.
+pub const DRAFTS: &str = "drafts/";
+/// The patches of the site.
+pub const PATCH_BUNDLE: &str = "patch_bundle.json";
 /// The snippets that pages may show.
 pub const SNIPPET_CATALOG: &str = "snippet_catalog.json";
 /// Folder of the lines that templates wrote, one artifact a section or fix.
 pub const TEMPLATE_LINES: &str = "template_lines/";
+
+/// The artifact [`REPO_INVENTORY`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepoInventory {
+    /// Number of indexed files, those among them that are not listed too.
+    pub files_total: u32,
+    /// Indexed files, sorted by path.
+    pub files: Vec<InventoryFile>,
+    /// Files with prose, the README first.
+    pub documents: Vec<String>,
+    /// Files that show how the product is used.
+    pub examples: Vec<String>,
+    /// Files with definitions for others, sorted.
+    pub definitions: Vec<String>,
+    /// Manifests of packages.
+    pub manifests: Vec<String>,
+    /// SPDX expression of the licence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
+}
+
+/// A file of the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InventoryFile {
+    /// Its path.
+    pub path: String,
+    /// Id of its language.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+}
 
 /// The artifact [`SITE_CONTEXT`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SiteContext {
     /// The folders of the sections; empty if the site has no such order.
     pub folders: Vec<Folder>,
+    /// The folder in which each section gets its pages.
+    #[serde(default)]
+    pub roots: BTreeMap<Section, String>,
 }
 
 /// The folder of a section.
@@ -47,6 +91,23 @@ pub struct Folder {
 pub struct FrontMatterContracts {
     /// By section.
     pub sections: BTreeMap<Section, FrontMatterContract>,
+    /// How the pages of each section are written.
+    #[serde(default)]
+    pub styles: BTreeMap<Section, FrontMatterStyle>,
+}
+
+/// How pages write their front matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FrontMatterStyle {
+    /// How it is written; `None` if the pages have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<FrontMatterFormat>,
+    /// Values that all pages share.
+    #[serde(default)]
+    pub shared: BTreeMap<String, Value>,
+    /// The day of the site's commit, the date of new pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
 }
 
 /// The artifact [`PRODUCT_FACTS`].
@@ -60,6 +121,16 @@ pub struct ProductFacts {
     /// Commands that install the product.
     #[serde(default)]
     pub install_commands: Vec<String>,
+    /// Id of the claim that names the licence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence_claim: Option<String>,
+}
+
+/// The artifact [`SNIPPET_CANDIDATES`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnippetCandidates {
+    /// The candidates, the best first.
+    pub candidates: Vec<CatalogSnippet>,
 }
 
 /// The artifact [`SNIPPET_CATALOG`].
@@ -74,6 +145,18 @@ pub struct SnippetCatalog {
 pub struct CatalogSnippet {
     /// [`span_sha256`](crate::claim::span_sha256) of its code.
     pub sha256: String,
+    /// Path of the file that has it.
+    #[serde(default)]
+    pub path: String,
+    /// Its first line there, 1-based.
+    #[serde(default)]
+    pub start_line: u32,
+    /// Its language, as it stands behind the fence.
+    #[serde(default)]
+    pub language: String,
+    /// The code.
+    #[serde(default)]
+    pub code: String,
 }
 
 /// The artifact [`PAGE_PLAN`].
@@ -93,6 +176,70 @@ pub struct PlanPage {
     /// Headings that it must have.
     #[serde(default)]
     pub required_headings: Vec<String>,
+    /// Its title.
+    #[serde(default)]
+    pub title: String,
+    /// How its front matter is written; `None` if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<FrontMatterFormat>,
+    /// Its front matter.
+    #[serde(default)]
+    pub front_matter: BTreeMap<String, Value>,
+    /// What it consists of.
+    #[serde(default)]
+    pub blocks: Vec<PlanBlock>,
+}
+
+/// A part of a planned page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanBlock {
+    /// Level of its heading.
+    pub level: u8,
+    /// Its heading, as it is shown.
+    pub heading: String,
+    /// Whether the heading is a name of code.
+    #[serde(default)]
+    pub is_code: bool,
+    /// What stands below.
+    pub items: Vec<PlanItem>,
+}
+
+/// Something that stands below a heading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PlanItem {
+    /// A claim as a paragraph.
+    Paragraph {
+        /// The claim.
+        claim_id: String,
+    },
+    /// A claim as an item of a list.
+    Entry {
+        /// The claim.
+        claim_id: String,
+    },
+    /// A snippet of the catalog.
+    Snippet {
+        /// Its hash.
+        sha256: String,
+    },
+    /// A command for a shell.
+    Command {
+        /// The command.
+        text: String,
+    },
+    /// A link to another planned page.
+    Link {
+        /// Its title.
+        title: String,
+        /// Its path in the site.
+        path: String,
+    },
+    /// A line of a template.
+    Line {
+        /// The line.
+        text: String,
+    },
 }
 
 /// An artifact below [`TEMPLATE_LINES`].
@@ -100,6 +247,20 @@ pub struct PlanPage {
 pub struct TemplateLines {
     /// [`line_sha256`](crate::claim::line_sha256) of the lines.
     pub lines: BTreeSet<String>,
+}
+
+impl PlanPage {
+    /// Its name within its folder.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        self.output_path.rsplit('/').next().unwrap_or(&self.output_path)
+    }
+
+    /// Name of the artifact with its draft.
+    #[must_use]
+    pub fn draft(&self) -> String {
+        format!("{DRAFTS}{}/{}", self.section.as_str(), self.file_name())
+    }
 }
 
 impl SiteContext {
@@ -134,6 +295,20 @@ pub fn read<T: DeserializeOwned + JsonSchema>(item: &WorkItem<'_>, name: &'stati
     let content: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let form = serde_json::from_value(content.clone()).ok();
     Some(Read { name, content, schema: schemars::schema_for!(T).to_value(), form })
+}
+
+/// Reads an artifact that a worker needs.
+///
+/// # Errors
+/// `…_MISSING_INPUT` if there is none, `MALFORMED_ARTIFACT` if it does not have its form.
+pub fn required<T: DeserializeOwned>(
+    item: &WorkItem<'_>,
+    worker: &str,
+    name: &str,
+) -> Result<T, WorkerError> {
+    let bytes = item.artifacts.get(name).ok_or_else(|| WorkerError::missing(worker, name))?;
+    serde_json::from_slice(bytes)
+        .map_err(|error| WorkerError::new("MALFORMED_ARTIFACT", format!("`{name}` cannot be read: {error}.")))
 }
 
 /// The lines that templates wrote, of all artifacts of an item.

@@ -16,18 +16,25 @@ pub mod snippet;
 
 pub mod gate;
 
+pub mod contradiction;
 pub mod coverage;
+pub mod doc_comment;
+pub mod prose;
 pub mod sarif;
 
 pub mod config;
 pub mod engine;
 pub mod event;
 pub mod fence;
+pub mod fixer;
 pub mod forms;
 pub mod ids;
 pub mod legality;
 pub mod origin;
 pub mod pack;
+pub mod patch;
+pub mod placement;
+pub mod render;
 pub mod sections;
 pub mod site_profiles;
 pub mod snapshot;

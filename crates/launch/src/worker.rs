@@ -1,6 +1,18 @@
 //! Workers: the parts of a run that produce something. A worker is a pure function: equal inputs give equal bytes, so an item that
 //! was interrupted is simply done again.
 
+pub mod facts;
+pub mod fix;
+pub mod link;
+pub mod plan;
+pub mod scout;
+pub mod snippets;
+mod trial;
+pub mod write;
+
+#[cfg(test)]
+pub(crate) mod scene;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -9,7 +21,7 @@ use crate::event::Failure;
 use crate::evidence::{Evidence, Questions};
 use crate::gate::SecretFinder;
 use crate::report::ValidationReport;
-use crate::site::SiteFiles;
+use crate::site::{Site, SiteFiles};
 use crate::snapshot;
 use crate::snippet::ParsedSnippet;
 
@@ -61,7 +73,7 @@ pub struct WorkItem<'a> {
     pub base: &'a dyn SiteFiles,
     /// Paths of the files in which the two differ, sorted.
     pub changed: &'a [String],
-    /// The code blocks of the changed pages, if the worker wants them ([`Worker::parses`]).
+    /// The code blocks of [`pages_to_parse`], if the worker wants them ([`Worker::parses`]).
     pub snippets: &'a [ParsedSnippet],
 }
 
@@ -179,7 +191,7 @@ pub struct Worker {
     pub artifacts: &'static [&'static str],
     /// Which files of the site it reads.
     pub site: SiteView,
-    /// Whether it wants the code blocks of the changed pages as a parser reads them.
+    /// Whether it wants code blocks as a parser reads them ([`pages_to_parse`]).
     pub parses: bool,
     /// What it wants to know of the repository.
     pub asks: fn(&WorkItem<'_>) -> Questions,
@@ -201,6 +213,15 @@ impl Worker {
     #[must_use]
     pub fn reads(&self, name: &str) -> bool {
         self.artifacts.iter().any(|read| *read == name || read.ends_with('/') && name.starts_with(read))
+    }
+}
+
+/// The pages whose code blocks a worker wants as a parser reads them: for [`SNIPPETS`] the candidates, else the changed pages.
+#[must_use]
+pub fn pages_to_parse(worker: &Worker, item: &WorkItem<'_>) -> Site {
+    match worker.name {
+        SNIPPETS => snippets::candidate_pages(item),
+        _ => crate::validate::changed_pages(item),
     }
 }
 

@@ -93,7 +93,7 @@ impl RunJob<'_> {
             ErrorCode::NotFound | ErrorCode::Forbidden => jobs::not_runnable_here(fault, NOT_FOUND_HERE),
             _ => fault,
         })?;
-        Ok(index_job::enqueue(self.app, self.project, &root).await?)
+        Ok(index_job::enqueue(self.app, self.project, &root, &engine::indexing::Options::default()).await?)
     }
 }
 

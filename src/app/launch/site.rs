@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use contract::clock::iso_seconds;
 use contract::config::LaunchSite;
 use contract::{ErrorCode, Fault, echo};
 use history::{BranchCreated, NewCommit, SiteError, SiteRepository, SiteTree};
@@ -22,15 +23,23 @@ pub(super) struct RunSite {
 }
 
 /// The files of a tree of the site.
-pub(super) struct TreeFiles(SiteTree);
+pub(super) struct TreeFiles {
+    tree: SiteTree,
+    /// The day of the commit that runs start from.
+    date: Option<String>,
+}
 
 impl SiteFiles for TreeFiles {
     fn paths(&self) -> Vec<String> {
-        self.0.paths().map(str::to_owned).collect()
+        self.tree.paths().map(str::to_owned).collect()
     }
 
     fn read(&self, path: &str) -> Option<Vec<u8>> {
-        self.0.read(path)
+        self.tree.read(path)
+    }
+
+    fn date(&self) -> Option<String> {
+        self.date.clone()
     }
 }
 
@@ -96,7 +105,10 @@ impl RunSite {
             }
             None => repository.tree_of(commit).and_then(|tree| repository.files(&tree)),
         };
-        files.map(TreeFiles).map_err(site_fault)
+        let tree = files.map_err(site_fault)?;
+        let committed_s = repository.committed_s(commit).map_err(site_fault)?;
+        let date = iso_seconds(committed_s).split('T').next().map(str::to_owned);
+        Ok(TreeFiles { tree, date })
     }
 
     /// The paths in which a tree differs from a commit, sorted.

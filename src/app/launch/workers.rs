@@ -6,8 +6,11 @@ use contract::{ErrorCode, Fault};
 use engine::indexing::parser::Parsing;
 use launch::evidence::{Questions, RepositoryFacts};
 use launch::snippet::ParsedSnippet;
-use launch::validate::{self, changed_pages};
-use launch::worker::{Worker, WorkerError, WorkerInput, WorkerOutput};
+use launch::validate;
+use launch::worker::{
+    Worker, WorkerError, WorkerInput, WorkerOutput, facts, fix, link, pages_to_parse, plan, scout, snippets,
+    write,
+};
 use store::RepositoryRow;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +27,16 @@ use crate::app::blocking;
 pub type WorkerTable = &'static [&'static Worker];
 
 /// The workers of this program.
-pub static WORKERS: WorkerTable = &[&validate::WORKER];
+pub static WORKERS: WorkerTable = &[
+    &scout::WORKER,
+    &facts::WORKER,
+    &snippets::WORKER,
+    &plan::WORKER,
+    &write::WORKER,
+    &link::WORKER,
+    &validate::WORKER,
+    &fix::WORKER,
+];
 
 /// Most changed paths that are listed: more than the largest budget allows, because each fix may add as many.
 const CHANGED_MAX: usize = 20_000;
@@ -34,7 +46,7 @@ const CHANGED_MAX: usize = 20_000;
 pub(super) struct ReadSite {
     /// Paths of the files that the run changed.
     pub(super) changed: Vec<String>,
-    /// The code blocks of the changed pages.
+    /// The code blocks that the worker wants.
     pub(super) snippets: Vec<ParsedSnippet>,
 }
 
@@ -92,7 +104,7 @@ fn prepare(
         snippets: Vec::new(),
     };
     if inputs.worker.parses {
-        let pages = changed_pages(&inputs.item(&trees.site, &trees.base, &read));
+        let pages = pages_to_parse(inputs.worker, &inputs.item(&trees.site, &trees.base, &read));
         read.snippets = parse_site(parsing, &pages, cancel)?;
     }
     let questions = (inputs.worker.asks)(&inputs.item(&trees.site, &trees.base, &read));

@@ -32,7 +32,7 @@ async fn artifacts_come_as_text_or_base64_with_the_hash_of_the_whole() {
     let bytes = STANDARD.decode(evidence["content"].as_str().unwrap()).unwrap();
     assert_eq!(evidence["sha256"], sha256::digest_hex(&bytes));
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
-    let names: Vec<String> = archive.file_names().map(str::to_owned).collect();
+    let names: Vec<String> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
     for name in ["events.ndjson", "snapshot.json", "page_plan.json", "drafts/docs.md", "pr.json"] {
         assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
     }

@@ -6,6 +6,7 @@ mod artifacts;
 mod command_line;
 mod events;
 mod fixing;
+mod golden;
 mod kills;
 mod legality;
 mod publishing;

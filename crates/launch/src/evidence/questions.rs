@@ -101,6 +101,6 @@ impl Questions {
 
 /// Whether a file is the README of the repository.
 #[must_use]
-pub fn is_readme(path: &str) -> bool {
+pub(super) fn is_readme(path: &str) -> bool {
     ["readme.md", "readme.markdown", "readme"].iter().any(|name| path.eq_ignore_ascii_case(name))
 }

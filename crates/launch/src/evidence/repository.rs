@@ -246,6 +246,12 @@ impl Evidence for RepositoryFacts {
         self.indexed.contains(path)
     }
 
+    fn indexed_files(&self) -> Vec<&str> {
+        let mut files: Vec<&str> = self.indexed.iter().map(String::as_str).collect();
+        files.sort_unstable();
+        files
+    }
+
     fn definitions(&self, name: &str) -> &[KnownDefinition] {
         self.definitions.get(name).map_or(&[], Vec::as_slice)
     }

@@ -1,5 +1,6 @@
 //! Gate `consistency`: pages name the product and its repository alike, and have the headings that were planned.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
@@ -22,7 +23,7 @@ const MISSING_HEADING: Rule = Rule::fixable("missing_heading", "A planned headin
 const MISSING_PAGE: Rule = Rule::new("missing_page", "A planned page is missing");
 
 /// An address of a repository: host, owner and name.
-static ADDRESS: LazyLock<Regex> =
+pub(crate) static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"https?://([A-Za-z0-9.-]+)/([A-Za-z0-9_.-]+)/([A-Za-z0-9_.-]+)"));
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
@@ -43,11 +44,8 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
             }
         }
     }
-    let name = name_in_any_case(run.product_name);
     for page in input.pages() {
-        if let Some(name) = &name {
-            names(page, name, run, found);
-        }
+        names(page, run, found);
         addresses(page, run, found);
     }
     Checked::Done
@@ -62,25 +60,32 @@ fn name_in_any_case(name: &str) -> Option<Regex> {
     is_name.then(|| RegexBuilder::new(&text).case_insensitive(true).build().ok())?
 }
 
-fn names(page: &Page, name: &Regex, run: &RunInput<'_>, found: &mut Found) {
-    for written in name.find_iter(&page.masked).filter(|written| written.as_str() != run.product_name) {
-        let line = page.line_at(written.start());
+fn names(page: &Page, run: &RunInput<'_>, found: &mut Found) {
+    for range in misspelt(&page.masked, run.product_name) {
+        let line = page.line_at(range.start);
+        let written = page.masked.get(range).unwrap_or_default();
         if page.kind_of(line) == LineKind::FrontMatter {
             continue;
         }
-        let around =
-            |at: Option<&u8>| at.is_some_and(|byte| matches!(byte, b'/' | b'-' | b'_' | b'@' | b'#'));
-        let bytes = page.masked.as_bytes();
-        // Parts of paths, addresses and packages are written as those want it.
-        let before = written.start().checked_sub(1).and_then(|at| bytes.get(at));
-        let is_file = bytes.get(written.end()) == Some(&b'.')
-            && bytes.get(written.end() + 1).is_some_and(u8::is_ascii_alphanumeric);
-        if around(before) || before == Some(&b'.') || around(bytes.get(written.end())) || is_file {
-            continue;
-        }
-        let message = format!("{} should be {}.", quote(written.as_str()), quote(run.product_name));
-        found.add(&PRODUCT_NAME, Severity::Error, (&page.path, line), written.as_str(), message);
+        let message = format!("{} should be {}.", quote(written), quote(run.product_name));
+        found.add(&PRODUCT_NAME, Severity::Error, (&page.path, line), written, message);
     }
+}
+
+/// Where a text writes the name of the product in another case. Parts of paths, addresses and packages are written as those want it,
+/// and do not count.
+pub(crate) fn misspelt(text: &str, product_name: &str) -> Vec<Range<usize>> {
+    let Some(name) = name_in_any_case(product_name) else { return Vec::new() };
+    let bytes = text.as_bytes();
+    let around = |at: Option<&u8>| at.is_some_and(|byte| matches!(byte, b'/' | b'-' | b'_' | b'@' | b'#'));
+    let is_prose = |range: &Range<usize>| {
+        let before = range.start.checked_sub(1).and_then(|at| bytes.get(at));
+        let is_file = bytes.get(range.end) == Some(&b'.')
+            && bytes.get(range.end + 1).is_some_and(u8::is_ascii_alphanumeric);
+        !(around(before) || before == Some(&b'.') || around(bytes.get(range.end)) || is_file)
+    };
+    let written = name.find_iter(text).filter(|written| written.as_str() != product_name);
+    written.map(|written| written.range()).filter(is_prose).collect()
 }
 
 /// Finds addresses of repositories that have the name of this one and another owner.

@@ -9,7 +9,7 @@ use crate::claim::{ClaimKind, Claims};
 use crate::config::Section;
 use crate::evidence::Evidence;
 use crate::issue::{Rule, Severity, quote};
-use crate::manifest::Ecosystem;
+use crate::manifest::{Ecosystem, Package};
 use crate::pattern::pattern;
 use crate::site::Page;
 
@@ -107,6 +107,26 @@ fn install_commands(input: &GateInput<'_>, page: &Page, evidence: &dyn Evidence,
         }
     }
 }
+
+/// Whether a line is one command that installs one of these packages, with no options and nothing else.
+pub(crate) fn installs_one_of(line: &str, packages: &[Package]) -> bool {
+    let line = line.trim();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./@ ".contains(c);
+    if !line.chars().all(is_plain) {
+        return false;
+    }
+    commands(line).any(|(at, ecosystem, words)| {
+        let name = words.trim();
+        let is_whole = at + words.len() == line.len() && line.split_whitespace().count() <= INSTALL_WORDS_MAX;
+        let is_own = |package: &Package| {
+            package.ecosystem == ecosystem && same_package(ecosystem, &package.name, name)
+        };
+        is_whole && package_name(name) == Some(name) && packages.iter().any(is_own)
+    })
+}
+
+/// Most words of a command that installs a package: `uv pip install shop`.
+const INSTALL_WORDS_MAX: usize = 4;
 
 /// The commands of a text that install packages: offset, ecosystem and arguments.
 fn commands(text: &str) -> impl Iterator<Item = (usize, Ecosystem, &str)> {

@@ -27,10 +27,12 @@ mod truth_lock;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use consistency::{ADDRESS, misspelt};
 pub use frontmatter::{FrontMatterContract, KeyType, discover_contract};
 pub use input::{
     Artifact, Change, FoundSecret, GateInput, Layout, PlannedPage, RunInput, SecretFinder, SectionFolder,
 };
+pub(crate) use limitations_and_distribution::installs_one_of;
 pub use markdown_lint::LINT_RULES;
 
 use std::collections::HashSet;

@@ -9,6 +9,11 @@ pub trait SiteFiles {
 
     /// The content of a file; `None` if it cannot be read.
     fn read(&self, path: &str) -> Option<Vec<u8>>;
+
+    /// The day of their commit, such as 2026-01-31; `None` if they have none.
+    fn date(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Files in memory.

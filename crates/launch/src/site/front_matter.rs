@@ -1,6 +1,8 @@
 //! Front matter of pages: YAML between `---` lines, or TOML between `+++` lines, read within limits.
 
 use contract::echo_within;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 
@@ -12,7 +14,8 @@ const NODES_MAX: usize = 4096;
 const REASON_CHARS_MAX: usize = 160;
 
 /// How front matter is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum FrontMatterFormat {
     /// Between `---` lines.
     Yaml,

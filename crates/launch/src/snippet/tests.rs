@@ -38,7 +38,9 @@ fn imports_and_uses_have_their_lines_in_the_page() {
     assert!(snippet.uses.contains(&load), "{:?}", snippet.uses);
     assert!(snippet.defined.contains("Mine"));
     let mut names = BTreeSet::new();
-    snippet.for_each_name(&mut |name| drop(names.insert(name.to_owned())));
+    snippet.for_each_name(&mut |name| {
+        names.insert(name.to_owned());
+    });
     for name in ["shop", "orders", "parse_order", "load"] {
         assert!(names.contains(name), "{names:?}");
     }

@@ -1,0 +1,112 @@
+//! What comments say of the definitions that they stand at.
+
+use crate::evidence::KnownDefinition;
+use crate::prose::{Sentence, first_sentence};
+
+/// Most lines of a comment that are read.
+const LINES_MAX: usize = 60;
+/// Most lines of a signature.
+const SIGNATURE_LINES_MAX: usize = 20;
+
+/// The first sentence of the comment at a definition, in the text of its file.
+#[must_use]
+pub fn doc_sentence(text: &str, definition: &KnownDefinition) -> Option<Sentence> {
+    let row = usize::try_from(definition.line).ok()?.checked_sub(1)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let is_python = definition.path.ends_with(".py") || definition.path.ends_with(".pyi");
+    if is_python { docstring(&lines, row) } else { comment_above(&lines, row) }
+}
+
+/// The text between three quotes below the signature that begins at a row.
+fn docstring(lines: &[&str], row: usize) -> Option<Sentence> {
+    let mut signature = lines.iter().enumerate().skip(row).take(SIGNATURE_LINES_MAX);
+    let (end, _) = signature.find(|(_, line)| line.trim_end().ends_with(':'))?;
+    let (start, first) = lines.iter().enumerate().skip(end + 1).find(|(_, line)| !line.trim().is_empty())?;
+    let opened = first.trim().trim_start_matches(['r', 'R', 'u', 'U']);
+    let quotes = ["\"\"\"", "'''"].into_iter().find(|quotes| opened.starts_with(quotes))?;
+    let mut written: Vec<(u32, &str)> = Vec::new();
+    for (at, line) in lines.iter().enumerate().skip(start).take(LINES_MAX) {
+        let line = if at == start { opened.get(quotes.len()..).unwrap_or_default() } else { line.trim() };
+        let closed = line.split_once(quotes);
+        written.push((number(at), closed.map_or(line, |(before, _)| before)));
+        if closed.is_some() {
+            return first_sentence(written.into_iter());
+        }
+    }
+    None
+}
+
+/// The lines of a comment directly above a row, and above attributes and annotations.
+fn comment_above(lines: &[&str], row: usize) -> Option<Sentence> {
+    let mut above: Vec<(u32, &str)> = Vec::new();
+    for (at, line) in lines.iter().enumerate().take(row).rev().take(LINES_MAX) {
+        let line = line.trim();
+        let is_attribute = line.starts_with("#[") || line.starts_with('@');
+        if is_attribute && above.is_empty() {
+            continue;
+        }
+        match comment_text(line) {
+            Some(text) => above.push((number(at), text)),
+            None => break,
+        }
+    }
+    above.reverse();
+    first_sentence(above.into_iter())
+}
+
+/// The text of a line that is a comment.
+fn comment_text(line: &str) -> Option<&str> {
+    let markers = ["///", "//!", "/**", "/*", "*/", "//", "*", "##", "#", "---", "--"];
+    let marker = markers.into_iter().find(|marker| line.starts_with(marker))?;
+    let text = line.get(marker.len()..)?;
+    Some(text.trim_end_matches("*/").trim())
+}
+
+fn number(row: usize) -> u32 {
+    u32::try_from(row + 1).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(path: &str, text: &str, line: u32) -> Option<(String, u32)> {
+        let definition = KnownDefinition {
+            path: path.to_owned(),
+            line,
+            name: "f".to_owned(),
+            qualified: "f".to_owned(),
+            kind: "function".to_owned(),
+            is_exported: Some(true),
+        };
+        doc_sentence(text, &definition).map(|sentence| (sentence.text, sentence.start_line))
+    }
+
+    #[test]
+    fn comments_of_each_style_are_read() {
+        let parses = Some("Parses one order.".to_owned());
+        for (path, text, line, at) in [
+            ("a.rs", "use x;\n/// Parses one order.\n#[must_use]\npub fn f() {}\n", 4, 2),
+            ("a.java", "/**\n * Parses one order. Fails.\n */\n@Override\nvoid f() {}\n", 5, 2),
+            ("a.go", "// Parses one order.\nfunc f() {}\n", 2, 1),
+            ("a.rb", "# Parses one order.\ndef f\n", 2, 1),
+            ("a.py", "def f(\n    a,\n):\n    \"\"\"Parses one order.\"\"\"\n", 1, 4),
+            ("a.py", "def f():\n    r'''\n    Parses one order.\n\n    More.\n    '''\n", 1, 3),
+        ] {
+            assert_eq!(sentence(path, text, line), parses.clone().map(|text| (text, at)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_comment_of_the_definition_is_not_read() {
+        for (path, text, line) in [
+            ("a.rs", "/// Parses one order.\n\npub fn f() {}\n", 3),
+            ("a.rs", "fn g() {}\npub fn f() {}\n", 2),
+            ("a.py", "def f():\n    return 1\n", 1),
+            ("a.py", "def f():\n    \"\"\"Parses one order.\n", 1),
+            ("a.rs", "", 9),
+        ] {
+            assert_eq!(sentence(path, text, line), None, "{text}");
+        }
+    }
+}

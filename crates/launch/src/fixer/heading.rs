@@ -1,0 +1,34 @@
+//! Adds planned headings that are missing, with what was planned below them.
+
+use super::{FixInput, Repair};
+use crate::patch::Patch;
+use crate::render;
+
+/// Adds the first planned block whose heading the page does not have.
+pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
+    let (page, planned) = (input.page()?, input.planned()?);
+    let has = |heading: &str| page.headings.iter().any(|one| one.text.eq_ignore_ascii_case(heading));
+    let (at, missing) =
+        planned.blocks.iter().enumerate().find(|(_, block)| {
+            !block.is_code && !has(&block.heading) && is_of_issue(input, &block.heading)
+        })?;
+    let written = render::block(missing, &planned.output_path, input.sources).ok()?;
+    // It stands after the block that was planned before it, if the page has that.
+    let before = planned.blocks.iter().take(at).rev().find(|block| !block.is_code && has(&block.heading));
+    let patch = Patch::UpdateByAnchor {
+        path: page.path.clone(),
+        anchor: before.map(|block| block.heading.clone()),
+        content: written.text,
+    };
+    Some(Repair {
+        patch: Some(patch),
+        template_lines: written.template_lines.into_iter().collect(),
+        done: "the planned heading was added",
+        ..Repair::default()
+    })
+}
+
+/// Whether the issue is about a heading; its message quotes it.
+fn is_of_issue(input: &FixInput<'_>, heading: &str) -> bool {
+    input.issue.message.contains(&crate::issue::quote(heading))
+}

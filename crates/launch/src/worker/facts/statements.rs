@@ -1,0 +1,217 @@
+//! Statements of the repository: copied from its manifests, documents and comments, or filled in from its definitions.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::claim::{Citation, Claim, ClaimKind, claim_id, span_sha256};
+use crate::coverage::is_for_others;
+use crate::doc_comment::doc_sentence;
+use crate::evidence::{Evidence, KnownDefinition};
+use crate::pattern::pattern;
+use crate::prose::{Sentence, sentences, stands_alone};
+use crate::site::Page;
+use crate::worker::scout::is_readme;
+
+/// Most statements of documents, and most definitions.
+const SENTENCES_MAX: usize = 1_000;
+const DEFINITIONS_MAX: usize = 400;
+/// Most headings and other parts of a document that are read.
+const ITEMS_MAX: usize = 10_000;
+
+/// Who says something: of two that contradict each other, the higher one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Priority {
+    /// A document beside the README.
+    Document,
+    /// The README.
+    Readme,
+    /// The code and its comments.
+    Code,
+    /// A manifest or a licence.
+    Manifest,
+}
+
+/// A claim and who makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Statement {
+    pub(super) claim: Claim,
+    pub(super) priority: Priority,
+}
+
+/// Collects statements of one repository.
+pub(super) struct Statements<'a> {
+    evidence: &'a dyn Evidence,
+    product_name: &'a str,
+}
+
+impl<'a> Statements<'a> {
+    pub(super) fn new(evidence: &'a dyn Evidence, product_name: &'a str) -> Self {
+        Self { evidence, product_name }
+    }
+
+    /// What the manifests at the root say the product is.
+    pub(super) fn of_manifests(&self) -> Vec<Statement> {
+        static DESCRIPTION: LazyLock<Regex> =
+            LazyLock::new(|| pattern(r#"^\s*"?description"?\s*[=:]\s*"([^"\\]+)"\s*,?\s*$"#));
+        let at_root = self.evidence.packages().iter().filter(|package| !package.manifest.contains('/'));
+        let described = at_root.filter_map(|package| {
+            let text = self.evidence.text(&package.manifest)?;
+            let lines = text.lines().zip(1..);
+            let (said, line) = lines
+                .filter_map(|(line, number)| Some((DESCRIPTION.captures(line)?.get(1)?.as_str(), number)))
+                .find(|(said, _)| stands_alone(said, true))?;
+            self.statement(
+                said,
+                ClaimKind::Feature,
+                (package.manifest.as_str(), line, line),
+                Priority::Manifest,
+            )
+        });
+        described.collect()
+    }
+
+    /// Which licence the product has.
+    pub(super) fn of_licence(&self) -> Option<Statement> {
+        let licence = self.evidence.licence()?;
+        let text = format!("The licence of {} is {}.", self.product_name, licence.spdx);
+        let lines = self.evidence.text(&licence.path)?;
+        let declared = lines.lines().zip(1..).find(|(line, _)| line.contains(&licence.spdx));
+        let last = u32::try_from(lines.lines().count()).ok().filter(|count| *count > 0)?;
+        // The text of a licence says it as a whole; a manifest says it on one line.
+        let (first, last) = declared.map_or((1, last), |(_, line)| (line, line));
+        self.statement(&text, ClaimKind::Other, (licence.path.as_str(), first, last), Priority::Manifest)
+    }
+
+    /// What documents say, in their order.
+    pub(super) fn of_documents(&self, paths: &[String]) -> Vec<Statement> {
+        let mut found = Vec::new();
+        for path in paths {
+            let Some(text) = self.evidence.text(path) else { continue };
+            let page = Page::parse(path, text.to_owned(), ITEMS_MAX);
+            let priority = if is_readme(path) { Priority::Readme } else { Priority::Document };
+            for sentence in sentences(&page) {
+                if found.len() >= SENTENCES_MAX {
+                    return found;
+                }
+                let kind = kind_of(&sentence, priority);
+                let place = (path.as_str(), sentence.start_line, sentence.end_line);
+                found.extend(self.statement(&sentence.text, kind, place, priority));
+            }
+        }
+        found
+    }
+
+    /// What definitions are and where they stand, each followed by what its comment says.
+    pub(super) fn of_definitions(&self) -> Vec<Statement> {
+        let public = self.evidence.public_definitions().iter().filter(|one| is_for_others(one));
+        public.take(DEFINITIONS_MAX).flat_map(|definition| self.of_definition(definition)).collect()
+    }
+
+    fn of_definition(&self, definition: &KnownDefinition) -> Vec<Statement> {
+        let (path, line) = (definition.path.as_str(), definition.line);
+        let Some(text) = definition_text(definition) else { return Vec::new() };
+        let is_there =
+            self.evidence.lines(path, line, line).is_some_and(|shown| shown.contains(&definition.name));
+        if !is_there {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        found.extend(self.statement(&text, ClaimKind::Api, (path, line, line), Priority::Code));
+        let comment = self.evidence.text(path).and_then(|text| doc_sentence(text, definition));
+        if let Some(comment) = comment {
+            let place = (path, comment.start_line, comment.end_line);
+            found.extend(self.statement(&comment.text, ClaimKind::Api, place, Priority::Code));
+        }
+        found
+    }
+
+    /// A statement that cites lines; `None` if there are no such lines.
+    fn statement(
+        &self,
+        text: &str,
+        kind: ClaimKind,
+        (path, start_line, end_line): (&str, u32, u32),
+        priority: Priority,
+    ) -> Option<Statement> {
+        let lines = self.evidence.lines(path, start_line, end_line)?;
+        let citation = Citation { path: path.to_owned(), start_line, end_line, sha256: span_sha256(&lines) };
+        let claim = Claim {
+            claim_id: claim_id(text, kind, Some(self.product_name)),
+            text: text.to_owned(),
+            kind,
+            citations: vec![citation],
+            replaced_by: None,
+        };
+        Some(Statement { claim, priority })
+    }
+}
+
+/// What a definition is; `None` for one whose name or path is not plain.
+pub(super) fn definition_text(definition: &KnownDefinition) -> Option<String> {
+    static NAME: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|#)[A-Za-z_$][A-Za-z0-9_$]*)*$"));
+    static PATH: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*$"));
+    let KnownDefinition { qualified, kind, path, .. } = definition;
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let text = format!("`{qualified}` is {article} {kind} in `{path}`.");
+    (NAME.is_match(qualified) && PATH.is_match(path) && stands_alone(&text, false)).then_some(text)
+}
+
+/// What a sentence is about, told by its words and by the headings above.
+fn kind_of(sentence: &Sentence, priority: Priority) -> ClaimKind {
+    let text = sentence.text.to_lowercase();
+    // The title of the README is the name of the product.
+    let titles = usize::from(priority == Priority::Readme);
+    let below = |words: &[&str]| {
+        sentence.headings.iter().skip(titles).any(|heading| words.iter().any(|word| heading.contains(word)))
+    };
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if says(LIMITING) || below(&["limitation", "caveat", "known issue", "not supported"]) {
+        ClaimKind::Limitation
+    } else if below(&["install", "setup", "set up"]) {
+        ClaimKind::Install
+    } else if is_about_formats(&sentence.text) {
+        ClaimKind::Format
+    } else if below(&["usage", "using", "how to", "quick start", "quickstart", "guide", "tutorial"]) {
+        ClaimKind::Workflow
+    } else if below(&["licen", "contribut", "develop", "credit", "thank", "sponsor", "build", "test"]) {
+        ClaimKind::Other
+    } else if priority == Priority::Readme {
+        ClaimKind::Feature
+    } else {
+        ClaimKind::Workflow
+    }
+}
+
+/// Phrases that say what something does not do.
+const LIMITING: &[&str] = &[
+    "not supported",
+    "unsupported",
+    "does not ",
+    "doesn't ",
+    "do not support",
+    "cannot ",
+    "can't ",
+    "is not ",
+    "are not ",
+    "never ",
+    "only supports",
+    "not yet ",
+    "deprecated",
+];
+
+/// Whether a sentence is about reading or writing a format.
+fn is_about_formats(text: &str) -> bool {
+    static DOES: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?i)\b(?:reads?|writes?|pars(?:es?|ing)|exports?|imports?|converts?|supports?|loads?|saves?)\b",
+        )
+    });
+    static FORMAT: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"\b(?:CSV|TSV|JSON|JSONL|NDJSON|YAML|TOML|XML|HTML|PDF|XLSX?|DOCX?|PPTX?|ODT|EPUB|RTF|PNG|JPEG|SVG|SQL|SQLite|Parquet|Avro|Protobuf|Markdown|LaTeX|INI)\b|`\.[a-z0-9]{1,5}`",
+        )
+    });
+    DOES.is_match(text) && FORMAT.is_match(text)
+}

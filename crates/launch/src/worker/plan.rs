@@ -1,0 +1,204 @@
+//! The worker `plan`: decides which pages are written, where, and of which claims and snippets each consists.
+
+mod blocks;
+mod paths;
+
+use std::collections::BTreeSet;
+
+use self::blocks::Material;
+use self::paths::{check_paths, output_path};
+use super::trial::Trial;
+use super::{
+    NewArtifact, PAGE_PLAN, PLAN, SiteView, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput,
+};
+use crate::claim::Claim;
+use crate::config::{LaunchTier, RunConfig, Section};
+use crate::evidence::Questions;
+use crate::forms::{
+    FRONT_MATTER_CONTRACT, FrontMatterContracts, PRODUCT_FACTS, PagePlan, PlanBlock, PlanItem, PlanPage,
+    ProductFacts, SITE_CONTEXT, SNIPPET_CATALOG, SiteContext, SnippetCatalog, required,
+};
+use crate::render::ruleset::{self, PageRule, SECURITY_HEADING, SECURITY_LINE, Source, quota};
+use crate::render::{FieldsOfPage, escaped, fields, spelt};
+use crate::report::stable_json;
+
+/// The worker.
+pub static WORKER: Worker = Worker {
+    name: PLAN,
+    version: 1,
+    artifacts: &[PRODUCT_FACTS, SNIPPET_CATALOG, FRONT_MATTER_CONTRACT, SITE_CONTEXT],
+    site: SiteView::Base,
+    parses: false,
+    asks,
+    run,
+};
+
+/// Code of the error of a run whose pages cannot be planned.
+const PLAN_INCOMPLETE: &str = "PLAN_INCOMPLETE";
+
+fn trial_of(item: &WorkItem<'_>, facts: &ProductFacts) -> Trial {
+    let name = &item.config.product_name;
+    Trial::new(facts.claims.iter().map(|claim| escaped(&spelt(&claim.text, name))))
+}
+
+fn asks(item: &WorkItem<'_>) -> Questions {
+    let facts = required::<ProductFacts>(item, PLAN, PRODUCT_FACTS);
+    facts.map(|facts| Questions::new(&trial_of(item, &facts).site(), &[], None)).unwrap_or_default()
+}
+
+fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
+    let item = &input.item;
+    let facts: ProductFacts = required(item, PLAN, PRODUCT_FACTS)?;
+    let catalog: SnippetCatalog = required(item, PLAN, SNIPPET_CATALOG)?;
+    let verdicts = trial_of(item, &facts).verdicts(input, &[]);
+    let (mut usable, mut risky) = (BTreeSet::new(), BTreeSet::new());
+    for (claim, verdict) in facts.claims.iter().zip(verdicts) {
+        if claim.replaced_by.is_none() && verdict.problems.is_empty() {
+            usable.insert(claim.claim_id.as_str());
+        }
+        if verdict.is_risky {
+            risky.insert(claim.claim_id.as_str());
+        }
+    }
+    let planner = Planner {
+        config: item.config,
+        context: required(item, PLAN, SITE_CONTEXT)?,
+        contracts: required(item, PLAN, FRONT_MATTER_CONTRACT)?,
+        material: Material::new(&facts, &catalog, &usable, quota(item.config.launch_tier)),
+        facts: &facts,
+        risky: &risky,
+    };
+    let plan = planner.plan()?;
+    check_paths(item, &plan)?;
+    let artifact = NewArtifact::json(PAGE_PLAN, "page_plan", stable_json(&plan));
+    Ok(WorkerOutput { artifacts: vec![artifact], ..WorkerOutput::default() })
+}
+
+struct Planner<'a> {
+    config: &'a RunConfig,
+    context: SiteContext,
+    contracts: FrontMatterContracts,
+    material: Material<'a>,
+    facts: &'a ProductFacts,
+    /// Claims that name an operation with a risk.
+    risky: &'a BTreeSet<&'a str>,
+}
+
+impl Planner<'_> {
+    fn plan(&self) -> Result<PagePlan, WorkerError> {
+        let rules = ruleset::PAGES.iter().filter(|rule| {
+            self.config.required_sections.contains(&rule.section)
+                && ruleset::includes(self.config.launch_tier, rule.tier)
+        });
+        let mut pages: Vec<(&PageRule, PlanPage)> =
+            rules.filter_map(|rule| Some((rule, self.page(rule)?))).collect();
+        for section in &self.config.required_sections {
+            if !pages.iter().any(|(rule, _)| rule.section == *section) {
+                let message = format!(
+                    "The repository says nothing that a page of the section `{}` could repeat.",
+                    section.as_str()
+                );
+                return Err(WorkerError::new(PLAN_INCOMPLETE, message));
+            }
+        }
+        // What a tier has beyond the least goes first if the budget is small.
+        let most = usize::try_from(self.config.budgets.max_files_changed).unwrap_or(usize::MAX);
+        while pages.len() > most
+            && let Some(at) = pages.iter().rposition(|(rule, _)| rule.tier != LaunchTier::Minimal)
+        {
+            pages.remove(at);
+        }
+        let mut plan = PagePlan { pages: pages.into_iter().map(|(_, page)| page).collect() };
+        add_links(&mut plan);
+        let mut position = 0;
+        let mut section = None;
+        for page in &mut plan.pages {
+            position = if section == Some(page.section) { position + 1 } else { 1 };
+            section = Some(page.section);
+            self.finish(page, position)?;
+        }
+        Ok(plan)
+    }
+
+    /// A page without its links; `None` if there is nothing to say on it.
+    fn page(&self, rule: &PageRule) -> Option<PlanPage> {
+        let mut used = BTreeSet::new();
+        let mut planned: Vec<PlanBlock> = Vec::new();
+        let mut has_content = false;
+        for block in rule.blocks.iter().filter(|block| block.source != Source::Links) {
+            let made = self.material.blocks(block, &mut used);
+            has_content |=
+                block.source != Source::Licence && made.iter().any(|block| !block.items.is_empty());
+            planned.extend(made);
+        }
+        if !has_content {
+            return None;
+        }
+        if used.iter().any(|id| self.risky.contains(id.as_str())) {
+            let line = PlanItem::Line { text: SECURITY_LINE.to_owned() };
+            planned.push(titled(SECURITY_HEADING, vec![line]));
+        }
+        Some(PlanPage {
+            section: rule.section,
+            output_path: output_path(rule, &self.context, self.config),
+            required_headings: Vec::new(),
+            title: rule.title.replace("{name}", &self.config.product_name),
+            format: None,
+            front_matter: std::collections::BTreeMap::new(),
+            blocks: planned,
+        })
+    }
+
+    /// Cuts a page to its budget, and adds what follows from its blocks.
+    fn finish(&self, page: &mut PlanPage, position: u32) -> Result<(), WorkerError> {
+        let most = usize::try_from(self.config.budgets.max_lines_per_file).unwrap_or(usize::MAX);
+        blocks::cut(page, most, &self.material);
+        let headings = page.blocks.iter().filter(|block| !block.is_code);
+        page.required_headings = headings.map(|block| block.heading.clone()).collect();
+        let contract = self.contracts.sections.get(&page.section).cloned().unwrap_or_default();
+        let style = self.contracts.styles.get(&page.section).cloned().unwrap_or_default();
+        let first = page.blocks.iter().flat_map(|block| &block.items).find_map(|item| match item {
+            PlanItem::Paragraph { claim_id } | PlanItem::Entry { claim_id } => self.claim(claim_id),
+            _ => None,
+        });
+        let description = first.map(|claim| spelt(&claim.text, &self.config.product_name));
+        let of_page = FieldsOfPage { title: &page.title, description: description.as_deref(), position };
+        page.front_matter =
+            fields(&contract, &style, of_page).map_err(|key| unknown_key(page.section, &key))?;
+        page.format = style.format;
+        Ok(())
+    }
+
+    fn claim(&self, id: &str) -> Option<&Claim> {
+        self.facts.claims.iter().find(|claim| claim.claim_id == id)
+    }
+}
+
+fn unknown_key(section: Section, key: &str) -> WorkerError {
+    let message = format!(
+        "Pages of the section `{}` must have `{key}` in their front matter, and nothing tells its value.",
+        section.as_str()
+    );
+    WorkerError::new(PLAN_INCOMPLETE, message)
+}
+
+fn titled(heading: &str, items: Vec<PlanItem>) -> PlanBlock {
+    PlanBlock { level: 2, heading: heading.to_owned(), is_code: false, items }
+}
+
+/// Adds to each page the links to all others.
+fn add_links(plan: &mut PagePlan) {
+    let all: Vec<(String, String)> =
+        plan.pages.iter().map(|page| (page.title.clone(), page.output_path.clone())).collect();
+    for page in &mut plan.pages {
+        let others = all.iter().filter(|(_, path)| *path != page.output_path);
+        let links: Vec<PlanItem> =
+            others.map(|(title, path)| PlanItem::Link { title: title.clone(), path: path.clone() }).collect();
+        if !links.is_empty() {
+            page.blocks.push(titled("See also", links));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Plans say on which pages the claims of a repository stand.
+
+use serde_json::json;
+
+use super::*;
+use crate::site::MemoryFiles;
+use crate::worker::scene::{CODE, README, Scene, config};
+use crate::worker::{facts, scout, snippets};
+
+fn plan(scene: &mut Scene) -> Result<PagePlan, WorkerError> {
+    for worker in [&scout::WORKER, &facts::WORKER, &snippets::WORKER] {
+        scene.run(worker, "").unwrap();
+    }
+    scene.run(&WORKER, "")?;
+    Ok(serde_json::from_value(scene.json(PAGE_PLAN)).unwrap())
+}
+
+fn paths(plan: &PagePlan) -> Vec<&str> {
+    plan.pages.iter().map(|page| page.output_path.as_str()).collect()
+}
+
+#[test]
+fn each_section_gets_its_pages() {
+    let mut scene = Scene::new();
+    let plan = plan(&mut scene).unwrap();
+    assert_eq!(paths(&plan), ["content/docs/shop/getting-started.md", "content/docs/reference/shop/api.md"]);
+    let [start, api] = &plan.pages[..] else { panic!("{plan:#?}") };
+    assert_eq!(
+        start.required_headings,
+        ["Overview", "Installation", "Usage", "Example", "Limitations", "Licence", "See also"]
+    );
+    let names: Vec<&str> = api.blocks.iter().map(|block| block.heading.as_str()).collect();
+    assert_eq!(names, ["shopkit/cash.py", "drawer", "Limitations", "Licence", "See also"]);
+    assert_eq!(api.blocks[1].items.len(), 2, "the comment and what it is: {api:#?}");
+    assert_eq!((start.format, start.title.as_str()), (None, "Getting started with ShopKit"));
+}
+
+#[test]
+fn a_section_about_which_nothing_is_known_is_told() {
+    let mut scene = Scene::new();
+    scene.definitions.clear();
+    let error = plan(&mut scene).unwrap_err();
+    assert_eq!(error.0.code, "PLAN_INCOMPLETE");
+    assert!(error.0.message.contains("`reference`"), "{error}");
+}
+
+#[test]
+fn front_matter_that_nothing_tells_is_told() {
+    let mut scene = Scene::new();
+    for number in 0..6 {
+        let page = format!("---\ntitle: T{number}\nauthor: A{number}\n---\nText.\n");
+        scene.base.insert(format!("content/docs/{number}.md"), page);
+    }
+    let error = plan(&mut scene).unwrap_err();
+    assert!(error.0.code == "PLAN_INCOMPLETE" && error.0.message.contains("`author`"), "{error}");
+}
+
+#[test]
+fn pages_of_people_keep_their_place() {
+    for path in ["content/docs/shop/getting-started.md", "content/docs/shop/getting-started/_index.md"] {
+        let mut scene = Scene::new();
+        scene.base.insert(path, "# Mine\n");
+        let error = plan(&mut scene).unwrap_err();
+        assert!(error.0.code == "URL_COLLISION" && error.0.message.contains(path), "{error}");
+    }
+    let mut scene = Scene::new();
+    scene.base.insert("content/docs/shop/getting-started.md", "# Old\n\nSaid before. <!-- claim_id: x -->\n");
+    assert!(plan(&mut scene).is_ok(), "a page of an earlier run is written again");
+}
+
+#[test]
+fn claims_in_which_a_gate_finds_something_are_not_planned() {
+    let mut scene = Scene::new();
+    scene.write(
+        "README.md",
+        &format!("{README}\nShopKit calls `count_all_notes()` each night.\n\nShopKit lies in `shopkit/data/gone.csv` too.\n"),
+    );
+    let plan = plan(&mut scene).unwrap();
+    let planned = serde_json::to_string(&plan).unwrap();
+    let facts: ProductFacts = serde_json::from_value(scene.json(PRODUCT_FACTS)).unwrap();
+    let gone: Vec<&Claim> = facts
+        .claims
+        .iter()
+        .filter(|claim| claim.text.contains("count_all_notes") || claim.text.contains("gone.csv"))
+        .collect();
+    assert_eq!(gone.len(), 2, "{facts:#?}");
+    for claim in gone {
+        assert!(!planned.contains(&claim.claim_id), "{claim:?}");
+    }
+}
+
+#[test]
+fn a_small_budget_leaves_out_what_is_least_needed() {
+    let mut scene = Scene::new();
+    let many: String = (0..40).map(|number| format!("\n\ndef price_{number}(x):\n    return x\n")).collect();
+    scene.write("shopkit/cash.py", &format!("{CODE}{many}"));
+    let names: Vec<&'static str> =
+        (0..40).map(|number| &*Box::leak(format!("price_{number}").into_boxed_str())).collect();
+    let first = u32::try_from(CODE.lines().count()).unwrap() + 3;
+    scene
+        .definitions
+        .extend(names.iter().zip(0..).map(|(name, at)| ("shopkit/cash.py", first + at * 4, *name)));
+    scene.config = config(&json!({ "budgets": { "max_files_changed": 9, "max_lines_per_file": 60 } }));
+    let plan = plan(&mut scene).unwrap();
+    let api = plan.pages.iter().find(|page| page.section == Section::Reference).unwrap();
+    let definitions = api.blocks.iter().filter(|block| block.level == 3).count();
+    assert!((1..20).contains(&definitions), "{definitions}");
+    assert!(api.required_headings.contains(&"Limitations".to_owned()));
+    scene.config = config(
+        &json!({ "launch_tier": "rich", "budgets": { "max_files_changed": 2, "max_lines_per_file": 300 } }),
+    );
+    scene.write("examples/a.py", "from shopkit.cash import drawer\n\ndrawer([3])\n");
+    scene.base = MemoryFiles::default();
+    let plan = self::plan(&mut scene).unwrap();
+    assert_eq!(plan.pages.len(), 2, "{:?}", paths(&plan));
+}
