@@ -60,7 +60,7 @@ struct ShowFileInput {
     /// Same as `repoPath`.
     #[schemars(length(min = 1, max = 4096))]
     repo: Option<String>,
-    /// Indexed branch, tag or commit.
+    /// Branch, tag or commit.
     #[schemars(length(min = 1, max = 255))]
     revision: Option<String>,
     /// Project; default: the session's.

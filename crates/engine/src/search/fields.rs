@@ -128,7 +128,7 @@ fields! {
     "file" "file" TextOrList FilterTarget::FileName, "File name contains it, or matches the glob or /regex/.";
     "ext" "ext" TextOrList FilterTarget::Extension, "File extension, with or without the dot.";
     "lang" "lang" Alternatives FilterTarget::Language, "Language by name or alias: rust, ts, c++.";
-    "content" "content" Text FilterTarget::Content, "A line has exactly this text, white space included, or matches the /regex/.";
+    "content" "content" Text FilterTarget::Content, "A line is exactly this text, or matches the /regex/.";
     "type" "type" Alternatives FilterTarget::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
     "import" "import" Text FilterTarget::Imports, "The file imports this module.";
     "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this.";
@@ -161,13 +161,13 @@ fields! {
     "riskSink" "risk-sink" Text Risk(&[Field::RiskSink]), "Dangerous operation: exec, sql.query.";
     "riskCategory" "risk-category" Text Risk(&[Field::RiskCategory]), "Category of the danger: command, sql, xss …";
     "riskFlow" "risk-flow" Text Risk(&[Field::RiskFlow]), "Input that reaches a sink: req.body->exec.";
-    "author" "author" Alternatives FilterTarget::LastAuthor, "Author of the file's last commit contains it.";
+    "author" "author" Alternatives FilterTarget::LastAuthor, "Author of the last commit contains it.";
     "chunkAuthor" "chunk-author" Text FilterTarget::LineAuthors, "An author of its lines contains it.";
-    "modifiedAfter" "modified-after" Text FilterTarget::ModifiedAfter, "File's last commit is on or after this date: 2026-01-31.";
-    "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "File's last commit is at most this many days old.";
-    "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines changed by the file's last commits.";
+    "modifiedAfter" "modified-after" Text FilterTarget::ModifiedAfter, "Last commit on or after: 2026-01-31.";
+    "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "Last commit at most this many days old.";
+    "churnMin" "churn" Number FilterTarget::Churn, "Last commits changed at least this many lines.";
     "branch" "branch" Text FilterTarget::Branch, "Indexed on this git branch.";
-    "rev" "rev" TextOrList FilterTarget::Revision, "On this indexed branch, tag or commit, or a glob of them; else the default branch is searched.";
+    "rev" "rev" TextOrList FilterTarget::Revision, "On this indexed branch, tag or commit, or a glob.";
     "meta" "meta" Pairs FilterTarget::Meta, "Metadata: key, key=value, a list or an object.";
     "metaJson" "meta-json" Json FilterTarget::Meta, "Metadata as a JSON object.";
 }
