@@ -264,7 +264,7 @@ impl App {
     /// The mirrors of archives.
     #[must_use]
     pub fn archives(&self) -> Archives {
-        Archives::new(self.layout.archives(), (&self.config.indexing).into(), self.disk_space())
+        Archives::new(self.layout.archives(), (&self.config).into(), self.disk_space())
     }
 
     /// Starts the background tasks of a server: opens the database and the model early, works on queued jobs, restarts the

@@ -88,12 +88,17 @@ impl CommitTree {
     /// Opens the files of a commit, given in hex, in the bare repository at `git_dir`.
     ///
     /// # Errors
-    /// If the repository has no such commit, or cannot be read.
+    /// If the repository has no such commit, or cannot be read; `InvalidData` if the commit is too large or malformed.
     pub fn open(git_dir: &Path, commit: &str) -> std::io::Result<Self> {
         let reader = ObjectReader::open(git_dir.join("objects"))?;
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(std::io::Error::other)?;
+        let size = reader.size(id).map_err(std::io::Error::other)?;
+        if size > OBJECT_BYTES_MAX as u64 {
+            return Err(malformed("the commit is too large"));
+        }
         let data = reader.object(id, gix::objs::Kind::Commit).map_err(std::io::Error::other)?;
-        let tree = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1).map_err(std::io::Error::other)?.tree();
+        let commit = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1);
+        let tree = commit.map_err(|error| malformed(&error.to_string()))?.tree();
         // In one piece: divided among several, a large folder would fit into none of them.
         let options = OptionsBuilder::new()
             .shards(1)
@@ -114,7 +119,7 @@ impl CommitTree {
     /// The folder that contains everything.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If it cannot be read; `InvalidData` if it is too large or malformed.
     pub fn root(&self) -> std::io::Result<CommitFolder> {
         CommitFolder::open(Arc::clone(&self.objects), self.tree)
     }
@@ -136,18 +141,16 @@ impl CommitFolder {
         if let Some(entries) = objects.folders.get(&tree) {
             return Ok(Self { objects, entries });
         }
-        // What is too large or malformed was so on the host; anything else is damage of the mirror.
-        let malformed = |why: String| std::io::Error::new(std::io::ErrorKind::InvalidData, why);
         let size = objects.with(|reader| reader.tree_size(tree)).map_err(std::io::Error::other)?;
         if size > OBJECT_BYTES_MAX as u64 {
-            return Err(malformed("the folder is too large".to_owned()));
+            return Err(malformed("the folder is too large"));
         }
         let data = objects.with(|reader| reader.tree(tree)).map_err(std::io::Error::other)?;
         let mut entries = Vec::new();
         for entry in TreeRefIter::from_bytes(&data, gix::hash::Kind::Sha1) {
-            let entry = entry.map_err(|error| malformed(error.to_string()))?;
+            let entry = entry.map_err(|error| malformed(&error.to_string()))?;
             if entries.len() >= ENTRIES_MAX {
-                return Err(malformed("the folder has too many entries".to_owned()));
+                return Err(malformed("the folder has too many entries"));
             }
             let name = OsString::from_vec(entry.filename.to_vec());
             // What no work tree can contain is left out.
@@ -241,6 +244,11 @@ impl CommitFolder {
             (Some(metadata), read)
         })
     }
+}
+
+/// The error for what is too large or malformed, and was so on the host. Any other error is damage of the mirror.
+fn malformed(why: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, why)
 }
 
 /// The size of an object, and the beginning of its id in place of a time.

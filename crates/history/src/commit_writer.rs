@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
@@ -28,7 +29,11 @@ pub struct CommitWriter {
     git_dir: PathBuf,
     objects: Store,
     files: BTreeMap<Vec<u8>, WrittenFile>,
+    folders: usize,
 }
+
+/// What is asked before each folder is written, and may end it.
+type Check<'a> = &'a dyn Fn() -> io::Result<()>;
 
 /// A file or a link whose content is written.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +61,7 @@ impl CommitWriter {
         fs::write(git_dir.join("HEAD"), format!("ref: {BRANCH}\n"))?;
         fs::write(git_dir.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")?;
         let objects = Store::at(git_dir.join("objects"), gix::hash::Kind::Sha1);
-        Ok(Self { git_dir: git_dir.to_owned(), objects, files: BTreeMap::new() })
+        Ok(Self { git_dir: git_dir.to_owned(), objects, files: BTreeMap::new(), folders: 0 })
     }
 
     /// The number of files and links.
@@ -69,6 +74,12 @@ impl CommitWriter {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
+    }
+
+    /// The number of folders that the entries need; those of entries that were replaced count as well.
+    #[must_use]
+    pub fn folders(&self) -> usize {
+        self.folders
     }
 
     /// Adds a file with exactly these bytes. Returns whether it replaced other entries.
@@ -99,12 +110,12 @@ impl CommitWriter {
     }
 
     /// Writes folders and commit; returns the commit in hex. A folder that contains everything else is left out, so that the paths
-    /// are those below it.
+    /// are those below it. `check` is called before each folder, of which there may be many.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub fn finish(self) -> io::Result<String> {
-        let tree = self.write_folders(self.common_folder_len())?;
+    /// Those of the file system, and of `check`.
+    pub fn finish(self, check: &dyn Fn() -> io::Result<()>) -> io::Result<String> {
+        let tree = self.write_folders(self.common_folder_len(), check)?;
         let commit = format!("tree {tree}\n{COMMIT_REST}");
         let commit = self.objects.write_buf(Kind::Commit, commit.as_bytes()).map_err(io::Error::other)?;
         fs::write(self.git_dir.join(BRANCH), format!("{commit}\n"))?;
@@ -122,8 +133,22 @@ impl CommitWriter {
         for path in inside {
             self.files.remove(&path);
         }
+        self.folders += self.new_folders(path);
         let replaced = self.files.insert(path.to_vec(), file).is_some();
         replaced || self.files.len() <= before
+    }
+
+    /// How many folders around `path` no entry has yet. Of all paths, one of its neighbours in their order shares most of them.
+    fn new_folders(&self, path: &[u8]) -> usize {
+        let before = self.files.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(path))).next_back();
+        let after = self.files.range::<[u8], _>((Bound::Included(path), Bound::Unbounded)).next();
+        let shared_with = |other: &[u8]| {
+            let same = path.iter().zip(other).take_while(|(one, other)| one == other).count();
+            path[..same].find_iter("/").count()
+        };
+        let neighbours = before.into_iter().chain(after);
+        let shared = neighbours.map(|(other, _)| shared_with(other)).max().unwrap_or(0);
+        path.find_iter("/").count().saturating_sub(shared)
     }
 
     /// The length of the folder that contains everything, with its slash; 0 if there is none.
@@ -136,7 +161,7 @@ impl CommitWriter {
     }
 
     /// Writes all folders; returns the id of the top one. Not recursive, because paths of archives may be as deep as they are long.
-    fn write_folders(&self, skipped: usize) -> io::Result<ObjectId> {
+    fn write_folders(&self, skipped: usize, check: Check<'_>) -> io::Result<ObjectId> {
         let mut open = vec![OpenFolder::default()];
         for (path, file) in &self.files {
             let path = &path[skipped..];
@@ -145,7 +170,7 @@ impl CommitWriter {
             let is_same = |(folder, name): &(&OpenFolder, &&[u8])| folder.name == **name;
             let common = open.iter().skip(1).zip(&folders).take_while(is_same).count();
             while open.len() > common + 1 {
-                self.close_folder(&mut open)?;
+                self.close_folder(&mut open, check)?;
             }
             let entered = folders.iter().skip(common);
             open.extend(entered.map(|name| OpenFolder { name: (*name).into(), entries: Vec::new() }));
@@ -154,23 +179,24 @@ impl CommitWriter {
             }
         }
         while open.len() > 1 {
-            self.close_folder(&mut open)?;
+            self.close_folder(&mut open, check)?;
         }
-        self.write_folder(open.pop().unwrap_or_default())
+        self.write_folder(open.pop().unwrap_or_default(), check)
     }
 
     /// Writes the innermost open folder, and adds it to the one around it.
-    fn close_folder(&self, open: &mut Vec<OpenFolder>) -> io::Result<()> {
+    fn close_folder(&self, open: &mut Vec<OpenFolder>, check: Check<'_>) -> io::Result<()> {
         let Some(mut folder) = open.pop() else { return Ok(()) };
         let filename = std::mem::take(&mut folder.name);
-        let oid = self.write_folder(folder)?;
+        let oid = self.write_folder(folder, check)?;
         if let Some(parent) = open.last_mut() {
             parent.entries.push(Entry { mode: EntryKind::Tree.into(), filename, oid });
         }
         Ok(())
     }
 
-    fn write_folder(&self, folder: OpenFolder) -> io::Result<ObjectId> {
+    fn write_folder(&self, folder: OpenFolder, check: Check<'_>) -> io::Result<ObjectId> {
+        check()?;
         let mut entries = folder.entries;
         entries.sort();
         self.objects.write(&Tree { entries }).map_err(io::Error::other)

@@ -1,5 +1,6 @@
 //! Branches and tags beside the default branch, and the patterns that select them by name.
 
+use std::io;
 use std::path::Path;
 
 use gix::ObjectId;
@@ -65,6 +66,8 @@ pub enum FoundCommit {
     Readable,
     /// An object of another kind: tags may be of files and folders.
     OtherObject,
+    /// The commit, but it or its topmost folder is too large or malformed. Fetching it again changes nothing.
+    Unreadable,
     /// Nothing that can be read.
     Missing,
 }
@@ -76,6 +79,7 @@ impl Revision {
         match CommitTree::open(git_dir, &self.commit).and_then(|tree| tree.root()) {
             Ok(_) => FoundCommit::Readable,
             Err(_) if is_other_object(git_dir, &self.commit) => FoundCommit::OtherObject,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => FoundCommit::Unreadable,
             Err(_) => FoundCommit::Missing,
         }
     }

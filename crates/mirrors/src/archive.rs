@@ -14,7 +14,7 @@ mod tar_file;
 mod zip_file;
 mod zstd_file;
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -26,13 +26,19 @@ use self::source::{Opened, Source};
 use super::address_file::is_recent;
 use super::lock::MirrorLock;
 use super::mirror::UnusedMirror;
-use super::sizes::size_of;
+use super::sizes::{MIRROR_ENDING, Measured, NEW_ENDING, TotalSize, size_of};
 use contract::Fault;
 use contract::config;
 use history::{CommitTree, Head, MIRROR_FILE};
 use platform::disk_space::DiskSpace;
 
-/// What archives may have (`[indexing]` in the configuration).
+/// Time between two looks at the size of a mirror that grows.
+const SIZE_CHECK: Duration = Duration::from_secs(1);
+
+/// What is not done if all mirrors together are too large.
+const NOT_READ: &str = "The archive was not read";
+
+/// What archives may have (`[indexing]` and `[git]` in the configuration).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveLimits {
     /// Size of an archive in bytes.
@@ -41,14 +47,21 @@ pub struct ArchiveLimits {
     pub unpacked_bytes_max: u64,
     /// How many files it may have.
     pub files_max: usize,
+    /// How many folders may be around a file, besides one at the top that contains everything.
+    pub depth_max: usize,
+    /// How many bytes all mirrors may have together, with those of repositories.
+    pub mirrors_bytes_max: u64,
 }
 
-impl From<&config::Indexing> for ArchiveLimits {
-    fn from(settings: &config::Indexing) -> Self {
+impl From<&config::Config> for ArchiveLimits {
+    fn from(settings: &config::Config) -> Self {
+        let indexing = &settings.indexing;
         Self {
-            bytes_max: settings.archive_bytes_max,
-            unpacked_bytes_max: settings.archive_unpacked_bytes_max,
-            files_max: settings.files_max,
+            bytes_max: indexing.archive_bytes_max,
+            unpacked_bytes_max: indexing.archive_unpacked_bytes_max,
+            files_max: indexing.files_max,
+            depth_max: indexing.walk_depth_max,
+            mirrors_bytes_max: settings.git.mirrors_bytes_max,
         }
     }
 }
@@ -73,7 +86,8 @@ pub struct ImportedArchive {
 }
 
 impl Archives {
-    /// The mirrors below `folder`, which grow as long as `disk_space` allows.
+    /// The mirrors below `folder`, which lies in the folder with the mirrors of repositories. They grow as long as `disk_space`
+    /// allows.
     #[must_use]
     pub fn new(folder: PathBuf, limits: ArchiveLimits, disk_space: DiskSpace) -> Self {
         Self { folder, limits, disk_space }
@@ -104,7 +118,8 @@ impl Archives {
     /// Those of [`Self::import`], as far as the beginning shows them.
     pub fn probe(&self, path: &Path, must_stop: &dyn Fn() -> bool) -> Result<(), Fault> {
         let source = Source::open(path, self.limits.bytes_max)?;
-        let meter = Meter::new(self.limits.unpacked_bytes_max, &self.disk_space, must_stop);
+        let has_room = || self.disk_space.check();
+        let meter = Meter::new(self.limits.unpacked_bytes_max, &has_room, must_stop);
         let probed = match source.unpack(path, &meter) {
             Ok(Opened::Tar(reader)) => tar_file::probe(reader, &meter),
             Ok(Opened::Zip(reader)) => zip_file::probe(reader),
@@ -117,8 +132,9 @@ impl Archives {
     /// its content did not. Another run that imports the same archive is waited for.
     ///
     /// # Errors
-    /// `NOT_FOUND`; `FORBIDDEN` if the file may not be read; `INVALID_REQUEST` if it is damaged, no archive, or has no files;
-    /// `ARCHIVE_TOO_LARGE` for each limit; `ARCHIVE_UNSAFE` for a zip file whose entries overlap or have the same path;
+    /// `NOT_FOUND`; `FORBIDDEN` if the file may not be read; `INVALID_REQUEST` if it is damaged, no archive, or has no files, or if
+    /// all mirrors together would be larger than `git.mirrors_bytes_max`; `ARCHIVE_TOO_LARGE` for each limit; `ARCHIVE_UNSAFE` for a
+    /// zip file whose entries overlap or have the same path, and for a sparse file with two sizes;
     /// `ILLEGAL_STATE` if the file is written to meanwhile; `STORAGE_UNAVAILABLE`; `CANCELLED`.
     pub fn import(&self, path: &Path, must_stop: &dyn Fn() -> bool) -> Result<ImportedArchive, Fault> {
         fs::create_dir_all(&self.folder).map_err(faults::not_written)?;
@@ -136,28 +152,52 @@ impl Archives {
         if let Some(found) = self.reuse(path, &source, must_stop, &same_file)? {
             return Ok(found);
         }
-        let meter = Meter::new(self.limits.unpacked_bytes_max, &self.disk_space, must_stop);
+        let has_room = || self.disk_space.check();
+        let meter = Meter::new(self.limits.unpacked_bytes_max, &has_room, must_stop);
         let before = source.metadata().map_err(|error| meter.explain(error))?;
         let hash = source.hash(&meter).map_err(|error| meter.explain(error))?;
         let same_content = |file: &ArchiveFile| file.hash == hash;
         if let Some(found) = self.reuse(path, &source, must_stop, &same_content)? {
             return Ok(found);
         }
+        self.import_anew(path, &source, &before, hash, must_stop)
+    }
+
+    /// Writes a mirror of an archive that was `before` when its `hash` was computed.
+    fn import_anew(
+        &self,
+        path: &Path,
+        source: &Source,
+        before: &Metadata,
+        hash: String,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Result<ImportedArchive, Fault> {
         self.disk_space.check_for(source.bytes)?;
-        let fresh = self.folder.join(format!("{}.new", key(path)));
+        let fresh = self.folder.join(format!("{}.{NEW_ENDING}", key(path)));
         let _ = fs::remove_dir_all(&fresh);
-        let imported = self.unpack(path, &source, &meter, &fresh).and_then(|(commit, note)| {
-            if !source.is_unchanged(&before) {
+        let repositories = self.folder.parent().unwrap_or(&self.folder).to_owned();
+        let folders = [repositories, self.folder.clone()];
+        let total_size = TotalSize::new(folders, &fresh, self.limits.mirrors_bytes_max);
+        total_size.require(0, NOT_READ)?;
+        let own_size = Measured::new(SIZE_CHECK);
+        let may_grow = || {
+            self.disk_space.check()?;
+            total_size.require(own_size.bytes(|| size_of(&fresh)), NOT_READ)
+        };
+        let meter = Meter::new(self.limits.unpacked_bytes_max, &may_grow, must_stop);
+        let imported = self.unpack(path, source, &meter, &fresh).and_then(|(commit, note)| {
+            // It may have grown beyond the limit since the last check.
+            total_size.require(size_of(&fresh), NOT_READ)?;
+            if !source.is_unchanged(before) {
                 return Err(faults::changed());
             }
-            let path = path.to_string_lossy().into_owned();
-            let file = ArchiveFile { path, identity: source.identity.clone(), hash, note };
+            let path_text = path.to_string_lossy().into_owned();
+            let file = ArchiveFile { path: path_text, identity: source.identity.clone(), hash, note };
             file.write(&fresh).map_err(faults::not_written)?;
-            Ok((commit, file.note))
+            let git_dir = self.move_into_place(path, &fresh, &commit, &file, must_stop)?;
+            Ok(ImportedArchive { git_dir, head: Head { branch: None, commit }, note: file.note })
         });
-        let (commit, note) = imported.inspect_err(|_| drop(fs::remove_dir_all(&fresh)))?;
-        let git_dir = self.move_into_place(path, &fresh, &commit, must_stop)?;
-        Ok(ImportedArchive { git_dir, head: Head { branch: None, commit }, note })
+        imported.inspect_err(|_| drop(fs::remove_dir_all(&fresh)))
     }
 
     /// The mirrors that no repository uses and that no run has used during `kept`, with their sizes; `used` has the path and the
@@ -179,7 +219,7 @@ impl Archives {
         for entry in entries {
             let git_dir = entry.map_err(unreadable)?.path();
             let is_mirror =
-                git_dir.extension().is_some_and(|extension| extension == "git" || extension == "new");
+                git_dir.extension().is_some_and(|ending| ending == MIRROR_ENDING || ending == NEW_ENDING);
             if is_mirror
                 && !used.contains(&git_dir)
                 && !is_recent(&git_dir, kept)
@@ -208,8 +248,7 @@ impl Archives {
             }
             // Whoever removes unused mirrors holds this lock.
             let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
-            let is_whole = CommitTree::open(&git_dir, &commit).is_ok_and(|tree| tree.root().is_ok());
-            let Some(file) = ArchiveFile::read(&git_dir).filter(|_| is_whole) else { continue };
+            let Some(file) = trusted_file(&git_dir, &commit) else { continue };
             let file = ArchiveFile { identity: source.identity.clone(), ..file };
             file.write(&git_dir).map_err(faults::not_written)?;
             let (head, note) = (Head { branch: None, commit }, file.note);
@@ -226,30 +265,42 @@ impl Archives {
         meter: &Meter<'_>,
         git_dir: &Path,
     ) -> Result<(String, Option<String>), Fault> {
-        let files_max = self.limits.files_max;
-        let mut collector = Collector::create(git_dir, files_max, meter)?;
+        let mut collector = Collector::create(git_dir, &self.limits, meter)?;
         let unpacked = match source.unpack(path, meter) {
             Ok(Opened::Tar(reader)) => tar_file::read(reader, meter, &mut collector),
-            Ok(Opened::Zip(reader)) => zip_file::read(reader, files_max, meter, &mut collector),
+            Ok(Opened::Zip(reader)) => zip_file::read(reader, self.limits.files_max, meter, &mut collector),
             Err(error) => Err(error),
         };
         unpacked.map_err(|error| meter.explain(error))?;
         collector.finish()
     }
 
-    /// Moves a mirror that is complete to its place. What is there is damaged, or was made by another version.
+    /// Moves a mirror that is complete to its place. If the same files are there already, from other bytes of the archive, they stay,
+    /// because runs may read them, and are known by `file` from now on. If what is there is damaged, it is replaced.
     fn move_into_place(
         &self,
         path: &Path,
         fresh: &Path,
         commit: &str,
+        file: &ArchiveFile,
         must_stop: &dyn Fn() -> bool,
     ) -> Result<PathBuf, Fault> {
         let invalid = || Fault::internal("An archive became no commit.", commit.to_owned());
         let git_dir = self.git_dir(path, commit).ok_or_else(invalid)?;
         let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
-        let _ = fs::remove_dir_all(&git_dir);
+        if trusted_file(&git_dir, commit).is_some() {
+            file.write(&git_dir).map_err(faults::not_written)?;
+            let _ = fs::remove_dir_all(fresh);
+            return Ok(git_dir);
+        }
+        let replaced = git_dir.with_extension(NEW_ENDING);
+        let _ = fs::remove_dir_all(&replaced);
+        match fs::rename(&git_dir, &replaced) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(faults::not_written(error)),
+            _ => {}
+        }
         fs::rename(fresh, &git_dir).map_err(faults::not_written)?;
+        let _ = fs::remove_dir_all(replaced);
         Ok(git_dir)
     }
 
@@ -264,6 +315,12 @@ impl Archives {
         });
         mirrors.collect()
     }
+}
+
+/// The file of a mirror, unless the mirror is damaged.
+fn trusted_file(git_dir: &Path, commit: &str) -> Option<ArchiveFile> {
+    let is_whole = CommitTree::open(git_dir, commit).is_ok_and(|tree| tree.root().is_ok());
+    ArchiveFile::read(git_dir).filter(|_| is_whole)
 }
 
 /// What the names of the mirrors of an archive begin with.

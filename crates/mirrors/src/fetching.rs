@@ -1,6 +1,6 @@
 //! One fetch, under the lock of the mirror.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::git_program::Git;
 use super::mirror::{Mirrors, not_written};
 use super::remote::{RemoteHead, is_commit};
 use super::revision_references::{self, name_on_host};
-use super::sizes::{FRESH_ENDING, size_of, size_of_others};
+use super::sizes::{FRESH_ENDING, TotalSize, size_of};
 use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line};
 use history::{CommitTree, FoundCommit, Revision};
 use platform::process::ProgramOutput;
@@ -36,8 +36,8 @@ pub(super) struct Fetching<'a> {
     pub(super) remote: &'a RemoteHead,
     /// The branches and tags to fetch beside the default branch.
     pub(super) revisions: &'a [Revision],
-    /// The size of all other mirrors, measured when it is needed first.
-    pub(super) other_bytes: &'a OnceCell<u64>,
+    /// The limit of all mirrors together.
+    pub(super) total_size: &'a TotalSize<'a>,
     pub(super) must_stop: &'a dyn Fn() -> bool,
 }
 
@@ -79,6 +79,7 @@ impl Fetching<'_> {
                     continue;
                 }
                 FoundCommit::OtherObject => "it is not of a commit",
+                FoundCommit::Unreadable => "its commit or its topmost folder is too large or malformed",
                 FoundCommit::Missing => "its commit was not fetched",
             };
             let name = escaped_line(&revision.name);
@@ -102,10 +103,12 @@ impl Fetching<'_> {
             // What git says of hosts and networks is recognised; anything else may be damage here.
             Err(fault) if fault.code == ErrorCode::CommitServiceError && !fault.retryable => {
                 tracing::warn!(address = self.address.as_str(), %fault, "the mirror is fetched anew");
-                self.replace()
+                self.replace()?;
             }
-            fetched => fetched,
+            fetched => fetched?,
         }
+        // As for a new one. What was fetched stays: the next run has nothing to fetch.
+        self.require_total_size(size_of(self.git_dir))
     }
 
     /// Fetches everything beside the mirror, and replaces it only then.
@@ -132,19 +135,7 @@ impl Fetching<'_> {
 
     /// Checks the size of all mirrors together, of which this one has `own_bytes`.
     fn require_total_size(&self, own_bytes: u64) -> Result<(), Fault> {
-        let bytes_max = self.mirrors.settings.mirrors_bytes_max;
-        let others = self.other_bytes.get_or_init(|| size_of_others(&self.mirrors.folder, self.git_dir));
-        if others.saturating_add(own_bytes) <= bytes_max {
-            return Ok(());
-        }
-        let message = format!(
-            "{} was not fetched: the mirrors of all repositories may have {bytes_max} bytes together \
-             (git.mirrors_bytes_max).",
-            self.address
-        );
-        Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint(
-            "Ask the operator to raise the limit, or to remove what no repository uses: pairofcleats call cache_gc.",
-        ))
+        self.total_size.require(own_bytes, &format!("{} was not fetched", self.address))
     }
 
     /// Writes what the mirror is of and what it consists of; the time of the file is that of the last fetch.

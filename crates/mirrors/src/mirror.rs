@@ -1,6 +1,5 @@
 //! The mirrors of one installation: fetched, listed and removed.
 
-use std::cell::OnceCell;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +11,7 @@ use super::git_program::Git;
 use super::lock::MirrorLock;
 use super::remote::{RemoteAnswer, RemoteQuery};
 use super::selection::{self, Selection};
-use super::sizes::{FRESH_ENDING, MIRROR_ENDING, size_of};
+use super::sizes::{ARCHIVES_FOLDER, FRESH_ENDING, MIRROR_ENDING, TotalSize, size_of};
 use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use history::{Head, Revision, RevisionPatterns};
@@ -138,6 +137,8 @@ impl Mirrors {
         let Selection { revisions, mut notes } = selection::select(&answer, patterns, must_stop)?;
         // Without its packs, a mirror cannot take anything more; all of its content is the host's.
         let is_new = known_url.is_none() || !address_file::has_all_packs(&git_dir);
+        let folders = [self.folder.clone(), self.folder.join(ARCHIVES_FOLDER)];
+        let total_size = TotalSize::new(folders, &git_dir, self.settings.mirrors_bytes_max);
         let fetching = Fetching {
             mirrors: self,
             git: &git,
@@ -145,7 +146,7 @@ impl Mirrors {
             git_dir: &git_dir,
             remote: &answer.head,
             revisions: &revisions,
-            other_bytes: &OnceCell::new(),
+            total_size: &total_size,
             must_stop,
         };
         let commit = fetching.update(is_new)?;

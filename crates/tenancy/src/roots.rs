@@ -256,7 +256,7 @@ impl AllowedRoots {
         let Some(kind) = kind else { return Err(not_a_directory(path)) };
         let Some(text) = canonical.to_str() else {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path is not UTF-8.")
-                .with_hint("Rename the directory."));
+                .with_hint("Rename the directory or the archive."));
         };
         if text.len() > INDEXED_TEXT_BYTES_MAX {
             return Err(too_long(text.len()));
@@ -399,6 +399,11 @@ fn shown(path: &Path) -> String {
     escaped_line(&path.to_string_lossy())
 }
 
+/// What would have to be at a path where nothing is, by its name.
+fn wanted(path: &Path) -> &'static str {
+    if path.to_str().is_some_and(has_archive_name) { "archive" } else { "directory" }
+}
+
 fn not_allowed(path: &Path) -> Fault {
     Fault::new(ErrorCode::Forbidden, format!("{} is outside the allowed directories.", shown(path)))
         .with_hint("Ask the operator to add it to the project's own list in indexing.project_roots or, where the project has none, to indexing.roots.")
@@ -412,13 +417,14 @@ fn not_a_directory(path: &Path) -> Fault {
 
 fn too_long(bytes: usize) -> Fault {
     let message =
-        format!("The full path of the directory has {bytes} bytes, more than {INDEXED_TEXT_BYTES_MAX}.");
-    Fault::new(ErrorCode::InvalidRequest, message).with_hint("Move the directory to a shorter path.")
+        format!("The full path of the repository has {bytes} bytes, more than {INDEXED_TEXT_BYTES_MAX}.");
+    Fault::new(ErrorCode::InvalidRequest, message).with_hint("Move it to a shorter path.")
 }
 
 fn missing_root(path: &Path, root: &Path) -> Fault {
     let message = format!(
-        "There is no directory {}: the allowed directory {} does not exist on the server.",
+        "There is no {} {}: the allowed directory {} does not exist on the server.",
+        wanted(path),
         shown(path),
         shown(root)
     );
@@ -427,7 +433,7 @@ fn missing_root(path: &Path, root: &Path) -> Fault {
 }
 
 fn not_found(path: &Path) -> Fault {
-    Fault::new(ErrorCode::NotFound, format!("There is no directory {}.", shown(path)))
+    Fault::new(ErrorCode::NotFound, format!("There is no {} {}.", wanted(path), shown(path)))
         .with_hint("Check its spelling; only the command line takes relative paths.")
 }
 

@@ -1,6 +1,6 @@
 //! `index --write-artifact`: writes the index of the indexed commit as a portable file, so that others need not embed it again.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::output::{NOTE, styled};
 use super::projects::cancellable;
 use super::session::{CommandResult, Session, ToolAnswer};
-use contract::{ErrorCode, Fault, ProjectId, escaped_line};
+use contract::{ErrorCode, Fault, ProjectId, escaped_line, has_archive_name};
 use engine::indexing::{IndexedCommit, indexed_commit};
 use store::portable::ArtifactCommit;
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
-use upkeep::portable::{ArtifactRequest, write_artifact};
+use upkeep::portable::{ArtifactRequest, require_within, write_artifact};
 
 /// Differing files that an error names.
 const EXAMPLES_MAX: usize = 3;
@@ -25,24 +25,56 @@ const COMMIT_DIGITS: usize = 12;
 pub(super) struct ArtifactTarget {
     /// The absolute path of the folder.
     folder: PathBuf,
+    /// The repository, if the folder is named relative to it and is in it: no link may lead out of it.
+    within: Option<PathBuf>,
     /// Write the file even if indexed files differ from the commit.
     allow_dirty: bool,
 }
 
 impl ArtifactTarget {
-    /// Resolves the folder as `--use-artifacts` does: a relative path is one in the repository.
+    /// Resolves the folder as `--use-artifacts` does: a relative path is one in the repository, unless `..` leads out of it.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` for a relative path if the repository is given by its address.
+    /// `INVALID_REQUEST` if the repository is an archive, which is of no commit; for a relative path also if the repository is given
+    /// by its address, or if a link leads out of it.
     pub(super) fn resolve(folder: &str, repository: &str, allow_dirty: bool) -> Result<Self, Fault> {
+        let is_archive = has_archive_name(repository) && Path::new(repository).is_file();
         let (folder, repository) = (Path::new(folder), Path::new(repository));
-        if folder.is_relative() && repository.is_relative() {
+        if is_archive {
+            let message = "--write-artifact needs a commit, and an archive is of none.";
+            return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint(
+                "Index the git repository by its directory or its address, or omit --write-artifact.",
+            ));
+        }
+        if folder.is_absolute() {
+            return Ok(Self { folder: folder.to_owned(), within: None, allow_dirty });
+        }
+        if repository.is_relative() {
             let message = "--write-artifact names a relative folder, but the repository has no directory.";
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
                 .with_hint("Give the absolute path of a folder."));
         }
-        Ok(Self { folder: repository.join(folder), allow_dirty })
+        let folder = without_parent_parts(&repository.join(folder));
+        let within = folder.starts_with(repository).then(|| repository.to_owned());
+        if let Some(repository) = within.as_deref().filter(|repository| repository.is_dir()) {
+            require_within(&folder, repository)?;
+        }
+        Ok(Self { folder, within, allow_dirty })
     }
+}
+
+/// Resolves each `..` of an absolute path by its text, so that no link before it is followed.
+fn without_parent_parts(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            part => resolved.push(part),
+        }
+    }
+    resolved
 }
 
 /// The part of a `build_index` result that says what was indexed.
@@ -121,6 +153,7 @@ async fn write(session: &Session, result: &Value, target: &ArtifactTarget) -> Re
             repository: &repository,
             commit: &commit,
             folder: &target.folder,
+            within: target.within.as_deref(),
             settings: &app.config.portable,
             clock: &*app.clock,
             cancel,
@@ -244,8 +277,43 @@ mod tests {
         assert_eq!(folder("ci-artifacts", "/srv/shop").unwrap(), Path::new("/srv/shop/ci-artifacts"));
         assert_eq!(folder("/tmp/out", "/srv/shop").unwrap(), Path::new("/tmp/out"));
         assert_eq!(folder("/tmp/out", "https://host/acme/shop").unwrap(), Path::new("/tmp/out"));
+        assert_eq!(folder("../new", "/srv/shop").unwrap(), Path::new("/srv/new"));
+        assert_eq!(folder("a/../../new", "/srv/shop").unwrap(), Path::new("/srv/new"), "whatever `a` is");
         let refused = folder("ci-artifacts", "https://host/acme/shop").unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidRequest);
+    }
+
+    #[test]
+    fn a_link_that_leads_out_of_the_repository_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let repository = home.path().join("shop");
+        std::fs::create_dir_all(&repository).unwrap();
+        std::os::unix::fs::symlink(home.path(), repository.join("ci-artifacts")).unwrap();
+        let resolve = |folder: &str| ArtifactTarget::resolve(folder, repository.to_str().unwrap(), false);
+        for folder in ["ci-artifacts", "ci-artifacts/new", "x/../ci-artifacts"] {
+            assert_eq!(resolve(folder).unwrap_err().code, ErrorCode::InvalidRequest, "{folder}");
+        }
+        assert_eq!(resolve("built").unwrap().within.as_deref(), Some(repository.as_path()));
+        // What somebody names in full, or beside the repository, may be anywhere.
+        for folder in ["..", "../new", repository.join("ci-artifacts").to_str().unwrap()] {
+            assert_eq!(resolve(folder).unwrap().within, None, "{folder}");
+        }
+    }
+
+    #[test]
+    fn an_archive_is_refused_but_no_directory_with_such_a_name() {
+        let home = tempfile::tempdir().unwrap();
+        let (archive, directory) = (home.path().join("shop.tar.gz"), home.path().join("shop.tar"));
+        std::fs::write(&archive, "").unwrap();
+        std::fs::create_dir(&directory).unwrap();
+        let resolve = |folder: &str, repository: &Path| {
+            ArtifactTarget::resolve(folder, repository.to_str().unwrap(), false).map(|target| target.folder)
+        };
+        for folder in ["ci-artifacts", "/tmp/out"] {
+            assert_eq!(resolve(folder, &archive).unwrap_err().code, ErrorCode::InvalidRequest, "{folder}");
+        }
+        assert_eq!(resolve("ci-artifacts", &directory).unwrap(), directory.join("ci-artifacts"));
+        assert_eq!(resolve("/tmp/out", &directory).unwrap(), Path::new("/tmp/out"));
     }
 
     #[test]

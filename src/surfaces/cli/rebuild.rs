@@ -11,7 +11,7 @@ use super::progress_bar::CallProgressBar;
 use super::session::{CommandError, CommandResult, Session};
 use crate::app::index_job::{self, RequestingCall};
 
-use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, escaped_line, has_archive_name};
 use engine::indexing::Options;
 use store::{Access, Project, ProjectTx, damage, repositories};
 use tokio_util::sync::CancellationToken;
@@ -94,10 +94,12 @@ pub(super) async fn rebuild_index(
     Ok(RebuildResult { project_id: id.as_str().to_owned(), repositories: present, missing })
 }
 
-/// Whether a run can read what is at a root: a directory, or an address, which it fetches. An imported repository has neither.
+/// Whether a run can read what is at a root: a directory, an archive, or an address, which it fetches. An imported repository has
+/// none of them.
 fn is_present(root: &str) -> bool {
     let path = Path::new(root);
-    RepositoryAddress::parse(root).is_some() || (path.is_absolute() && path.is_dir())
+    let is_on_disk = || path.is_dir() || (has_archive_name(root) && path.is_file());
+    RepositoryAddress::parse(root).is_some() || (path.is_absolute() && is_on_disk())
 }
 
 /// The roots of the project's indexed repositories.
@@ -126,12 +128,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_directories_are_present() {
+    fn addresses_directories_and_archives_are_present() {
         let folder = tempfile::tempdir().unwrap();
-        for root in ["https://host/acme/shop", "file:///srv/git/shop.git", folder.path().to_str().unwrap()] {
+        let [archive, text] = ["shop-1.2.tar.gz", "notes.txt"].map(|name| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            path.into_os_string().into_string().unwrap()
+        });
+        let directory = folder.path().to_str().unwrap();
+        for root in ["https://host/acme/shop", "file:///srv/git/shop.git", directory, &archive] {
             assert!(is_present(root), "{root}");
         }
-        for root in ["/no/such/folder", "src", "imported:shop", "triage:records"] {
+        for root in ["/no/such/folder", "/no/such/shop.zip", &text, "src", "imported:shop", "triage:records"]
+        {
             assert!(!is_present(root), "{root}");
         }
     }

@@ -65,7 +65,7 @@ struct BuildIndexInput {
     project_id: Option<ProjectIdArg>,
     /// false: index every file again; vectors are kept.
     incremental: Option<bool>,
-    /// Default true: until the end. `words`: until lexical search works, vectors follow; false: answer at once with the job's id.
+    /// true (default): until the end; `words`: until lexical search works; false: answer at once with the job's id.
     #[serde(default)]
     #[schemars(schema_with = "wait_schema")]
     wait: Wait,
@@ -75,21 +75,21 @@ struct BuildIndexInput {
     mode: Option<Mode>,
     /// The model for the project: id or id:variant.
     model: Option<String>,
-    /// Allow `model` to replace the project's model; everything is embedded again.
+    /// Allow `model` to replace the project's; embeds all again.
     confirm_reembed: Option<bool>,
     /// Use a stub instead of a model, to try out.
     stub_embeddings: Option<bool>,
     /// Also refresh the project's portable file.
     sqlite: Option<bool>,
-    /// First restore vectors from the portable files in `artifactsDir`.
+    /// First take vectors from `artifactsDir`.
     use_artifacts: Option<bool>,
-    /// Folder of `useArtifacts`; default `ci-artifacts` in the repository.
+    /// Portable files; default `ci-artifacts` in the repository.
     #[schemars(length(min = 1, max = 4096))]
     artifacts_dir: Option<String>,
-    /// SCIP files of this state of the repository, made by a compiler's indexer; paths relative to it.
+    /// SCIP files of this state, from a compiler's indexer.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 4096)))]
     scip: Option<Vec<String>>,
-    /// Of a git URL: also index, from now on, the branches and tags that match: `release/*`. Empty: only the default branch.
+    /// Git URL: also index branches and tags like `release/*`.
     #[schemars(length(max = 64), inner(length(min = 1, max = 255)))]
     revisions: Option<Vec<String>>,
 }

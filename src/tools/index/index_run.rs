@@ -192,14 +192,19 @@ async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, Re
     }
 }
 
-/// Refuses patterns of revisions that mean nothing, and those of a directory, whose files are those that are checked out.
+/// Refuses patterns of revisions that mean nothing, and those of a directory or an archive, which has one state of its files.
 fn check_revisions(root: &RepositoryRoot, patterns: &[String]) -> Result<(), Fault> {
     if patterns.is_empty() {
         return Ok(());
     }
-    if root.address().is_none() {
-        let message =
-            "Of a directory, only the files that are checked out are indexed, and no other revisions.";
+    let message = match root.kind() {
+        RootKind::Address(_) => None,
+        RootKind::Directory => {
+            Some("Of a directory, only the files that are checked out are indexed, and no other revisions.")
+        }
+        RootKind::Archive => Some("Of an archive, only the files in it are indexed: it has no revisions."),
+    };
+    if let Some(message) = message {
         return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint(
             "Index the repository by its address: https://HOST/OWNER/NAME, or file:///PATH where that is allowed.",
         ));
@@ -356,6 +361,20 @@ pub(in crate::tools) fn progress_update(progress: &Progress) -> ProgressUpdate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_addresses_have_revisions() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("shop.zip");
+        std::fs::write(&archive, "").unwrap();
+        for (path, expected) in [(folder.path(), "Of a directory, "), (archive.as_path(), "Of an archive, ")]
+        {
+            let root = AllowedRoots::any().check(path).unwrap();
+            let fault = check_revisions(&root, &["v*".to_owned()]).unwrap_err();
+            assert!(fault.message.starts_with(expected), "{fault}");
+            check_revisions(&root, &[]).unwrap();
+        }
+    }
 
     #[test]
     fn a_folder_lies_in_its_repository() {

@@ -54,22 +54,22 @@ struct ShowFileInput {
     /// Id of a hit.
     #[schemars(range(min = 1))]
     id: Option<i64>,
-    /// As in `search`; needed if several repositories contain the path.
+    /// As in `search`.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Same as `repoPath`.
     #[schemars(length(min = 1, max = 4096))]
     repo: Option<String>,
-    /// Indexed branch, tag or commit.
+    /// Branch, tag or commit.
     #[schemars(length(min = 1, max = 255))]
     revision: Option<String>,
     /// Project; default: the session's.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// First line, 1-based; default 1.
+    /// First line; default 1.
     #[schemars(range(min = 1))]
     start_line: Option<usize>,
-    /// Last line, inclusive; default: 400 lines from the first.
+    /// Last line; default: 400 lines on.
     #[schemars(range(min = 1))]
     end_line: Option<usize>,
     /// Show the definition around this line.

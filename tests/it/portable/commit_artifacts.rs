@@ -291,6 +291,81 @@ fn only_commits_have_artifacts() {
 }
 
 #[test]
+fn archives_have_no_artifacts_but_folders_with_their_names() {
+    let shop = Shop::new();
+    let (out, archive, folder) = (shop.out(), shop.beside("shop.zip"), shop.beside("shop.tar"));
+    let write = ["--write-artifact", out.as_str()];
+    git(&shop.path(), &["archive", "--output", &archive, "HEAD"]);
+    let (status, refused) = try_index(&archive, &project("artifact-archive"), &write);
+    assert_eq!((status, &refused["error"]["code"]), (2, &json!("INVALID_REQUEST")), "{refused:#}");
+    assert!(!Path::new(&out).exists());
+
+    let head = head(&shop.path());
+    std::fs::rename(shop.path(), &folder).unwrap();
+    let written = index(&folder, &project("artifact-folder-tar"), &write)["artifact"].take();
+    assert_eq!((&written["commit"], &written["dirty"]), (&json!(head), &json!(false)), "{written:#}");
+    assert_eq!(take(&folder, &out)["restoredArtifacts"]["used"][0]["relation"], "head");
+}
+
+#[test]
+fn no_link_leads_an_artifact_out_of_the_repository() {
+    let (shop, elsewhere) = (Shop::new(), tempfile::tempdir().unwrap());
+    std::os::unix::fs::symlink(elsewhere.path(), shop.path().join("ci-artifacts")).unwrap();
+    shop.commit();
+    let (status, refused) = try_index(&shop.root(), &project("artifact-link"), &["--write-artifact"]);
+    assert_eq!((status, &refused["error"]["code"]), (2, &json!("INVALID_REQUEST")), "{refused:#}");
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    // One that is named beside the repository.
+    let written = index(&shop.root(), &project("artifact-link"), &["--write-artifact", "../artifacts"]);
+    assert_eq!(names_in(Path::new(&shop.out())).len(), 2, "{written:#}");
+}
+
+#[test]
+fn a_failed_build_leaves_file_and_checksum() {
+    let (shop, id) = (Shop::new(), project("artifact-locked"));
+    let out = shop.out();
+    let write = ["--write-artifact", out.as_str()];
+    index(&shop.root(), &id, &write);
+    let contents = || {
+        let contents = names_in(Path::new(&out)).into_iter().map(|name| {
+            let content = std::fs::read(Path::new(&out).join(&name)).unwrap();
+            (name, digest_hex(&content))
+        });
+        contents.collect::<Vec<_>>()
+    };
+    let before = contents();
+    assert_eq!(before.len(), 2);
+    let name = format!(".shop-{}.sqlite.lock", head(&shop.path()));
+    let lock = std::fs::File::open(Path::new(&out).join(name)).unwrap();
+    lock.lock().unwrap();
+    let (status, refused) = try_index(&shop.root(), &id, &write);
+    assert_eq!((status, &refused["error"]["code"]), (1, &json!("ILLEGAL_STATE")), "{refused:#}");
+    assert_eq!(contents(), before);
+}
+
+#[test]
+fn files_with_wrong_checksums_are_among_the_files_that_are_read() {
+    let shop = Shop::new();
+    let written = index(&shop.root(), &project("artifact-many"), &["--write-artifact", &shop.out()]);
+    let file = written["artifact"]["path"].as_str().unwrap();
+    // Of the same commit and time: those are read in the order of their names.
+    for n in 10..26 {
+        let copy = Path::new(&shop.out()).join(format!("a{n}.sqlite"));
+        std::fs::copy(file, &copy).unwrap();
+        std::fs::write(format!("{}.sha256", copy.display()), "0").unwrap();
+    }
+    let report = take(&shop.root(), &shop.out());
+    assert_eq!(
+        (&report["restoredArtifacts"]["files"], &report["vectorsEmbedded"]),
+        (&json!(1), &json!(2)),
+        "{report:#}"
+    );
+    std::fs::remove_file(Path::new(&shop.out()).join("a10.sqlite")).unwrap();
+    let report = take(&shop.root(), &shop.out());
+    assert_eq!(report["vectorsEmbedded"], 0, "{report:#}");
+}
+
+#[test]
 fn one_command_takes_the_previous_artifact_and_writes_the_next() {
     let (shop, id) = (Shop::new(), project("artifact-ci-job"));
     let both = ["--use-artifacts", "--write-artifact"];

@@ -392,6 +392,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((entries[0].name.as_str(), entries[0].files), ("src", Some(2)));
     assert_eq!(store::files::similar_paths(&mut tx, &[repo], "lib/a.rs", 1).await?, ["src/a.rs"]);
     assert_eq!(store::files::totals(&mut tx, None).await?.files, 2);
+    assert!(store::files::all_chunks(&mut tx).await? > 0);
     assert!(store::files::measure(&mut tx, repo).await?.rows > 5);
     assert_eq!(store::breakdown::languages(&mut tx, &Filter::EVERYTHING).await?[0].chunks, 3);
     let missing = store::breakdown::facts_missing(&mut tx, &[repo]).await?;

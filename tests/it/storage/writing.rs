@@ -315,6 +315,7 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
             "revisions::ensure_hidden",
             revisions::ensure_hidden(tx, fence, (repo, "repo"), VERSIONS).await.map(drop),
         ),
+        ("revisions::forget", revisions::forget(tx, fence, repo).await),
         ("revisions::merge", revisions::merge(tx, fence, (repo, repo)).await),
         ("revisions::publish", revisions::publish(tx, fence, repo, &[], &[]).await),
         ("revisions::remove", revisions::remove(tx, fence, repo).await),

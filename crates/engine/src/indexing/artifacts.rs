@@ -2,8 +2,8 @@
 //! in such a file is trusted: a wrong vector degrades the ranking, while a wrong row would be a false answer.
 
 use std::cmp::Reverse;
-use std::ffi::OsString;
-use std::fs::{File, FileType};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -16,7 +16,7 @@ use super::report::{ArtifactRelation, RestoredArtifacts, UsedArtifact};
 use super::{history, vectors};
 use ::history::FoundRepository;
 use contract::Fault;
-use platform::safe_open::open_regular_file;
+use platform::safe_open::{DirectoryEntry, EntryKind, Folder};
 use platform::sha256;
 use platform::task::blocking;
 use store::portable::{
@@ -28,7 +28,7 @@ use store::{Access, ProjectTx};
 const ENTRIES_MAX: usize = 4096;
 /// Most portable files whose metadata is read.
 const SUMMARIES_MAX: usize = 64;
-/// Most files that vectors are taken from.
+/// Most files that are read.
 const FILES_MAX: usize = 16;
 /// Texts that are looked up at a time, whose vectors are written in one transaction.
 const PAGE_TEXTS: i64 = 2000;
@@ -67,14 +67,14 @@ pub(super) async fn restore(
     if restored.texts == 0 || candidates.is_empty() {
         return Ok(Some(restored));
     }
-    let mut readable = 0;
-    for candidate in rank(run, found.as_ref(), repository, candidates).await? {
-        if restored.vectors >= restored.texts || readable == FILES_MAX {
+    let ranked = rank(run, found.as_ref(), repository, candidates).await?;
+    // Also one with a wrong checksum is read.
+    for candidate in ranked.into_iter().take(FILES_MAX) {
+        if restored.vectors >= restored.texts {
             break;
         }
         match open(run, &candidate.path).await? {
             Ok(reader) => {
-                readable += 1;
                 let vectors = take_vectors(run, reader).await?;
                 restored.vectors += vectors;
                 restored.used.extend((vectors > 0).then(|| candidate.used(vectors)));
@@ -125,7 +125,9 @@ impl ArtifactSearch {
         }
         for path in paths.into_iter().take(SUMMARIES_MAX) {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match summarize(&path, self.limits, &self.cancel) {
+            let summary = open_in_place(&path)
+                .and_then(|_| summarize(&path, self.limits, &self.cancel).map_err(|fault| fault.message));
+            match summary {
                 Ok(summary) if summary.meta.model.hash == self.model_hash => {
                     candidates.push(Candidate::new(path, file, summary));
                 }
@@ -133,7 +135,7 @@ impl ArtifactSearch {
                     "The artifact {file} contains vectors of another model ({}).",
                     meta.model.id
                 )),
-                Err(fault) => notes.push(format!("The artifact {file} was skipped. {}", fault.message)),
+                Err(why) => notes.push(format!("The artifact {file} was skipped. {why}")),
             }
         }
         (candidates, notes)
@@ -141,12 +143,13 @@ impl ArtifactSearch {
 
     /// The portable files in the folder: those with HEAD in their name first, then the newest.
     fn portable_files(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        // Since its path was checked, a link may have been put there.
+        let entries = Folder::open(&self.folder).and_then(|folder| folder.entries(ENTRIES_MAX));
+        let entries = entries.map(|(entries, _)| entries).unwrap_or_default();
         // Skip links, which could point to files outside of the folder.
-        let is_regular = |kind: io::Result<FileType>| kind.is_ok_and(|kind| kind.is_file());
-        let regular = entries.take(ENTRIES_MAX).filter(|entry| is_regular(entry.file_type()));
-        let mut paths: Vec<PathBuf> =
-            regular.map(|entry| entry.path()).filter(|path| is_portable(path)).collect();
+        let regular = entries.into_iter().filter(|entry| entry.kind == EntryKind::File);
+        let path = |DirectoryEntry { name, .. }| self.folder.join(name);
+        let mut paths: Vec<PathBuf> = regular.map(path).filter(|path| is_portable(path)).collect();
         let modified = |path: &Path| -> Option<SystemTime> { path.symlink_metadata().ok()?.modified().ok() };
         paths.sort_by_cached_key(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -295,11 +298,20 @@ async fn open(run: &RunContext<'_>, path: &Path) -> Result<Result<Reader, String
     let (path, limits) = (path.to_owned(), Limits::from(&run.config.portable));
     let (cancel, must_stop) = (run.cancel.clone(), run.stop_check());
     blocking(move || {
-        Ok(check_checksum(&path, &must_stop).and_then(|()| {
+        let checked = open_in_place(&path).and_then(|_| check_checksum(&path, &must_stop));
+        Ok(checked.and_then(|()| {
             Reader::open(&path, limits, LexicalBackend::Postings, &cancel).map_err(|fault| fault.message)
         }))
     })
     .await
+}
+
+/// Opens a regular file by a path without links.
+fn open_in_place(path: &Path) -> Result<File, String> {
+    let parts = path.parent().zip(path.file_name().and_then(OsStr::to_str));
+    parts
+        .and_then(|(folder, name)| Folder::open(folder).ok()?.open_file(name).ok())
+        .ok_or_else(|| "It could not be read.".to_owned())
 }
 
 /// Compares a file with its checksum, if there is one beside it, as `sha256sum` writes it.
@@ -308,16 +320,15 @@ fn check_checksum(path: &Path, must_stop: &dyn Fn() -> bool) -> Result<(), Strin
     beside.push(".sha256");
     let beside = PathBuf::from(beside);
     let Ok(metadata) = beside.symlink_metadata() else { return Ok(()) };
-    let unreadable = |_| "Its checksum could not be read.".to_owned();
+    let unreadable = || "Its checksum could not be read.".to_owned();
     let mut text = String::new();
     if !metadata.is_file() {
         return Err("Its checksum is not in a file.".to_owned());
     }
-    open_regular_file(&beside)
-        .and_then(|file| file.take(CHECKSUM_BYTES_MAX).read_to_string(&mut text))
-        .map_err(unreadable)?;
+    let file = open_in_place(&beside).map_err(|_| unreadable())?;
+    file.take(CHECKSUM_BYTES_MAX).read_to_string(&mut text).map_err(|_| unreadable())?;
     let expected = text.split_whitespace().next().unwrap_or_default().to_lowercase();
-    let file = open_regular_file(path).map_err(|_| "It could not be read.".to_owned())?;
+    let file = open_in_place(path)?;
     let (actual, _) =
         sha256::hash_reader(Stoppable { file, must_stop }, |_| ()).map_err(|_| "It could not be read.")?;
     if actual == expected { Ok(()) } else { Err("Its checksum is another one.".to_owned()) }
@@ -419,9 +430,47 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_was_put_in_place_of_the_folder_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let (folder, elsewhere) = (home.join("shop/ci-artifacts"), home.join("elsewhere"));
+        std::fs::create_dir_all(&folder).unwrap();
+        // The header of a portable file.
+        let mut content = [0; 100];
+        content[68..72].copy_from_slice(b"POCI");
+        std::fs::write(folder.join("a.sqlite"), content).unwrap();
+        let limits = Limits {
+            file_bytes_max: 1 << 20,
+            value_bytes_max: 1 << 20,
+            check_bytes_max: 1 << 20,
+            cache_bytes: 1 << 20,
+        };
+        let search = ArtifactSearch {
+            folder: folder.clone(),
+            head: None,
+            limits,
+            model_hash: Vec::new(),
+            cancel: CancellationToken::new(),
+        };
+        let file = folder.join("a.sqlite");
+        assert_eq!(search.portable_files(), [file.as_path()]);
+        assert!(open_in_place(&file).is_ok());
+        for replaced in [&folder, &home.join("shop")] {
+            std::fs::rename(replaced, &elsewhere).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, replaced).unwrap();
+            assert!(is_portable(&file), "the link leads there");
+            assert!(search.portable_files().is_empty());
+            assert_eq!(open_in_place(&file).unwrap_err(), "It could not be read.");
+            std::fs::remove_file(replaced).unwrap();
+            std::fs::rename(&elsewhere, replaced).unwrap();
+        }
+    }
+
+    #[test]
     fn a_file_must_have_its_checksum() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, beside) = (folder.path().join("a.sqlite"), folder.path().join("a.sqlite.sha256"));
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().canonicalize().unwrap();
+        let (file, beside) = (folder.join("a.sqlite"), folder.join("a.sqlite.sha256"));
         let check = || check_checksum(&file, &|| false);
         std::fs::write(&file, "content").unwrap();
         assert_eq!(check(), Ok(()), "there is none");

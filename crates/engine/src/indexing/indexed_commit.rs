@@ -22,6 +22,8 @@ use tenancy::AllowedRoots;
 const TIME_MAX: Duration = Duration::from_secs(600);
 /// Largest file that is compared, which is also the largest object of git that is read.
 const FILE_BYTES_MAX: usize = 64 << 20;
+/// Why the index of an archive, for example, is of no commit.
+const NO_DIRECTORY: &str = "it has neither a directory nor an address";
 
 /// The commit of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,8 +82,8 @@ pub async fn indexed_commit(
         let id = repository.commit.clone().ok_or_else(|| no_commit("its commit is unknown"))?;
         return Ok(IndexedCommit { id, differing: Vec::new() });
     }
-    if !repository.is_folder() {
-        return Err(no_commit("it has neither a directory nor an address"));
+    if !repository.has_path() {
+        return Err(no_commit(NO_DIRECTORY));
     }
     let mut tx = ProjectTx::begin(store, project, Access::Snapshot).await?;
     let rows = files::manifest(&mut tx, repository.id).await?;
@@ -98,6 +100,10 @@ fn compare_with_head(
     parsing: &Parsing,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<IndexedCommit, Fault> {
+    // An archive; a directory can have the name of one.
+    if root.is_file() {
+        return Err(no_commit(NO_DIRECTORY));
+    }
     let found =
         FoundRepository::find(root, &|path| allowed.contains(path)).map_err(|reason| match reason {
             NoHistory::Absent => no_commit("it is not in a git repository"),

@@ -2,6 +2,7 @@
 //! once: each row knows the revisions that have it. What the default branch does not have goes to a hidden repository.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use super::context::RunContext;
 use super::file_tree::FileTree;
@@ -23,8 +24,7 @@ use store::{
 /// A path with a content: the key of a file that revisions share.
 type Version = (String, i64);
 
-/// Brings the other revisions of a repository up to date. `tree_changed` tells whether this run changed files of the default
-/// branch. Adds to `notes` what could not be indexed.
+/// Brings the other revisions of a repository up to date. Adds to `notes` what could not be indexed.
 ///
 /// # Errors
 /// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults. Until all is written, searches see the old state.
@@ -32,7 +32,6 @@ pub(super) async fn index_revisions(
     run: &RunContext<'_>,
     repository: &OpenedRepository,
     options: PrepareOptions,
-    tree_changed: bool,
     notes: &mut Vec<String>,
 ) -> Result<Option<RevisionsReport>, Fault> {
     if *run.tree == FileTree::Directory || run.options.mode != Mode::All {
@@ -57,15 +56,13 @@ pub(super) async fn index_revisions(
     let mut files_changed = 0;
     let mut indexed = known;
     if !full && is_current(&indexed, run.revisions) {
-        if tree_changed {
-            let mut tx = run.begin_bulk().await?;
-            revisions::merge(&mut tx, run.fence, (repository.id, hidden.id)).await?;
-            tx.commit().await?;
-        }
+        // Also what a run left that died before this.
+        let mut tx = run.begin_bulk().await?;
+        revisions::merge(&mut tx, run.fence, (repository.id, hidden.id)).await?;
+        tx.commit().await?;
     } else {
         let state = read_state(run, repository.id).await?;
-        let mut update =
-            Update { run, known: indexed, full, state, views: HashMap::new(), to_read: Vec::new() };
+        let mut update = Update::new(run, indexed, full, state);
         let revisions = update.collect(repository.id, notes).await?;
         let Update { mut state, views, to_read, .. } = update;
         let writes = !to_read.is_empty();
@@ -134,11 +131,37 @@ struct Update<'u> {
     views: HashMap<Version, i64>,
     /// Files to read, with the tree of a revision that has them.
     to_read: Vec<(FileTree, Vec<FileToRead>)>,
+    budget: Budget,
+}
+
+/// What the revisions of a repository may cost together, beyond its default branch.
+struct Budget {
+    /// Further files to read.
+    files: usize,
+    /// Bytes of their paths.
+    path_bytes: usize,
+    /// When listing their files ends.
+    deadline: Instant,
+}
+
+/// Most bytes of the paths of files that only revisions have.
+const PATH_BYTES_MAX: usize = 128 << 20;
+
+impl<'u> Update<'u> {
+    fn new(run: &'u RunContext<'u>, known: Vec<RevisionRow>, full: bool, state: Vec<RevisionFile>) -> Self {
+        let settings = &run.config.indexing;
+        let budget = Budget {
+            files: settings.files_max,
+            path_bytes: PATH_BYTES_MAX,
+            deadline: Instant::now() + Duration::from_millis(settings.walk_ms_max),
+        };
+        Self { run, known, full, state, views: HashMap::new(), to_read: Vec::new(), budget }
+    }
 }
 
 impl Update<'_> {
     /// Collects the files of all revisions: what each has, and what of it is to be read. Returns the revisions as they will be
-    /// stored. One whose files cannot be read stays as it was.
+    /// stored. One whose files cannot be read stays as it was; if all are read again, it is left out until they can.
     async fn collect(
         &mut self,
         repository_id: i64,
@@ -163,24 +186,26 @@ impl Update<'_> {
                 commit: revision.commit.clone(),
             };
             let is_same = before.as_ref().is_some_and(|before| before.commit == row.commit);
-            let walked = if is_same && !self.full { None } else { Some(self.walk(revision).await) };
-            match walked {
-                None => self.keep(&row),
-                Some(Ok((tree, entries))) => self.add(&row, tree, entries, &mut stored),
-                Some(Err(fault)) if fault.code == ErrorCode::Cancelled => return Err(fault),
-                Some(Err(fault)) => {
-                    notes.push(format!(
-                        "The revision {} was not indexed: {}",
-                        escaped_line(&revision.name),
-                        fault.message
-                    ));
-                    let Some(before) = before else { continue };
-                    self.keep(&before);
-                    revisions.push(before);
-                    continue;
+            if is_same && !self.full {
+                self.keep(&row);
+                revisions.push(row);
+                continue;
+            }
+            let walked = self.walk(revision).await;
+            if self.run.cancel.is_cancelled() {
+                return Err(Fault::new(ErrorCode::Cancelled, "The run was cancelled."));
+            }
+            match walked.and_then(|(tree, entries)| self.add(&row, tree, entries, &mut stored)) {
+                Ok(()) => revisions.push(row),
+                Err(fault) => {
+                    let name = escaped_line(&revision.name);
+                    notes.push(format!("The revision {name} was not indexed: {}", fault.message));
+                    if let Some(before) = before.filter(|_| !self.full) {
+                        self.keep(&before);
+                        revisions.push(before);
+                    }
                 }
             }
-            revisions.push(row);
         }
         Ok(revisions)
     }
@@ -207,13 +232,17 @@ impl Update<'_> {
     }
 
     /// Adds the files of a revision. What is neither stored nor to be read already, is to be read.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` if that is more than the budget has; then nothing is added.
     fn add(
         &mut self,
         row: &RevisionRow,
         tree: FileTree,
         entries: Vec<WalkedFile>,
         stored: &mut HashMap<Version, (bool, FileRow)>,
-    ) {
+    ) -> Result<(), Fault> {
+        self.spend(&entries, stored)?;
         let timeout_ms = self.run.config.indexing.parse_timeout_ms;
         let mut to_read = Vec::new();
         for entry in entries {
@@ -237,6 +266,35 @@ impl Update<'_> {
         if !to_read.is_empty() {
             self.to_read.push((tree, to_read));
         }
+        Ok(())
+    }
+
+    /// Takes the files of a revision that nothing else has from the budget.
+    fn spend(
+        &mut self,
+        entries: &[WalkedFile],
+        stored: &HashMap<Version, (bool, FileRow)>,
+    ) -> Result<(), Fault> {
+        let (mut files, mut path_bytes) = (0, 0);
+        for entry in entries {
+            let version = (entry.path.clone(), entry.modified_ns);
+            if !self.views.contains_key(&version)
+                && !stored.get(&version).is_some_and(|(is_default, _)| *is_default)
+            {
+                files += 1;
+                path_bytes += entry.path.len();
+            }
+        }
+        if files > self.budget.files || path_bytes > self.budget.path_bytes {
+            let files_max = self.run.config.indexing.files_max;
+            let message = format!(
+                "The revisions have more than {files_max} files (indexing.files_max) that the default branch does not have."
+            );
+            return Err(Fault::new(ErrorCode::InvalidRequest, message));
+        }
+        self.budget.files -= files;
+        self.budget.path_bytes -= path_bytes;
+        Ok(())
     }
 
     /// Lists the files of a revision.
@@ -244,6 +302,13 @@ impl Update<'_> {
         let FileTree::Commit { git_dir, folder, .. } = self.run.tree else {
             return Ok((FileTree::Directory, Vec::new()));
         };
+        if Instant::now() >= self.budget.deadline {
+            let seconds = self.run.config.indexing.walk_ms_max / 1000;
+            let message = format!(
+                "listing the files of all revisions took longer than {seconds} s (indexing.walk_ms_max)."
+            );
+            return Err(Fault::new(ErrorCode::ToolTimeout, message));
+        }
         let head = Head { branch: Some(revision.name.clone()), commit: revision.commit.clone() };
         let tree = FileTree::Commit { git_dir: git_dir.clone(), head, folder: folder.clone() };
         let walked = walk_tree(self.run, &tree).await?;

@@ -120,7 +120,7 @@ async fn run_stages(
     let commit = repository.commit.as_deref().filter(|_| !repository.outdated);
     let history_note = history::update_history(run, repository.id, commit).await?;
     let mut notes = report_notes(run, repository, note);
-    let revisions = revisions::index_revisions(run, repository, options, tree_changed, &mut notes).await?;
+    let revisions = revisions::index_revisions(run, repository, options, &mut notes).await?;
     if run.options.full || repository.outdated {
         remove_orphan_names(run).await?;
     }
@@ -423,17 +423,16 @@ const FILES_WITHOUT_TRIGRAMS: i64 = 100;
 /// Completes lexical search: counts, document frequencies, trigrams of files that an earlier version wrote, and the indexes.
 pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = run.begin_batch().await?;
-    let mut state = index_state::read(&mut tx).await?;
     // May also be due because an earlier run was killed after it had written files.
-    if state.statistics_due {
-        state = index_state::publish(&mut tx, run.fence).await?;
+    if index_state::read(&mut tx).await?.statistics_due {
+        index_state::publish(&mut tx, run.fence).await?;
         for id in statistics::stale(&mut tx).await? {
             statistics::rebuild(&mut tx, run.fence, id).await?;
         }
     }
     tx.commit().await?;
     if changed_chunks > 0 {
-        vectors::limit_orphans(run, state.chunks).await?;
+        vectors::limit_orphans(run).await?;
     }
     run.store.require_disk_space().await?;
     while !run.cancel.is_cancelled() && write_missing_trigrams(run).await? {}

@@ -8,7 +8,7 @@ use crate::jobs::Phase;
 use contract::{ErrorCode, Fault};
 use embedding::Embedder;
 use platform::failpoints;
-use store::{Access, PendingText, ProjectTx, vectors};
+use store::{Access, PendingText, ProjectTx, files, vectors};
 
 /// The result of embedding.
 #[derive(Debug, Default)]
@@ -119,9 +119,10 @@ fn seconds_left(elapsed: Duration, done: u64, total: u64) -> Option<u64> {
 ///
 /// # Errors
 /// `ILLEGAL_STATE` if the fence is lost; storage faults.
-pub(super) async fn limit_orphans(run: &RunContext<'_>, chunks: i64) -> Result<(), Fault> {
+pub(super) async fn limit_orphans(run: &RunContext<'_>) -> Result<(), Fault> {
     const ALWAYS_KEPT: i64 = 10_000;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let chunks = files::all_chunks(&mut tx).await?;
     if vectors::are_more_than(&mut tx, 2 * chunks + ALWAYS_KEPT).await? {
         let removed = vectors::remove_orphans(&mut tx, run.fence).await?;
         tracing::info!(removed, "removed vectors of removed texts");

@@ -125,24 +125,24 @@ use FilterTarget::{Count, Names, PartsOfNames, Risk};
 
 fields! {
     "path" "path" TextOrList FilterTarget::Path, "Path contains it, or matches the glob or /regex/.";
-    "file" "file" TextOrList FilterTarget::FileName, "File name contains it, or matches the glob or /regex/.";
+    "file" "file" TextOrList FilterTarget::FileName, "As `path`, of the file name.";
     "ext" "ext" TextOrList FilterTarget::Extension, "File extension, with or without the dot.";
     "lang" "lang" Alternatives FilterTarget::Language, "Language by name or alias: rust, ts, c++.";
-    "content" "content" Text FilterTarget::Content, "A line has exactly this text, white space included, or matches the /regex/.";
-    "type" "type" Alternatives FilterTarget::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
-    "import" "import" Text FilterTarget::Imports, "The file imports this module.";
+    "content" "content" Text FilterTarget::Content, "A line is exactly this text, or matches the /regex/.";
+    "type" "type" Alternatives FilterTarget::Kind, "function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
+    "import" "import" Text FilterTarget::Imports, "Imports this module.";
     "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this.";
     "calledBy" "called-by" Text FilterTarget::CalledBy, "Is called by this.";
     "uses" "uses" Text Names(&[Field::Use, Field::Read, Field::Member, Field::Write, Field::Call, Field::Param]), "Uses this identifier.";
     "signature" "signature" Text FilterTarget::Signature, "Signature contains this text, case-sensitive.";
     "param" "param" Text Names(&[Field::Param]), "Has a parameter of this name.";
-    "decorator" "decorator" Text PartsOfNames(&[Field::Decorator]), "Decorator, annotation or attribute contains it.";
+    "decorator" "decorator" Text PartsOfNames(&[Field::Decorator]), "Decorator or annotation contains it.";
     "inferredType" "inferred-type" Text PartsOfNames(&[Field::Inferred, Field::Type, Field::ReturnType]), "A declared or inferred type contains it.";
     "returnType" "return-type" Text PartsOfNames(&[Field::ReturnType]), "Declared return type contains it.";
     "throws" "throws" Text PartsOfNames(&[Field::Throw]), "Throws, raises or panics with it.";
     "reads" "reads" Text PartsOfNames(&[Field::Read, Field::Member]), "Reads a name that contains it: req.body.";
     "writes" "writes" Text PartsOfNames(&[Field::Write]), "Assigns a name that contains it.";
-    "mutates" "mutates" Text PartsOfNames(&[Field::Mutate]), "Assigns a member or element (a.b, a[]) that contains it.";
+    "mutates" "mutates" Text PartsOfNames(&[Field::Mutate]), "Assigns a member (a.b, a[]) that contains it.";
     "alias" "alias" Text PartsOfNames(&[Field::Alias]), "Defines an alias: a=b.c.";
     "awaits" "awaits" Text PartsOfNames(&[Field::Await]), "Awaits it.";
     "visibility" "visibility" Text FilterTarget::Visibility, "public, protected, package or private.";
@@ -157,18 +157,18 @@ fields! {
     "continuesMin" "continues" Number Count(Counted::Continues), "At least this many continues.";
     "risk" "risk" Text Risk(&[Field::RiskTag]), "Risk tag; riskTag takes precedence.";
     "riskTag" "risk-tag" Text Risk(&[Field::RiskTag]), "Risk tag: command-exec, sql, http-input …";
-    "riskSource" "risk-source" Text Risk(&[Field::RiskSource]), "Source of untrusted input: req.body.";
+    "riskSource" "risk-source" Text Risk(&[Field::RiskSource]), "Untrusted input: req.body.";
     "riskSink" "risk-sink" Text Risk(&[Field::RiskSink]), "Dangerous operation: exec, sql.query.";
-    "riskCategory" "risk-category" Text Risk(&[Field::RiskCategory]), "Category of the danger: command, sql, xss …";
-    "riskFlow" "risk-flow" Text Risk(&[Field::RiskFlow]), "Input that reaches a sink: req.body->exec.";
-    "author" "author" Alternatives FilterTarget::LastAuthor, "Author of the file's last commit contains it.";
+    "riskCategory" "risk-category" Text Risk(&[Field::RiskCategory]), "Danger: command, sql, xss …";
+    "riskFlow" "risk-flow" Text Risk(&[Field::RiskFlow]), "Flow to a sink: req.body->exec.";
+    "author" "author" Alternatives FilterTarget::LastAuthor, "Author of the last commit contains it.";
     "chunkAuthor" "chunk-author" Text FilterTarget::LineAuthors, "An author of its lines contains it.";
-    "modifiedAfter" "modified-after" Text FilterTarget::ModifiedAfter, "File's last commit is on or after this date: 2026-01-31.";
-    "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "File's last commit is at most this many days old.";
-    "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines changed by the file's last commits.";
+    "modifiedAfter" "modified-after" Text FilterTarget::ModifiedAfter, "Last commit on or after: 2026-01-31.";
+    "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "Last commit at most this many days old.";
+    "churnMin" "churn" Number FilterTarget::Churn, "Last commits changed at least this many lines.";
     "branch" "branch" Text FilterTarget::Branch, "Indexed on this git branch.";
-    "rev" "rev" TextOrList FilterTarget::Revision, "On this indexed branch, tag or commit, or a glob of them; else the default branch is searched.";
-    "meta" "meta" Pairs FilterTarget::Meta, "Metadata: key, key=value, a list or an object.";
+    "rev" "rev" TextOrList FilterTarget::Revision, "On this indexed branch, tag or commit, or a glob.";
+    "meta" "meta" Pairs FilterTarget::Meta, "Metadata: key, key=value, list or object.";
     "metaJson" "meta-json" Json FilterTarget::Meta, "Metadata as a JSON object.";
 }
 

@@ -9,6 +9,7 @@ use super::query_class::QueryClass;
 use super::rank::RankedChunk;
 use super::ranking::Ranking;
 use super::request::{Mode, SearchRequest};
+use super::revisions::HavingRevisions;
 use super::scope::ResolvedScope;
 use super::snippet::shorten;
 use super::surroundings::{NearbyChunk, surroundings};
@@ -47,6 +48,15 @@ struct PageFacts {
     facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
     files: HashMap<i64, FileFacts>,
     definitions: HashMap<i64, Vec<DefinitionRow>>,
+    /// The revisions asked for that have a file.
+    revisions: HashMap<i64, HavingRevisions>,
+}
+
+impl PageFacts {
+    /// Whether the default branch has a file.
+    fn is_default(&self, file_id: i64) -> bool {
+        self.revisions.get(&file_id).is_none_or(|having| having.is_default)
+    }
 }
 
 impl<'a> HitPage<'a> {
@@ -82,7 +92,6 @@ impl<'a> HitPage<'a> {
         }
         add_edges(reads, &mut hits).await?;
         add_other_places(reads, self.scope, &mut hits, &folded).await?;
-        self.scope.asked.describe(reads, &mut hits).await?;
         Ok(hits)
     }
 
@@ -102,12 +111,17 @@ impl<'a> HitPage<'a> {
             }
         }
         let files: Vec<i64> = details.values().map(|details| details.chunk.file_id).collect();
+        found.revisions = self.scope.asked.of_files(reads, &files).await?;
         let resolved = reads.files_with_symbols(&files).await?;
         found.has_edges = resolved.is_some();
         let by_name = details.values().map(|details| &details.chunk);
-        let by_name =
-            by_name.filter(|row| resolved.as_ref().is_none_or(|files| !files.contains(&row.file_id)));
-        found.callers = callers(reads, &by_name.collect::<Vec<_>>()).await?;
+        // Who calls what only revisions have is not known; the default branch would say it of others of the name.
+        let by_name = by_name.filter(|row| {
+            found.is_default(row.file_id)
+                && resolved.as_ref().is_none_or(|files| !files.contains(&row.file_id))
+        });
+        let by_name: Vec<&ChunkRow> = by_name.collect();
+        found.callers = callers(reads, &by_name).await?;
         if self.request.in_full {
             for (id, code, name) in reads.names_of(ids).await? {
                 let Some(field) = Field::ALL.iter().find(|field| **field as i16 == code) else { continue };
@@ -149,6 +163,7 @@ impl<'a> HitPage<'a> {
             (matched.line, matched.lines, matched.focus) = (first, None, None);
         }
         let calls = called_names(&detail);
+        let having = found.revisions.get(&row.file_id).cloned();
         let known = self.request.in_full.then(|| {
             let risk_from_elsewhere = flows.and_then(|json| serde_json::from_str(&json).ok());
             AllFacts { detail, risk_from_elsewhere, ..self.facts_of(&row, found) }
@@ -182,8 +197,8 @@ impl<'a> HitPage<'a> {
             callees: Vec::new(),
             may_be_called_by,
             other_places: None,
-            revisions: Vec::new(),
-            revision_commit: None,
+            revisions: having.as_ref().map(|having| having.names.clone()).unwrap_or_default(),
+            revision_commit: having.map(|having| having.commit),
             known,
         }
     }
@@ -198,7 +213,8 @@ impl HitPage<'_> {
         AllFacts {
             facts: found.facts.remove(&row.id).unwrap_or_default(),
             meta: file.meta.clone().unwrap_or_default(),
-            history: commit.is_some().then(|| History::new(file, branch, commit)),
+            history: (commit.is_some() && found.is_default(row.file_id))
+                .then(|| History::new(file, branch, commit)),
             ..AllFacts::default()
         }
     }

@@ -35,7 +35,7 @@ pub(super) struct Resolver<'a> {
     pub(super) case_file: bool,
     pub(super) case_tokens: bool,
     pub(super) settings: &'a config::Search,
-    /// Whether only some repositories are searched, which are then `repositories`.
+    /// Whether not all that is indexed is searched: only `repositories`, with the revisions of them that are asked for.
     pub(super) is_part: bool,
     /// Fields that were used, for warnings about them.
     pub(super) used: Vec<&'static FilterField>,
@@ -103,9 +103,9 @@ impl Resolver<'_> {
                 }
                 FilterClause::Not(clause) => {
                     // Hits do not contain the values of a negated clause, so those are not recorded.
-                    let (terms, asked) = (std::mem::take(&mut self.terms), self.asked.hidden.clone());
+                    let terms = std::mem::take(&mut self.terms);
                     let filter = self.clause(clause).await?;
-                    (self.terms, self.asked.hidden) = (terms, asked);
+                    self.terms = terms;
                     Filter::Not(Box::new(filter))
                 }
                 FilterClause::Word(word) => contains_word(word, self.case_tokens),
@@ -181,7 +181,7 @@ impl Resolver<'_> {
                 Test::ModifiedFrom(parse_date(field, date)?).into()
             }
             (FilterTarget::Branch, FilterValue::Texts(names)) => self.branch(names),
-            (FilterTarget::Revision, FilterValue::Texts(names)) => self.revision(field, names).await?,
+            (FilterTarget::Revision, FilterValue::Texts(names)) => self.revision(field, names)?,
             (FilterTarget::Language, FilterValue::Texts(names)) => {
                 Test::Languages(names.iter().map(|name| language(name)).collect::<Result<_, _>>()?).into()
             }
@@ -364,10 +364,8 @@ impl Resolver<'_> {
     /// Returns a filter for chunks with a line that matches one of the values.
     async fn content(&mut self, given: &[String]) -> Result<Filter, Fault> {
         let selection = if self.is_part {
-            let ids = self.repositories.iter().map(|repository| repository.id).collect();
-            self.reads
-                .select_chunks(&Test::Repositories(ids).into(), (self.settings.filter_rows_max, 0))
-                .await?
+            let ids: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
+            self.reads.select_chunks(&self.asked.within(&ids), (self.settings.filter_rows_max, 0)).await?
         } else {
             ChunkSelection::All
         };
@@ -431,10 +429,9 @@ impl Resolver<'_> {
             );
             self.warnings.push(Warning::new("branch_unknown", message));
         }
-        Test::Repositories(
-            fitting.into_iter().chain(unknown.iter().map(|repository| repository.id)).collect(),
-        )
-        .into()
+        let ids: Vec<i64> =
+            fitting.into_iter().chain(unknown.iter().map(|repository| repository.id)).collect();
+        Test::Repositories(self.asked.with_hidden(&ids)).into()
     }
 
     fn days_ago(&self, days: f64) -> i64 {

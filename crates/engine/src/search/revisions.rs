@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::answer::Hit;
-use super::fields::FilterField;
-use super::request_filter::invalid_value;
+use super::fields::{self, FilterField, FilterTarget};
+use super::query::{FilterClause, SearchQuery};
+use super::request::SearchRequest;
+use super::request_filter::{self, FilterValue, invalid_value};
 use super::resolve::Resolver;
 use contract::{Fault, Warning, echo};
 use history::RevisionPatterns;
@@ -20,19 +21,83 @@ const NAMED_MAX: usize = 12;
 /// The revisions that a query asks for.
 #[derive(Debug, Default)]
 pub(super) struct AskedRevisions {
-    /// All indexed revisions; read when the first is asked for.
-    known: Option<Vec<RevisionRow>>,
-    /// The hidden repositories to search as well, by the repository that they belong to. What a query excludes adds none.
-    pub(super) hidden: HashMap<i64, i64>,
-    /// The revisions asked for, by repository, as bits.
-    views: HashMap<i64, i64>,
+    /// All indexed revisions; empty if the query names none.
+    known: Vec<RevisionRow>,
+    /// What is searched beside each repository. What a query only excludes adds nothing.
+    asked: HashMap<i64, Asked>,
+}
+
+/// The revisions of a repository that a query asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    /// The hidden repository with the files that only revisions have.
+    hidden: Option<i64>,
+    /// The revisions, as bits.
+    views: i64,
 }
 
 impl AskedRevisions {
+    /// Reads the indexed revisions if the query names any, and which of them it asks for, in whatever part of it that is not negated.
+    pub(super) async fn read(
+        reads: &mut Reads,
+        request: &SearchRequest,
+        query: &SearchQuery,
+        repositories: &[RepositoryRow],
+    ) -> Result<Self, Fault> {
+        let (mut asked_for, mut is_named) = (Vec::new(), false);
+        for filter in &request.filters {
+            if let (FilterTarget::Revision, FilterValue::Texts(names)) = (filter.field.target, &filter.value)
+            {
+                asked_for.push(names.clone());
+            }
+        }
+        collect(query.filter.as_ref(), true, &mut asked_for, &mut is_named)?;
+        if asked_for.is_empty() && !is_named {
+            return Ok(Self::default());
+        }
+        let mut this = Self { known: reads.revisions().await?, asked: HashMap::new() };
+        for names in asked_for {
+            // Patterns that mean nothing are refused where they are resolved.
+            let Ok(named) = NamedRevisions::new(names) else { continue };
+            for repository in repositories {
+                let (hidden, views) = named.of(repository.id, &this.known);
+                if views != 0 {
+                    let asked = this.asked.entry(repository.id).or_insert(Asked { hidden, views: 0 });
+                    asked.views |= views;
+                }
+            }
+        }
+        Ok(this)
+    }
+
+    /// Whether hidden repositories are searched.
+    pub(super) fn any(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// The hidden repository to search beside one.
+    pub(super) fn hidden_of(&self, id: i64) -> Option<i64> {
+        self.asked.get(&id)?.hidden
+    }
+
     /// The ids of repositories with those of their hidden ones.
     pub(super) fn with_hidden(&self, ids: &[i64]) -> Vec<i64> {
-        let hidden = ids.iter().filter_map(|id| self.hidden.get(id));
-        ids.iter().chain(hidden).copied().collect()
+        ids.iter().flat_map(|id| std::iter::once(*id).chain(self.hidden_of(*id))).collect()
+    }
+
+    /// What is searched of some repositories: their own chunks, and those of their hidden ones that the revisions asked for have.
+    pub(super) fn within(&self, ids: &[i64]) -> Filter {
+        let own = Filter::from(Test::Repositories(ids.to_vec()));
+        let of_revisions = ids.iter().filter_map(|id| {
+            let Asked { hidden, views } = self.asked.get(id)?;
+            Some(Filter::All(vec![Test::Repositories(vec![(*hidden)?]).into(), Test::Views(*views).into()]))
+        });
+        let mut any: Vec<Filter> = of_revisions.collect();
+        if any.is_empty() {
+            return own;
+        }
+        any.insert(0, own);
+        Filter::Any(any)
     }
 
     /// Which of the revisions that were asked for have some files; none of a file that none of them has.
@@ -42,32 +107,19 @@ impl AskedRevisions {
         files: &[i64],
     ) -> Result<HashMap<i64, HavingRevisions>, Fault> {
         let mut found = HashMap::new();
-        let Some(known) = self.known.as_ref().filter(|_| !self.views.is_empty() && !files.is_empty()) else {
+        if self.asked.is_empty() || files.is_empty() {
             return Ok(found);
-        };
-        for FileViews { file_id, repository_id, views, .. } in reads.views_of(files).await? {
-            let asked = views & self.views.get(&repository_id).copied().unwrap_or(0);
+        }
+        for FileViews { file_id, repository_id, is_default, views } in reads.views_of(files).await? {
+            let asked = views & self.asked.get(&repository_id).map_or(0, |asked| asked.views);
             let has = |row: &&RevisionRow| row.repository_id == repository_id && row.view() & asked != 0;
-            let rows: Vec<&RevisionRow> = known.iter().filter(has).collect();
+            let rows: Vec<&RevisionRow> = self.known.iter().filter(has).collect();
             if let Some(first) = rows.first() {
                 let names = rows.iter().map(|row| row.name.clone()).collect();
-                found.insert(file_id, HavingRevisions { names, commit: first.commit.clone() });
+                found.insert(file_id, HavingRevisions { names, commit: first.commit.clone(), is_default });
             }
         }
         Ok(found)
-    }
-
-    /// Adds to each hit which of the revisions that were asked for have it.
-    pub(super) async fn describe(&self, reads: &mut Reads, hits: &mut [Hit]) -> Result<(), Fault> {
-        let files: Vec<i64> = hits.iter().map(|hit| hit.file_id).collect();
-        let found = self.of_files(reads, &files).await?;
-        for hit in hits {
-            if let Some(having) = found.get(&hit.file_id) {
-                hit.revisions.clone_from(&having.names);
-                hit.revision_commit = Some(having.commit.clone());
-            }
-        }
-        Ok(())
     }
 }
 
@@ -78,53 +130,94 @@ pub(super) struct HavingRevisions {
     pub(super) names: Vec<String>,
     /// The commit of the first of them.
     pub(super) commit: String,
+    /// Whether the default branch has it as well.
+    pub(super) is_default: bool,
+}
+
+/// Revisions as a query names them: branches, tags, patterns, or the first digits of their commits.
+struct NamedRevisions {
+    names: Vec<String>,
+    patterns: RevisionPatterns,
+}
+
+impl NamedRevisions {
+    fn new(names: Vec<String>) -> Result<Self, String> {
+        let patterns = RevisionPatterns::parse(&names)?;
+        Ok(Self { names, patterns })
+    }
+
+    fn matches(&self, name: &str, commit: &str) -> bool {
+        self.patterns.matches(name) || self.names.iter().any(|given| is_start_of(given, commit))
+    }
+
+    /// The hidden repository, and the bits of those of a repository that are meant.
+    fn of(&self, repository_id: i64, known: &[RevisionRow]) -> (Option<i64>, i64) {
+        let is_meant =
+            |row: &&RevisionRow| row.repository_id == repository_id && self.matches(&row.name, &row.commit);
+        let meant = known.iter().filter(is_meant);
+        meant.fold((None, 0), |(hidden, views), row| (hidden.or(row.hidden_id), views | row.view()))
+    }
+
+    /// Whether the default branch of a repository is meant.
+    fn is_default(&self, repository: &RepositoryRow) -> bool {
+        let branch = repository.branch.as_deref().unwrap_or(HEAD);
+        self.names.iter().any(|name| name == HEAD)
+            || self.matches(branch, repository.commit.as_deref().unwrap_or_default())
+    }
+}
+
+/// Collects the revisions that a clause asks for, and notes whether it names any at all.
+fn collect(
+    clause: Option<&FilterClause>,
+    is_positive: bool,
+    asked_for: &mut Vec<Vec<String>>,
+    is_named: &mut bool,
+) -> Result<(), Fault> {
+    match clause {
+        Some(FilterClause::All(clauses) | FilterClause::Any(clauses)) => {
+            clauses.iter().try_for_each(|clause| collect(Some(clause), is_positive, asked_for, is_named))
+        }
+        Some(FilterClause::Not(clause)) => collect(Some(clause), !is_positive, asked_for, is_named),
+        Some(FilterClause::Field { name, value }) => {
+            let field = fields::field(name).filter(|field| field.target == FilterTarget::Revision);
+            if let Some(field) = field
+                && let FilterValue::Texts(names) = request_filter::from_text(field, value)?
+            {
+                *is_named = true;
+                if is_positive {
+                    asked_for.push(names);
+                }
+            }
+            Ok(())
+        }
+        Some(FilterClause::Word(_) | FilterClause::Phrase(_)) | None => Ok(()),
+    }
 }
 
 impl Resolver<'_> {
-    /// Returns a filter for what revisions of these names have: branches, tags, patterns, or the first digits of their commits.
-    pub(super) async fn revision(
+    /// Returns a filter for what revisions of these names have.
+    pub(super) fn revision(
         &mut self,
         field: &'static FilterField,
         names: &[String],
     ) -> Result<Filter, Fault> {
-        let patterns = RevisionPatterns::parse(names).map_err(|reason| invalid_value(field, &reason))?;
-        let known = match self.asked.known.take() {
-            Some(known) => known,
-            None => self.reads.revisions().await?,
-        };
-        let is_asked = |name: &str, commit: &str| {
-            patterns.matches(name) || names.iter().any(|given| is_start_of(given, commit))
-        };
+        let named = NamedRevisions::new(names.to_vec()).map_err(|reason| invalid_value(field, &reason))?;
         let mut found = Vec::new();
         for repository in self.repositories {
-            if is_default(repository, names, &is_asked) {
+            if named.is_default(repository) {
                 found.push(Test::Repositories(vec![repository.id]).into());
             }
-            let rows = known.iter().filter(|row| row.repository_id == repository.id);
-            let asked: Vec<&RevisionRow> = rows.filter(|row| is_asked(&row.name, &row.commit)).collect();
-            let views = asked.iter().fold(0, |views, row| views | row.view());
-            if views == 0 {
-                continue;
+            let (hidden, views) = named.of(repository.id, &self.asked.known);
+            if views != 0 {
+                let ids = std::iter::once(repository.id).chain(hidden).collect();
+                found.push(Filter::All(vec![Test::Repositories(ids).into(), Test::Views(views).into()]));
             }
-            let hidden = asked.iter().find_map(|row| row.hidden_id);
-            self.asked.hidden.extend(hidden.map(|hidden| (repository.id, hidden)));
-            *self.asked.views.entry(repository.id).or_default() |= views;
-            let ids = std::iter::once(repository.id).chain(hidden).collect();
-            found.push(Filter::All(vec![Test::Repositories(ids).into(), Test::Views(views).into()]));
         }
         if found.is_empty() {
-            self.warnings.push(unknown(names, self.repositories, &known));
+            self.warnings.push(unknown(names, self.repositories, &self.asked.known));
         }
-        self.asked.known = Some(known);
         Ok(Filter::Any(found))
     }
-}
-
-/// Whether names mean the default branch of a repository.
-fn is_default(repository: &RepositoryRow, names: &[String], is_asked: &impl Fn(&str, &str) -> bool) -> bool {
-    let branch = repository.branch.as_deref().unwrap_or(HEAD);
-    names.iter().any(|name| name == HEAD)
-        || is_asked(branch, repository.commit.as_deref().unwrap_or_default())
 }
 
 /// Whether `given` is the beginning of a commit's id.

@@ -81,6 +81,7 @@ impl ResolvedScope {
             return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
                 .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
         }
+        let asked = AskedRevisions::read(reads, request, query, &repositories).await?;
         let mut resolver = Resolver {
             reads,
             clock,
@@ -88,11 +89,11 @@ impl ResolvedScope {
             case_file: request.case_file,
             case_tokens: request.case_tokens,
             settings,
-            is_part,
+            is_part: is_part || any_hidden,
             used: Vec::new(),
             warnings: Vec::new(),
             terms: FilterTerms::default(),
-            asked: AskedRevisions::default(),
+            asked,
         };
         let mut filter = resolver.all(&request.filters).await?;
         if let Some(clause) = &query.filter {
@@ -111,13 +112,14 @@ impl ResolvedScope {
         // A project of records alone needs no condition. Others do, so that an answer does not tell whether there are neighbours.
         let is_whole = mode != request.mode && repositories.len() == known;
         let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
-        let within = ((is_part && !is_whole) || any_hidden).then(|| asked.with_hidden(&ids));
-        let warned = in_repositories(filter.clone(), within.as_deref());
+        let warned = match (is_part && !is_whole) || any_hidden {
+            true => filter.clone().and(asked.within(&ids)),
+            false => filter.clone(),
+        };
         unknown_facts::warn(reads, &used, &repositories, (mode, &warned), warnings).await?;
         let by_mode = ModeFilters::new(mode, any_records, request.exact.is_some(), warned);
         let is_narrowed = is_narrowed(&filter, mode);
-        let published =
-            if asked.hidden.is_empty() { published_chunks(&state, &repositories, mode) } else { 0 };
+        let published = if asked.any() { 0 } else { published_chunks(&state, &repositories, mode) };
         let selected = Arc::new(
             Selections::select(reads, by_mode, is_narrowed, (settings.filter_rows_max, published)).await?,
         );
@@ -135,14 +137,13 @@ impl ResolvedScope {
         settings: &config::Search,
     ) -> Result<Selections, Fault> {
         let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
-        let filter = in_repositories(self.filter.clone(), Some(&self.asked.with_hidden(&ids)));
+        let filter = self.filter.clone().and(self.asked.within(&ids));
         let by_mode = ModeFilters::new(self.mode, self.any_records, false, filter);
         let is_narrowed = is_narrowed(&self.filter, self.mode);
         // The files of a whole repository are enough; listing the chunks would take another statement.
         let rows_max = if is_narrowed { settings.filter_rows_max } else { 0 };
         // Until the first run of each has ended, not all are counted.
-        let counted =
-            repositories.iter().all(|repository| repository.chunks > 0) && self.asked.hidden.is_empty();
+        let counted = repositories.iter().all(|repository| repository.chunks > 0) && !self.asked.any();
         let published = if counted { repositories.iter().map(|one| count(one.chunks)).sum() } else { 0 };
         Selections::select(reads, by_mode, is_narrowed, (rows_max, published)).await
     }
@@ -220,7 +221,7 @@ impl ResolvedScope {
             || of_mode.iter().any(|repository| repository.state != RepositoryState::Ready)
         {
             let ids: Vec<i64> = of_mode.iter().map(|repository| repository.id).collect();
-            let pending = reads.pending_within(&ids).await?;
+            let pending = reads.pending_within(&self.asked.with_hidden(&ids)).await?;
             if pending > 0 {
                 let message =
                     format!("{pending} chunks have no vector yet; only the lexical search can find them.");
@@ -282,13 +283,6 @@ impl Selections {
         // Comments first: a chunk in both gets the score of its comments.
         let comments = self.comments.iter().map(|selection| (LexicalSource::Comments, selection));
         comments.chain(self.chunks.iter().map(|selection| (LexicalSource::Chunks, selection)))
-    }
-}
-
-fn in_repositories(filter: Filter, ids: Option<&[i64]>) -> Filter {
-    match ids {
-        Some(ids) => filter.and(Test::Repositories(ids.to_vec()).into()),
-        None => filter,
     }
 }
 

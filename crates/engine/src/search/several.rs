@@ -96,7 +96,8 @@ impl Planner<'_> {
         }
         let selected =
             together.map_or_else(|| Arc::clone(&scope.selected), |(selected, _)| Arc::new(selected));
-        let hidden = scope.asked.hidden.clone();
+        let hidden_of = |part: &Part| Some((part.repository?, scope.asked.hidden_of(part.repository?)?));
+        let hidden = parts.iter().filter_map(hidden_of).collect();
         Ok(Parts { selected, within: scope.chunks_within_repositories().clone(), parts, compared, hidden })
     }
 
@@ -123,7 +124,7 @@ impl Planner<'_> {
         }
         // One repository gains nothing; and what revisions have beyond a repository belongs to it, which statements for several do
         // not know.
-        if few.len() < 2 || !scope.asked.hidden.is_empty() {
+        if few.len() < 2 || scope.asked.any() {
             return Ok(None);
         }
         let selected = scope.select_within(reads, &few, self.deps.settings).await?;
@@ -222,6 +223,7 @@ impl Planner<'_> {
         if let Some(vector) = &question.vector
             && plan.vector == VectorPath::Exact
             && searched.len() <= COMPARED_MAX
+            && !scope.asked.any()
         {
             let ids: Vec<i64> = searched.iter().map(|repository| repository.id).collect();
             compared = dense_of_each(reads, &selected.vectors, &ids, vector, self.candidates()).await?;

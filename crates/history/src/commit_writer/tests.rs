@@ -6,6 +6,8 @@ use super::*;
 use crate::CommitTree;
 use platform::safe_open::{EntryKind as Kind, ReadError};
 
+const GO_ON: Check<'static> = &|| Ok(());
+
 /// A bare repository that is being written.
 struct Fixture {
     folder: tempfile::TempDir,
@@ -25,7 +27,7 @@ impl Fixture {
 
     /// The commit, and what `git` and [`CommitTree`] say of its files.
     fn finish(self) -> (String, Vec<(String, String)>) {
-        let commit = self.writer.finish().unwrap();
+        let commit = self.writer.finish(GO_ON).unwrap();
         let git_dir = self.folder.path().join("x.git");
         let git = |arguments: &[&str]| {
             let mut git = Command::new("git");
@@ -125,13 +127,55 @@ fn paths_may_be_deep() {
     let deep = vec!["d"; 2000].join("/");
     fixture.add(&deep, "x");
     fixture.add("top", "y");
-    let commit = fixture.writer.finish().unwrap();
+    let commit = fixture.writer.finish(GO_ON).unwrap();
     let tree = CommitTree::open(&fixture.folder.path().join("x.git"), &commit).unwrap();
     let root = tree.root().unwrap();
     let kinds: Vec<Kind> = root.entries(9).0.into_iter().map(|entry| entry.kind).collect();
     assert_eq!(kinds, [Kind::Folder, Kind::File]);
     assert_eq!(root.read_with_metadata(&deep, 9).1.unwrap(), b"x");
     assert_eq!(root.read_with_metadata("d/none", 9).1, Err(ReadError::NotFound));
+}
+
+#[test]
+fn folders_are_counted_once() {
+    let mut fixture = Fixture::new();
+    for (path, folders) in [
+        ("a/b/c/1", 3),
+        ("a/b/c/2", 3),
+        ("a/b/1", 3),
+        ("top", 3),
+        ("a/x/y/1", 5),
+        // Beside `a/`, but no part of it.
+        ("a-/b/c/1", 8),
+        ("a/b/d/1", 9),
+        ("a/b/d/1", 9),
+        ("a/b/c/3", 9),
+    ] {
+        fixture.add(path, path);
+        assert_eq!(fixture.writer.folders(), folders, "{path}");
+    }
+}
+
+#[test]
+fn each_folder_is_written_only_if_it_may() {
+    let written = |allowed: usize| {
+        let mut fixture = Fixture::new();
+        // The topmost folder and three others.
+        for path in ["a/b/1", "c/2", "3"] {
+            fixture.add(path, path);
+        }
+        let left = std::cell::Cell::new(allowed);
+        let check = || {
+            let fewer = left.get().checked_sub(1).ok_or_else(|| io::Error::other("stopped"))?;
+            left.set(fewer);
+            Ok(())
+        };
+        fixture.writer.finish(&check).map_err(|error| error.to_string())
+    };
+    for allowed in 0..4 {
+        assert_eq!(written(allowed), Err("stopped".to_owned()), "{allowed}");
+    }
+    assert!(written(4).is_ok());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::ArchiveLimits;
 use super::entry_name::EntryName;
 use super::faults;
 use super::meter::{Content, Meter};
@@ -20,6 +21,7 @@ pub(super) const TARGET_BYTES_MAX: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LeftOut {
     UnsafeName,
+    TooDeep,
     Special,
     Sparse,
     MissingTarget,
@@ -32,6 +34,7 @@ impl LeftOut {
     fn describe(self) -> &'static str {
         match self {
             Self::UnsafeName => "names that lead out of it or are too long",
+            Self::TooDeep => "files in more folders than indexing.walk_depth_max allows",
             Self::Special => "devices, pipes and unknown kinds of entries",
             Self::Sparse => "sparse files",
             Self::MissingTarget => "hard links to no file of it",
@@ -46,24 +49,35 @@ pub(super) struct Collector<'a> {
     writer: CommitWriter,
     meter: &'a Meter<'a>,
     files_max: usize,
+    depth_max: usize,
     files: usize,
     path_bytes: usize,
     left_out: BTreeMap<LeftOut, u64>,
 }
 
 impl<'a> Collector<'a> {
-    /// Collects at most `files_max` files into the new repository `git_dir`.
+    /// Collects what `limits` allow into the new repository `git_dir`.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` if it cannot be created.
-    pub(super) fn create(git_dir: &Path, files_max: usize, meter: &'a Meter<'a>) -> Result<Self, Fault> {
+    pub(super) fn create(
+        git_dir: &Path,
+        limits: &ArchiveLimits,
+        meter: &'a Meter<'a>,
+    ) -> Result<Self, Fault> {
         let writer = CommitWriter::create(git_dir).map_err(faults::not_written)?;
-        Ok(Self { writer, meter, files_max, files: 0, path_bytes: 0, left_out: BTreeMap::new() })
+        let (files_max, depth_max) = (limits.files_max, limits.depth_max);
+        Ok(Self { writer, meter, files_max, depth_max, files: 0, path_bytes: 0, left_out: BTreeMap::new() })
     }
 
     /// The path of an entry; `None` if the entry is left out because of its name.
     pub(super) fn path(&mut self, name: &[u8]) -> Option<Vec<u8>> {
         match EntryName::parse(name) {
+            // The folder at the top may not count.
+            EntryName::Path(path) if folders_of(&path) > self.depth_max.saturating_add(1) => {
+                self.leave_out(LeftOut::TooDeep);
+                None
+            }
             EntryName::Path(path) => Some(path),
             EntryName::Ignored => None,
             EntryName::Unsafe => {
@@ -115,13 +129,17 @@ impl<'a> Collector<'a> {
     /// Writes the commit; returns it in hex, and a note if something was left out.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` without any file; `STORAGE_UNAVAILABLE` if it cannot be written.
+    /// `INVALID_REQUEST` without any file; `STORAGE_UNAVAILABLE` if it cannot be written; those of the meter.
     pub(super) fn finish(self) -> Result<(String, Option<String>), Fault> {
         let note = self.note();
         if self.writer.is_empty() {
             return Err(faults::no_files(note.as_deref()));
         }
-        Ok((self.writer.finish().map_err(faults::not_written)?, note))
+        let Self { writer, meter, .. } = self;
+        let commit = writer.finish(&|| meter.check());
+        // A fault of the meter came first, and counts.
+        let commit = commit.map_err(|error| meter.explain(meter.stop(faults::not_written(error))))?;
+        Ok((commit, note))
     }
 
     fn count(&mut self, path: &[u8]) -> io::Result<()> {
@@ -132,6 +150,10 @@ impl<'a> Collector<'a> {
         }
         if self.path_bytes > PATH_BYTES_MAX {
             return Err(self.meter.stop(faults::names_too_long()));
+        }
+        let folders_max = self.files_max.saturating_mul(2);
+        if self.writer.folders() > folders_max {
+            return Err(self.meter.stop(faults::too_many_folders(folders_max)));
         }
         Ok(())
     }
@@ -145,4 +167,9 @@ impl<'a> Collector<'a> {
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         (!kinds.is_empty()).then(|| format!("Left out of the archive: {kinds}."))
     }
+}
+
+/// The number of folders around a file.
+fn folders_of(path: &[u8]) -> usize {
+    path.split(|byte| *byte == b'/').count().saturating_sub(1)
 }

@@ -52,6 +52,13 @@ pub(super) fn too_many_files(files_max: usize) -> Fault {
     limit(format!("The archive has more than {files_max} files, which indexing.files_max allows."))
 }
 
+/// Its files need too many folders.
+pub(super) fn too_many_folders(folders_max: usize) -> Fault {
+    limit(format!(
+        "The archive has more than {folders_max} folders, twice as many as indexing.files_max allows of files."
+    ))
+}
+
 fn limit(message: String) -> Fault {
     Fault::new(ErrorCode::ArchiveTooLarge, message)
         .with_hint("Unpack it and index the folder, or ask the operator to raise the limit.")

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::faults;
 use contract::{ErrorCode, Fault};
-use platform::disk_space::DiskSpace;
 
-/// Time between two looks at the free disk space.
-const DISK_CHECK: Duration = Duration::from_secs(1);
+/// Time between two looks at whether what is written may grow.
+const GROWTH_CHECK: Duration = Duration::from_secs(1);
 
 /// Most bytes of headers before one entry, such as long names and attributes, which are in memory at once.
 const HEADER_BYTES_MAX: u64 = 4 << 20;
@@ -17,29 +16,29 @@ const HEADER_BYTES_MAX: u64 = 4 << 20;
 /// Watches the readers of one archive.
 pub(super) struct Meter<'a> {
     must_stop: &'a dyn Fn() -> bool,
-    disk_space: &'a DiskSpace,
+    may_grow: &'a dyn Fn() -> Result<(), Fault>,
     unpacked_bytes_max: u64,
     unpacked_bytes: Cell<u64>,
     /// Bytes that may be read until the next entry begins; `None` while the content of one is read.
     until_entry: Cell<Option<u64>>,
-    disk_checked: Cell<Instant>,
+    growth_checked: Cell<Instant>,
     fault: RefCell<Option<Fault>>,
 }
 
 impl<'a> Meter<'a> {
-    /// Watches that no more than `unpacked_bytes_max` bytes are unpacked.
+    /// Watches that no more than `unpacked_bytes_max` bytes are unpacked; `may_grow` says whether there is room for what is written.
     pub(super) fn new(
         unpacked_bytes_max: u64,
-        disk_space: &'a DiskSpace,
+        may_grow: &'a dyn Fn() -> Result<(), Fault>,
         must_stop: &'a dyn Fn() -> bool,
     ) -> Self {
         Self {
             must_stop,
-            disk_space,
+            may_grow,
             unpacked_bytes_max,
             unpacked_bytes: Cell::new(0),
             until_entry: Cell::new(None),
-            disk_checked: Cell::new(Instant::now()),
+            growth_checked: Cell::new(Instant::now()),
             fault: RefCell::new(None),
         }
     }
@@ -55,7 +54,8 @@ impl<'a> Meter<'a> {
         self.fault.take().unwrap_or_else(|| faults::damaged(error))
     }
 
-    /// The bytes before the next entry count, besides `unread` bytes of the last one.
+    /// The bytes before the next entry count, besides `unread` bytes of the last one. That many must really follow: if fewer do, the
+    /// header may have the rest.
     pub(super) fn expect_entry(&self, unread: u64) {
         self.until_entry.set(Some(unread.saturating_add(HEADER_BYTES_MAX)));
     }
@@ -65,14 +65,18 @@ impl<'a> Meter<'a> {
         self.until_entry.set(None);
     }
 
-    fn check(&self) -> io::Result<()> {
+    /// Checks whether to go on: called for each read of the archive, and each folder that is written.
+    ///
+    /// # Errors
+    /// If the reading ends here.
+    pub(super) fn check(&self) -> io::Result<()> {
         if (self.must_stop)() {
             let message = "Reading the archive was cancelled.";
             return Err(self.stop(Fault::new(ErrorCode::Cancelled, message)));
         }
-        if self.disk_checked.get().elapsed() >= DISK_CHECK {
-            self.disk_checked.set(Instant::now());
-            self.disk_space.check().map_err(|fault| self.stop(fault))?;
+        if self.growth_checked.get().elapsed() >= GROWTH_CHECK {
+            self.growth_checked.set(Instant::now());
+            (self.may_grow)().map_err(|fault| self.stop(fault))?;
         }
         Ok(())
     }
@@ -191,6 +195,8 @@ impl<R: Read> Read for Content<R> {
 mod tests {
     use super::*;
 
+    const MAY_GROW: &dyn Fn() -> Result<(), Fault> = &|| Ok(());
+
     #[test]
     fn a_content_has_the_size_that_it_says() {
         let read = |text: &str, bytes: u64| {
@@ -207,9 +213,9 @@ mod tests {
 
     #[test]
     fn reading_ends_at_the_limits_with_their_fault() {
-        let (disk, stopped) = (DiskSpace::default(), Cell::new(false));
+        let stopped = Cell::new(false);
         let must_stop = || stopped.get();
-        let meter = Meter::new(10, &disk, &must_stop);
+        let meter = Meter::new(10, MAY_GROW, &must_stop);
         let copy = |bytes: &[u8]| io::copy(&mut Unpacked::new(bytes, &meter), &mut io::sink());
         copy(&[0; 10]).unwrap();
         let fault = meter.explain(copy(&[0]).unwrap_err());
@@ -225,8 +231,7 @@ mod tests {
     #[test]
     fn a_header_is_bounded_beside_the_content_before_it() {
         const GO_ON: &dyn Fn() -> bool = &|| false;
-        let disk = DiskSpace::default();
-        let meter = Meter::new(u64::MAX, &disk, GO_ON);
+        let meter = Meter::new(u64::MAX, MAY_GROW, GO_ON);
         let read =
             |bytes: u64| io::copy(&mut Unpacked::new(io::repeat(0).take(bytes), &meter), &mut io::sink());
         meter.expect_entry(1000);

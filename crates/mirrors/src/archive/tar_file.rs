@@ -5,10 +5,13 @@ use std::io::{self, Read};
 use tar::{Archive, Entry, EntryType};
 
 use super::collector::{Collector, LeftOut};
+use super::faults;
 use super::meter::{Meter, Unpacked};
 
 /// Attributes of sparse files begin like this; their content is preceded by a list of its pieces.
 const SPARSE_ATTRIBUTE: &[u8] = b"GNU.sparse.";
+/// The attribute that counts in place of the size in a header.
+const SIZE_ATTRIBUTE: &[u8] = b"size";
 
 /// Takes all files into `collector`.
 ///
@@ -21,9 +24,10 @@ pub(super) fn read(reader: impl Read, meter: &Meter<'_>, collector: &mut Collect
     loop {
         // Long names and attributes are read into memory before their entry.
         meter.expect_entry(unread);
-        let Some(entry) = entries.next().transpose()? else { break };
+        let Some(mut entry) = entries.next().transpose()? else { break };
         meter.begin_entry();
-        unread = take_entry(entry, collector)?;
+        take_entry(&mut entry, collector)?;
+        unread = skip_rest(entry, meter)?;
     }
     // The checksum of a compressed file is at its end, which is behind that of the tar file.
     meter.begin_entry();
@@ -41,25 +45,23 @@ pub(super) fn probe(reader: impl Read, meter: &Meter<'_>) -> io::Result<()> {
     first.map(drop).ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "it has no entries"))
 }
 
-/// Takes an entry. Returns how many bytes of it are still to be read.
-fn take_entry(mut entry: Entry<'_, impl Read>, collector: &mut Collector<'_>) -> io::Result<u64> {
+fn take_entry(entry: &mut Entry<'_, impl Read>, collector: &mut Collector<'_>) -> io::Result<()> {
     let kind = entry.header().entry_type();
-    // The size of a sparse file includes its holes.
-    let unread = if kind == EntryType::GNUSparse { entry.header().entry_size()? } else { entry.size() };
     let name = entry.path_bytes().into_owned();
     // Old programs write folders as files whose name ends in a slash.
     let is_folder = kind == EntryType::Directory || kind == EntryType::Regular && name.ends_with(b"/");
     if is_folder || kind == EntryType::XGlobalHeader {
-        return Ok(unread);
+        return Ok(());
     }
-    let Some(path) = collector.path(&name) else { return Ok(unread) };
+    let Some(path) = collector.path(&name) else { return Ok(()) };
     match kind {
-        EntryType::Regular | EntryType::Continuous if is_sparse(&mut entry)? => {
+        EntryType::Regular | EntryType::Continuous
+            if has_attribute(entry, |key| key.starts_with(SPARSE_ATTRIBUTE))? =>
+        {
             collector.leave_out(LeftOut::Sparse);
         }
         EntryType::Regular | EntryType::Continuous => {
             collector.add_file(&path, entry.size(), entry)?;
-            return Ok(0);
         }
         EntryType::Symlink => {
             collector.add_link(&path, &entry.link_name_bytes().unwrap_or_default())?;
@@ -70,11 +72,24 @@ fn take_entry(mut entry: Entry<'_, impl Read>, collector: &mut Collector<'_>) ->
         EntryType::GNUSparse => collector.leave_out(LeftOut::Sparse),
         _ => collector.leave_out(LeftOut::Special),
     }
-    Ok(unread)
+    Ok(())
 }
 
-/// Whether attributes say that a file is sparse.
-fn is_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
+/// Reads the rest of an entry, so that only headers precede the next one. Returns how many bytes are still to be read all the
+/// same: those of a sparse file, which would be read with its holes.
+fn skip_rest(mut entry: Entry<'_, impl Read>, meter: &Meter<'_>) -> io::Result<u64> {
+    if entry.header().entry_type() != EntryType::GNUSparse {
+        return io::copy(&mut entry, &mut io::sink()).map(|_| 0);
+    }
+    // With it, the size in the header would be a claim that nothing compares with the content.
+    if has_attribute(&mut entry, |key| key == SIZE_ATTRIBUTE)? {
+        return Err(meter.stop(faults::unsafe_archive("a sparse file of it has two sizes")));
+    }
+    entry.header().entry_size()
+}
+
+/// Whether an entry has an attribute with such a name.
+fn has_attribute(entry: &mut Entry<'_, impl Read>, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     let Some(attributes) = entry.pax_extensions()? else { return Ok(false) };
-    Ok(attributes.flatten().any(|attribute| attribute.key_bytes().starts_with(SPARSE_ATTRIBUTE)))
+    Ok(attributes.flatten().any(|attribute| is_wanted(attribute.key_bytes())))
 }

@@ -22,7 +22,13 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let limits = ArchiveLimits { bytes_max: 16 << 20, unpacked_bytes_max: 32 << 20, files_max: 100 };
+        let limits = ArchiveLimits {
+            bytes_max: 16 << 20,
+            unpacked_bytes_max: 32 << 20,
+            files_max: 100,
+            depth_max: 64,
+            mirrors_bytes_max: 1 << 30,
+        };
         let mirrors = folder.path().canonicalize().unwrap().join("mirrors");
         let archives = Archives::new(mirrors, limits, DiskSpace::default());
         Self { folder, archives }
@@ -188,6 +194,56 @@ fn a_damaged_mirror_is_made_again() {
     history::distrust_mirror(&first.git_dir);
     assert_eq!(fixture.archives.import(&path, STOP).unwrap_err().code, ErrorCode::Cancelled);
     assert_eq!(fixture.import(&path).unwrap(), first);
+}
+
+#[test]
+fn other_bytes_of_the_same_files_share_the_mirror_that_runs_read() {
+    let fixture = Fixture::new();
+    let first = fixture.import_new("a.tar", &tar(FILES));
+    // What is replaced loses what somebody put there.
+    let mark = first.git_dir.join("mark");
+    fs::write(&mark, "").unwrap();
+    let path = fixture.path("a.tar");
+    assert_eq!(fixture.import_new("a.tar", &gzip(&tar(FILES))), first);
+    assert!(mark.exists(), "a run may still read it");
+    assert!(!path_of_new(&fixture, &path).exists());
+    assert_eq!(fixture.archives.import(&path, STOP).unwrap(), first, "the new bytes are known");
+    // One that is damaged is replaced, and nothing is left of it.
+    history::distrust_mirror(&first.git_dir);
+    assert_eq!(fixture.import(&path).unwrap(), first);
+    assert!(!mark.exists() && !first.git_dir.with_extension(NEW_ENDING).exists());
+    assert_eq!(files(&first), pairs(FILES));
+}
+
+/// Where the mirror of an archive is written.
+fn path_of_new(fixture: &Fixture, path: &Path) -> PathBuf {
+    fixture.archives.folder.join(format!("{}.{NEW_ENDING}", key(path)))
+}
+
+#[test]
+fn mirrors_of_archives_count_for_the_limit_of_all() {
+    let mut fixture = Fixture::new();
+    let noise: String = (0..10_000u32).map(|n| blake3::hash(&n.to_le_bytes()).to_hex().to_string()).collect();
+    let first = fixture.import_new("a.tar", &tar(&[("a.txt", &noise)]));
+    let bytes = size_of(&first.git_dir);
+    assert!(bytes > 100_000, "{bytes}");
+    let refused = |fixture: &Fixture, name: &str, archive: &[u8]| {
+        let path = fixture.write(name, archive);
+        let fault = fixture.import(&path).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::InvalidRequest, "{fault}");
+        assert!(fault.message.contains("git.mirrors_bytes_max"), "{fault}");
+        assert!(!path_of_new(fixture, &path).exists(), "{name}");
+        assert_eq!(fixture.archives.last_commit(&path), None);
+    };
+    // Before anything is read, and when it turns out to be too large.
+    fixture.archives.limits.mirrors_bytes_max = bytes - 1;
+    refused(&fixture, "b.tar", &tar(FILES));
+    fixture.archives.limits.mirrors_bytes_max = bytes + 100_000;
+    refused(&fixture, "c.tar", &tar(&[("c.txt", &noise[1..])]));
+    fixture.import_new("d.tar", &tar(FILES));
+    // What is there needs no room.
+    fixture.archives.limits.mirrors_bytes_max = 0;
+    assert_eq!(fixture.import(&fixture.path("a.tar")).unwrap(), first);
 }
 
 #[test]

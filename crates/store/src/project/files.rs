@@ -274,6 +274,12 @@ pub async fn touch(tx: &mut ProjectTx, fence: Fence, touched: &[Touched]) -> Res
     Ok(())
 }
 
+/// The number of chunks of all files, also of those that only revisions have.
+pub async fn all_chunks(tx: &mut ProjectTx) -> Result<i64, Fault> {
+    let text = format!("SELECT coalesce(sum(chunks), 0)::int8 FROM {}", tx.table("files"));
+    tx.tx.scalar(sql(text)).await
+}
+
 /// The number of chunks of files.
 pub(super) async fn count_chunks(tx: &mut ProjectTx, ids: &[i64]) -> Result<i64, Fault> {
     let text = format!("SELECT coalesce(sum(chunks), 0)::int8 FROM {} WHERE id = ANY($1)", tx.table("files"));

@@ -351,14 +351,23 @@ pub(super) async fn keep(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<i64
     Ok(moved)
 }
 
+/// Forgets the revisions of a repository, whose files stay until [`remove`].
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn forget(tx: &mut ProjectTx, fence: Fence, repository_id: i64) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!("DELETE FROM {} WHERE repository_id = $1", tx.table("revisions"));
+    tx.execute(sql(text).bind(repository_id)).await?;
+    Ok(())
+}
+
 /// Removes the revisions of a repository, with the hidden repository.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
 pub async fn remove(tx: &mut ProjectTx, fence: Fence, repository_id: i64) -> Result<(), Fault> {
-    index_state::check_fence(tx, fence).await?;
-    let text = format!("DELETE FROM {} WHERE repository_id = $1", tx.table("revisions"));
-    tx.execute(sql(text).bind(repository_id)).await?;
+    forget(tx, fence, repository_id).await?;
     let text = format!("UPDATE {} SET views = 0 WHERE repository_id = $1 AND views <> 0", tx.table("files"));
     tx.execute(sql(text).bind(repository_id)).await?;
     let Some(Hidden { id, .. }) = hidden(tx, repository_id).await? else { return Ok(()) };

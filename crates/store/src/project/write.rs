@@ -194,7 +194,8 @@ async fn upsert<'a>(
            modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, lines = excluded.lines, \
            chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, \
            meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, \
-           facts_tried_ms = excluded.facts_tried_ms, grams_written = true, lines_attributed_to = NULL \
+           facts_tried_ms = excluded.facts_tried_ms, grams_written = true, lines_attributed_to = NULL, \
+           views = CASE WHEN f.modified_ns = excluded.modified_ns THEN f.views ELSE 0 END \
          RETURNING f.path, f.version, f.id",
         tx.table("files")
     );

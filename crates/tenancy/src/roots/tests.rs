@@ -49,6 +49,8 @@ fn an_archive_is_allowed_like_a_directory() {
     ] {
         assert_eq!(code(at(path), &allowed), expected, "{path}");
     }
+    let missing = allowed.check(&at("in/none.zip")).unwrap_err();
+    assert!(missing.message.starts_with("There is no archive "), "{missing}");
     let watched = |name: &str| require_watchable(&at(name)).map_err(|fault| fault.code);
     assert_eq!(watched("in/latest.tgz"), Err(ErrorCode::InvalidInput));
     assert_eq!((watched("in/folder.zip"), watched("in/none.zip"), watched("in")), (Ok(()), Ok(()), Ok(())));

@@ -1,16 +1,15 @@
 //! Writes the index of one repository at one commit as a portable file for others, with its checksum beside it.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
 use super::build::{BuildReport, BuildRequest, ComparedState, IndexPart, build_file, plain_name};
 use super::replacement::write_fault;
-use contract::Fault;
 use contract::clock::Clock;
 use contract::config;
+use contract::{ErrorCode, Fault};
 use platform::task::blocking;
 use store::portable::ArtifactCommit;
 use store::{Project, RepositoryRow, Store};
@@ -30,6 +29,8 @@ pub struct ArtifactRequest<'a> {
     pub commit: &'a ArtifactCommit,
     /// The folder to write to; created if it does not exist.
     pub folder: &'a Path,
+    /// The repository that must contain the folder, for one that is named relative to it; `None`: it may be anywhere.
+    pub within: Option<&'a Path>,
     /// The settings `portable.*`.
     pub settings: &'a config::Portable,
     /// Source of the time that the file records.
@@ -58,18 +59,18 @@ fn artifact_file_name(repository: &str, commit: &ArtifactCommit) -> String {
     format!("{name}-{}{dirty}.sqlite", commit.id)
 }
 
-/// Writes the portable file, then its checksum in the form of `sha256sum`. A file of the same name is replaced.
+/// Writes the portable file with its checksum in the form of `sha256sum`. Those of the same name are replaced once both are
+/// complete.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` if the repository is being indexed again, or another run is writing the file; `CANCELLED`; storage faults.
+/// `INVALID_REQUEST` if a link leads from the folder out of the repository that must contain it; `ILLEGAL_STATE` if the repository is
+/// being indexed again, or another run is writing the file; `CANCELLED`; storage faults.
 pub async fn write_artifact(request: &ArtifactRequest<'_>) -> Result<Artifact, Fault> {
     let path = request.folder.join(artifact_file_name(&request.repository.name, request.commit));
-    let checksum = checksum_path(&path);
-    let (folder, old_checksum) = (request.folder.to_owned(), checksum.clone());
+    let (folder, within) = (request.folder.to_owned(), request.within.map(Path::to_owned));
     blocking(move || {
-        create_ignored_folder(&folder)?;
-        // If the process dies in between, the new file must not be beside the checksum of the old one.
-        remove_if_present(&old_checksum)
+        within.map_or(Ok(()), |repository| require_within(&folder, &repository))?;
+        create_ignored_folder(&folder)
     })
     .await?;
     let build = BuildRequest {
@@ -87,16 +88,24 @@ pub async fn write_artifact(request: &ArtifactRequest<'_>) -> Result<Artifact, F
     };
     let compared = ComparedState { commit: request.commit, generation: request.repository.generation };
     let report = build_file(&build, Some(&compared)).await?;
-    let line = format!("{}  {}\n", report.sha256, path.file_name().unwrap_or_default().to_string_lossy());
-    blocking(move || write_whole(&checksum, line.as_bytes())).await?;
     Ok(Artifact { path, report })
 }
 
-/// The path of the file with the checksum of an artifact.
-fn checksum_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".sha256");
-    PathBuf::from(name)
+/// Refuses a folder that a link leads to another place than in the repository, of which anybody could be the author. Of a folder that
+/// does not exist, its nearest ancestor counts.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub fn require_within(folder: &Path, repository: &Path) -> Result<(), Fault> {
+    let nearest = folder.ancestors().find(|path| path.symlink_metadata().is_ok());
+    let real = nearest.and_then(|path| path.canonicalize().ok());
+    if real.zip(repository.canonicalize().ok()).is_some_and(|(real, repository)| real.starts_with(repository))
+    {
+        return Ok(());
+    }
+    let message = "A link leads from the folder for the artifact out of the repository.";
+    Err(Fault::new(ErrorCode::InvalidRequest, message)
+        .with_hint("Replace the link by a folder, or give the absolute path of a folder."))
 }
 
 /// Creates the folder unless it exists. Git and index runs ignore a folder that this creates, because it contains no source code.
@@ -106,29 +115,6 @@ fn create_ignored_folder(folder: &Path) -> Result<(), Fault> {
     }
     fs::create_dir_all(folder).map_err(write_fault)?;
     fs::write(folder.join(".gitignore"), "*\n").map_err(write_fault)
-}
-
-fn remove_if_present(file: &Path) -> Result<(), Fault> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(write_fault(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Writes a file under a temporary name and renames it, so that no reader sees a part of it.
-fn write_whole(path: &Path, content: &[u8]) -> Result<(), Fault> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".part");
-    let temporary = PathBuf::from(temporary);
-    let write = || -> std::io::Result<()> {
-        // Never through a link that somebody put there.
-        let _ = fs::remove_file(&temporary);
-        let mut file = File::create_new(&temporary)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(write_fault)
 }
 
 #[cfg(test)]
@@ -162,17 +148,20 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_is_replaced_as_a_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = checksum_path(&folder.path().join("a.sqlite"));
-        assert!(file.ends_with("a.sqlite.sha256"));
-        remove_if_present(&file).unwrap();
-        for content in ["long content", "short"] {
-            write_whole(&file, content.as_bytes()).unwrap();
-            assert_eq!(fs::read_to_string(&file).unwrap(), content);
+    fn no_link_leads_out_of_the_repository() {
+        let home = tempfile::tempdir().unwrap();
+        let (repository, outside) = (home.path().join("shop"), home.path().join("elsewhere"));
+        fs::create_dir_all(repository.join("built")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        for (link, to) in [("out", "../elsewhere"), ("broken", "../nothing"), ("inside", "built")] {
+            std::os::unix::fs::symlink(to, repository.join(link)).unwrap();
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
-        remove_if_present(&file).unwrap();
-        assert!(!file.exists());
+        for allowed in ["", "built", "built/a/b", "new", "inside", "inside/new"] {
+            assert!(require_within(&repository.join(allowed), &repository).is_ok(), "{allowed}");
+        }
+        for refused in ["out", "out/a", "broken", "broken/a"] {
+            let fault = require_within(&repository.join(refused), &repository).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::InvalidRequest, "{refused}");
+        }
     }
 }

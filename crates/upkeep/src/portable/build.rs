@@ -158,7 +158,7 @@ impl ComparedState<'_> {
     }
 }
 
-/// As [`build_portable`], for a commit if one is given.
+/// As [`build_portable`]. If a commit is given, for it, and with the checksum of the file beside it.
 pub(super) async fn build_file(
     build: &BuildRequest<'_>,
     compared: Option<&ComparedState<'_>>,
@@ -181,12 +181,15 @@ pub(super) async fn build_file(
     tx.commit().await?;
     let rows = run.finish().await?;
     let (compact, limits, stop) = (build.compact, Limits::from(build.settings), build.cancel.clone());
-    let out = build.out.to_owned();
+    let (out, is_of_commit) = (build.out.to_owned(), compared.is_some());
     let (bytes, sha256) = blocking(move || {
         let mut complete = replacement.new_file();
         if compact {
             Writer::update(complete, limits, &stop)?.compact(replacement.compacted_file())?;
             complete = replacement.compacted_file();
+        }
+        if is_of_commit {
+            return replacement.commit_with_checksum(complete);
         }
         replacement.commit(complete)?;
         measure(&out)

@@ -7,7 +7,7 @@ use contract::Fault;
 use platform::failpoints;
 use store::{
     self, Access, Fence, ProjectTx, RepositoryRow, RepositoryState, RowUsage, files, index_state, names,
-    repositories, vectors,
+    repositories, revisions, vectors,
 };
 
 /// The repositories to remove from a project.
@@ -101,6 +101,8 @@ impl CleanRequest<'_> {
     async fn remove_rows(&self, fence: Fence, id: i64) -> Result<RowUsage, Fault> {
         let mut tx = self.project.begin().await?;
         repositories::set_state(&mut tx, fence, id, RepositoryState::Failed).await?;
+        // First, so that a run that follows an interruption reads them anew.
+        revisions::forget(&mut tx, fence, id).await?;
         tx.commit().await?;
         let mut all = RowUsage::default();
         loop {

@@ -1,6 +1,8 @@
 //! A process that dies while it indexes revisions: searches see the revisions of the last complete run until all of the new ones are
 //! written, and the next run leads to the rows of an undisturbed one.
 
+use serde_json::json;
+
 use super::{PATTERNS, Shop, index, views};
 use crate::harness::project;
 use crate::kills::{OF_REVISIONS, assert_same_rows, die, failpoints_of, succeed};
@@ -82,5 +84,20 @@ async fn a_first_run_that_dies_is_completed() {
         // The patterns are kept, so the next run need not name them.
         succeed(&["index", &url, "--project", &id, "--stub-embeddings"]);
         assert_same_state(&shop, failpoint, &id, &shop.project).await;
+    }
+}
+
+/// A run that comes before the rest of an interrupted removal has to read the revisions anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_after_an_interrupted_removal_has_all_revisions() {
+    let shop = Shop::indexed("removal").await;
+    let url = shop.repository.url();
+    let arguments = json!({ "repoPath": url, "project_id": shop.project }).to_string();
+    die(&["call", "clean_artifacts", "--args", &arguments], "clean.rows_removed");
+    succeed(&["index", &url, "--project", &shop.project, "--stub-embeddings"]);
+    for (word, conditions) in
+        [("only_in_one", "rev:release/1.0"), ("only_in_two", "rev:release/2.0"), ("count_drawer", "rev:v1.0")]
+    {
+        assert!(shop.finds(word, conditions).await, "{word} {conditions}");
     }
 }

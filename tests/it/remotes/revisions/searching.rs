@@ -202,3 +202,33 @@ async fn the_default_branch_is_ranked_as_if_it_were_alone() {
         assert_eq!(answers[0], answers[1], "{query}");
     }
 }
+
+/// Other conditions beside a revision apply to the default branch and to that revision, and never to a third one.
+#[tokio::test(flavor = "multi_thread")]
+async fn alternatives_to_a_revision_show_no_other_one() {
+    let shop = Shop::indexed("alternatives").await;
+    let functions = async |conditions: &str| shop.hits(&format!("type:function {conditions}")).await;
+    let of_tag = [found("shared.py", &["v1.0"]), found("till.py", &["v1.0"])];
+    assert_eq!(functions("(rev:v1.0 OR path:legacy)").await, of_tag);
+    let more = [
+        found("future.py", &["release/2.0"]),
+        found("new.py", &[]),
+        found("shared.py", &["release/2.0"]),
+        found("till.py", &["release/2.0"]),
+    ];
+    assert_eq!(functions("(rev:release/2.0 OR -rev:v1.0)").await, more);
+    assert_eq!(functions("rev:release/1.0 branch:main path:legacy").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contents_are_found_on_revisions_of_a_named_repository() {
+    let shop = Shop::indexed("contents").await;
+    for repository in [json!("shop"), json!(shop.repository.url()), json!("*")] {
+        for (revision, expected) in [("release/1.0", 1), ("release/2.0", 0), ("main", 0)] {
+            let query = format!("content:/only_in_one/ rev:{revision}");
+            let arguments = json!({ "query": query, "repoPath": repository });
+            let answer = search(&shop.app, &shop.project, arguments).await;
+            assert_eq!(answer["hits"].as_array().unwrap().len(), expected, "{repository} {revision}");
+        }
+    }
+}

@@ -176,7 +176,7 @@ impl<'a> Matcher<'a> {
 
 /// Sorts files by repository and path.
 fn sort(files: &mut [FilePlace]) {
-    files.sort_unstable_by(|a, b| (a.repository_id, &a.path).cmp(&(b.repository_id, &b.path)));
+    files.sort_unstable_by(|a, b| (a.repository_id, &a.path, a.id).cmp(&(b.repository_id, &b.path, b.id)));
 }
 
 /// The position of each file.

@@ -131,6 +131,52 @@ fn sparse_files_are_left_out_without_their_holes() {
 }
 
 #[test]
+fn a_sparse_file_does_not_lift_the_bound_of_headers() {
+    // Its header claims 4 EiB, and an attribute that there are none.
+    let mut header = tar::Header::new_gnu();
+    header.set_path("holes").unwrap();
+    header.set_entry_type(EntryType::GNUSparse);
+    header.set_size(1 << 62);
+    header.as_gnu_mut().unwrap().realsize = *b"00000000000\0";
+    header.set_cksum();
+    let mut builder = tar::Builder::new(Vec::new());
+    builder.append_pax_extensions([("size", &b"0"[..])]).unwrap();
+    builder.append(&header, io::empty()).unwrap();
+    let mut bytes = builder.into_inner().unwrap();
+    bytes.truncate(bytes.len() - 1024);
+    let long = vec![b'n'; 5 << 20];
+    bytes.extend(tar_of(&[entry(EntryType::GNULongName, "././@LongLink", &long), file("a", "1")]));
+    let fault = Fixture::new().refuse("a.tar.gz", &gzip(&bytes));
+    assert_eq!(fault.code, ErrorCode::ArchiveUnsafe, "{fault}");
+    assert!(fault.message.contains("two sizes"), "{fault}");
+}
+
+#[test]
+fn folders_are_bounded() {
+    let mut fixture = Fixture::new();
+    fixture.archives.limits.files_max = 10;
+    fixture.archives.limits.depth_max = 3;
+    // Each with three folders of its own.
+    let names: Vec<String> = (0..9).map(|number| format!("{number}/x/y/file")).collect();
+    let deep: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    for (name, bytes) in [("a.tar", tar(&deep)), ("a.zip", zip(&deep))] {
+        let fault = fixture.refuse(name, &bytes);
+        assert_eq!(fault.code, ErrorCode::ArchiveTooLarge, "{name}: {fault}");
+        assert!(fault.message.contains("20 folders"), "{name}: {fault}");
+    }
+    // With folders in common they are few.
+    let shared: Vec<String> = (0..9).map(|number| format!("top/x/y/{number}/file")).collect();
+    let deep_and_deeper: Vec<(&str, &str)> =
+        shared.iter().map(|name| (name.as_str(), "")).chain([("top/1/2/3/4/file", "")]).collect();
+    let imported = fixture.import_new("b.tar", &tar(&deep_and_deeper));
+    assert_eq!(files(&imported).len(), 9);
+    assert_eq!(
+        imported.note.as_deref(),
+        Some("Left out of the archive: files in more folders than indexing.walk_depth_max allows (1).")
+    );
+}
+
+#[test]
 fn each_limit_has_its_fault() {
     let mut fixture = Fixture::new();
     let zeros = vec![0; 33 << 20];

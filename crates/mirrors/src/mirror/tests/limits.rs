@@ -1,6 +1,7 @@
 //! The limit of all mirrors together, and when git is run at all.
 
 use super::*;
+use history::CommitWriter;
 
 /// Text that does not compress to less than 100,000 bytes.
 fn noise() -> String {
@@ -52,6 +53,60 @@ fn mirrors_together_have_a_limit() {
     assert_refused(fixture.fetch());
     assert_eq!(fixture.mirrors.last_commit(&fixture.address()), Some(first.clone()));
     assert!(CommitTree::open(&git_dir, &first).is_ok_and(|tree| tree.root().is_ok()));
+}
+
+#[test]
+fn what_a_mirror_takes_in_beside_what_it_has_is_checked_at_the_end() {
+    let mut fixture = Fixture::new();
+    fixture.commit("a.rs", "one");
+    let git_dir = fixture.fetch().unwrap().git_dir;
+    fixture.mirrors.settings.mirrors_bytes_max = size_of(&git_dir) + 50_000;
+    fixture.commit("b.txt", &noise());
+    assert_refused(fixture.fetch());
+    assert!(git_dir.exists());
+}
+
+#[test]
+fn mirrors_of_archives_count() {
+    let fixture = Fixture::new();
+    fixture.commit("a.rs", "one");
+    let objects = fixture.mirrors.folder.join("archives/0123.git/objects/ab");
+    fs::create_dir_all(&objects).unwrap();
+    fs::write(objects.join("cd"), vec![1; 200_000]).unwrap();
+    let full = neighbour(&fixture, 150_000);
+    full.commit("b.rs", "two");
+    assert_refused(full.fetch());
+    fs::remove_dir_all(objects).unwrap();
+    full.fetch().unwrap();
+}
+
+#[test]
+fn a_tag_whose_folder_is_too_large_is_fetched_once() {
+    let mut fixture = Fixture::new();
+    fixture.commit("a.rs", "one");
+    // More entries than are read of one folder.
+    let large = fixture.folder.path().join("large.git");
+    let mut writer = CommitWriter::create(&large).unwrap();
+    writer.add_file(b"0", 1, &mut &b"x"[..]).unwrap();
+    for number in 1..=250_000 {
+        assert!(writer.add_copy(number.to_string().as_bytes(), b"0"));
+    }
+    writer.finish(&|| Ok(())).unwrap();
+    let refspec = "refs/heads/pairofcleats:refs/tags/v-large";
+    fixture.git("fetch", &["--quiet", large.to_str().unwrap(), refspec]);
+    let file = fixture.folder.path().join("commands");
+    fixture.run_before_git(&format!("echo \"$1\" >> '{}'", file.display()));
+    for expected in [&["version", "ls-remote", "init", "fetch"][..], &["ls-remote"]] {
+        let fetched = fixture.fetch_matching(&["v-*"]).unwrap();
+        assert_eq!(commands(&file), expected);
+        assert!(fetched.revisions.is_empty());
+        assert_eq!(
+            fetched.notes,
+            [
+                "The tag `v-large` was left out, because its commit or its topmost folder is too large or malformed."
+            ]
+        );
+    }
 }
 
 #[test]
