@@ -30,12 +30,8 @@ use tenancy::{self, RepositoryRoot};
 pub use portable_export::export;
 
 /// The job kind that writes a project's index.
-pub static KIND: JobKind = JobKind {
-    name: "index",
-    lane: |_| WRITER_LANE.to_owned(),
-    parallel: |_| 1,
-    execute: Some(execute),
-};
+pub static KIND: JobKind =
+    JobKind { name: "index", lane: |_| WRITER_LANE.to_owned(), parallel: |_| 1, execute: Some(execute) };
 
 /// The request that is stored with a job.
 #[derive(Debug, Serialize, Deserialize)]

@@ -171,15 +171,8 @@ impl TimeoutClass {
     /// The time limit in milliseconds; `None` if the setting is 0, which means no limit.
     #[must_use]
     pub fn millis(self, config: &Config) -> Option<u64> {
-        let Timeouts {
-            default_ms,
-            index_ms,
-            search_ms,
-            artifacts_ms,
-            triage_ms,
-            instructions_ms,
-            launch_ms,
-        } = config.timeouts;
+        let Timeouts { default_ms, index_ms, search_ms, artifacts_ms, triage_ms, instructions_ms, launch_ms } =
+            config.timeouts;
         let limit = match self {
             Self::Default => default_ms,
             Self::Search => search_ms,

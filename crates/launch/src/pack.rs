@@ -116,6 +116,6 @@ mod tests {
         let packed = pack(&files, 10_000).unwrap();
         assert!(packed.len() <= 10_000 && !names(&packed).contains(&"drafts/a.md".to_owned()));
         assert!(names(&packed).contains(&"report.json".to_owned()));
-        assert_eq!(names(&pack(&files, 1500).unwrap()), [MANIFEST]);
+        assert_eq!(names(&pack(&files, 1_100).unwrap()), [MANIFEST]);
     }
 }

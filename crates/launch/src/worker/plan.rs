@@ -127,8 +127,9 @@ impl Planner<'_> {
         let mut has_content = false;
         for block in rule.blocks.iter().filter(|block| block.source != Source::Links) {
             let made = self.material.blocks(block, &mut used);
-            has_content |=
-                block.source != Source::Licence && made.iter().any(|block| !block.items.is_empty());
+            // These accompany what a page says; alone they are no page.
+            has_content |= !matches!(block.source, Source::Licence | Source::Limitations)
+                && made.iter().any(|block| !block.items.is_empty());
             planned.extend(made);
         }
         if !has_content {
