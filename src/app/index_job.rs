@@ -10,13 +10,11 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
 
 use self::target::{JobTarget, JobTree};
-use super::worker::JobKind;
+use super::worker::{JobKind, as_own_task};
 use super::{App, CallSlot, launch};
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::indexing::{self, Options, RecordSource, RunContext};
@@ -358,18 +356,9 @@ pub(super) fn execute_in_slot(
     })
 }
 
-/// Runs a claimed job, as a task of its own: its futures are deep, and so begin on an empty stack. If this one is dropped, the task
-/// ends at its next step, and its open transaction is rolled back.
+/// Runs a claimed job.
 fn execute(app: Arc<App>, running: RunningJob) -> BoxFuture<'static, Result<Value, Fault>> {
-    Box::pin(async move {
-        let mut task = JoinSet::new();
-        task.spawn(index(app, running).in_current_span());
-        match task.join_next().await {
-            Some(Ok(result)) => result,
-            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            _ => Err(Fault::new(ErrorCode::Cancelled, "The run was ended with this process.")),
-        }
-    })
+    as_own_task(index(app, running))
 }
 
 /// Indexes. Launch runs may have waited for it.

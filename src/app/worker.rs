@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::{App, index_job, launch, upkeep_job};
 use contract::config::Config;
-use contract::{Fault, ProjectId};
+use contract::{ErrorCode, Fault, ProjectId};
 use engine::jobs::{self, LeaseSettings, NewJob, RunningJob};
 
 /// A kind of job.
@@ -37,6 +39,23 @@ impl JobKind {
         let subject = subject.into();
         NewJob { project_id, kind: self.name, lane: (self.lane)(&subject), subject, request }
     }
+}
+
+/// What executes a job, as a task of its own: its futures are deep, and so begin on an empty stack. If the returned future is
+/// dropped, the task ends at its next step, and its open transaction is rolled back.
+pub fn as_own_task<F>(work: F) -> BoxFuture<'static, Result<Value, Fault>>
+where
+    F: Future<Output = Result<Value, Fault>> + Send + 'static,
+{
+    Box::pin(async move {
+        let mut task = JoinSet::new();
+        task.spawn(work.in_current_span());
+        match task.join_next().await {
+            Some(Ok(result)) => result,
+            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            _ => Err(Fault::new(ErrorCode::Cancelled, "The run was ended with this process.")),
+        }
+    })
 }
 
 /// Interval of polling the queue.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use contract::config::LaunchSite;
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::jobs::RunningJob;
+use futures::future::BoxFuture;
 use launch::engine::{Next, Situation, choose_issue, judge_fix};
 use launch::event::{EventBody, Failure, ItemRef};
 use launch::ids::Trace;
@@ -26,14 +27,14 @@ use super::journal::{Batch, Journal, JournalContext, Writer, run_cancelled, run_
 use super::request::{Action, AdvanceUntil, JobRequest};
 use super::status::all_events;
 use crate::app::App;
-use crate::app::worker::JobKind;
+use crate::app::worker::{JobKind, as_own_task};
 
 /// The kind of jobs that advance runs.
 pub static KIND: JobKind = JobKind {
     name: "launch",
     lane: |run_id| format!("launch:{run_id}"),
     parallel: |config| if config.launch.enabled { config.launch.running_max } else { 0 },
-    execute: Some(|app, running| Box::pin(execute(app, running))),
+    execute: Some(execute),
 };
 
 /// Why an item is done again.
@@ -49,7 +50,11 @@ pub(super) struct RunJob<'a> {
 }
 
 /// Runs a claimed job.
-pub(super) async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+pub(super) fn execute(app: Arc<App>, running: RunningJob) -> BoxFuture<'static, Result<Value, Fault>> {
+    as_own_task(run_job(app, running))
+}
+
+async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: JobRequest = serde_json::from_value(running.job.request.clone())
         .map_err(|error| Fault::internal("The job's request could not be read.", error))?;
     let id = ProjectId::parse(&running.job.project_id)?;

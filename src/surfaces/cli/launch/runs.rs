@@ -36,7 +36,7 @@ pub(super) struct ProjectArg {
 pub(super) struct StartArgs {
     /// Configuration of the run: a JSON file, or - for stdin
     #[arg(value_name = "FILE|-")]
-    config: String,
+    run_config: String,
     /// Key under which the run is started once, however often the command runs
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -90,7 +90,7 @@ pub(super) struct ArtifactArgs {
 
 /// `launch start`: starts a run and, unless that is not wanted, continues it until people decide.
 pub(super) async fn start(session: &Session, args: StartArgs) -> CommandResult {
-    let config = read_config(&args.config).map_err(CommandError::not_run)?;
+    let config = read_config(&args.run_config).map_err(CommandError::not_run)?;
     let mut arguments = json!({ "run_config": config });
     if let Some(key) = args.key {
         arguments["idempotency_key"] = key.into();
