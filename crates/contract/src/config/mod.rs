@@ -10,7 +10,7 @@ mod load;
 mod sections;
 mod sources;
 
-pub use layout::{Layout, RELOCATED_CLUSTERS, default_home};
+pub use layout::{ARCHIVES_FOLDER, Layout, RELOCATED_CLUSTERS, default_home};
 pub use load::{
     ConfigError, Overrides, environment_variables, failpoint, is_dumb_terminal, is_env_set, load,
     path_variable, wrong_lookup,
