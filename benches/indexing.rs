@@ -81,10 +81,7 @@ async fn measure_parsing(home: &Path, repository: &Path) {
             seconds.push(answer["report"]["lexicalSeconds"].as_f64().unwrap());
         }
     }
-    let [separate, in_process] = seconds.map(|mut seconds| {
-        seconds.sort_by(f64::total_cmp);
-        seconds[seconds.len() / 2]
-    });
+    let [separate, in_process] = seconds.map(median);
     println!(
         "words ready {separate:.2} s parsed in separate processes, {in_process:.2} s in this process: {:.2}x",
         separate / in_process
@@ -94,13 +91,9 @@ async fn measure_parsing(home: &Path, repository: &Path) {
 
 /// Compares the seconds until words are searchable, in turns, from the address of a repository and from a clone of it.
 async fn measure_address(folder: &Path, repository: &Path) {
-    let app = unshared_app(&folder.join("home"), |config| config.indexing.hnsw_rows_min = u64::MAX);
-    let app = Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())));
-    git(repository, &["init", "--quiet", "--initial-branch=main"]);
-    git(repository, &["add", "--all"]);
-    git(repository, &["commit", "--quiet", "-m", "All"]);
-    git(folder, &["clone", "--quiet", "--bare", repository.to_str().unwrap(), "host.git"]);
-    let address = format!("file://{}", folder.join("host.git").display());
+    let app = stub_app(folder);
+    commit_all(repository);
+    let address = publish(folder, repository);
     let words = async |root: &str, project: &str| {
         let started = Instant::now();
         let arguments = json!({ "repoPath": root, "project_id": project, "wait": "words" });
@@ -126,10 +119,7 @@ async fn measure_address(folder: &Path, repository: &Path) {
         git(repository, &["push", "--quiet", &address, "main"]);
         seconds[2].push(words(&address, "warm").await);
     }
-    let [address, clone, pushed] = seconds.map(|mut seconds| {
-        seconds.sort_by(f64::total_cmp);
-        seconds[seconds.len() / 2]
-    });
+    let [address, clone, pushed] = seconds.map(median);
     println!(
         "words ready {address:.2} s from the address, {clone:.2} s from a clone: {:.2}x",
         address / clone
@@ -142,6 +132,30 @@ fn git(directory: &Path, arguments: &[&str]) {
     let mut git = Command::new("git");
     git.current_dir(directory).args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(arguments);
     assert!(git.status().unwrap().success(), "git {arguments:?}");
+}
+
+/// Makes a git repository of a directory, with one commit of all its files.
+fn commit_all(repository: &Path) {
+    git(repository, &["init", "--quiet", "--initial-branch=main"]);
+    git(repository, &["add", "--all"]);
+    git(repository, &["commit", "--quiet", "-m", "All"]);
+}
+
+/// Makes a bare clone of a git repository; its address.
+fn publish(folder: &Path, repository: &Path) -> String {
+    git(folder, &["clone", "--quiet", "--bare", repository.to_str().unwrap(), "host.git"]);
+    format!("file://{}", folder.join("host.git").display())
+}
+
+/// An application without a model and without approximate search.
+fn stub_app(folder: &Path) -> Arc<App> {
+    let app = unshared_app(&folder.join("home"), |config| config.indexing.hnsw_rows_min = u64::MAX);
+    Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Release branches of the measured repository.
@@ -161,9 +175,7 @@ const REVISION_QUERIES: &[&str] = &[
 
 /// Makes a git repository with release branches; returns its address.
 fn with_releases(folder: &Path, repository: &Path) -> String {
-    git(repository, &["init", "--quiet", "--initial-branch=main"]);
-    git(repository, &["add", "--all"]);
-    git(repository, &["commit", "--quiet", "-m", "All"]);
+    commit_all(repository);
     let mut files: Vec<_> = fs::read_dir(repository)
         .unwrap()
         .flatten()
@@ -179,14 +191,12 @@ fn with_releases(folder: &Path, repository: &Path) -> String {
         }
         git(repository, &["commit", "--quiet", "--all", "-m", "Next"]);
     }
-    git(folder, &["clone", "--quiet", "--bare", repository.to_str().unwrap(), "host.git"]);
-    format!("file://{}", folder.join("host.git").display())
+    publish(folder, repository)
 }
 
 /// Compares a repository with itself and its revisions.
 async fn measure_revisions(folder: &Path, address: &str, matching: &str) {
-    let app = unshared_app(&folder.join("home"), |config| config.indexing.hnsw_rows_min = u64::MAX);
-    let app = Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())));
+    let app = stub_app(folder);
     let mut reports = Vec::new();
     for (project, revisions) in [("one", json!([])), ("all", json!([matching]))] {
         let arguments = json!({ "repoPath": address, "project_id": project, "revisions": revisions });
@@ -225,10 +235,7 @@ async fn measure_revisions(folder: &Path, address: &str, matching: &str) {
             }
         }
     }
-    let [alone, beside, revision] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
+    let [alone, beside, revision] = times.map(median);
     println!(
         "search p50  {alone:.1} ms, {beside:.1} ms beside revisions ({:.2}x), {revision:.1} ms in one of them ({:.2}x)",
         beside / alone,

@@ -6,6 +6,7 @@
 
 mod answer;
 mod code_pieces;
+mod commit;
 pub mod contracts;
 mod listing;
 mod marks;

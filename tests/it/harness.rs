@@ -140,6 +140,29 @@ pub(crate) fn app_with_embedder(embedder: Arc<dyn Embedder>) -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()).with_embedder(embedder))
 }
 
+/// As [`app_with_embedder`], over a home whose queue no server of another test polls: what the application requests, it executes,
+/// with this embedder.
+pub(crate) fn app_with_own_queue(embedder: Arc<dyn Embedder>) -> Arc<App> {
+    app_with_own_queue_and(embedder, |_| {})
+}
+
+/// As [`app_with_own_queue`], with changed settings.
+pub(crate) fn app_with_own_queue_and(
+    embedder: Arc<dyn Embedder>,
+    change: impl FnOnce(&mut Config),
+) -> Arc<App> {
+    let home = home_without_servers();
+    let mut config = settings(home);
+    change(&mut config);
+    Arc::new(bare_app(config, home).with_embedder(embedder))
+}
+
+/// A home like [`home`] over which no test starts a server.
+pub(crate) fn home_without_servers() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| new_home("own-queue"))
+}
+
 /// An application over the shared home, not yet with an embedder.
 pub(crate) fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
     app_without_embedder_in(home(), change)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::blocked_embedder::BlockedEmbedder;
-use crate::harness::{Repository, app, app_with_embedder, call, project, result};
+use crate::harness::{Repository, app, app_with_own_queue, call, project, result};
 
 const GREETER: &str =
     "def greet_the_visitor(name):\n    \"\"\"Says hello.\"\"\"\n    return f'hello {name}'\n";
@@ -201,7 +201,7 @@ async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn words_are_searchable_while_vectors_are_pending_and_a_warning_says_so() {
     let embedder = BlockedEmbedder::closed();
-    let app = app_with_embedder(embedder.clone());
+    let app = app_with_own_queue(embedder.clone());
     let (repository, project) = (two_files(), project("meanwhile"));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project, "wait": false });
     let started = result(&app, "build_index", arguments.clone()).await;

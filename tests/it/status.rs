@@ -16,8 +16,8 @@ use upkeep::install::extensions;
 
 use crate::artifacts::sha256;
 use crate::harness::{
-    PROGRAM, Repository, app, app_with, app_with_embedder, app_without_embedder, call, error, http, project,
-    result, server,
+    PROGRAM, Repository, app, app_with, app_with_own_queue, app_with_own_queue_and, call, cluster, error,
+    home_without_servers, http, project, result,
 };
 use crate::models::ToyEmbedder;
 use crate::serving::{TestServer, initialize_request, last_message, send_json};
@@ -70,7 +70,7 @@ async fn the_status_of_one_repository_counts_only_that_repository() {
 async fn pending_vectors_are_counted_per_repository() {
     let toy = ToyEmbedder::new("toy-status", 8, false);
     let (app, project, (large, small)) =
-        (app_with_embedder(toy.clone()), project("own-vectors"), two_repositories());
+        (app_with_own_queue(toy.clone()), project("own-vectors"), two_repositories());
     let arguments = json!({ "repoPath": large.root(), "project_id": project, "wait": false });
     result(&app, "build_index", arguments).await;
     let status_of = async |repository: &Repository| {
@@ -149,7 +149,7 @@ fn warning_codes(answer: &Value) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_leaves_the_repository_ready_with_what_it_committed() {
     let toy = ToyEmbedder::new("toy-cancel", 8, true);
-    let (app, project) = (app_with_embedder(toy.clone()), project("cancelled"));
+    let (app, project) = (app_with_own_queue(toy.clone()), project("cancelled"));
     let (repository, _) = two_repositories();
     build(&app, &repository, &project).await;
     repository.write("later.py", "def balance_of_ledger(entries):\n    return sum(entries)\n");
@@ -181,7 +181,7 @@ async fn a_cancelled_run_leaves_the_repository_ready_with_what_it_committed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_vectors_of_one_repository_give_no_warning_for_another() {
     let toy = ToyEmbedder::new("toy-elsewhere", 8, true);
-    let (app, project) = (app_with_embedder(toy.clone()), project("elsewhere"));
+    let (app, project) = (app_with_own_queue(toy.clone()), project("elsewhere"));
     let (ready, waiting) = two_repositories();
     build(&app, &ready, &project).await;
     toy.open.store(false, Ordering::Release);
@@ -199,7 +199,7 @@ async fn pending_vectors_of_one_repository_give_no_warning_for_another() {
 async fn a_cancelled_first_run_leaves_the_repository_new() {
     let toy = ToyEmbedder::new("toy-first", 8, false);
     let (app, project, (repository, _)) =
-        (app_with_embedder(toy.clone()), project("first"), two_repositories());
+        (app_with_own_queue(toy.clone()), project("first"), two_repositories());
     let error = cancel_while_embedding(&app, &repository, &project).await;
     assert_eq!(error["code"], "CANCELLED", "{error:#}");
     let status = result(&app, "index_status", json!({ "project_id": project })).await;
@@ -220,7 +220,11 @@ async fn a_cancelled_first_run_leaves_the_repository_new() {
     let schema = status["schema_name"].as_str().unwrap();
     let dead = format!("UPDATE {schema}.repositories SET state = 'indexing'");
     sqlx::raw_sql(sqlx::AssertSqlSafe(dead))
-        .execute(&mut PgConnection::connect_with(&server().connect_options()).await.unwrap())
+        .execute(
+            &mut PgConnection::connect_with(&cluster(home_without_servers()).connect_options())
+                .await
+                .unwrap(),
+        )
         .await
         .unwrap();
     cancel_while_embedding(&app, &repository, &project).await;
@@ -237,7 +241,7 @@ async fn a_cancelled_first_run_leaves_the_repository_new() {
 async fn a_caller_that_stops_waiting_for_a_joined_run_is_told_that_it_continues() {
     let toy = ToyEmbedder::new("toy-joined", 8, false);
     let (app, project, (repository, _)) =
-        (app_with_embedder(toy.clone()), project("joined"), two_repositories());
+        (app_with_own_queue(toy.clone()), project("joined"), two_repositories());
     let embedding = Arc::new(tokio::sync::Notify::new());
     let (first_caller, started) = (Arc::clone(&app), Arc::clone(&embedding));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
@@ -298,10 +302,10 @@ impl BuildCall {
 async fn a_queued_run_names_the_run_ahead_and_what_a_cancel_leaves() {
     let toy = ToyEmbedder::new("toy-queued", 8, false);
     let (app, project, (first, second)) =
-        (app_with_embedder(toy.clone()), project("queued"), two_repositories());
+        (app_with_own_queue(toy.clone()), project("queued"), two_repositories());
     let arguments = |repository: &Repository, wait: Value| json!({ "repoPath": repository.root(), "project_id": project, "wait": wait });
     let name = |repository: &Repository| repository.path().file_name().unwrap().to_str().unwrap().to_owned();
-    let other_process = app_with_embedder(toy.clone());
+    let other_process = app_with_own_queue(toy.clone());
     let mut ahead = start_build(&app, arguments(&first, json!(true)));
     ahead.wait_for_step("embed", "").await;
     // Without the first letter, which is upper case in some messages.
@@ -343,8 +347,7 @@ async fn a_queued_run_names_the_run_ahead_and_what_a_cancel_leaves() {
     }
 
     // A time limit has the same effect and message as a cancel.
-    let short =
-        Arc::new(app_without_embedder(|config| config.timeouts.index_ms = 1500).with_embedder(toy.clone()));
+    let short = app_with_own_queue_and(toy.clone(), |config| config.timeouts.index_ms = 1500);
     let late = call(&short, "build_index", arguments(&second, json!(true))).await;
     assert_eq!(late["error"]["code"], "TOOL_TIMEOUT", "{late:#}");
     assert!(late["error"]["message"].as_str().unwrap().contains("before it started"), "{late:#}");

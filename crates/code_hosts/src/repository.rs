@@ -32,7 +32,8 @@ pub struct RemoteRepository {
 pub struct Listing {
     /// The repositories, in the order of the host; each once.
     pub repositories: Vec<RemoteRepository>,
-    /// Whether the host was read to the end, and listed as many repositories as it counts. If not, a repository that is missing here may still exist.
+    /// Whether the host was read to the end, and listed as many repositories as it counts. If not, a repository that is missing
+    /// here may still exist.
     pub complete: bool,
     /// Why it is not complete, and how many entries were left out because they cannot be used.
     pub note: Option<String>,

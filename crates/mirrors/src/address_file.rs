@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use contract::RepositoryAddress;
 use history::MIRROR_FILE;
@@ -28,17 +28,26 @@ pub(super) fn read(git_dir: &Path) -> Option<AddressFile> {
 
 /// Writes the file of a mirror.
 pub(super) fn write(git_dir: &Path, address: &RepositoryAddress, url: &str) -> io::Result<()> {
-    let next = git_dir.join("pairofcleats.next");
     let packs: String = packs(git_dir).into_iter().map(|pack| format!("{pack}\n")).collect();
-    fs::write(&next, format!("{address}\n{url}\n{packs}"))?;
+    replace(git_dir, &format!("{address}\n{url}\n{packs}"))
+}
+
+/// Replaces the file of a mirror, whatever the mirror is of, so that no reader sees a part of the text.
+pub(super) fn replace(git_dir: &Path, text: &str) -> io::Result<()> {
+    let next = git_dir.join("pairofcleats.next");
+    fs::write(&next, text)?;
     fs::rename(next, git_dir.join(MIRROR_FILE))
+}
+
+/// When a run used the mirror last.
+pub(super) fn used_at(git_dir: &Path) -> io::Result<SystemTime> {
+    fs::metadata(git_dir.join(MIRROR_FILE))?.modified()
 }
 
 /// Whether a run has used the mirror during `kept`.
 pub(super) fn is_recent(git_dir: &Path, kept: Duration) -> bool {
-    let used_at = fs::metadata(git_dir.join(MIRROR_FILE)).and_then(|file| file.modified());
     // A time in the future, by another clock, is recent.
-    used_at.is_ok_and(|at| at.elapsed().map_or(true, |ago| ago < kept))
+    used_at(git_dir).is_ok_and(|at| at.elapsed().map_or(true, |ago| ago < kept))
 }
 
 /// Whether the mirror has the packs that it had after its last fetch.

@@ -14,7 +14,7 @@ mod tar_file;
 mod zip_file;
 mod zstd_file;
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -23,13 +23,14 @@ use self::archive_file::ArchiveFile;
 use self::collector::Collector;
 use self::meter::Meter;
 use self::source::{Opened, Source};
-use super::address_file::is_recent;
+use super::address_file::used_at;
 use super::lock::MirrorLock;
-use super::mirror::UnusedMirror;
+use super::mirror::{UnusedMirror, list_unused};
+use super::remote::is_commit;
 use super::sizes::{MIRROR_ENDING, Measured, NEW_ENDING, TotalSize, size_of};
 use contract::Fault;
 use contract::config;
-use history::{CommitTree, Head, MIRROR_FILE};
+use history::{CommitTree, Head};
 use platform::disk_space::DiskSpace;
 
 /// Time between two looks at the size of a mirror that grows.
@@ -96,20 +97,16 @@ impl Archives {
     /// The mirror of an archive with this commit; it need not exist. `None` if the commit is none.
     #[must_use]
     pub fn git_dir(&self, path: &Path, commit: &str) -> Option<PathBuf> {
-        let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_commit.then(|| self.folder.join(format!("{}-{commit}.git", key(path))))
+        is_commit(commit).then(|| self.folder.join(format!("{}-{commit}.{MIRROR_ENDING}", key(path))))
     }
 
     /// The commit of an archive that was used last.
     #[must_use]
     pub fn last_commit(&self, path: &Path) -> Option<String> {
-        let used_at = |(git_dir, commit): (PathBuf, String)| {
-            let used_at = fs::metadata(git_dir.join(MIRROR_FILE)).and_then(|file| file.modified()).ok()?;
-            Some((used_at, commit))
-        };
-        let newest: Option<(SystemTime, String)> =
-            self.mirrors_of(path).into_iter().filter_map(used_at).max();
-        newest.map(|(_, commit)| commit)
+        let mirrors = self.mirrors_of(path).into_iter();
+        let used: Option<(SystemTime, String)> =
+            mirrors.filter_map(|(git_dir, commit)| Some((used_at(&git_dir).ok()?, commit))).max();
+        used.map(|(_, commit)| commit)
     }
 
     /// Checks that the file at a canonical path is an archive; writes nothing. Only its beginning is read, or its list of files.
@@ -148,27 +145,26 @@ impl Archives {
 
     fn import_locked(&self, path: &Path, must_stop: &dyn Fn() -> bool) -> Result<ImportedArchive, Fault> {
         let source = Source::open(path, self.limits.bytes_max)?;
-        let same_file = |file: &ArchiveFile| source.identity.is_some() && file.identity == source.identity;
+        let identity = source.identity();
+        let same_file = |file: &ArchiveFile| identity.is_some() && file.identity == identity;
         if let Some(found) = self.reuse(path, &source, must_stop, &same_file)? {
             return Ok(found);
         }
         let has_room = || self.disk_space.check();
         let meter = Meter::new(self.limits.unpacked_bytes_max, &has_room, must_stop);
-        let before = source.metadata().map_err(|error| meter.explain(error))?;
         let hash = source.hash(&meter).map_err(|error| meter.explain(error))?;
         let same_content = |file: &ArchiveFile| file.hash == hash;
         if let Some(found) = self.reuse(path, &source, must_stop, &same_content)? {
             return Ok(found);
         }
-        self.import_anew(path, &source, &before, hash, must_stop)
+        self.import_anew(path, &source, hash, must_stop)
     }
 
-    /// Writes a mirror of an archive that was `before` when its `hash` was computed.
+    /// Writes a mirror of an archive with this hash.
     fn import_anew(
         &self,
         path: &Path,
         source: &Source,
-        before: &Metadata,
         hash: String,
         must_stop: &dyn Fn() -> bool,
     ) -> Result<ImportedArchive, Fault> {
@@ -188,11 +184,11 @@ impl Archives {
         let imported = self.unpack(path, source, &meter, &fresh).and_then(|(commit, note)| {
             // It may have grown beyond the limit since the last check.
             total_size.require(size_of(&fresh), NOT_READ)?;
-            if !source.is_unchanged(before) {
+            if !source.is_unchanged() {
                 return Err(faults::changed());
             }
             let path_text = path.to_string_lossy().into_owned();
-            let file = ArchiveFile { path: path_text, identity: source.identity.clone(), hash, note };
+            let file = ArchiveFile { path: path_text, identity: source.identity(), hash, note };
             file.write(&fresh).map_err(faults::not_written)?;
             let git_dir = self.move_into_place(path, &fresh, &commit, &file, must_stop)?;
             Ok(ImportedArchive { git_dir, head: Head { branch: None, commit }, note: file.note })
@@ -206,32 +202,12 @@ impl Archives {
     /// # Errors
     /// If the folder cannot be read.
     pub fn unused(&self, used: &[(PathBuf, String)], kept: Duration) -> Result<Vec<UnusedMirror>, Fault> {
-        let unreadable =
-            |error: io::Error| Fault::internal("The mirrors of archives could not be listed.", error);
         let used: Vec<PathBuf> =
             used.iter().filter_map(|(path, commit)| self.git_dir(path, commit)).collect();
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(unreadable(error)),
-        };
-        let mut found = Vec::new();
-        for entry in entries {
-            let git_dir = entry.map_err(unreadable)?.path();
-            let is_mirror =
-                git_dir.extension().is_some_and(|ending| ending == MIRROR_ENDING || ending == NEW_ENDING);
-            if is_mirror
-                && !used.contains(&git_dir)
-                && !is_recent(&git_dir, kept)
-                // The lock of what is being imported is that of its archive.
-                && MirrorLock::try_now(&git_dir.with_extension("lock"))?.is_some()
-            {
-                let address = ArchiveFile::read(&git_dir).map(|file| file.path);
-                found.push(UnusedMirror { bytes: size_of(&git_dir), address, git_dir });
-            }
-        }
-        found.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
-        Ok(found)
+        // The lock of what is being imported is that of its archive.
+        list_unused(&self.folder, &[MIRROR_ENDING, NEW_ENDING], &used, kept, |git_dir| {
+            ArchiveFile::read(git_dir).map(|file| file.path)
+        })
     }
 
     /// Finds the mirror of this archive that `is_same` accepts, and marks it as used.
@@ -249,7 +225,7 @@ impl Archives {
             // Whoever removes unused mirrors holds this lock.
             let _lock = MirrorLock::wait(&git_dir.with_extension("lock"), must_stop)?;
             let Some(file) = trusted_file(&git_dir, &commit) else { continue };
-            let file = ArchiveFile { identity: source.identity.clone(), ..file };
+            let file = ArchiveFile { identity: source.identity(), ..file };
             file.write(&git_dir).map_err(faults::not_written)?;
             let (head, note) = (Head { branch: None, commit }, file.note);
             return Ok(Some(ImportedArchive { git_dir, head, note }));
@@ -310,7 +286,8 @@ impl Archives {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mirrors = entries.filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            let commit = name.strip_prefix(&prefix)?.strip_suffix(".git")?.to_owned();
+            let commit =
+                name.strip_prefix(&prefix)?.strip_suffix(MIRROR_ENDING)?.strip_suffix('.')?.to_owned();
             Some((entry.path(), commit))
         });
         mirrors.collect()

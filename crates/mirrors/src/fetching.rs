@@ -46,7 +46,7 @@ impl Fetching<'_> {
     /// filled is removed.
     pub(super) fn update(&self, is_new: bool) -> Result<String, Fault> {
         if !is_new && self.has(&self.remote.commit) && self.missing_revisions().is_empty() {
-            self.require_size()?;
+            self.require_own_size(size_of(self.git_dir))?;
             self.point_to(&self.remote.commit)?;
             self.write_address()?;
             return Ok(self.remote.commit.clone());
@@ -92,9 +92,7 @@ impl Fetching<'_> {
     fn fetch_anew(&self) -> Result<(), Fault> {
         let _ = fs::remove_dir_all(self.git_dir);
         self.create()?;
-        self.fetch()?;
-        // It may have grown beyond the limit since the last check.
-        self.require_total_size(size_of(self.git_dir))
+        self.fetch()
     }
 
     fn fetch_more(&self) -> Result<(), Fault> {
@@ -103,12 +101,10 @@ impl Fetching<'_> {
             // What git says of hosts and networks is recognised; anything else may be damage here.
             Err(fault) if fault.code == ErrorCode::CommitServiceError && !fault.retryable => {
                 tracing::warn!(address = self.address.as_str(), %fault, "the mirror is fetched anew");
-                self.replace()?;
+                self.replace()
             }
-            fetched => fetched?,
+            fetched => fetched,
         }
-        // As for a new one. What was fetched stays: the next run has nothing to fetch.
-        self.require_total_size(size_of(self.git_dir))
     }
 
     /// Fetches everything beside the mirror, and replaces it only then.
@@ -120,9 +116,17 @@ impl Fetching<'_> {
         replaced.map_err(not_written)
     }
 
-    fn require_size(&self) -> Result<(), Fault> {
+    /// Checks both limits with the size that the mirror has now.
+    fn require_sizes(&self) -> Result<(), Fault> {
+        let own_bytes = size_of(self.git_dir);
+        self.require_own_size(own_bytes)?;
+        self.require_total_size(own_bytes)
+    }
+
+    /// Checks the size of this mirror, which has `own_bytes`.
+    fn require_own_size(&self, own_bytes: u64) -> Result<(), Fault> {
         let bytes_max = self.mirrors.settings.mirror_bytes_max;
-        if size_of(self.git_dir) <= bytes_max {
+        if own_bytes <= bytes_max {
             return Ok(());
         }
         let message = format!(
@@ -178,7 +182,8 @@ impl Fetching<'_> {
         if !output.status.success() {
             return Err(self.explain(&output));
         }
-        self.require_size()
+        // It may have grown beyond a limit since the last check. What a mirror took in stays: the next run has nothing to fetch.
+        self.require_sizes()
     }
 
     /// Fetches the default branch into the branch of the mirror, and the objects of other references of the host.
@@ -208,8 +213,7 @@ impl Fetching<'_> {
 
     /// Checks all limits of what is being written.
     fn check_growth(&self) -> Result<(), Fault> {
-        self.require_size()?;
-        self.require_total_size(size_of(self.git_dir))?;
+        self.require_sizes()?;
         self.mirrors.disk_space.check()
     }
 

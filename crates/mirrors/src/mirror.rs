@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::address_file;
@@ -11,7 +11,7 @@ use super::git_program::Git;
 use super::lock::MirrorLock;
 use super::remote::{RemoteAnswer, RemoteQuery};
 use super::selection::{self, Selection};
-use super::sizes::{ARCHIVES_FOLDER, FRESH_ENDING, MIRROR_ENDING, TotalSize, size_of};
+use super::sizes::{FRESH_ENDING, MIRROR_ENDING, TotalSize, size_of};
 use contract::config;
 use contract::{ErrorCode, Fault, RepositoryAddress};
 use history::{Head, Revision, RevisionPatterns};
@@ -47,7 +47,7 @@ pub struct Fetched {
 pub struct UnusedMirror {
     /// Its folder.
     pub git_dir: PathBuf,
-    /// The address, if the mirror says it.
+    /// The address, or the path of the archive, if the mirror says it.
     pub address: Option<String>,
     /// Its size in bytes.
     pub bytes: u64,
@@ -137,7 +137,7 @@ impl Mirrors {
         let Selection { revisions, mut notes } = selection::select(&answer, patterns, must_stop)?;
         // Without its packs, a mirror cannot take anything more; all of its content is the host's.
         let is_new = known_url.is_none() || !address_file::has_all_packs(&git_dir);
-        let folders = [self.folder.clone(), self.folder.join(ARCHIVES_FOLDER)];
+        let folders = [self.folder.clone(), self.folder.join(config::ARCHIVES_FOLDER)];
         let total_size = TotalSize::new(folders, &git_dir, self.settings.mirrors_bytes_max);
         let fetching = Fetching {
             mirrors: self,
@@ -162,28 +162,9 @@ impl Mirrors {
     /// # Errors
     /// If the folder cannot be read.
     pub fn unused(&self, used: &[RepositoryAddress], kept: Duration) -> Result<Vec<UnusedMirror>, Fault> {
-        let unreadable = |error: io::Error| Fault::internal("The mirrors could not be listed.", error);
         let used: Vec<PathBuf> = used.iter().map(|address| self.git_dir(address)).collect();
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(unreadable(error)),
-        };
-        let mut found = Vec::new();
-        for entry in entries {
-            let git_dir = entry.map_err(unreadable)?.path();
-            let is_mirror = git_dir.extension().is_some_and(|extension| extension == MIRROR_ENDING);
-            if is_mirror
-                && !used.contains(&git_dir)
-                && !address_file::is_recent(&git_dir, kept)
-                && MirrorLock::try_now(&git_dir.with_extension("lock"))?.is_some()
-            {
-                let address = address_file::read(&git_dir).map(|file| file.address);
-                found.push(UnusedMirror { bytes: size_of(&git_dir), address, git_dir });
-            }
-        }
-        found.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
-        Ok(found)
+        let address = |git_dir: &Path| address_file::read(git_dir).map(|file| file.address);
+        list_unused(&self.folder, &[MIRROR_ENDING], &used, kept, address)
     }
 
     /// Removes a mirror, unless a run fetches it or has used it during `kept`. Returns whether it was removed.
@@ -207,6 +188,39 @@ impl Mirrors {
         fs::remove_file(lock).map_err(failed)?;
         Ok(true)
     }
+}
+
+/// Lists what a folder has with one of these endings, sorted, without `used` and without what a run has used during `kept` or holds
+/// the lock of. `address` reads what a mirror is of.
+pub(super) fn list_unused(
+    folder: &Path,
+    endings: &[&str],
+    used: &[PathBuf],
+    kept: Duration,
+    address: impl Fn(&Path) -> Option<String>,
+) -> Result<Vec<UnusedMirror>, Fault> {
+    let unreadable = |error: io::Error| Fault::internal("The mirrors could not be listed.", error);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let git_dir = entry.map_err(unreadable)?.path();
+        let is_mirror =
+            git_dir.extension().is_some_and(|extension| endings.iter().any(|ending| extension == *ending));
+        if is_mirror
+            && !used.contains(&git_dir)
+            && !address_file::is_recent(&git_dir, kept)
+            && MirrorLock::try_now(&git_dir.with_extension("lock"))?.is_some()
+        {
+            let (address, bytes) = (address(&git_dir), size_of(&git_dir));
+            found.push(UnusedMirror { git_dir, address, bytes });
+        }
+    }
+    found.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
+    Ok(found)
 }
 
 /// Asks a host, first at the address that it understood last.

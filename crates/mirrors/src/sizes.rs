@@ -13,8 +13,6 @@ const OBJECT_FOLDERS_MAX: usize = 300;
 /// The unit in which the system says how much of a disk a file takes, in bytes.
 const BLOCK_BYTES: u64 = 512;
 
-/// The folder with the mirrors of archives, among those of repositories.
-pub(super) const ARCHIVES_FOLDER: &str = "archives";
 /// The ending of mirrors.
 pub(super) const MIRROR_ENDING: &str = "git";
 /// The ending of what is fetched beside a damaged mirror, and replaces it.
@@ -122,6 +120,7 @@ impl<'a> TotalSize<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contract::config::ARCHIVES_FOLDER;
 
     /// Writes an object of so many bytes into a mirror.
     fn write(git_dir: &Path, bytes: usize) {

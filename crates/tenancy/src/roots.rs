@@ -305,11 +305,11 @@ fn prefix(entry: &Path) -> Option<RepositoryAddress> {
 /// What is at a canonical path, if that can be a repository: a directory, or a file with the name of an archive.
 fn kind_on_disk(path: &Path) -> Option<RootKind> {
     let metadata = path.metadata().ok()?;
-    let is_archive = || metadata.is_file() && path.to_str().is_some_and(has_archive_name);
     if metadata.is_dir() {
         return Some(RootKind::Directory);
     }
-    is_archive().then_some(RootKind::Archive)
+    let is_archive = metadata.is_file() && path.to_str().is_some_and(has_archive_name);
+    is_archive.then_some(RootKind::Archive)
 }
 
 /// The canonical path of the nearest ancestor of `path` that exists; empty if a link on the way cannot be resolved.

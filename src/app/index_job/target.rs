@@ -74,18 +74,9 @@ impl JobTarget {
         };
         let patterns = RevisionPatterns::parse(&patterns)
             .map_err(|reason| Fault::new(ErrorCode::InvalidRequest, reason))?;
-        running.progress.update(|progress| progress.phase = Phase::Fetch);
-        app.disk_space().require(0).await?;
-        let (mirrors, progress, cancel) = (app.mirrors(), running.progress.clone(), running.cancel.clone());
-        let folder = address.folder().to_owned();
-        let fetched = blocking(move || {
-            mirrors.fetch(&address, &patterns, &|| {
-                // A fetch may take long and is bounded by limits of its own.
-                progress.touch();
-                cancel.is_cancelled()
-            })
-        })
-        .await?;
+        let must_stop = start_fetch(app, running).await?;
+        let (mirrors, folder) = (app.mirrors(), address.folder().to_owned());
+        let fetched = blocking(move || mirrors.fetch(&address, &patterns, &must_stop)).await?;
         let Fetched { git_dir, head, revisions, notes } = fetched;
         Ok(JobTree { tree: FileTree::Commit { git_dir, head, folder }, revisions, notes })
     }
@@ -118,19 +109,23 @@ impl JobTarget {
     }
 }
 
-/// Brings the mirror of an archive up to date.
-async fn import_archive(app: &App, running: &RunningJob, path: &Path) -> Result<JobTree, Fault> {
+/// Begins a fetch or an import. Returns the function that says whether it must stop. Each call counts as progress of the job, because
+/// either may take long and is bounded by limits of its own.
+async fn start_fetch(app: &App, running: &RunningJob) -> Result<Box<dyn Fn() -> bool + Send>, Fault> {
     running.progress.update(|progress| progress.phase = Phase::Fetch);
     app.disk_space().require(0).await?;
-    let (archives, path) = (app.archives(), path.to_owned());
     let (progress, cancel) = (running.progress.clone(), running.cancel.clone());
-    let imported = blocking(move || {
-        archives.import(&path, &|| {
-            progress.touch();
-            cancel.is_cancelled()
-        })
-    })
-    .await?;
+    Ok(Box::new(move || {
+        progress.touch();
+        cancel.is_cancelled()
+    }))
+}
+
+/// Brings the mirror of an archive up to date.
+async fn import_archive(app: &App, running: &RunningJob, path: &Path) -> Result<JobTree, Fault> {
+    let must_stop = start_fetch(app, running).await?;
+    let (archives, path) = (app.archives(), path.to_owned());
+    let imported = blocking(move || archives.import(&path, &must_stop)).await?;
     let ImportedArchive { git_dir, head, note } = imported;
     let tree = FileTree::Commit { git_dir, head, folder: String::new() };
     Ok(JobTree { tree, revisions: Vec::new(), notes: note.into_iter().collect() })

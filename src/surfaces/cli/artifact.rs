@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::output::{NOTE, styled};
 use super::projects::cancellable;
 use super::session::{CommandResult, Session, ToolAnswer};
+use crate::surfaces::commit::short_commit;
 use contract::{ErrorCode, Fault, ProjectId, escaped_line, has_archive_name};
 use engine::indexing::{IndexedCommit, indexed_commit};
 use store::portable::ArtifactCommit;
@@ -17,8 +18,6 @@ use upkeep::portable::{ArtifactRequest, require_within, write_artifact};
 
 /// Differing files that an error names.
 const EXAMPLES_MAX: usize = 3;
-/// Digits of a commit in messages.
-const COMMIT_DIGITS: usize = 12;
 
 /// What is written after a run, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,7 +156,6 @@ async fn write(session: &Session, result: &Value, target: &ArtifactTarget) -> Re
             settings: &app.config.portable,
             clock: &*app.clock,
             cancel,
-            progress: &|_, _| {},
         };
         let written = write_artifact(&request).await?;
         Ok::<_, Fault>((commit, written))
@@ -196,7 +194,7 @@ fn artifact_commit(indexed: IndexedCommit, allow_dirty: bool) -> Result<Artifact
         differing.iter().take(EXAMPLES_MAX).map(|path| format!("`{}`", escaped_line(path))).collect();
     let message = format!(
         "The index differs from the commit {} in {} files, such as {}; no artifact was written.",
-        short(&id),
+        short_commit(&id),
         differing.len(),
         examples.join(", ")
     );
@@ -205,18 +203,13 @@ fn artifact_commit(indexed: IndexedCommit, allow_dirty: bool) -> Result<Artifact
     Err(Fault::new(ErrorCode::IllegalState, message).with_details(details).with_hint(hint))
 }
 
-/// The first digits of a commit.
-fn short(commit: &str) -> &str {
-    commit.get(..COMMIT_DIGITS).unwrap_or(commit)
-}
-
 /// Formats what was written as a line; `None` if nothing was.
 pub(super) fn written_line(result: &Value) -> Option<String> {
     let written = WrittenArtifact::deserialize(result.get("artifact")?).ok()?;
     let line = format!(
         "  wrote {}: commit {}, {} vectors, {}",
         escaped_line(&written.path),
-        short(&written.commit),
+        short_commit(&written.commit),
         HumanCount(written.vectors.unsigned_abs()),
         HumanBytes(written.bytes)
     );
@@ -258,7 +251,7 @@ fn used_file(used: &UsedFile) -> String {
         "ancestor" => ", an ancestor of HEAD",
         _ => "",
     };
-    let commit = used.commit.as_deref().map(|commit| format!(" (commit {}{relation})", short(commit)));
+    let commit = used.commit.as_deref().map(|commit| format!(" (commit {}{relation})", short_commit(commit)));
     escaped_line(&used.file) + &commit.unwrap_or_default()
 }
 

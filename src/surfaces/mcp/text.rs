@@ -10,11 +10,9 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::surfaces::commit::short_commit;
 use contract::{Envelope, escaped, escaped_line};
 use engine::search::OtherPlaces;
-
-/// Digits of a commit that are shown.
-const COMMIT_DIGITS: usize = 12;
 
 /// Formats the envelope as short text.
 pub(super) fn short_text(envelope: &Envelope) -> String {
@@ -210,8 +208,7 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
     let (start, end) = (&result["startLine"], &result["endLine"]);
     let revision = match (result["revision"].as_str(), result["commit"].as_str()) {
         (Some(revision), Some(commit)) => {
-            let digits = commit.get(..COMMIT_DIGITS).unwrap_or(commit);
-            format!(" [{}, commit {}]", escaped_line(revision), escaped_line(digits))
+            format!(" [{}, commit {}]", escaped_line(revision), escaped_line(short_commit(commit)))
         }
         (Some(revision), None) => format!(" [{}]", escaped_line(revision)),
         (None, _) => String::new(),

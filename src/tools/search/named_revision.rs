@@ -1,14 +1,8 @@
 //! The revision that a call names: the default branch of a repository, or another indexed branch or tag, also by its commit.
 
 use contract::{ErrorCode, Fault, echo};
+use engine::search::{HEAD, KnownRevisions, is_start_of_commit};
 use store::{RepositoryRow, RevisionRow};
-
-/// The name of the default branch that every repository understands.
-const HEAD: &str = "HEAD";
-/// Fewest digits of a commit's id by which a revision is named.
-const COMMIT_DIGITS_MIN: usize = 7;
-/// The most revisions that a hint names.
-const LISTED_MAX: usize = 12;
 
 /// A revision of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,16 +37,11 @@ impl NamedRevision {
         if let Some(row) = of_repository().find(|row| row.name == named) {
             return Some(row.into());
         }
-        if repository.commit.as_deref().is_some_and(|commit| is_start_of(named, commit)) {
+        if repository.commit.as_deref().is_some_and(|commit| is_start_of_commit(named, commit)) {
             return Some(Self::of_default_branch(repository));
         }
-        of_repository().find(|row| is_start_of(named, &row.commit)).map(Self::from)
+        of_repository().find(|row| is_start_of_commit(named, &row.commit)).map(Self::from)
     }
-}
-
-/// Whether `named` is the beginning of a commit's id.
-fn is_start_of(named: &str, commit: &str) -> bool {
-    named.len() >= COMMIT_DIGITS_MIN && commit.starts_with(&named.to_ascii_lowercase())
 }
 
 /// A repository, with its revision if a call names one.
@@ -86,22 +75,10 @@ fn has_revisions(row: &RepositoryRow) -> bool {
 }
 
 fn unknown_revision_fault(repositories: &[RepositoryRow], indexed: &[RevisionRow], named: &str) -> Fault {
-    let is_of_these = |row: &&RevisionRow| repositories.iter().any(|one| one.id == row.repository_id);
-    let mut names: Vec<&str> = indexed.iter().filter(is_of_these).map(|row| row.name.as_str()).collect();
-    names.extend(repositories.iter().filter_map(|row| row.branch.as_deref()));
-    names.sort_unstable();
-    names.dedup();
-    let more = names.len().saturating_sub(LISTED_MAX);
-    names.truncate(LISTED_MAX);
-    let listed = names.iter().map(|name| echo(name)).collect::<Vec<_>>().join(", ");
-    let listed = match (names.is_empty(), more) {
-        (true, _) => "None is indexed.".to_owned(),
-        (false, 0) => format!("Indexed are {listed}."),
-        (false, more) => format!("Indexed are {listed} and {more} more."),
-    };
+    let KnownRevisions { names, hint } = KnownRevisions::new(repositories, indexed);
     Fault::new(ErrorCode::NotFound, format!("No indexed revision is called `{}`.", echo(named)))
         .with_details(serde_json::json!({ "revision": echo(named), "revisions": names }))
-        .with_hint(format!("{listed} `build_index` with `revisions` indexes further ones."))
+        .with_hint(hint)
 }
 
 /// The fault for a file that a revision does not have.

@@ -17,16 +17,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use crate::harness::result;
-
-/// A small repository with code, prose, an ignore file and a folder of somebody else's code.
-const FILES: &[(&str, &str)] = &[
-    ("src/till.py", "def count_drawer(coins):\n    return sum(coins)\n"),
-    ("src/shop.py", "from till import count_drawer\n\n\ndef close(coins):\n    return count_drawer(coins)\n"),
-    ("README.md", "# Shop\n\nCounts the coins of the drawer at night.\n"),
-    (".gitignore", "*.log\n"),
-    ("debug.log", "there although it is ignored\n"),
-    ("node_modules/x/index.js", "export function vendored() {}\n"),
-];
+use crate::remotes::{FILES, files_with};
 
 /// A folder with archives.
 struct ArchiveFolder(tempfile::TempDir);
@@ -89,17 +80,6 @@ fn zip_file(files: &[(&str, &str)]) -> Vec<u8> {
 /// Indexes an archive or a directory into a project; the report of the run.
 async fn index(app: &Arc<App>, project: &str, path: &str) -> Value {
     result(app, "build_index", json!({ "repoPath": path, "project_id": project })).await["report"].take()
-}
-
-/// The files in which a search finds `word`, sorted.
-async fn files_with(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
-    let arguments = json!({ "query": format!("\"{word}\""), "project_id": project, "top": 50 });
-    let found = result(app, "search", arguments).await;
-    let hits = found["hits"].as_array().unwrap();
-    let mut files: Vec<String> = hits.iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect();
-    files.sort();
-    files.dedup();
-    files
 }
 
 /// The status of the only repository of a project.

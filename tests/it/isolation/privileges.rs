@@ -110,11 +110,12 @@ async fn a_role_has_privileges_on_its_own_tables_only() {
     assert_eq!(definers, Vec::<String>::new(), "functions that run as their owner");
     let public_grants = row_texts(&format!(
         "SELECT n.nspname, c.relname, a.privilege_type FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \
-         aclexplode(c.relacl) a WHERE {is_user_schema} AND a.grantee = 0 \
-         AND NOT EXISTS (SELECT 1 FROM pg_depend x WHERE x.objid = c.oid AND x.deptype = 'e')"
+         LATERAL (SELECT * FROM aclexplode(c.relacl) UNION ALL \
+           SELECT e.* FROM pg_attribute u, aclexplode(u.attacl) e WHERE u.attrelid = c.oid AND u.attacl IS NOT NULL) a \
+         WHERE {is_user_schema} AND a.grantee = 0 AND NOT EXISTS (SELECT 1 FROM pg_depend x WHERE x.objid = c.oid AND x.deptype = 'e')"
     ))
     .await;
-    assert_eq!(public_grants, Vec::<String>::new(), "tables granted to PUBLIC");
+    assert_eq!(public_grants, Vec::<String>::new(), "tables and columns granted to PUBLIC");
     let default_privileges =
         row_texts("SELECT defaclrole::regrole::text, defaclobjtype, defaclacl::text FROM pg_default_acl")
             .await;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 
 use super::{ToyEmbedder, arguments, build, build_error, status, wait_for};
-use crate::harness::{Repository, app, app_with_embedder, project, result};
+use crate::harness::{Repository, app, app_with_own_queue, project, result};
 use crate::status::start_build;
 
 fn repository_of_all_modes() -> Repository {
@@ -81,7 +81,7 @@ async fn a_repository_without_files_of_the_mode_is_refused_only_while_it_is_new(
 async fn a_call_that_joined_a_smaller_run_gets_its_own_result() {
     let toy = ToyEmbedder::new("slow", 16, false);
     let (app, id, repository) =
-        (app_with_embedder(toy.clone()), project("joined"), repository_of_all_modes());
+        (app_with_own_queue(toy.clone()), project("joined"), repository_of_all_modes());
     let smaller = arguments(&repository, &id, json!({ "mode": "code", "wait": false }));
     result(&app, "build_index", smaller).await;
     wait_for("the smaller run to embed", async || {

@@ -13,7 +13,8 @@ use super::{
     wait_for,
 };
 use crate::harness::{
-    PROGRAM, app, app_with, app_with_embedder, app_with_model_and, home, project, result, try_call,
+    PROGRAM, app, app_with, app_with_embedder, app_with_model_and, app_with_own_queue, home, project, result,
+    try_call,
 };
 
 const QUERY: &str = "how do people sign in";
@@ -143,7 +144,7 @@ async fn a_run_with_the_old_model_writes_no_vector_after_the_change() {
     // Both models have the same dimension, so that the database alone would accept vectors of the wrong one.
     let (old_model, new_model) =
         (ToyEmbedder::new("former", 32, false), ToyEmbedder::new("latter", 32, false));
-    let (before, after) = (app_with_embedder(old_model.clone()), app_with_embedder(new_model.clone()));
+    let (before, after) = (app_with_own_queue(old_model.clone()), app_with_own_queue(new_model.clone()));
     let started =
         result(&before, "build_index", arguments(&repository, &project, json!({ "wait": false }))).await;
     wait_for("the old run to embed", async || {

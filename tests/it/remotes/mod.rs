@@ -28,7 +28,7 @@ async fn refusal(app: &Arc<App>, project: &str, address: &str) -> String {
 }
 
 /// The files in which a search finds `word`, sorted.
-async fn files_with(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
+pub(crate) async fn files_with(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
     let arguments = json!({ "query": format!("\"{word}\""), "project_id": project, "top": 50 });
     let found = result(app, "search", arguments).await;
     let hits = found["hits"].as_array().unwrap();
@@ -39,19 +39,16 @@ async fn files_with(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
 }
 
 /// A small repository with code, prose, an ignore file and a folder of somebody else's code.
+pub(crate) const FILES: &[(&str, &str)] = &[
+    ("src/till.py", "def count_drawer(coins):\n    return sum(coins)\n"),
+    ("src/shop.py", "from till import count_drawer\n\n\ndef close(coins):\n    return count_drawer(coins)\n"),
+    ("README.md", "# Shop\n\nCounts the coins of the drawer at night.\n"),
+    (".gitignore", "*.log\n"),
+    ("debug.log", "there although it is ignored\n"),
+    ("node_modules/x/index.js", "export function vendored() {}\n"),
+];
+
+/// Commits [`FILES`]; the id of the commit.
 fn fill(repository: &HostedRepository) -> String {
-    repository.commit(
-        &[
-            ("src/till.py", "def count_drawer(coins):\n    return sum(coins)\n"),
-            (
-                "src/shop.py",
-                "from till import count_drawer\n\n\ndef close(coins):\n    return count_drawer(coins)\n",
-            ),
-            ("README.md", "# Shop\n\nCounts the coins of the drawer at night.\n"),
-            (".gitignore", "*.log\n"),
-            ("debug.log", "tracked although it is ignored\n"),
-            ("node_modules/x/index.js", "export function vendored() {}\n"),
-        ],
-        "Begin",
-    )
+    repository.commit(FILES, "Begin")
 }

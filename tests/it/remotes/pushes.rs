@@ -1,23 +1,45 @@
 //! A host says that somebody pushed: the repository is fetched and searchable within seconds.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
+use contract::config::{Config, Required};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
+use tempfile::TempDir;
 
 use super::{files_with, fill, index};
-use crate::git_host::GitHost;
-use crate::harness::{http, project, result};
+use crate::git_host::{GitHost, HostedRepository};
+use crate::harness::{git, http, project, result};
 use crate::serving::TestServer;
 
 const SECRET: &str = "correct horse battery staple";
 
-fn secret_file(folder: &tempfile::TempDir) -> PathBuf {
-    let file = folder.path().join("secret");
-    std::fs::write(&file, format!("{SECRET}\n")).unwrap();
-    file
+/// A repository on a host, and a server that knows the secret of the host's messages.
+struct Shop {
+    host: GitHost,
+    repository: HostedRepository,
+    server: TestServer,
+    /// Has the file with the secret.
+    _folder: TempDir,
+}
+
+impl Shop {
+    /// Starts both; the server with changed settings.
+    async fn start(change: impl FnOnce(&mut Config)) -> Self {
+        let host = GitHost::start().await;
+        let repository = host.repository("acme/shop");
+        fill(&repository);
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, format!("{SECRET}\n")).unwrap();
+        let server = TestServer::start(|config| {
+            config.git.webhook_secret_file = Some(secret);
+            change(config);
+        })
+        .await;
+        Self { host, repository, server, _folder: folder }
+    }
 }
 
 fn signature(body: &str) -> String {
@@ -38,12 +60,7 @@ async fn send(server: &TestServer, body: &str, headers: &[(&str, &str)]) -> (u16
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_push_is_indexed_at_once() {
-    let host = GitHost::start().await;
-    let repository = host.repository("acme/shop");
-    fill(&repository);
-    let folder = tempfile::tempdir().unwrap();
-    let server =
-        TestServer::start(|config| config.git.webhook_secret_file = Some(secret_file(&folder))).await;
+    let Shop { host: _host, repository, server, _folder } = Shop::start(|_| {}).await;
     let id = project("pushed");
     index(&server.app, &id, &repository.url()).await;
     repository.commit(&[("new.py", "def after_the_push():\n    return 1\n")], "More");
@@ -62,12 +79,7 @@ async fn a_push_is_indexed_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_push_to_another_branch_is_indexed_too() {
-    let host = GitHost::start().await;
-    let repository = host.repository("acme/shop");
-    fill(&repository);
-    let folder = tempfile::tempdir().unwrap();
-    let server =
-        TestServer::start(|config| config.git.webhook_secret_file = Some(secret_file(&folder))).await;
+    let Shop { host: _host, repository, server, _folder } = Shop::start(|_| {}).await;
     let id = project("pushed-branch");
     let arguments =
         json!({ "repoPath": repository.url(), "project_id": id, "revisions": ["release/*", "v*"] });
@@ -94,7 +106,7 @@ async fn a_push_to_another_branch_is_indexed_too() {
         repository.commit_to("release/1", &[("branch.py", "def on_the_branch():\n    return 1\n")], "Branch");
     push("refs/heads/release/1").await;
     until(true, "release/1").await;
-    crate::harness::git(&repository.path(), &["update-ref", "refs/tags/v1", &commit]);
+    git(&repository.path(), &["update-ref", "refs/tags/v1", &commit]);
     push("refs/tags/v1").await;
     until(true, "v1").await;
     repository.delete_branch("release/1");
@@ -106,15 +118,8 @@ async fn a_push_to_another_branch_is_indexed_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_messages_with_the_secret_have_an_effect() {
-    let host = GitHost::start().await;
-    let repository = host.repository("acme/shop");
-    fill(&repository);
-    let folder = tempfile::tempdir().unwrap();
-    let server = TestServer::start(|config| {
-        config.access.required = contract::config::Required::Always;
-        config.git.webhook_secret_file = Some(secret_file(&folder));
-    })
-    .await;
+    let Shop { host, repository, server, _folder } =
+        Shop::start(|config| config.access.required = Required::Always).await;
     let id = project("unsigned");
     index(&server.app, &id, &repository.url()).await;
     host.forget_requests();

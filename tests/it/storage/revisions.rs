@@ -35,8 +35,8 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     revisions::set_patterns(&mut tx, fence, repo, &patterns).await?;
     assert_eq!(revisions::patterns(&mut tx, ROOT).await?, patterns);
     assert_eq!(revisions::all_patterns(&mut tx).await?, HashMap::from([(repo, patterns.to_vec())]));
-    let hidden = revisions::ensure_hidden(&mut tx, fence, (repo, "shop"), VERSIONS).await?;
-    assert_eq!(revisions::ensure_hidden(&mut tx, fence, (repo, "shop"), VERSIONS).await?, hidden);
+    let hidden = revisions::create_hidden(&mut tx, fence, (repo, "shop"), VERSIONS).await?;
+    assert_eq!(revisions::hidden(&mut tx, repo).await?, Some(hidden));
     tx.commit().await?;
 
     write(store, project, fence, repo, &[file("a.rs", &["ant"]), file("b.rs", &["bee"])]).await;

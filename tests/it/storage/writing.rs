@@ -312,8 +312,8 @@ async fn all_writes(tx: &mut ProjectTx, fence: Fence, repo: i64) -> Vec<(&'stati
         ("repositories::set_state", repositories::set_state(tx, fence, repo, ready).await),
         ("repositories::set_stopped", repositories::set_stopped(tx, fence, repo, ready).await),
         (
-            "revisions::ensure_hidden",
-            revisions::ensure_hidden(tx, fence, (repo, "repo"), VERSIONS).await.map(drop),
+            "revisions::create_hidden",
+            revisions::create_hidden(tx, fence, (repo, "repo"), VERSIONS).await.map(drop),
         ),
         ("revisions::forget", revisions::forget(tx, fence, repo).await),
         ("revisions::merge", revisions::merge(tx, fence, (repo, repo)).await),

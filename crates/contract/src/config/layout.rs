@@ -13,6 +13,9 @@ pub struct Layout {
 pub const RELOCATED_CLUSTERS: [&str; 2] =
     ["/var/lib/pairofcleats/clusters", "/var/lib/pairofcleats-clusters"];
 
+/// The folder with the mirrors of archives, in [`Layout::mirrors`].
+pub const ARCHIVES_FOLDER: &str = "archives";
+
 impl Layout {
     /// The layout of the data directory `home`, which should be absolute.
     #[must_use]
@@ -107,7 +110,7 @@ impl Layout {
     /// Mirrors of archives that are indexed as repositories: beside the others, because both are on the same volume.
     #[must_use]
     pub fn archives(&self) -> PathBuf {
-        self.mirrors().join("archives")
+        self.mirrors().join(ARCHIVES_FOLDER)
     }
 
     /// The directory of a project: portable index files, exports, context packs. `id` must be well-formed.

@@ -12,7 +12,7 @@ mod sections;
 mod sources;
 
 pub use launch_sites::{Forge, LaunchSite};
-pub use layout::{Layout, RELOCATED_CLUSTERS, default_home};
+pub use layout::{ARCHIVES_FOLDER, Layout, RELOCATED_CLUSTERS, default_home};
 pub use load::{
     ConfigError, Overrides, environment_variables, failpoint, is_dumb_terminal, is_env_set, load,
     path_variable, wrong_lookup,

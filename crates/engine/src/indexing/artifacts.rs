@@ -2,7 +2,8 @@
 //! in such a file is trusted: a wrong vector degrades the ranking, while a wrong row would be a false answer.
 
 use std::cmp::Reverse;
-use std::ffi::{OsStr, OsString};
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use platform::safe_open::{DirectoryEntry, EntryKind, Folder};
 use platform::sha256;
 use platform::task::blocking;
 use store::portable::{
-    ArtifactCommit, LexicalBackend, Limits, Reader, Summary, VectorOut, is_portable, summarize,
+    ArtifactCommit, LexicalBackend, Limits, Reader, Summary, VectorOut, checksum_path, is_portable, summarize,
 };
 use store::{Access, ProjectTx};
 
@@ -68,7 +69,7 @@ pub(super) async fn restore(
         return Ok(Some(restored));
     }
     let ranked = rank(run, found.as_ref(), repository, candidates).await?;
-    // Also one with a wrong checksum is read.
+    // A file with a wrong checksum counts too, because it is read whole.
     for candidate in ranked.into_iter().take(FILES_MAX) {
         if restored.vectors >= restored.texts {
             break;
@@ -181,18 +182,14 @@ impl Candidate {
     fn rank(&self, repository: &str, position: impl Fn(&str) -> Option<u32>) -> Rank {
         let nearest = self.commits().filter_map(|commit| Some((position(commit)?, commit))).min();
         let of_same_name = self.repositories.iter().find(|(name, _)| name == repository);
-        let only = || self.repositories.first().filter(|_| self.repositories.len() == 1);
-        let owned = |commit: Option<&str>| commit.map(str::to_owned);
-        match (nearest, of_same_name) {
-            (Some((0, commit)), _) => Rank::new(ArtifactRelation::Head, 0, Some(commit.to_owned())),
-            (Some((position, commit)), _) => {
+        match (nearest, of_same_name, self.repositories.as_slice()) {
+            (Some((0, commit)), ..) => Rank::new(ArtifactRelation::Head, 0, Some(commit.to_owned())),
+            (Some((position, commit)), ..) => {
                 Rank::new(ArtifactRelation::Ancestor, position, Some(commit.to_owned()))
             }
-            (None, Some((_, commit))) => Rank::new(ArtifactRelation::Repository, 0, owned(commit.as_deref())),
-            (None, None) => {
-                let commit = only().and_then(|(_, commit)| commit.as_deref());
-                Rank::new(ArtifactRelation::Other, 0, owned(commit))
-            }
+            (None, Some((_, commit)), _) => Rank::new(ArtifactRelation::Repository, 0, commit.clone()),
+            (None, None, [(_, commit)]) => Rank::new(ArtifactRelation::Other, 0, commit.clone()),
+            (None, None, _) => Rank::new(ArtifactRelation::Other, 0, None),
         }
     }
 }
@@ -240,13 +237,9 @@ async fn rank(
     commits.sort();
     commits.dedup();
     commits.retain(|commit| Some(commit) != head.as_ref());
-    let positions = positions(run, found, commits).await?;
-    let position = |commit: &str| {
-        let is_head = head.as_deref() == Some(commit);
-        let known = || positions.iter().find(|(known, _)| known == commit).map(|(_, position)| *position);
-        if is_head { Some(0) } else { known() }
-    };
-    Ok(sort_by_rank(repository, candidates, position))
+    let mut positions = positions(run, found, commits).await?;
+    positions.extend(head.map(|head| (head, 0)));
+    Ok(sort_by_rank(repository, candidates, |commit: &str| positions.get(commit).copied()))
 }
 
 fn sort_by_rank(
@@ -274,10 +267,10 @@ async fn positions(
     run: &RunContext<'_>,
     found: Option<&FoundRepository>,
     commits: Vec<String>,
-) -> Result<Vec<(String, u32)>, Fault> {
+) -> Result<HashMap<String, u32>, Fault> {
     let location = found.and_then(|found| HistoryLocation::from_found(history::history_root(run), found));
     let Some(location) = location.filter(|_| run.config.indexing.history && !commits.is_empty()) else {
-        return Ok(Vec::new());
+        return Ok(HashMap::new());
     };
     let (limits, parsing, must_stop) =
         (history::limits(&run.config.indexing), run.parsing.clone(), run.stop_check());
@@ -316,9 +309,7 @@ fn open_in_place(path: &Path) -> Result<File, String> {
 
 /// Compares a file with its checksum, if there is one beside it, as `sha256sum` writes it.
 fn check_checksum(path: &Path, must_stop: &dyn Fn() -> bool) -> Result<(), String> {
-    let mut beside = OsString::from(path);
-    beside.push(".sha256");
-    let beside = PathBuf::from(beside);
+    let beside = checksum_path(path);
     let Ok(metadata) = beside.symlink_metadata() else { return Ok(()) };
     let unreadable = || "Its checksum could not be read.".to_owned();
     let mut text = String::new();

@@ -1,7 +1,8 @@
 //! Indexes other branches and tags of a repository. A file that has the same content on several revisions is stored, and embedded,
 //! once: each row knows the revisions that have it. What the default branch does not have goes to a hidden repository.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::context::RunContext;
@@ -17,7 +18,7 @@ use contract::{ErrorCode, Fault, escaped_line};
 use history::{Head, Revision};
 use platform::failpoints;
 use store::{
-    Access, FileRow, ProjectTx, REVISIONS_MAX, RepositoryState, RevisionFile, RevisionRow, files,
+    Access, FileRow, ProjectTx, REVISIONS_MAX, RepositoryState, RevisionFile, RevisionRow, Versions, files,
     repositories, revisions,
 };
 
@@ -34,66 +35,83 @@ pub(super) async fn index_revisions(
     options: PrepareOptions,
     notes: &mut Vec<String>,
 ) -> Result<Option<RevisionsReport>, Fault> {
-    if *run.tree == FileTree::Directory || run.options.mode != Mode::All {
+    let FileTree::Commit { git_dir, folder, .. } = run.tree else { return Ok(None) };
+    if run.options.mode != Mode::All {
         return Ok(None);
     }
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let mut known = revisions::list(&mut tx).await?;
     known.retain(|revision| revision.repository_id == repository.id);
-    let hidden = revisions::hidden(&mut tx, repository.id).await?;
+    let mut hidden = revisions::hidden(&mut tx, repository.id).await?;
+    if hidden.is_none() && !run.revisions.is_empty() {
+        let named = (repository.id, repository.name.as_str());
+        hidden = Some(revisions::create_hidden(&mut tx, run.fence, named, repository.versions).await?);
+    }
     tx.commit().await?;
+    let Some(hidden) = hidden else { return Ok(None) };
     if run.revisions.is_empty() {
-        if hidden.is_some() || !known.is_empty() {
-            remove_all(run, repository.id).await?;
-        }
+        remove_all(run, repository.id, hidden.id).await?;
         return Ok(None);
     }
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    let named = (repository.id, repository.name.as_str());
-    let hidden = revisions::ensure_hidden(&mut tx, run.fence, named, repository.versions).await?;
-    tx.commit().await?;
     let full = run.options.full || hidden.versions != repository.versions;
-    let mut files_changed = 0;
-    let mut indexed = known;
-    if !full && is_current(&indexed, run.revisions) {
-        // Also what a run left that died before this.
+    let (indexed, files_changed) = if !full && is_current(&known, run.revisions) {
+        // What the default branch has come to have, in this run or in one that died.
         let mut tx = run.begin_bulk().await?;
         revisions::merge(&mut tx, run.fence, (repository.id, hidden.id)).await?;
         tx.commit().await?;
+        (known, 0)
     } else {
         let state = read_state(run, repository.id).await?;
-        let mut update = Update::new(run, indexed, full, state);
-        let revisions = update.collect(repository.id, notes).await?;
-        let Update { mut state, views, to_read, .. } = update;
-        let writes = !to_read.is_empty();
-        for (tree, files) in to_read {
-            files_changed += write_versions(run, hidden.id, &tree, files, &options).await?;
-        }
-        failpoints::reach("index.revisions_written");
-        if writes {
-            state = read_state(run, repository.id).await?;
-        }
-        let mut tx = run.begin_bulk().await?;
-        revisions::publish(&mut tx, run.fence, repository.id, &revisions, &changed_views(&state, &views))
-            .await?;
-        tx.commit().await?;
-        failpoints::reach("index.revisions_published");
-        indexed = revisions;
-    }
+        let update = Update::new(run, (git_dir, folder), known, full);
+        update_revisions(run, (repository.id, hidden.id), update, state, (&options, notes)).await?
+    };
     // Also what a run left that died after it had published.
     remove_unused(run, hidden.id).await?;
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    let nothing = serde_json::json!({});
-    let (ready, versions) = (RepositoryState::Ready, repository.versions);
-    repositories::set_report(&mut tx, run.fence, hidden.id, ready, versions, &nothing).await?;
-    let totals = files::totals(&mut tx, Some(hidden.id)).await?;
-    tx.commit().await?;
+    let report = close(run, hidden.id, repository.versions).await?;
     Ok(Some(RevisionsReport {
         indexed: indexed.into_iter().map(IndexedRevision::from).collect(),
-        files: totals.files.unsigned_abs(),
-        chunks: totals.chunks.unsigned_abs(),
         files_changed,
+        ..report
     }))
+}
+
+/// Writes the files that no revision had before, and publishes all revisions at once. Returns them, and the number of searchable
+/// files that were written.
+async fn update_revisions(
+    run: &RunContext<'_>,
+    (repository_id, hidden_id): (i64, i64),
+    mut update: Update<'_>,
+    mut state: Vec<RevisionFile>,
+    (options, notes): (&PrepareOptions, &mut Vec<String>),
+) -> Result<(Vec<RevisionRow>, u64), Fault> {
+    let revisions = update.collect(repository_id, &state, notes).await?;
+    let Update { views, to_read, .. } = update;
+    let (writes, mut files_changed) = (!to_read.is_empty(), 0);
+    for (tree, files) in to_read {
+        files_changed += write_versions(run, hidden_id, &tree, files, options).await?;
+    }
+    failpoints::reach("index.revisions_written");
+    if writes {
+        state = read_state(run, repository_id).await?;
+    }
+    let views = changed_views(&state, &views);
+    let mut tx = run.begin_bulk().await?;
+    revisions::publish(&mut tx, run.fence, repository_id, &revisions, &views).await?;
+    tx.commit().await?;
+    failpoints::reach("index.revisions_published");
+    Ok((revisions, files_changed))
+}
+
+/// Records that the hidden repository is complete; returns the size of it.
+async fn close(run: &RunContext<'_>, hidden_id: i64, versions: Versions) -> Result<RevisionsReport, Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let nothing = serde_json::json!({});
+    let ready = RepositoryState::Ready;
+    repositories::set_report(&mut tx, run.fence, hidden_id, ready, versions, &nothing).await?;
+    let totals = files::totals(&mut tx, Some(hidden_id)).await?;
+    tx.commit().await?;
+    let (files, chunks) = (totals.files.unsigned_abs(), totals.chunks.unsigned_abs());
+    Ok(RevisionsReport { files, chunks, ..RevisionsReport::default() })
 }
 
 impl From<RevisionRow> for IndexedRevision {
@@ -122,11 +140,11 @@ async fn read_state(run: &RunContext<'_>, repository_id: i64) -> Result<Vec<Revi
 /// An update of the revisions of a repository.
 struct Update<'u> {
     run: &'u RunContext<'u>,
+    /// The mirror, and the folder in it that is indexed.
+    place: (&'u Path, &'u str),
     known: Vec<RevisionRow>,
     /// Whether all files are read again.
     full: bool,
-    /// The stored files.
-    state: Vec<RevisionFile>,
     /// The revisions that have each file, as bits.
     views: HashMap<Version, i64>,
     /// Files to read, with the tree of a revision that has them.
@@ -147,32 +165,30 @@ struct Budget {
 /// Most bytes of the paths of files that only revisions have.
 const PATH_BYTES_MAX: usize = 128 << 20;
 
+/// The stored file of each version: that of the default branch, if it has it.
+type StoredVersions<'s> = HashMap<Version, &'s RevisionFile>;
+
 impl<'u> Update<'u> {
-    fn new(run: &'u RunContext<'u>, known: Vec<RevisionRow>, full: bool, state: Vec<RevisionFile>) -> Self {
+    fn new(run: &'u RunContext<'u>, place: (&'u Path, &'u str), known: Vec<RevisionRow>, full: bool) -> Self {
         let settings = &run.config.indexing;
         let budget = Budget {
             files: settings.files_max,
             path_bytes: PATH_BYTES_MAX,
             deadline: Instant::now() + Duration::from_millis(settings.walk_ms_max),
         };
-        Self { run, known, full, state, views: HashMap::new(), to_read: Vec::new(), budget }
+        Self { run, place, known, full, views: HashMap::new(), to_read: Vec::new(), budget }
     }
-}
 
-impl Update<'_> {
     /// Collects the files of all revisions: what each has, and what of it is to be read. Returns the revisions as they will be
     /// stored. One whose files cannot be read stays as it was; if all are read again, it is left out until they can.
     async fn collect(
         &mut self,
         repository_id: i64,
+        state: &[RevisionFile],
         notes: &mut Vec<String>,
     ) -> Result<Vec<RevisionRow>, Fault> {
-        let bits = 0..i16::try_from(REVISIONS_MAX).unwrap_or(i16::MAX);
-        // A bit is free for others as soon as its revision is not wanted any more, because all views are published at once.
-        let is_kept = |row: &RevisionRow| self.run.revisions.iter().any(|wanted| wanted.name == row.name);
-        let is_free = |bit: &i16| !self.known.iter().any(|row| row.bit == *bit && is_kept(row));
-        let mut free: Vec<i16> = bits.rev().filter(is_free).collect();
-        let mut stored = self.stored_versions();
+        let mut free = self.free_bits();
+        let stored = stored_versions(state);
         let mut revisions = Vec::new();
         for revision in self.run.revisions.iter().take(REVISIONS_MAX) {
             let before = self.known.iter().find(|row| row.name == revision.name).cloned();
@@ -187,7 +203,7 @@ impl Update<'_> {
             };
             let is_same = before.as_ref().is_some_and(|before| before.commit == row.commit);
             if is_same && !self.full {
-                self.keep(&row);
+                self.keep(&row, state);
                 revisions.push(row);
                 continue;
             }
@@ -195,13 +211,13 @@ impl Update<'_> {
             if self.run.cancel.is_cancelled() {
                 return Err(Fault::new(ErrorCode::Cancelled, "The run was cancelled."));
             }
-            match walked.and_then(|(tree, entries)| self.add(&row, tree, entries, &mut stored)) {
+            match walked.and_then(|(tree, entries)| self.add(&row, tree, entries, &stored)) {
                 Ok(()) => revisions.push(row),
                 Err(fault) => {
                     let name = escaped_line(&revision.name);
                     notes.push(format!("The revision {name} was not indexed: {}", fault.message));
                     if let Some(before) = before.filter(|_| !self.full) {
-                        self.keep(&before);
+                        self.keep(&before, state);
                         revisions.push(before);
                     }
                 }
@@ -210,23 +226,18 @@ impl Update<'_> {
         Ok(revisions)
     }
 
-    /// What is stored of each version: whether the default branch has it, and the row.
-    fn stored_versions(&self) -> HashMap<Version, (bool, FileRow)> {
-        let mut stored: HashMap<Version, (bool, FileRow)> = HashMap::with_capacity(self.state.len());
-        for file in &self.state {
-            let is_default = !file.is_hidden;
-            let entry = stored.entry(version(&file.row)).or_insert_with(|| (is_default, file.row.clone()));
-            if is_default {
-                *entry = (true, file.row.clone());
-            }
-        }
-        stored
+    /// Bits for new revisions. That of a revision that is not wanted any more is free at once, because all views are published
+    /// together.
+    fn free_bits(&self) -> Vec<i16> {
+        let bits = 0..i16::try_from(REVISIONS_MAX).unwrap_or(i16::MAX);
+        let is_kept = |row: &RevisionRow| self.run.revisions.iter().any(|wanted| wanted.name == row.name);
+        bits.rev().filter(|bit| !self.known.iter().any(|row| row.bit == *bit && is_kept(row))).collect()
     }
 
     /// Keeps the files of a revision that did not change.
-    fn keep(&mut self, row: &RevisionRow) {
+    fn keep(&mut self, row: &RevisionRow, state: &[RevisionFile]) {
         let view = row.view();
-        for file in self.state.iter().filter(|file| file.views & view != 0) {
+        for file in state.iter().filter(|file| file.views & view != 0) {
             *self.views.entry(version(&file.row)).or_default() |= view;
         }
     }
@@ -240,27 +251,23 @@ impl Update<'_> {
         row: &RevisionRow,
         tree: FileTree,
         entries: Vec<WalkedFile>,
-        stored: &mut HashMap<Version, (bool, FileRow)>,
+        stored: &StoredVersions<'_>,
     ) -> Result<(), Fault> {
         self.spend(&entries, stored)?;
         let timeout_ms = self.run.config.indexing.parse_timeout_ms;
         let mut to_read = Vec::new();
         for entry in entries {
             let version = (entry.path.clone(), entry.modified_ns);
-            let views = self.views.entry(version.clone()).or_default();
+            let stored = stored.get(&version);
+            let views = self.views.entry(version).or_default();
             let is_new = *views == 0;
             *views |= row.view();
-            if !is_new {
-                continue;
-            }
-            match stored.get(&version) {
-                Some((true, _)) => {}
-                Some((false, row)) if !self.full && !may_succeed_now(row, timeout_ms) => {}
-                Some((false, row)) => {
-                    let stored = Some(StoredFile::new(row, self.full, timeout_ms));
-                    to_read.push(FileToRead { entry, stored });
-                }
-                None => to_read.push(FileToRead { entry, stored: None }),
+            let is_read = stored.is_some_and(|file| {
+                !file.is_hidden || (!self.full && !may_succeed_now(&file.row, timeout_ms))
+            });
+            if is_new && !is_read {
+                let stored = stored.map(|file| StoredFile::new(&file.row, self.full, timeout_ms));
+                to_read.push(FileToRead { entry, stored });
             }
         }
         if !to_read.is_empty() {
@@ -270,17 +277,12 @@ impl Update<'_> {
     }
 
     /// Takes the files of a revision that nothing else has from the budget.
-    fn spend(
-        &mut self,
-        entries: &[WalkedFile],
-        stored: &HashMap<Version, (bool, FileRow)>,
-    ) -> Result<(), Fault> {
+    fn spend(&mut self, entries: &[WalkedFile], stored: &StoredVersions<'_>) -> Result<(), Fault> {
         let (mut files, mut path_bytes) = (0, 0);
         for entry in entries {
             let version = (entry.path.clone(), entry.modified_ns);
-            if !self.views.contains_key(&version)
-                && !stored.get(&version).is_some_and(|(is_default, _)| *is_default)
-            {
+            let is_default = stored.get(&version).is_some_and(|file| !file.is_hidden);
+            if !is_default && !self.views.contains_key(&version) {
                 files += 1;
                 path_bytes += entry.path.len();
             }
@@ -288,7 +290,8 @@ impl Update<'_> {
         if files > self.budget.files || path_bytes > self.budget.path_bytes {
             let files_max = self.run.config.indexing.files_max;
             let message = format!(
-                "The revisions have more than {files_max} files (indexing.files_max) that the default branch does not have."
+                "The revisions have more than {files_max} files (indexing.files_max), or longer paths than {PATH_BYTES_MAX} bytes \
+                 in all, that the default branch does not have."
             );
             return Err(Fault::new(ErrorCode::InvalidRequest, message));
         }
@@ -299,18 +302,15 @@ impl Update<'_> {
 
     /// Lists the files of a revision.
     async fn walk(&self, revision: &Revision) -> Result<(FileTree, Vec<WalkedFile>), Fault> {
-        let FileTree::Commit { git_dir, folder, .. } = self.run.tree else {
-            return Ok((FileTree::Directory, Vec::new()));
-        };
         if Instant::now() >= self.budget.deadline {
             let seconds = self.run.config.indexing.walk_ms_max / 1000;
-            let message = format!(
-                "listing the files of all revisions took longer than {seconds} s (indexing.walk_ms_max)."
-            );
+            let message =
+                format!("Listing all revisions took longer than {seconds} s (indexing.walk_ms_max).");
             return Err(Fault::new(ErrorCode::ToolTimeout, message));
         }
+        let (git_dir, folder) = self.place;
         let head = Head { branch: Some(revision.name.clone()), commit: revision.commit.clone() };
-        let tree = FileTree::Commit { git_dir: git_dir.clone(), head, folder: folder.clone() };
+        let tree = FileTree::Commit { git_dir: git_dir.to_owned(), head, folder: folder.to_owned() };
         let walked = walk_tree(self.run, &tree).await?;
         match walked.incomplete.first() {
             // Its other files would look as if they were gone.
@@ -320,27 +320,30 @@ impl Update<'_> {
     }
 }
 
+fn stored_versions(state: &[RevisionFile]) -> StoredVersions<'_> {
+    let of = |is_hidden: bool| state.iter().filter(move |file| file.is_hidden == is_hidden);
+    // Later ones replace earlier ones.
+    of(true).chain(of(false)).map(|file| (version(&file.row), file)).collect()
+}
+
 fn version(row: &FileRow) -> Version {
     (row.path.clone(), row.modified_ns)
 }
 
 /// The rows whose revisions changed, with the new ones. A version that the default branch has belongs to its row.
 fn changed_views(state: &[RevisionFile], views: &HashMap<Version, i64>) -> Vec<(i64, i64)> {
-    let of_default: HashMap<(&str, i64), ()> = state
-        .iter()
-        .filter(|file| !file.is_hidden)
-        .map(|file| ((file.row.path.as_str(), file.row.modified_ns), ()))
-        .collect();
-    let mut changed = BTreeMap::new();
-    for file in state {
-        let is_double =
-            file.is_hidden && of_default.contains_key(&(file.row.path.as_str(), file.row.modified_ns));
-        let wanted = if is_double { 0 } else { views.get(&version(&file.row)).copied().unwrap_or(0) };
-        if wanted != file.views {
-            changed.insert(file.row.id, wanted);
-        }
-    }
-    changed.into_iter().collect()
+    let of_default: HashSet<Version> =
+        state.iter().filter(|file| !file.is_hidden).map(|file| version(&file.row)).collect();
+    let wanted = |file: &RevisionFile| {
+        let version = version(&file.row);
+        let is_double = file.is_hidden && of_default.contains(&version);
+        if is_double { 0 } else { views.get(&version).copied().unwrap_or(0) }
+    };
+    let with_views = state.iter().map(|file| (file, wanted(file)));
+    with_views
+        .filter(|(file, views)| *views != file.views)
+        .map(|(file, views)| (file.row.id, views))
+        .collect()
 }
 
 /// Writes files of a revision to the hidden repository; returns the number of searchable ones.
@@ -368,17 +371,14 @@ async fn remove_unused(run: &RunContext<'_>, hidden_id: i64) -> Result<(), Fault
     Ok(())
 }
 
-/// Removes all revisions of a repository.
-async fn remove_all(run: &RunContext<'_>, repository_id: i64) -> Result<(), Fault> {
+/// Removes all revisions of a repository, in bounded transactions.
+async fn remove_all(run: &RunContext<'_>, repository_id: i64, hidden_id: i64) -> Result<(), Fault> {
     let state = read_state(run, repository_id).await?;
-    let mut tx = run.begin_bulk().await?;
     let views = changed_views(&state, &HashMap::new());
+    let mut tx = run.begin_bulk().await?;
     revisions::publish(&mut tx, run.fence, repository_id, &[], &views).await?;
-    let hidden = revisions::hidden(&mut tx, repository_id).await?;
     tx.commit().await?;
-    if let Some(hidden) = hidden {
-        remove_unused(run, hidden.id).await?;
-    }
+    remove_unused(run, hidden_id).await?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     revisions::remove(&mut tx, run.fence, repository_id).await?;
     tx.commit().await

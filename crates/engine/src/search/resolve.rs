@@ -396,44 +396,6 @@ impl Resolver<'_> {
         given.iter().map(|pattern| path_regex(&relative(pattern), self.case_file)).collect()
     }
 
-    /// Returns a filter for repositories that were indexed on this branch, and those whose branch is unknown.
-    fn branch(&mut self, names: &[String]) -> Filter {
-        let queried = names.first().map_or("", String::as_str);
-        let queried = queried.strip_prefix("refs/heads/").unwrap_or(queried);
-        let is_queried = |branch: &str| {
-            if self.case_file { branch == queried } else { branch.to_lowercase() == queried.to_lowercase() }
-        };
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            self.repositories.iter().partition(|repository| repository.branch.is_some());
-        let fitting: Vec<i64> =
-            known.iter().filter(|r| r.branch.as_deref().is_some_and(is_queried)).map(|r| r.id).collect();
-        let other: Vec<String> = known
-            .iter()
-            .filter(|repository| !fitting.contains(&repository.id))
-            .map(|repository| {
-                format!("{} ({})", repository.name, repository.branch.as_deref().unwrap_or_default())
-            })
-            .collect();
-        if !other.is_empty() {
-            let message =
-                format!("Indexed on another branch than `{queried}` and left out: {}.", other.join(", "));
-            let details = serde_json::json!({ "branchFilter": queried, "branchMatch": !fitting.is_empty() });
-            self.warnings
-                .push(Warning { details: Some(details), ..Warning::new("branch_mismatch", message) });
-        }
-        if !unknown.is_empty() {
-            let names: Vec<&str> = unknown.iter().map(|repository| repository.name.as_str()).collect();
-            let message = format!(
-                "The indexed branch of {} is unknown, so `branch` does not exclude it.",
-                names.join(", ")
-            );
-            self.warnings.push(Warning::new("branch_unknown", message));
-        }
-        let ids: Vec<i64> =
-            fitting.into_iter().chain(unknown.iter().map(|repository| repository.id)).collect();
-        Test::Repositories(self.asked.with_hidden(&ids)).into()
-    }
-
     fn days_ago(&self, days: f64) -> i64 {
         #[expect(
             clippy::cast_possible_truncation,

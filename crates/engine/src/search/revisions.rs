@@ -7,16 +7,10 @@ use super::query::{FilterClause, SearchQuery};
 use super::request::SearchRequest;
 use super::request_filter::{self, FilterValue, invalid_value};
 use super::resolve::Resolver;
+use super::revision_names::{HEAD, KnownRevisions, is_start_of_commit};
 use contract::{Fault, Warning, echo};
 use history::RevisionPatterns;
 use store::{FileViews, Filter, Reads, RepositoryRow, RevisionRow, Test};
-
-/// The name of the default branch that every repository understands.
-const HEAD: &str = "HEAD";
-/// Fewest digits of a commit's id by which a revision is named.
-const COMMIT_DIGITS_MIN: usize = 7;
-/// The most revisions that a warning names.
-const NAMED_MAX: usize = 12;
 
 /// The revisions that a query asks for.
 #[derive(Debug, Default)]
@@ -147,7 +141,7 @@ impl NamedRevisions {
     }
 
     fn matches(&self, name: &str, commit: &str) -> bool {
-        self.patterns.matches(name) || self.names.iter().any(|given| is_start_of(given, commit))
+        self.patterns.matches(name) || self.names.iter().any(|given| is_start_of_commit(given, commit))
     }
 
     /// The hidden repository, and the bits of those of a repository that are meant.
@@ -214,52 +208,51 @@ impl Resolver<'_> {
             }
         }
         if found.is_empty() {
-            self.warnings.push(unknown(names, self.repositories, &self.asked.known));
+            let KnownRevisions { names: known, hint } =
+                KnownRevisions::new(self.repositories, &self.asked.known);
+            let named: Vec<String> = names.iter().map(|name| echo(name)).collect();
+            let message = format!("No indexed revision is called {}. {hint}", named.join(", "));
+            let details = Some(serde_json::json!({ "revisions": known }));
+            self.warnings.push(Warning { details, ..Warning::new("revision_unknown", message) });
         }
         Ok(Filter::Any(found))
     }
-}
 
-/// Whether `given` is the beginning of a commit's id.
-fn is_start_of(given: &str, commit: &str) -> bool {
-    given.len() >= COMMIT_DIGITS_MIN && commit.starts_with(&given.to_ascii_lowercase())
-}
-
-fn unknown(names: &[String], repositories: &[RepositoryRow], known: &[RevisionRow]) -> Warning {
-    let mut indexed: Vec<&str> = known
-        .iter()
-        .filter(|row| repositories.iter().any(|repository| repository.id == row.repository_id))
-        .map(|row| row.name.as_str())
-        .chain(repositories.iter().filter_map(|repository| repository.branch.as_deref()))
-        .collect();
-    indexed.sort_unstable();
-    indexed.dedup();
-    let more = indexed.len().saturating_sub(NAMED_MAX);
-    let listed: Vec<String> = indexed.iter().take(NAMED_MAX).map(|name| echo(name)).collect();
-    let listed = match (listed.is_empty(), more) {
-        (true, _) => "none is indexed".to_owned(),
-        (false, 0) => format!("indexed are {}", listed.join(", ")),
-        (false, more) => format!("indexed are {} and {more} more", listed.join(", ")),
-    };
-    let names: Vec<String> = names.iter().map(|name| echo(name)).collect();
-    let message = format!(
-        "No indexed revision is called {}; {listed}. `build_index` with `revisions` indexes further ones.",
-        names.join(", ")
-    );
-    let details = serde_json::json!({ "revisions": indexed.iter().take(NAMED_MAX).collect::<Vec<_>>() });
-    Warning { details: Some(details), ..Warning::new("revision_unknown", message) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_start_of;
-
-    #[test]
-    fn a_commit_is_named_by_enough_digits() {
-        let commit = "0123456789abcdef0123456789abcdef01234567";
-        assert!(is_start_of("0123456", commit) && is_start_of("0123456789ABCDEF", commit));
-        assert!(
-            !is_start_of("012345", commit) && !is_start_of("1234567", commit) && !is_start_of("", commit)
-        );
+    /// Returns a filter for repositories that were indexed on this branch, and those whose branch is unknown.
+    pub(super) fn branch(&mut self, names: &[String]) -> Filter {
+        let queried = names.first().map_or("", String::as_str);
+        let queried = queried.strip_prefix("refs/heads/").unwrap_or(queried);
+        let is_queried = |branch: &str| {
+            if self.case_file { branch == queried } else { branch.to_lowercase() == queried.to_lowercase() }
+        };
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            self.repositories.iter().partition(|repository| repository.branch.is_some());
+        let fitting: Vec<i64> =
+            known.iter().filter(|r| r.branch.as_deref().is_some_and(is_queried)).map(|r| r.id).collect();
+        let other: Vec<String> = known
+            .iter()
+            .filter(|repository| !fitting.contains(&repository.id))
+            .map(|repository| {
+                format!("{} ({})", repository.name, repository.branch.as_deref().unwrap_or_default())
+            })
+            .collect();
+        if !other.is_empty() {
+            let message =
+                format!("Indexed on another branch than `{queried}` and left out: {}.", other.join(", "));
+            let details = serde_json::json!({ "branchFilter": queried, "branchMatch": !fitting.is_empty() });
+            self.warnings
+                .push(Warning { details: Some(details), ..Warning::new("branch_mismatch", message) });
+        }
+        if !unknown.is_empty() {
+            let names: Vec<&str> = unknown.iter().map(|repository| repository.name.as_str()).collect();
+            let message = format!(
+                "The indexed branch of {} is unknown, so `branch` does not exclude it.",
+                names.join(", ")
+            );
+            self.warnings.push(Warning::new("branch_unknown", message));
+        }
+        let ids: Vec<i64> =
+            fitting.into_iter().chain(unknown.iter().map(|repository| repository.id)).collect();
+        Test::Repositories(self.asked.with_hidden(&ids)).into()
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::address_file;
 use history::MIRROR_FILE;
 
 /// The content of the file.
@@ -42,8 +43,6 @@ impl ArchiveFile {
     pub(super) fn write(&self, git_dir: &Path) -> io::Result<()> {
         let Self { path, identity, hash, note } = self;
         let text = json!({ "path": path, "identity": identity, "hash": hash, "note": note }).to_string();
-        let next = git_dir.join("pairofcleats.next");
-        fs::write(&next, text)?;
-        fs::rename(next, git_dir.join(MIRROR_FILE))
+        address_file::replace(git_dir, &text)
     }
 }

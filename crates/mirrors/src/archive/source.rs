@@ -28,8 +28,10 @@ pub(super) struct Source {
     file: File,
     /// Its size in bytes.
     pub(super) bytes: u64,
-    /// What changes with its content; `None` if it was written a moment ago, and so may change again without a sign of it.
-    pub(super) identity: Option<String>,
+    /// What changes with its content, as it was when the file was opened.
+    identity: String,
+    /// Whether it was written long enough ago that it cannot change again without a sign of it.
+    is_settled: bool,
 }
 
 /// The format of an archive.
@@ -64,8 +66,12 @@ impl Source {
         // A time in the future, by another clock, proves as much as any other.
         let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
         let is_settled = age.is_none_or(|age| age >= TIME_STEP);
-        let identity = is_settled.then(|| identity(&metadata));
-        Ok(Self { file, bytes: metadata.len(), identity })
+        Ok(Self { file, bytes: metadata.len(), identity: identity(&metadata), is_settled })
+    }
+
+    /// What changes with its content; `None` if it was written a moment ago, and so may change again without a sign of it.
+    pub(super) fn identity(&self) -> Option<String> {
+        self.is_settled.then(|| self.identity.clone())
     }
 
     /// The hash of its content, with the version of the reader.
@@ -101,16 +107,8 @@ impl Source {
     }
 
     /// Whether the file is what it was when it was opened.
-    pub(super) fn is_unchanged(&self, since: &Metadata) -> bool {
-        self.file.metadata().is_ok_and(|now| identity(&now) == identity(since))
-    }
-
-    /// What the system says of the file now.
-    ///
-    /// # Errors
-    /// That of the system.
-    pub(super) fn metadata(&self) -> io::Result<Metadata> {
-        self.file.metadata()
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.file.metadata().is_ok_and(|now| identity(&now) == self.identity)
     }
 
     /// The format by the first bytes, whatever the name says: programs that download files unpack some and keep the name.

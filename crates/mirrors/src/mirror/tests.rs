@@ -4,7 +4,6 @@ use std::process::Command;
 
 use super::*;
 use history::CommitTree;
-use std::path::Path;
 
 mod limits;
 mod revisions;

@@ -24,7 +24,7 @@ mod names;
 mod reader;
 mod vectors;
 
-pub use open::{ArtifactCommit, Limits, Meta, Summary, is_portable, no_such_file, summarize};
+pub use open::{ArtifactCommit, Limits, Meta, Summary, checksum_path, is_portable, no_such_file, summarize};
 pub use reader::{LexicalBackend, Reader};
 pub use rows::{RewrittenRows, VectorOut};
 pub use schema::FORMAT;

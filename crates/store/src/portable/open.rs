@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rusqlite::config::DbConfig;
@@ -153,6 +153,14 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 #[must_use]
 pub fn is_portable(path: &Path) -> bool {
     header(path).is_ok_and(|header| number_at(&header, APPLICATION_ID_OFFSET) == APPLICATION_ID)
+}
+
+/// The path of the file with the checksum of a portable file, in the form of `sha256sum`: beside it, with `.sha256` after its name.
+#[must_use]
+pub fn checksum_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".sha256");
+    PathBuf::from(name)
 }
 
 fn header(path: &Path) -> Result<[u8; HEADER_BYTES], Fault> {

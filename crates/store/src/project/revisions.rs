@@ -120,19 +120,16 @@ pub async fn hidden(tx: &mut ProjectTx, repository_id: i64) -> Result<Option<Hid
     Ok(hidden.map(|row| Hidden { id: row.id, versions: row.versions }))
 }
 
-/// The hidden repository of a repository, which is created with `versions` if there is none.
+/// Creates the hidden repository of a repository that has none.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
-pub async fn ensure_hidden(
+pub async fn create_hidden(
     tx: &mut ProjectTx,
     fence: Fence,
     (repository_id, name): (i64, &str),
     versions: Versions,
 ) -> Result<Hidden, Fault> {
-    if let Some(hidden) = hidden(tx, repository_id).await? {
-        return Ok(hidden);
-    }
     let id = repositories::ensure(tx, fence, &hidden_root(repository_id), name, versions).await?;
     let text = format!("UPDATE {} SET revisions_of = $2 WHERE id = $1", tx.table("repositories"));
     tx.execute(sql(text).bind(id).bind(repository_id)).await?;
@@ -231,7 +228,7 @@ pub async fn publish(
 }
 
 /// Gives the default branch's files the revisions of hidden files with the same path and content, which no revision then has. For
-/// a run that changed files of the default branch, and no revision.
+/// a run in which no revision changed.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.

@@ -37,8 +37,6 @@ pub struct ArtifactRequest<'a> {
     pub clock: &'a dyn Clock,
     /// Fires when the command is cancelled.
     pub cancel: &'a CancellationToken,
-    /// Called with the number of written files and of all files.
-    pub progress: &'a (dyn Fn(u64, u64) + Send + Sync),
 }
 
 /// A written artifact.
@@ -84,7 +82,7 @@ pub async fn write_artifact(request: &ArtifactRequest<'_>) -> Result<Artifact, F
         settings: request.settings,
         clock: request.clock,
         cancel: request.cancel,
-        progress: request.progress,
+        progress: &|_, _| {},
     };
     let compared = ComparedState { commit: request.commit, generation: request.repository.generation };
     let report = build_file(&build, Some(&compared)).await?;

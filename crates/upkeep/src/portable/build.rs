@@ -174,8 +174,8 @@ pub(super) async fn build_file(
     tx.lift_timeout().await?;
     let source = IndexSource::read(&mut tx, build, compared).await?;
     let (writer, changes, fallback) = source.begin(build, &replacement).await?;
-    let mut run =
-        BuildRun { build, source: &source, disk_space, writer: Some(writer), files_done: changes.unchanged };
+    let files_done = changes.kept.len() as u64;
+    let mut run = BuildRun { build, source: &source, disk_space, writer: Some(writer), files_done };
     run.write_chunks(&mut tx, &changes).await?;
     run.write_small_tables(&mut tx, &changes).await?;
     tx.commit().await?;
@@ -195,7 +195,7 @@ pub(super) async fn build_file(
         measure(&out)
     })
     .await?;
-    let files_written = changes.written.iter().map(|stamps| stamps.len() as u64).sum();
+    let files_written = changes.written.len() as u64;
     Ok(BuildReport { rows, files_written, bytes, sha256, fallback })
 }
 
@@ -262,13 +262,8 @@ impl IndexSource {
                 Err(reason) => fallback = Some(reason),
             }
         }
-        let (replacement, page_chunks) = (Arc::clone(replacement), build.settings.page_chunks);
-        let changes = Changes {
-            written: batches(self.stamps.clone(), page_chunks),
-            kept: Vec::new(),
-            unchanged: 0,
-            is_update: false,
-        };
+        let replacement = Arc::clone(replacement);
+        let changes = Changes { written: self.stamps.clone(), kept: Vec::new(), is_update: false };
         let writer = blocking(move || Writer::create(replacement.new_file(), limits, &stop)).await?;
         tracing::debug!(chunks = self.state.chunks, ?fallback, "writing a new portable file");
         Ok((writer, changes, fallback))
@@ -277,12 +272,10 @@ impl IndexSource {
 
 /// The indexed files that a build writes and those that it keeps.
 struct Changes {
-    /// Files to write with their chunks, in batches.
-    written: Vec<Vec<FileStamp>>,
+    /// Files to write with their chunks.
+    written: Vec<FileStamp>,
     /// Ids of files whose chunks are kept.
     kept: Vec<i64>,
-    /// The number of `kept` files.
-    unchanged: u64,
     /// Whether an existing file is updated.
     is_update: bool,
 }
@@ -359,14 +352,8 @@ fn update(
     }
     let outdated: Vec<i64> = outdated.into_keys().collect();
     writer.clear(&outdated)?;
-    let kept: Vec<i64> = kept.iter().map(|stamp| stamp.file_id).collect();
-    let changes = Changes {
-        written: if changed.is_empty() { Vec::new() } else { vec![changed] },
-        unchanged: kept.len() as u64,
-        kept,
-        is_update: true,
-    };
-    Ok(Ok((writer, changes)))
+    let kept = kept.iter().map(|stamp| stamp.file_id).collect();
+    Ok(Ok((writer, Changes { written: changed, kept, is_update: true })))
 }
 
 /// A build in progress.
@@ -383,8 +370,7 @@ struct BuildRun<'a> {
 impl BuildRun<'_> {
     /// Writes the changed files with their chunks.
     async fn write_chunks(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
-        let stamps: Vec<FileStamp> = changes.written.iter().flatten().copied().collect();
-        for batch in batches(stamps, self.build.settings.page_chunks) {
+        for batch in batches(changes.written.clone(), self.build.settings.page_chunks) {
             let ids: Vec<i64> = batch.iter().map(|stamp| stamp.file_id).collect();
             let page = pages::page(tx, &self.source.part, &ids).await?;
             self.write(move |writer| writer.put(&page)).await?;
@@ -491,28 +477,4 @@ impl BuildRun<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn file_names_contain_part_and_repository() {
-        assert_eq!(portable_file_name(IndexPart::All, None), "index.sqlite");
-        assert_eq!(
-            portable_file_name(IndexPart::Code, Some("shop of/ours")),
-            "index-code-shop_of_ours.sqlite"
-        );
-    }
-
-    #[test]
-    fn batches_contain_all_files_within_the_limit() {
-        let stamp = |file_id, chunks| FileStamp { file_id, first_chunk: 1, chunks };
-        let sizes =
-            |stamps: Vec<FileStamp>| -> Vec<usize> { batches(stamps, 10).iter().map(Vec::len).collect() };
-        assert_eq!(
-            sizes(vec![stamp(1, 4), stamp(2, 6), stamp(3, 1), stamp(4, 50), stamp(5, 0)]),
-            [2, 1, 1, 1]
-        );
-        assert_eq!(sizes((0..25).map(|id| stamp(id, 0)).collect()), [10, 10, 5]);
-        assert!(batches(Vec::new(), 10).is_empty());
-    }
-}
+mod tests;

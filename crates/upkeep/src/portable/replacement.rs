@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
 use platform::sha256;
-use store::portable::is_portable;
+use store::portable::{checksum_path, is_portable};
 
 /// A replacement in progress; dropping it releases the lock and removes unfinished files.
 pub(super) struct Replacement {
@@ -104,9 +104,7 @@ impl Replacement {
         let mut name = self.target.clone().into_os_string();
         name.push(".bak");
         let backup = PathBuf::from(name);
-        if fs::symlink_metadata(&backup).is_ok() {
-            fs::remove_file(&backup).map_err(write_fault)?;
-        }
+        remove_if_present(&backup).map_err(write_fault)?;
         // Not every file system supports hard links.
         fs::hard_link(&self.target, &backup)
             .or_else(|_| fs::copy(&self.target, &backup).map(drop))
@@ -143,13 +141,6 @@ fn open_lock(path: &Path) -> io::Result<File> {
 /// Syncs a file or a folder.
 fn sync(path: &Path) -> Result<(), Fault> {
     File::open(path).and_then(|opened| opened.sync_all()).map_err(write_fault)
-}
-
-/// The path of the file with the checksum of a portable file.
-fn checksum_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".sha256");
-    PathBuf::from(name)
 }
 
 fn remove_if_present(file: &Path) -> io::Result<()> {
