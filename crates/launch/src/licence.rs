@@ -98,9 +98,7 @@ pub fn of_text(text: &str) -> Option<String> {
     let is_in = |phrase: &&str| words.contains(*phrase);
     TEXTS
         .iter()
-        .find(|text| {
-            text.has.iter().all(|phrase| is_in(phrase)) && !text.lacks.iter().any(|phrase| is_in(phrase))
-        })
+        .find(|text| text.has.iter().all(&is_in) && !text.lacks.iter().any(&is_in))
         .map(|text| text.spdx.to_owned())
 }
 

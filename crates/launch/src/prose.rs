@@ -242,7 +242,7 @@ fn is_plain(text: &str) -> bool {
     (BYTES_MIN..=BYTES_MAX).contains(&text.len())
         && !text.chars().any(is_hidden)
         && !ACTIVE.iter().any(|part| text.contains(part))
-        && text.matches('`').count() % 2 == 0
+        && text.matches('`').count().is_multiple_of(2)
         && !outside().any(|part| part.contains(['<', '>', '[', ']', '|', '*']))
         && statement(text) == text
 }

@@ -242,17 +242,8 @@ impl Snapshot {
                 known.started_ms = Some(event.ts_ms);
             }
             EventBody::WorkItemFinished { item, outputs, report_ok } => {
-                let known = self.item(&item)?;
-                known.state = ItemState::Finished;
-                known.outputs = outputs;
-                known.finished_ms = Some(event.ts_ms);
+                self.finish(&item, outputs, event.ts_ms)?;
                 self.report_ok = report_ok.or(self.report_ok);
-                if item.worker == FIX
-                    && let Some(fixing) = &mut self.fixing
-                {
-                    // A patch was recorded before, in the same transaction.
-                    fixing.changed = fixing.changed.or(Some(false));
-                }
             }
             EventBody::WorkItemFailed { item, error } => {
                 let known = self.item(&item)?;
@@ -313,6 +304,20 @@ impl Snapshot {
             finished_ms: None,
         };
         self.items.insert(item, queued);
+    }
+
+    fn finish(&mut self, item: &ItemRef, outputs: Vec<ArtifactRef>, ts_ms: i64) -> Result<(), MalformedLog> {
+        let known = self.item(item)?;
+        known.state = ItemState::Finished;
+        known.outputs = outputs;
+        known.finished_ms = Some(ts_ms);
+        if item.worker == FIX
+            && let Some(fixing) = &mut self.fixing
+        {
+            // A patch was recorded before, in the same transaction.
+            fixing.changed = fixing.changed.or(Some(false));
+        }
+        Ok(())
     }
 
     fn item(&mut self, item: &ItemRef) -> Result<&mut Item, MalformedLog> {

@@ -126,8 +126,8 @@ async fn routes_answer_what_the_tools_answer() {
         runs.map(|run| run["run_id"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(ids(&get("?").await).len(), 2);
-    assert_eq!(ids(&get("?product_slug=bank&").await), [other.clone()]);
-    assert_eq!(ids(&get("?state=READY_FOR_PR&limit=1&").await), [run.clone()]);
+    assert_eq!(ids(&get("?product_slug=bank&").await), std::slice::from_ref(&other));
+    assert_eq!(ids(&get("?state=READY_FOR_PR&limit=1&").await), std::slice::from_ref(&run));
     let unknown = get("?state=ready&").await;
     assert_eq!(code(&unknown["error"]), "INVALID_INPUT", "{unknown:#}");
     let twice = get(&format!("/{run}?run_id={other}&")).await;

@@ -16,7 +16,7 @@ async fn a_run_ends_as_a_branch_whose_sentences_are_proved() {
     let branch = format!("launch/{run}/shop");
     assert_eq!((&opened["branch"], &opened["state"]), (&json!(branch), &json!("DONE")), "{opened:#}");
     assert_eq!(opened["pr_url"], format!("/launch/runs/{run}"));
-    assert_eq!(scene.published(), [branch.clone()]);
+    assert_eq!(scene.published(), std::slice::from_ref(&branch));
     assert_eq!(scene.site_git(&["rev-parse", &branch]).trim(), opened["commit_sha"]);
     // The base did not move, the diff lies within the allowed paths, and git finds no fault with the objects.
     let changed = scene.site_git(&["diff", "--name-status", "main", &branch]);

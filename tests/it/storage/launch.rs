@@ -170,22 +170,28 @@ pub(super) async fn run_statements(store: &Store, project: &Project) -> Result<(
     assert_eq!(part(&mut tx, Some(1), (0, 99)).await?.map(|part| part.content), Some(b"one".to_vec()));
     assert_eq!(part(&mut tx, Some(3), (0, 99)).await?, None);
 
+    run_listing_statements(&mut tx, later).await?;
+    assert_eq!(store::repositories::with_id(&mut tx, i64::MAX).await?, None);
+    tx.commit().await
+}
+
+/// The statements that list runs, beside a run that is stored already.
+async fn run_listing_statements(tx: &mut ProjectTx, later: RunRow) -> Result<(), Fault> {
     let second = RunRow { created_ms: 11, ..run('b', None) };
     let third = RunRow { created_ms: 11, product_slug: "bank".to_owned(), ..run('c', None) };
     for run in [&second, &third] {
-        assert!(write(&mut tx, new(run)).await?);
+        assert!(write(tx, new(run)).await?);
     }
-    let page = runs::page(&mut tx, RunFilter::default(), None, 2).await?;
+    let page = runs::page(tx, RunFilter::default(), None, 2).await?;
     assert_eq!(page, [second.clone(), third.clone()], "the newest first, then by id");
-    let rest = runs::page(&mut tx, RunFilter::default(), Some((11, &second.run_id)), 9).await?;
+    let rest = runs::page(tx, RunFilter::default(), Some((11, &second.run_id)), 9).await?;
     assert_eq!(rest, [third.clone(), later.clone()]);
     let shops = RunFilter { product_slug: Some("shop"), state: Some("CREATED") };
-    assert_eq!(runs::page(&mut tx, shops, None, 9).await?, [second, later.clone()]);
-    assert_eq!(runs::get(&mut tx, &third.run_id).await?, Some(third));
-    assert_eq!(runs::unfinished(&mut tx).await?, 3);
-    assert_eq!(runs::waiting(&mut tx, 5).await?, [later.run_id]);
-    assert_eq!(store::repositories::with_id(&mut tx, i64::MAX).await?, None);
-    tx.commit().await
+    assert_eq!(runs::page(tx, shops, None, 9).await?, [second, later.clone()]);
+    assert_eq!(runs::get(tx, &third.run_id).await?, Some(third));
+    assert_eq!(runs::unfinished(tx).await?, 3);
+    assert_eq!(runs::waiting(tx, 5).await?, [later.run_id]);
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ const FENCE_MIN: usize = 3;
 /// A text on one line that shows exactly these characters. What stands between two backticks stays code.
 #[must_use]
 pub fn escaped(text: &str) -> String {
-    let is_balanced = text.matches('`').count() % 2 == 0;
+    let is_balanced = text.matches('`').count().is_multiple_of(2);
     let mut in_code = false;
     let mut written = String::with_capacity(text.len());
     for char in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
