@@ -183,6 +183,44 @@ async fn a_renamed_function_makes_its_example_stale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn links_to_what_the_index_leaves_out_are_no_faults() {
+    let (repository, project) = (shop(), project("launch-left-out"));
+    let links =
+        "[a](../generated/api.md) [b](../third_party/x/LICENSE) [c](shared/orders.py) ![d](/img/x.png)";
+    let guide = format!("{PAGE}\n{links}\n\nCreate `shop/.env.local`.\n");
+    for (path, text) in [
+        (".gitignore", "/generated/\n"),
+        ("generated/api.md", "# API\n"),
+        ("third_party/x/LICENSE", "MIT\n"),
+        ("static/img/x.png", "image"),
+        (".github/PULL_REQUEST_TEMPLATE.md", "[guide](../blob/main/CONTRIBUTING.md)\n"),
+        ("archetypes/default.md", "---\ntitle: {{ .Name }}\n---\n"),
+        ("content/page.md", "# Page\n"),
+        ("docs/guide.md", guide.as_str()),
+    ] {
+        repository.write(path, text);
+    }
+    std::os::unix::fs::symlink("../shop", repository.path().join("docs/shared")).unwrap();
+    index(&repository, &project).await;
+    let (root, docs) = (repository.path().to_owned(), repository.path().join("docs"));
+    let check = |folder: &Path| {
+        run_json(home(), &["launch", "check", folder.to_str().unwrap(), "--project", &project])
+    };
+    for folder in [&docs, &root] {
+        let (code, answer) = check(folder);
+        assert_eq!((code, issues(&answer, &["blocker", "error"])), (0, Vec::new()), "{answer:#}");
+        let codes: Vec<String> =
+            issues(&answer, &["warning"]).into_iter().map(|(_, code, ..)| code).collect();
+        assert_eq!(codes, ["missing_path"], "{answer:#}");
+    }
+    // What is not on the disk either is gone.
+    repository.remove("generated/api.md");
+    let (code, answer) = check(&docs);
+    let codes: Vec<String> = issues(&answer, &["error"]).into_iter().map(|(_, code, ..)| code).collect();
+    assert_eq!((code, codes), (1, vec!["dead_link".to_owned()]), "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn secrets_and_dangerous_examples_are_found_and_not_repeated() {
     let (repository, project) = (shop(), project("launch-secret"));
     // Put together, so that nobody takes this file for one that has a secret.

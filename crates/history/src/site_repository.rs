@@ -12,14 +12,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gix::ObjectId;
 use gix::objs::{CommitRef, Kind as ObjectKind, Write as _};
+use platform::safe_open::ReadError;
 
 use super::NoHistory;
 use super::git_directory::GitDirectory;
 use super::objects::ObjectReader;
 use super::tree_edit::{DEPTH_MAX, Entry, FolderChange, Kind, read_tree, write_changed};
 
-/// Most files of a site.
-const FILES_MAX: usize = 200_000;
+/// Most entries of a site: files, folders, links and submodules. Folders count each time that they are met, because a few trees that
+/// contain one another can stand for any number of folders.
+const ENTRIES_MAX: usize = 200_000;
+/// Largest `packed-refs` that is read.
+const PACKED_REFS_BYTES_MAX: u64 = 64 << 20;
+/// Folders of loose branches that are looked through for a branch below a name.
+const BRANCH_FOLDERS_MAX: usize = 1000;
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -32,7 +38,7 @@ pub enum SiteError {
     Damaged(String),
     /// A link, a submodule, or a file in place of a folder, is at this path or on the way to it.
     Blocked(String),
-    /// The site has too many files, or is too deep.
+    /// The site has too many files and folders, or is too deep.
     TooLarge,
     /// The file system fails.
     Io(io::Error),
@@ -85,6 +91,8 @@ pub enum BranchCreated {
     New,
     /// There is a branch of this name, at this commit.
     Exists(String),
+    /// There is a branch with this name, which lies above or below the new one: a repository cannot have both.
+    Blocked(String),
 }
 
 /// A bare repository. Used by one thread at a time. All calls block.
@@ -156,8 +164,8 @@ impl SiteRepository {
     /// # Errors
     /// [`SiteError::Damaged`] if a tree is missing; [`SiteError::TooLarge`].
     pub fn files(&self, tree: &str) -> Result<SiteTree, SiteError> {
-        let mut files = BTreeMap::new();
-        self.collect(object_id(tree)?, "", 0, &mut files)?;
+        let (mut files, mut entries_left) = (BTreeMap::new(), ENTRIES_MAX);
+        self.collect(object_id(tree)?, "", 0, &mut entries_left, &mut files)?;
         Ok(SiteTree { reader: self.reader.clone(), files })
     }
 
@@ -166,16 +174,17 @@ impl SiteRepository {
         tree: ObjectId,
         path: &str,
         depth: usize,
+        entries_left: &mut usize,
         files: &mut BTreeMap<String, ObjectId>,
     ) -> Result<(), SiteError> {
         if depth > DEPTH_MAX {
             return Err(SiteError::TooLarge);
         }
         for entry in read_tree(&self.reader, tree)? {
+            count_entry(entries_left)?;
             let Some(path) = joined(path, &entry) else { continue };
             match entry.kind() {
-                Kind::Folder => self.collect(entry.id, &path, depth + 1, files)?,
-                Kind::File if files.len() >= FILES_MAX => return Err(SiteError::TooLarge),
+                Kind::Folder => self.collect(entry.id, &path, depth + 1, entries_left, files)?,
                 Kind::File => {
                     files.insert(path, entry.id);
                 }
@@ -191,7 +200,7 @@ impl SiteRepository {
     /// [`SiteError::Blocked`] if a path leads through something that is no folder, or to something that is no file.
     pub fn write_tree(&self, base: &str, files: &[(&str, &[u8])]) -> Result<String, SiteError> {
         let objects = gix::odb::loose::Store::at(self.git_dir.join("objects"), gix::hash::Kind::Sha1);
-        let write = |kind: ObjectKind, bytes: &[u8]| objects.write_buf(kind, bytes).map_err(io::Error::other);
+        let write = |kind: ObjectKind, bytes: &[u8]| objects.write_buf(kind, bytes).map_err(not_written);
         let mut change = FolderChange::default();
         for (path, content) in files {
             let id = write(ObjectKind::Blob, content)?;
@@ -219,11 +228,12 @@ impl SiteRepository {
     /// The paths of the files in which two trees differ, sorted. A link or a submodule that differs counts as a file.
     ///
     /// # Errors
-    /// [`SiteError::Damaged`] if a tree is missing; [`SiteError::TooLarge`] if they differ in more than `paths_max` paths.
+    /// [`SiteError::Damaged`] if a tree is missing; [`SiteError::TooLarge`] if they differ in more than `paths_max` paths, or in too many
+    /// folders.
     pub fn changed_paths(&self, one: &str, other: &str, paths_max: usize) -> Result<Vec<String>, SiteError> {
-        let mut changed = Vec::new();
+        let (mut changed, mut entries_left) = (Vec::new(), 2 * ENTRIES_MAX);
         let trees = (Some(object_id(one)?), Some(object_id(other)?));
-        self.compare(trees, "", 0, &mut |path| {
+        self.compare(trees, "", 0, &mut entries_left, &mut |path| {
             changed.push(path);
             changed.len() <= paths_max
         })?;
@@ -236,6 +246,7 @@ impl SiteRepository {
         (one, other): (Option<ObjectId>, Option<ObjectId>),
         path: &str,
         depth: usize,
+        entries_left: &mut usize,
         add: &mut dyn FnMut(String) -> bool,
     ) -> Result<(), SiteError> {
         if one == other {
@@ -247,10 +258,12 @@ impl SiteRepository {
         let read = |tree: Option<ObjectId>| tree.map_or(Ok(Vec::new()), |tree| read_tree(&self.reader, tree));
         let mut pairs: BTreeMap<Vec<u8>, (Option<Entry>, Option<Entry>)> = BTreeMap::new();
         for entry in read(one)? {
+            count_entry(entries_left)?;
             let name = entry.name.clone();
             pairs.entry(name).or_default().0 = Some(entry);
         }
         for entry in read(other)? {
+            count_entry(entries_left)?;
             let name = entry.name.clone();
             pairs.entry(name).or_default().1 = Some(entry);
         }
@@ -268,7 +281,7 @@ impl SiteRepository {
                 return Err(SiteError::TooLarge);
             }
             if is_folder(&before) || is_folder(&after) {
-                self.compare((folder(&before), folder(&after)), &joined, depth + 1, add)?;
+                self.compare((folder(&before), folder(&after)), &joined, depth + 1, entries_left, add)?;
             }
         }
         Ok(())
@@ -288,8 +301,70 @@ impl SiteRepository {
             message.replace('\0', "").trim_end()
         );
         let objects = gix::odb::loose::Store::at(self.git_dir.join("objects"), gix::hash::Kind::Sha1);
-        let id = objects.write_buf(ObjectKind::Commit, text.as_bytes()).map_err(io::Error::other)?;
+        let id = objects.write_buf(ObjectKind::Commit, text.as_bytes()).map_err(not_written)?;
         Ok(id.to_hex().to_string())
+    }
+
+    /// The branch that keeps one of this name from existing: `launch` that of `launch/x`, and the other way round.
+    ///
+    /// # Errors
+    /// If the branches cannot be read.
+    pub fn conflicting_branch(&self, name: &str) -> Result<Option<String>, SiteError> {
+        // The shortest first: below a file, nothing can be looked up.
+        for (end, _) in name.match_indices('/') {
+            let above = name.get(..end).unwrap_or_default();
+            if self.branch(above)?.is_some() {
+                return Ok(Some(above.to_owned()));
+            }
+        }
+        match self.loose_branch_below(name)? {
+            Some(below) => Ok(Some(below)),
+            None => self.packed_branch_below(name),
+        }
+    }
+
+    /// A loose branch whose name begins with `name/`. Empty folders, which git leaves behind, are none.
+    fn loose_branch_below(&self, name: &str) -> Result<Option<String>, SiteError> {
+        let branches = self.git_dir.join("refs/heads");
+        let (mut open, mut looked_at) = (vec![branches.join(name)], 0);
+        while let Some(folder) = open.pop() {
+            looked_at += 1;
+            if looked_at > BRANCH_FOLDERS_MAX {
+                return Err(SiteError::TooLarge);
+            }
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if is_no_folder(&error) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for entry in entries {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    open.push(entry.path());
+                    continue;
+                }
+                let path = entry.path();
+                let below = path.strip_prefix(&branches).unwrap_or(&path).to_string_lossy().into_owned();
+                if !entry.file_name().to_string_lossy().starts_with('.') {
+                    return Ok(Some(below));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A packed branch whose name begins with `name/`.
+    fn packed_branch_below(&self, name: &str) -> Result<Option<String>, SiteError> {
+        let text = match self.directory.read_common_file("packed-refs", PACKED_REFS_BYTES_MAX) {
+            Ok(text) => text,
+            Err(ReadError::NotFound) => return Ok(None),
+            Err(_) => return Err(SiteError::NotRepository("`packed-refs` cannot be read".to_owned())),
+        };
+        let text = String::from_utf8_lossy(&text);
+        let mut branches =
+            text.lines().filter_map(|line| line.split_once(" refs/heads/").map(|(_, name)| name));
+        let is_below = |other: &str| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+        Ok(branches.find(|other| is_below(other)).map(str::to_owned))
     }
 
     /// Creates a branch, unless there is one of this name: of several processes that try, one succeeds. The name must be well-formed.
@@ -297,6 +372,9 @@ impl SiteRepository {
     /// # Errors
     /// If it cannot be written.
     pub fn create_branch(&self, name: &str, commit: &str) -> Result<BranchCreated, SiteError> {
+        if let Some(other) = self.conflicting_branch(name)? {
+            return Ok(BranchCreated::Blocked(other));
+        }
         if let Some(existing) = self.branch(name)? {
             return Ok(BranchCreated::Exists(existing));
         }
@@ -311,7 +389,8 @@ impl SiteRepository {
         file.write_all(format!("{}\n", object_id(commit)?).as_bytes())?;
         file.sync_all()?;
         let linked = fs::hard_link(&temporary, &path);
-        fs::remove_file(&temporary)?;
+        // What is left is no branch; whether there is one is decided already.
+        let _ = fs::remove_file(&temporary);
         match linked {
             Ok(()) => Ok(BranchCreated::New),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -348,6 +427,22 @@ fn joined(folder: &str, entry: &Entry) -> Option<String> {
         !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && !name.eq_ignore_ascii_case(".git");
     let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
     is_plain.then_some(path)
+}
+
+/// Counts an entry of a tree.
+fn count_entry(entries_left: &mut usize) -> Result<(), SiteError> {
+    *entries_left = entries_left.checked_sub(1).ok_or(SiteError::TooLarge)?;
+    Ok(())
+}
+
+/// The error of an object that could not be written: nothing is lost, and it may work later.
+fn not_written(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SiteError {
+    SiteError::Io(io::Error::other(error))
+}
+
+/// Whether there is no folder at a path.
+fn is_no_folder(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn object_id(hex: &str) -> Result<ObjectId, SiteError> {

@@ -138,7 +138,7 @@ impl FolderChange {
 /// Writes the tree that `base` becomes by a change; `None` stands for an empty folder. `path` is that of the folder, for errors.
 pub(super) fn write_changed(
     reader: &ObjectReader,
-    write: &dyn Fn(&[u8]) -> io::Result<ObjectId>,
+    write: &dyn Fn(&[u8]) -> Result<ObjectId, SiteError>,
     base: Option<ObjectId>,
     change: &FolderChange,
     path: &str,
@@ -164,7 +164,7 @@ pub(super) fn write_changed(
             None => entries.push(Entry { mode: FOLDER.to_vec(), name: name.as_bytes().to_vec(), id }),
         }
     }
-    Ok(write(&tree_bytes(&mut entries))?)
+    write(&tree_bytes(&mut entries))
 }
 
 #[cfg(test)]

@@ -137,18 +137,22 @@ pub fn marked_id(comment: &str) -> Option<&str> {
     (!id.is_empty() && !id.contains(char::is_whitespace)).then_some(id)
 }
 
-/// The statement of a line of Markdown: without comments, without what makes it an item or a quote, and without backslashes that
-/// only escape punctuation.
+/// The statement of a line of Markdown: without what makes it an item or a quote, and without backslashes that only escape
+/// punctuation. What looks like a comment is text, because only a parser knows whether it is shown.
 #[must_use]
 pub fn statement(line: &str) -> String {
-    let mut text = String::new();
-    let mut rest = line;
-    while let Some((before, comment)) = rest.split_once("<!--") {
-        text.push_str(before);
-        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    unescaped(without_markers(line))
+}
+
+/// The statement of a line that ends with marks of claims. `ids` are those of the comments that a parser found on the line; nothing
+/// else is cut.
+#[must_use]
+pub fn marked_statement(line: &str, ids: &[&str]) -> String {
+    let mut text = line.trim_end();
+    for id in ids.iter().rev() {
+        text = text.strip_suffix(&marker(id)).unwrap_or(text).trim_end();
     }
-    text.push_str(rest);
-    unescaped(without_markers(&text))
+    statement(text)
 }
 
 /// A line without the marks of quotes, items and tasks in front of it.
@@ -172,12 +176,13 @@ fn without_markers(line: &str) -> &str {
 
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
+    let mut in_code = false;
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
-        if char == '\\' && chars.peek().is_some_and(char::is_ascii_punctuation) {
-            continue;
-        }
-        plain.push(char);
+        // Between backticks a backslash is shown.
+        in_code ^= char == '`';
+        let escaped = chars.next_if(|next| char == '\\' && !in_code && next.is_ascii_punctuation());
+        plain.push(escaped.unwrap_or(char));
     }
     plain.trim().to_owned()
 }
@@ -209,14 +214,37 @@ mod tests {
     #[test]
     fn the_statement_of_a_line_is_what_it_says() {
         for (line, expected) in [
-            ("- Reads CSV. <!-- claim_id: x -->", "Reads CSV."),
-            ("  1. Reads <!-- a --> CSV.", "Reads  CSV."),
+            ("- Reads CSV.", "Reads CSV."),
+            ("  1. Reads <!-- a --> CSV.", "Reads <!-- a --> CSV."),
+            ("Reads `a\\*b` and \\`c.", "Reads `a\\*b` and `c."),
             ("> * [x] Reads \\*.csv", "Reads *.csv"),
             ("C:\\path and 2. more", "C:\\path and 2. more"),
             ("-no item", "-no item"),
-            ("text <!-- open", "text"),
+            ("text <!-- open", "text <!-- open"),
         ] {
             assert_eq!(statement(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_marks_at_the_end_of_a_line_are_cut() {
+        for (line, ids, expected) in [
+            ("- Reads CSV. <!-- claim_id: x -->", &["x"][..], "Reads CSV."),
+            ("Reads. <!-- claim_id: x --> <!-- claim_id: y -->", &["x", "y"], "Reads."),
+            ("Reads CSV. <!-- claim_id: x -->", &[], "Reads CSV. <!-- claim_id: x -->"),
+            (
+                "Reads CSV\\<!-- and never fails -->. <!-- claim_id: x -->",
+                &["x"],
+                "Reads CSV<!-- and never fails -->.",
+            ),
+            (
+                "Reads CSV.<!--> Never fails --> <!-- claim_id: x -->",
+                &["x"],
+                "Reads CSV.<!--> Never fails -->",
+            ),
+            ("<!-- claim_id: x --> Reads CSV.", &["x"], "<!-- claim_id: x --> Reads CSV."),
+        ] {
+            assert_eq!(marked_statement(line, ids), expected, "{line}");
         }
     }
 

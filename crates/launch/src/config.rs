@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::fence::{Fence, segments};
+use crate::fence::{Fence, is_portable, segments};
 use crate::report::{Profile, sorted, stable_json};
 
 /// Version of the form of the configuration.
@@ -275,7 +275,8 @@ impl RunConfig {
     /// # Errors
     /// The rules that it breaks beyond its schema.
     pub fn resolve(input: RunConfigInput, pins: Pins<'_>) -> Result<Self, Vec<Violation>> {
-        let mut violations = Vec::new();
+        let mut violations = texts_with_breaks(&input);
+        violations.extend(names_of_devices(&input));
         let allowed_paths = match &input.allowed_paths {
             None => pins.allowed_paths.to_vec(),
             Some(paths) => {
@@ -359,6 +360,38 @@ impl RunConfig {
         names.sort();
         names
     }
+}
+
+/// Free texts that have more than one line, or characters that change how a line is shown. They become parts of commit messages, titles
+/// and reports, where a line break would begin another part.
+fn texts_with_breaks(input: &RunConfigInput) -> Vec<Violation> {
+    let is_break = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let texts = [
+        ("product_name", Some(&input.product_name)),
+        ("github_repo_url", Some(&input.github_repo_url)),
+        ("github_ref", input.github_ref.as_ref()),
+        ("site_profile", Some(&input.site_profile)),
+    ];
+    let broken = texts.into_iter().filter(|(_, text)| text.is_some_and(|text| text.contains(is_break)));
+    let broken = broken.map(|(name, _)| {
+        let message = format!("`{name}` must be one line without control characters.");
+        violation(&format!("/{name}"), "pattern", json!({ "pattern": "^[^\\p{Cc}]*$" }), message)
+    });
+    broken.collect()
+}
+
+/// Names that become folders, and that some systems cannot have.
+fn names_of_devices(input: &RunConfigInput) -> Vec<Violation> {
+    let names = [("product_slug", Some(&input.product_slug)), ("family", input.family.as_ref())];
+    let devices = names.into_iter().filter(|(_, name)| name.is_some_and(|name| !is_portable(name)));
+    let devices = devices.map(|(field, _)| {
+        let message = format!("`{field}` is the name of a device on Windows, which no folder can have.");
+        violation(&format!("/{field}"), "not", json!({}), message)
+    });
+    devices.collect()
 }
 
 /// Paths that are none, or that the profile does not allow.

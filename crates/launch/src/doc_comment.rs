@@ -7,21 +7,57 @@ use crate::prose::{Sentence, first_sentence};
 const LINES_MAX: usize = 60;
 /// Most lines of a signature.
 const SIGNATURE_LINES_MAX: usize = 20;
+/// Most lines from a definition to the first sentence of the text below it.
+const DOCSTRING_REACH: usize = SIGNATURE_LINES_MAX + 2 * LINES_MAX;
 
 /// The first sentence of the comment at a definition, in the text of its file.
 #[must_use]
 pub fn doc_sentence(text: &str, definition: &KnownDefinition) -> Option<Sentence> {
     let row = usize::try_from(definition.line).ok()?.checked_sub(1)?;
     let lines: Vec<&str> = text.lines().collect();
-    let is_python = definition.path.ends_with(".py") || definition.path.ends_with(".pyi");
-    if is_python { docstring(&lines, row) } else { comment_above(&lines, row) }
+    if is_python(&definition.path) { docstring(&lines, row) } else { comment_above(&lines, row) }
+}
+
+/// Whether these lines of a file, 1-based, are the first sentence of the comment at a definition, and say this.
+#[must_use]
+pub fn comment_says(path: &str, text: &str, (start_line, end_line): (u32, u32), said: &str) -> bool {
+    let row = |line: u32| usize::try_from(line).ok()?.checked_sub(1);
+    let (Some(first), Some(last)) = (row(start_line), row(end_line)) else { return false };
+    let lines: Vec<&str> = text.lines().collect();
+    let is_said = |sentence: Option<Sentence>| {
+        sentence.is_some_and(|sentence| {
+            (sentence.start_line, sentence.end_line, sentence.text.as_str()) == (start_line, end_line, said)
+        })
+    };
+    if is_python(path) {
+        return (first.saturating_sub(DOCSTRING_REACH)..=first).any(|row| is_said(docstring(&lines, row)));
+    }
+    // The definition stands below the comment, so its line is none of the comment's.
+    let is_definition = |row: &usize| {
+        lines.get(*row).is_some_and(|line| {
+            let line = line.trim();
+            line.starts_with("#define") || (!line.is_empty() && comment_text(line).is_none())
+        })
+    };
+    let below = last.saturating_add(1)..=last.saturating_add(LINES_MAX);
+    below.filter(is_definition).any(|row| is_said(comment_above(&lines, row)))
+}
+
+fn is_python(path: &str) -> bool {
+    path.ends_with(".py") || path.ends_with(".pyi")
 }
 
 /// The text between three quotes below the signature that begins at a row.
 fn docstring(lines: &[&str], row: usize) -> Option<Sentence> {
+    let begins = lines.get(row)?.trim_start();
+    // What stands below a variable is the text of something else.
+    if !["def ", "async def ", "class "].iter().any(|word| begins.starts_with(word)) {
+        return None;
+    }
     let mut signature = lines.iter().enumerate().skip(row).take(SIGNATURE_LINES_MAX);
     let (end, _) = signature.find(|(_, line)| line.trim_end().ends_with(':'))?;
-    let (start, first) = lines.iter().enumerate().skip(end + 1).find(|(_, line)| !line.trim().is_empty())?;
+    let mut below = lines.iter().enumerate().skip(end + 1).take(LINES_MAX);
+    let (start, first) = below.find(|(_, line)| !line.trim().is_empty())?;
     let opened = first.trim().trim_start_matches(['r', 'R', 'u', 'U']);
     let quotes = ["\"\"\"", "'''"].into_iter().find(|quotes| opened.starts_with(quotes))?;
     let mut written: Vec<(u32, &str)> = Vec::new();
@@ -104,9 +140,30 @@ mod tests {
             ("a.rs", "fn g() {}\npub fn f() {}\n", 2),
             ("a.py", "def f():\n    return 1\n", 1),
             ("a.py", "def f():\n    \"\"\"Parses one order.\n", 1),
+            ("a.py", "F = 1\ndef g():\n    \"\"\"Parses one order.\"\"\"\n", 1),
+            ("a.rs", "/// It does not:\n/// - Parses one order.\npub fn f() {}\n", 3),
+            ("a.rs", "/// Parses ![no](x) one order.\npub fn f() {}\n", 2),
             ("a.rs", "", 9),
         ] {
             assert_eq!(sentence(path, text, line), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_read_is_said_and_nothing_else() {
+        let rust = "/// Parses one order\n/// unless it is empty. Fails.\n#[must_use]\npub fn f() {}\n";
+        let whole = "Parses one order unless it is empty.";
+        assert!(comment_says("a.rs", rust, (1, 2), whole));
+        for (lines, said) in
+            [((1, 1), whole), ((2, 2), "Fails."), ((1, 2), "Parses one order."), ((0, 2), whole)]
+        {
+            assert!(!comment_says("a.rs", rust, lines, said), "{lines:?} {said}");
+        }
+        // A comment that goes on says something else than its first line.
+        let open = "// Parses one order.\n// unless it is empty.\nfunc f() {}\n";
+        assert!(!comment_says("a.go", open, (1, 1), "Parses one order."));
+        let python = "def f(\n    a,\n):\n\n    \"\"\"\n    Parses one order.\n    \"\"\"\n";
+        assert!(comment_says("a.py", python, (6, 6), "Parses one order."));
+        assert!(!comment_says("a.py", "\"\"\"Parses one order.\"\"\"\n", (1, 1), "Parses one order."));
     }
 }

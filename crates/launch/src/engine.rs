@@ -55,13 +55,36 @@ pub struct Situation<'a> {
     pub is_done: &'a dyn Fn(&str, &str) -> bool,
 }
 
-/// What a run does next.
+/// What a run does next. Whatever reads the index waits until that is of the commit of the run.
 #[must_use]
 pub fn next(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
+    let wanted = next_with_inputs(snapshot, situation);
+    if situation.inputs_ready {
+        return wanted;
+    }
+    match wanted {
+        _ if snapshot.state == RunState::Created => Next::Inputs,
+        Next::Item { .. } => Next::Inputs,
+        // The report may be about another commit, so people decide.
+        Next::Fix | Next::Step(Step::PlanAgain) => Next::Park,
+        other => other,
+    }
+}
+
+/// Whether a run rests until people decide, as far as its state and its last report say.
+#[must_use]
+pub fn rests(state: RunState, report_ok: Option<bool>, auto_fix: bool) -> bool {
+    match state {
+        RunState::ReadyForPr => true,
+        RunState::Validating => report_ok == Some(false) && !auto_fix,
+        _ => state.is_terminal(),
+    }
+}
+
+fn next_with_inputs(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
     let item = |worker: &'static str| Next::Item { worker, scope_key: String::new() };
     let is_due = |worker: &str| !(situation.is_done)(worker, "");
     match snapshot.state {
-        RunState::Created if !situation.inputs_ready => Next::Inputs,
         RunState::Created if is_due(SCOUT) => item(SCOUT),
         RunState::Created => Next::Step(Step::CloneInputs),
         RunState::ClonedInputs => Next::Step(Step::Ingest),

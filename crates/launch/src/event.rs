@@ -98,6 +98,9 @@ pub enum EventBody {
         /// For the beginning of a fix, the issue.
         #[serde(skip_serializing_if = "Option::is_none")]
         issue_id: Option<String>,
+        /// For the beginning of a fix, the job that began it, so that another attempt at that job does not begin a second one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        job_id: Option<String>,
     },
     /// A process took the run over from one that had ended in the middle of some items.
     ResumeRewind {
@@ -255,7 +258,7 @@ impl EventBody {
     /// The change of the state by a step.
     #[must_use]
     pub fn state_changed(from: RunState, to: RunState, step: Step) -> Self {
-        Self::RunStateChanged { from, to, step, issue_id: None }
+        Self::RunStateChanged { from, to, step, issue_id: None, job_id: None }
     }
 
     /// Type and payload, as they are stored: the payload is JSON on one line with sorted keys.

@@ -1,5 +1,6 @@
 //! What gates need to know of a repository. They ask an [`Evidence`], so that they can be tested without a database.
 
+mod left_out;
 mod names;
 mod questions;
 mod repository;
@@ -11,8 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use languages::risk;
 
+pub use left_out::UnindexedPaths;
 pub use names::{CodeName, is_multiword, names_in, path_in_code};
 pub use questions::Questions;
+pub(crate) use questions::is_readme;
 pub use repository::{RepositoryBuilder, RepositoryFacts};
 
 use crate::licence::Licence;
@@ -52,8 +55,17 @@ pub trait Evidence {
     /// The name of the repository, as its folder is called after it was cloned.
     fn name(&self) -> Option<&str>;
 
-    /// Whether a file or folder exists.
+    /// Whether the index has a file or folder.
     fn exists(&self, path: &str) -> bool;
+
+    /// Whether the index leaves out what is at a path although the repository may have it: links, submodules, vendored and ignored
+    /// files.
+    fn is_left_out(&self, path: &str) -> bool;
+
+    /// Whether a file or folder exists as far as anybody can tell; only if not, a page is wrong that names it.
+    fn may_exist(&self, path: &str) -> bool {
+        self.exists(path) || self.is_left_out(path)
+    }
 
     /// Whether all paths are known; else every path exists as far as anybody can tell.
     fn has_all_paths(&self) -> bool;

@@ -26,6 +26,8 @@ pub enum PathProblem {
     GitDirectory,
     /// It has a control character or a backslash.
     ForbiddenCharacter,
+    /// Windows has no such names: a device, a character that it forbids, or a dot or space at the end.
+    NotPortable,
 }
 
 impl PathProblem {
@@ -39,6 +41,9 @@ impl PathProblem {
             Self::Relative => "has a segment `.` or `..`",
             Self::GitDirectory => "leads into a git directory",
             Self::ForbiddenCharacter => "has a control character or a backslash",
+            Self::NotPortable => {
+                "has a name that Windows does not allow: that of a device, one with any of `<>:\"|?*`, or with a dot or space at its end"
+            }
         }
     }
 }
@@ -68,12 +73,40 @@ pub fn segments(path: &str) -> Result<Vec<&str>, PathProblem> {
         match *segment {
             "" => return Err(PathProblem::EmptySegment),
             "." | ".." => return Err(PathProblem::Relative),
-            name if name.eq_ignore_ascii_case(".git") => return Err(PathProblem::GitDirectory),
             name if name.len() > SEGMENT_BYTES_MAX => return Err(PathProblem::TooLong),
+            name if is_git_directory(name) => return Err(PathProblem::GitDirectory),
+            name if !is_portable(name) => return Err(PathProblem::NotPortable),
             _ => {}
         }
     }
     Ok(segments)
+}
+
+/// Whether some file system takes a name for `.git`: in any case; NTFS also without dots and spaces at the end, without the name of a
+/// stream, and by its short name; HFS+ also without characters that it ignores. These are the rules of git's `core.protectNTFS` and
+/// `core.protectHFS`.
+fn is_git_directory(name: &str) -> bool {
+    let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let on_hfs: String = name.chars().filter(|c| !is_ignored(*c)).collect();
+    let on_ntfs = name.split(':').next().unwrap_or(name).trim_end_matches(['.', ' ']);
+    on_hfs.eq_ignore_ascii_case(".git")
+        || [".git", "git~1"].iter().any(|git| on_ntfs.eq_ignore_ascii_case(git))
+}
+
+/// Whether a file or folder can have this name on every system on which a site is checked out.
+#[must_use]
+pub fn is_portable(name: &str) -> bool {
+    const DEVICES: &[&str] = &["aux", "con", "conin$", "conout$", "nul", "prn"];
+    // A device stays one with an extension.
+    let stem = name.split('.').next().unwrap_or(name).trim_end_matches(' ').to_ascii_lowercase();
+    let numbered = stem.strip_prefix("com").or_else(|| stem.strip_prefix("lpt"));
+    // Windows also takes superscript digits for digits here.
+    let is_port = numbered.is_some_and(|number| {
+        matches!(number, "\u{b9}" | "\u{b2}" | "\u{b3}")
+            || (number.len() == 1 && number.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    let is_device = is_port || DEVICES.contains(&stem.as_str());
+    !is_device && !name.ends_with(['.', ' ']) && !name.contains(['<', '>', ':', '"', '|', '?', '*'])
 }
 
 /// Folders and files that may be changed.
@@ -166,6 +199,10 @@ mod tests {
             "content/docs/.git/config",
             "content/docs/a\n.md",
             "content/docs\\a.md",
+            "content/docs/.git./config",
+            "content/docs/GIT~1/config",
+            "content/docs/aux/a.md",
+            "content/docs/a.md ",
             "",
         ] {
             assert!(!fence.admits(refused), "{refused:?}");
@@ -188,6 +225,55 @@ mod tests {
         assert_eq!(refused, Err(("a/../b".to_owned(), PathProblem::Relative)));
         assert_eq!(segments(&"x".repeat(256)), Err(PathProblem::TooLong));
         assert_eq!(segments("a/.GIT"), Err(PathProblem::GitDirectory));
+    }
+
+    #[test]
+    fn no_name_is_a_git_directory_on_any_system() {
+        for name in [
+            ".git",
+            ".gIt",
+            ".git.",
+            ".git . ",
+            "git~1",
+            "GIT~1.",
+            ".git::$INDEX_ALLOCATION",
+            "git~1:x",
+            ".g\u{200c}it",
+            "\u{feff}.git\u{202e}",
+        ] {
+            assert_eq!(segments(&format!("a/{name}/b")), Err(PathProblem::GitDirectory), "{name:?}");
+        }
+        for name in [".gitignore", ".github", "git", "git~2", "git~10", ".git-x", "x.git", "digit~1"] {
+            assert_eq!(segments(&format!("a/{name}")).map(|parts| parts.len()), Ok(2), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_name_is_one_that_windows_cannot_have() {
+        for name in [
+            "aux",
+            "CON",
+            "nul.md",
+            "prn .txt",
+            "com1",
+            "Lpt9.x.md",
+            "com\u{b2}",
+            "conin$",
+            "a.",
+            "a ",
+            "a:b",
+            "a?",
+            "a|b",
+            "a*",
+            "<a>",
+            "a\"b",
+        ] {
+            assert_eq!(segments(&format!("a/{name}")), Err(PathProblem::NotPortable), "{name:?}");
+        }
+        for name in ["auxiliary", "console", "com", "com10", "lpt", "introducing-aux.md", "a b", "ä.md", ".x"]
+        {
+            assert!(segments(name).is_ok(), "{name}");
+        }
     }
 
     proptest! {

@@ -18,6 +18,7 @@ pub mod gate;
 
 pub mod contradiction;
 pub mod coverage;
+pub mod derivation;
 pub mod doc_comment;
 pub mod prose;
 pub mod sarif;

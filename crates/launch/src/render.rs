@@ -48,7 +48,7 @@ pub fn page(plan: &PlanPage, sources: &Sources<'_>) -> Result<WrittenPage, Missi
         page.text.push('\n');
     }
     if !plan.front_matter.contains_key("title") {
-        page.text.push_str(&format!("# {}\n\n", escaped(&plan.title)));
+        add_heading(&mut page, 1, &escaped(&plan.title));
     }
     for part in &plan.blocks {
         add_block(&mut page, part, &plan.output_path, sources)?;
@@ -89,15 +89,22 @@ pub fn spelt(text: &str, product_name: &str) -> String {
     text.split('`').enumerate().map(plain).collect::<Vec<_>>().join("`")
 }
 
+/// Writes a heading. It states nothing, so that gates know it only as a line that was planned.
+fn add_heading(page: &mut WrittenPage, level: u8, text: &str) {
+    let line = format!("{} {text}", "#".repeat(usize::from(level)));
+    page.template_lines.insert(line_sha256(&line));
+    page.text.push_str(&line);
+    page.text.push_str("\n\n");
+}
+
 fn add_block(
     page: &mut WrittenPage,
     part: &PlanBlock,
     path: &str,
     sources: &Sources<'_>,
 ) -> Result<(), Missing> {
-    let level = "#".repeat(usize::from(part.level));
     let heading = if part.is_code { format!("`{}`", part.heading) } else { escaped(&part.heading) };
-    page.text.push_str(&format!("{level} {heading}\n\n"));
+    add_heading(page, part.level, &heading);
     let mut is_in_list = false;
     for item in &part.items {
         let is_entry = matches!(item, PlanItem::Entry { .. } | PlanItem::Link { .. });

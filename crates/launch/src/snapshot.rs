@@ -240,6 +240,10 @@ impl Snapshot {
                 known.state = ItemState::Running;
                 known.inputs_hash = inputs_hash;
                 known.started_ms = Some(event.ts_ms);
+                // Later on, an item that begins shows that the run waits no more; the first state ends with a step.
+                if self.state != RunState::Created {
+                    self.pending = None;
+                }
             }
             EventBody::WorkItemFinished { item, outputs, report_ok } => {
                 self.finish(&item, outputs, event.ts_ms)?;
@@ -271,7 +275,7 @@ impl Snapshot {
                     fixing.changed = Some(!paths.is_empty());
                 }
             }
-            EventBody::RunStateChanged { from, to, step: taken, issue_id } => {
+            EventBody::RunStateChanged { from, to, step: taken, issue_id, .. } => {
                 self.change_state((from, to), taken, issue_id, event.ts_ms)?;
             }
             EventBody::PublishPrepared { publish_key, branch } => {
@@ -339,9 +343,8 @@ impl Snapshot {
         if (from, to) != (self.state, next) {
             return Err(self.malformed("a change of the state does not fit the state before"));
         }
-        self.state = next;
+        (self.state, self.pending) = (next, None);
         match taken {
-            Step::CloneInputs => self.pending = None,
             Step::BeginFix => {
                 self.fix_attempts = self.fix_attempts.saturating_add(1);
                 let issue_id = issue_id.unwrap_or_default();
@@ -357,7 +360,7 @@ impl Snapshot {
             _ => {}
         }
         if next.is_terminal() {
-            (self.finished_ms, self.fixing, self.pending) = (Some(ts_ms), None, None);
+            (self.finished_ms, self.fixing) = (Some(ts_ms), None);
         }
         Ok(())
     }

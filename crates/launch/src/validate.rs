@@ -22,7 +22,7 @@ use crate::worker::{
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: VALIDATE,
-    version: 1,
+    version: 2,
     artifacts: &[
         PAGE_PLAN,
         PRODUCT_FACTS,

@@ -79,6 +79,11 @@ impl JobAnswer {
         }
     }
 
+    /// Whether the job did not do what was asked, and if so, whether it may do it later.
+    pub(super) fn refusal_is_retryable(&self) -> Option<bool> {
+        self.refused.as_ref().map(|refused| refused.retryable)
+    }
+
     /// Why the job did not do what was asked, for the log.
     pub(super) fn refusal(&self) -> Option<&str> {
         self.refused.as_ref().map(|refused| refused.message.as_str())
@@ -99,6 +104,27 @@ impl From<Fault> for Stop {
         // A run that was cancelled meanwhile has ended as it should.
         if fault.code == ErrorCode::Cancelled { Self::Answer(fault) } else { Self::Fault(fault) }
     }
+}
+
+/// Code of the failure of a run whose stored state is not what its log says.
+const DAMAGED: &str = "EVENT_CHAIN_BROKEN";
+
+/// The failure of a run whose stored state is not what its log says. The problem completes the sentence.
+pub(super) fn damage(problem: &str) -> Failure {
+    Failure::new(DAMAGED, format!("The log of the run is damaged: {problem}."))
+}
+
+/// The fault of reading something that is not what the log of its run says. The job makes the run fail with it.
+pub(super) fn damaged(problem: &str) -> Fault {
+    let Failure { code, message, .. } = damage(problem);
+    Fault::internal(message, "the hash of what is stored is not the one in the log")
+        .with_details(serde_json::json!({ "cause_class": code }))
+}
+
+/// The failure that a fault of [`damaged`] means for its run.
+pub(super) fn damage_of(fault: &Fault) -> Option<Failure> {
+    let cause = fault.details.as_ref().and_then(|details| details["cause_class"].as_str());
+    (cause == Some(DAMAGED)).then(|| Failure::new(DAMAGED, fault.message.clone()))
 }
 
 /// The code with this name; `INTERNAL` for a code of a worker.
@@ -138,6 +164,14 @@ mod tests {
         );
         assert_eq!(back.details, Some(json!({ "reason": "x" })));
         assert!(JobAnswer::new(RunState::Done).into_result().is_ok());
+    }
+
+    #[test]
+    fn damage_survives_as_the_failure_of_its_run() {
+        let failure = damage_of(&damaged("an artifact was changed")).unwrap();
+        assert_eq!(failure, damage("an artifact was changed"));
+        assert_eq!(fault_of(&failure).details.unwrap()["cause_class"], "EVENT_CHAIN_BROKEN");
+        assert_eq!(damage_of(&Fault::internal("m", "cause")), None);
     }
 
     #[test]

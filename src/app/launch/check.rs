@@ -13,6 +13,7 @@ use launch::snippet::ParsedSnippet;
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use tokio_util::sync::CancellationToken;
 
+use super::disk_paths::DiskPaths;
 use super::evidence::read_evidence;
 use super::folder_files::FolderFiles;
 use super::page_secrets::PageSecrets;
@@ -76,7 +77,8 @@ pub async fn check_site(
     let facts = match &found {
         Ok(found) => {
             let store = app.store().await?;
-            Ok(read_evidence(store, &found.project, &found.repository, questions, cancel).await?)
+            let facts = read_evidence(store, &found.project, &found.repository, questions, cancel).await?;
+            Ok(with_files_on_disk(facts, &found.repository).await?)
         }
         Err(reason) => Err(reason.clone()),
     };
@@ -156,6 +158,22 @@ async fn indexed_repository(app: &App, request: &SiteCheck, folder: &Path) -> Re
         };
         Fault::new(ErrorCode::NoIndex, format!("The project has no index of `{shown}`."))
             .with_hint("Index the repository with `pairofcleats index PATH`, or name it with --repo.")
+    })
+}
+
+/// The evidence, which also looks for files of the repository that its index leaves out, if it is a folder of this machine.
+async fn with_files_on_disk(
+    facts: RepositoryFacts,
+    repository: &RepositoryRow,
+) -> Result<RepositoryFacts, Fault> {
+    if !repository.is_folder() {
+        return Ok(facts);
+    }
+    let root = PathBuf::from(&repository.root);
+    let files = blocking(move || Ok(DiskPaths::open(&root))).await?;
+    Ok(match files {
+        Some(files) => facts.with_unindexed(Box::new(files)),
+        None => facts,
     })
 }
 

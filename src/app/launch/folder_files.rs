@@ -6,14 +6,35 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use contract::{ErrorCode, Fault, escaped_line};
-use launch::site::{SiteFiles, SiteLimits};
+use launch::site::{SiteFiles, SiteLimits, is_page};
 use platform::safe_open::{EntryKind, Folder};
+
+use super::disk_paths::exists_below;
 
 /// Deepest folder that is read.
 const DEPTH_MAX: usize = 64;
 /// Folders that are not part of any site: of version control, of installed packages, of builds.
-const SKIPPED: &[&str] =
-    &[".git", ".hg", ".svn", "node_modules", "target", ".venv", "venv", "__pycache__", ".pairofcleats"];
+const SKIPPED: &[&str] = &[
+    ".cache",
+    ".docusaurus",
+    ".git",
+    ".hg",
+    ".next",
+    ".nuxt",
+    ".pairofcleats",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "target",
+    "venv",
+];
+/// The folder of Hugo's in which templates of pages are, beside that of the pages.
+const TEMPLATES: &str = "archetypes";
+const PAGES: &str = "content";
+/// Folders whose files generators put at the root of a site, and the one that has them.
+const AT_ROOT: &[&str] = &["", "static", "public", "assets"];
 
 /// The files below a directory.
 pub(super) struct FolderFiles {
@@ -70,6 +91,14 @@ impl FolderFiles {
         let below = target.strip_prefix(&self.within).ok()?.to_str()?.to_owned();
         target.is_file().then_some(below)
     }
+
+    /// Whether a path is below a folder of templates for pages.
+    fn is_template(&self, path: &str) -> bool {
+        let parts: Vec<&str> = path.split('/').collect();
+        let Some(at) = parts.iter().position(|part| *part == TEMPLATES) else { return false };
+        let beside = parts.iter().take(at).fold(self.root.clone(), |folder, part| folder.join(part));
+        Folder::open(&beside).is_ok_and(|folder| folder.entry_kind(PAGES) == Some(EntryKind::Folder))
+    }
 }
 
 impl SiteFiles for FolderFiles {
@@ -83,6 +112,25 @@ impl SiteFiles for FolderFiles {
             self.list(&path, &mut paths, &mut open);
         }
         paths
+    }
+
+    /// Pages of hidden folders are those of tools and code hosts, which resolve their links in ways of their own.
+    fn is_page_of_site(&self, path: &str) -> bool {
+        let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+        !folders.split('/').any(|folder| folder.starts_with('.')) && !self.is_template(path)
+    }
+
+    /// Looks in the folders above, as far as the repository reaches, or in the one around the site.
+    fn has_beside(&self, path: &str) -> bool {
+        let levels = self.root.strip_prefix(&self.within).map_or(0, |below| below.components().count());
+        let has = |folder: &Folder, below: &&str| match *below {
+            // Pages are looked for in the index, with their anchors.
+            "" => !is_page(path) && exists_below(folder, path),
+            below => exists_below(folder, &format!("{below}/{path}")),
+        };
+        self.root.ancestors().skip(1).take(levels.max(1)).any(|above| {
+            Folder::open(above).is_ok_and(|folder| AT_ROOT.iter().any(|below| has(&folder, below)))
+        })
     }
 
     /// A file that is longer than a page may be is cut one byte behind that length.
@@ -134,6 +182,55 @@ mod tests {
         assert!(!site.exists("stolen.md") && !site.exists("elsewhere") && !site.exists("loop"));
         assert!(files.read("stolen.md").is_none() && files.read("../README.md").is_none());
         assert!(FolderFiles::open(&docs.join("none"), &root, limits).is_err());
+    }
+
+    #[test]
+    fn templates_and_pages_of_tools_are_not_pages_of_the_site() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for path in [
+            "content/a.md",
+            "archetypes/default.md",
+            ".github/TEMPLATE.md",
+            "docs/archetypes/b.md",
+            "docs/c.md",
+        ] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), "---\ntitle: {{ .Name }}\n---\n").unwrap();
+        }
+        let limits = SiteLimits::default();
+        let files = FolderFiles::open(&root, &root, limits).unwrap();
+        let site = Site::read(&files, None, &limits);
+        let pages: Vec<_> = site.pages().iter().map(|page| page.path.as_str()).collect();
+        assert_eq!(pages, ["content/a.md", "docs/archetypes/b.md", "docs/c.md"]);
+        assert!(site.exists(".github/TEMPLATE.md"), "links may lead to it");
+    }
+
+    #[test]
+    fn files_at_the_root_of_the_site_may_lie_beside_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("site/content/docs")).unwrap();
+        fs::create_dir_all(root.join("site/static/img")).unwrap();
+        fs::create_dir_all(root.join("public")).unwrap();
+        fs::write(root.join("site/static/img/x.png"), "").unwrap();
+        fs::write(root.join("public/y.png"), "").unwrap();
+        fs::write(root.join("README.md"), "").unwrap();
+        let text = "![x](/img/x.png) ![y](/y.png) ![x](@site/static/img/x.png) [gone](/img/gone.png) [r](/README.md)";
+        fs::write(root.join("site/content/docs/a.md"), text).unwrap();
+        let limits = SiteLimits::default();
+        let unresolved = |within: &Path| {
+            let files = FolderFiles::open(&root.join("site/content"), within, limits).unwrap();
+            let site = Site::read(&files, None, &limits);
+            let page = site.page("docs/a.md").unwrap();
+            let links = page
+                .links
+                .iter()
+                .filter(|link| site.resolve(page, &link.target) != Ok(launch::site::Target::External));
+            links.map(|link| link.target.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(unresolved(&root), ["/img/gone.png", "/README.md"]);
+        assert_eq!(unresolved(&root.join("site/content")), ["/y.png", "/img/gone.png", "/README.md"]);
     }
 
     #[test]

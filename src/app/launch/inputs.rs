@@ -8,12 +8,12 @@ use contract::{ErrorCode, Fault, escaped_line};
 use engine::jobs::{self, Enqueued, Job, JobState};
 use launch::event::{EventBody, Failure, InputsPending};
 use launch::snapshot::Snapshot;
-use serde_json::json;
 use store::{RepositoryRow, RepositoryState, Store};
 use tenancy::AllowedRoots;
 
 use super::answer::Stop;
 use super::journal::Batch;
+use super::repository::can_be_indexed;
 use super::run_job::RunJob;
 use crate::app::{blocking, index_job};
 
@@ -41,7 +41,8 @@ impl RunJob<'_> {
         is_indexed_at(repository, &self.snapshot().created.repo_sha)
     }
 
-    /// Asks for an index run, unless one is on its way or did not help.
+    /// Asks for an index run, unless one is on its way, did not help or cannot help: only what is checked out can be indexed, and starting
+    /// runs has nothing else indexed.
     pub(super) async fn await_inputs(&mut self) -> Result<Inputs, Stop> {
         let Some(repository) = self.repository().await? else {
             let message = "The project does not have the repository of the run any more.";
@@ -53,13 +54,22 @@ impl RunJob<'_> {
         if let Some(pending) = self.snapshot().pending.clone() {
             match awaited_job(self.store, &pending).await? {
                 Some(job) if !job.state.is_final() => return Ok(Inputs::Pending),
-                Some(job) if job.state == JobState::Succeeded && !pending.attached => {
+                Some(job)
+                    if job.state == JobState::Succeeded
+                        && !pending.attached
+                        && repository.state != RepositoryState::Indexing =>
+                {
                     return Ok(Inputs::Failed(self.moved(&repository)));
                 }
                 Some(job) if job.state != JobState::Succeeded => return Ok(Inputs::Failed(failed(&job))),
-                // It may have read the repository before the commit was there, or nobody remembers it.
+                // It may have read the repository before the commit was there, another one follows it already, or nobody remembers it.
                 _ => {}
             }
+        }
+        let settings = &self.app.config.indexing;
+        let wanted = &self.snapshot().created.repo_sha;
+        if !can_be_indexed(&repository, settings, self.project.id(), wanted).await? {
+            return Ok(Inputs::Failed(self.moved(&repository)));
         }
         let Enqueued { job, attached } = self.request_index_run(&repository).await?;
         let reason = pending_reason(&repository, self.snapshot());
@@ -72,18 +82,6 @@ impl RunJob<'_> {
             })
             .await?;
         Ok(Inputs::Pending)
-    }
-
-    /// The failure of a run whose repository is indexed at another commit.
-    fn moved(&self, repository: &RepositoryRow) -> Failure {
-        let wanted = &self.snapshot().created.repo_sha;
-        let found = repository.commit.as_deref().unwrap_or("no commit");
-        let message = format!(
-            "The repository {} is at {found}, and the run needs {wanted}.",
-            escaped_line(&repository.name)
-        );
-        Failure::new("INPUTS_MOVED", message)
-            .with_details(json!({ "wanted": wanted, "indexed": repository.commit }))
     }
 
     async fn request_index_run(&self, repository: &RepositoryRow) -> Result<Enqueued, Stop> {

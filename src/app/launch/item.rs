@@ -10,7 +10,7 @@ use launch::issue::{Issue, IssueStatus};
 use launch::report::ValidationReport;
 use launch::site::SiteFiles;
 use launch::snapshot::{Snapshot, VALIDATION_REPORT};
-use launch::state::Step;
+use launch::state::{RunState, Step};
 use launch::worker::{
     LINK, NewArtifact, SiteView, VALIDATE, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput,
     is_artifact_name,
@@ -18,8 +18,9 @@ use launch::worker::{
 use store::RepositoryRow;
 
 use super::answer::{JobAnswer, Stop, fault_of};
-use super::item_inputs::{inputs_hash, was_finished_with};
+use super::item_inputs::{Unchanged, inputs_hash, was_finished_with};
 use super::journal::{Batch, reference};
+use super::pinned::{PinnedIndex, changed_meanwhile, with_pin};
 use super::run_job::{RunJob, failure_summary, next_attempt};
 use super::site::RunSite;
 use super::workers::{self, ReadSite};
@@ -38,43 +39,76 @@ struct Made {
 }
 
 impl RunJob<'_> {
-    /// Items that were finished with the inputs that they have now, as worker and scope.
-    pub(super) fn done_items(&self, repository: Option<&RepositoryRow>) -> Vec<(String, String)> {
-        let snapshot = self.snapshot();
-        let keys = snapshot.items.keys().map(|item| (item.worker.clone(), item.scope_key.clone()));
+    /// Items that were finished with the inputs that they have now, as worker and scope. An index that moved does not make them due again.
+    pub(super) fn done_items(&self) -> Vec<(String, String)> {
+        let keys = self.snapshot().items.keys().map(|item| (item.worker.clone(), item.scope_key.clone()));
         let is_done = |(worker, scope_key): &(String, String)| {
-            self.app.launch_worker(worker).is_some_and(|worker| {
-                let hash =
-                    inputs_hash(worker, scope_key, snapshot, repository.map(|row| (self.project, row)));
-                was_finished_with(snapshot, worker, scope_key, &hash)
-            })
+            let worker = self.app.launch_worker(worker);
+            worker.is_some_and(|worker| self.is_done(worker, scope_key, None, Unchanged::Pinned))
         };
         keys.filter(is_done).collect()
     }
 
-    /// Whether an item was finished with the inputs that it has now.
-    pub(super) async fn is_done(&self, worker: &str, scope_key: &str) -> Result<bool, Fault> {
-        let repository = self.repository().await?;
-        let done = self.done_items(repository.as_ref());
-        Ok(done.iter().any(|(known, scope)| known == worker && scope == scope_key))
+    /// Whether the pages as they are now were validated, with the index as it is now.
+    pub(super) async fn is_validated(&self) -> Result<bool, Stop> {
+        let (worker, repository) = (self.worker(VALIDATE)?, self.repository().await?);
+        Ok(self.is_done(worker, "", repository.as_ref(), Unchanged::PinnedAndIndex))
     }
 
-    /// Does an item. If its worker fails, so does the run.
-    pub(super) async fn do_item(&mut self, name: &'static str, scope_key: &str) -> Result<(), Stop> {
-        let Some(worker) = self.app.launch_worker(name) else {
+    fn is_done(
+        &self,
+        worker: &Worker,
+        scope_key: &str,
+        repository: Option<&RepositoryRow>,
+        unchanged: Unchanged,
+    ) -> bool {
+        let hash = inputs_hash(worker, scope_key, self.snapshot(), self.project, repository);
+        was_finished_with(self.snapshot(), worker, scope_key, &hash, unchanged)
+    }
+
+    fn worker(&self, name: &str) -> Result<&'static Worker, Stop> {
+        self.app.launch_worker(name).ok_or_else(|| {
             let message = format!("This program has no worker `{name}` for launch runs.");
-            return Err(Stop::Answer(
-                Fault::new(ErrorCode::CapabilityMissing, message).with_hint("Upgrade this installation."),
-            ));
+            let fault = Fault::new(ErrorCode::CapabilityMissing, message);
+            Stop::Answer(fault.with_hint("Upgrade this installation."))
+        })
+    }
+
+    /// Does an item, if the index is of the commit of the run. If its worker fails, so does the run.
+    pub(super) async fn do_item(&mut self, name: &str, scope_key: &str) -> Result<(), Stop> {
+        let worker = self.worker(name)?;
+        let Some(repository) = self.repository().await? else { return Ok(()) };
+        let index = self.pinned_index(&repository).await?;
+        if index.is_pinned {
+            // Whether it was done or the index moved meanwhile, what comes next follows from the snapshot.
+            self.do_item_over(worker, scope_key, &repository, &index).await?;
+        }
+        Ok(())
+    }
+
+    /// Validates over the index as it is. One of another commit makes the report fail.
+    pub(super) async fn do_validation(&mut self) -> Result<(), Stop> {
+        let worker = self.worker(VALIDATE)?;
+        let Some(repository) = self.repository().await? else {
+            return Err(Stop::Answer(self.not_pinned(None)));
         };
-        let repository = self.repository().await?;
-        let item = next_attempt(self.snapshot(), name, scope_key);
-        let hash = inputs_hash(
-            worker,
-            scope_key,
-            self.snapshot(),
-            repository.as_ref().map(|row| (self.project, row)),
-        );
+        let index = self.pinned_index(&repository).await?;
+        match self.do_item_over(worker, "", &repository, &index).await? {
+            true => Ok(()),
+            false => Err(Stop::Answer(changed_meanwhile())),
+        }
+    }
+
+    /// Does an item over an index; false if that changed meanwhile, so that nobody knows what was read.
+    async fn do_item_over(
+        &mut self,
+        worker: &'static Worker,
+        scope_key: &str,
+        repository: &RepositoryRow,
+        index: &PinnedIndex,
+    ) -> Result<bool, Stop> {
+        let item = next_attempt(self.snapshot(), worker.name, scope_key);
+        let hash = inputs_hash(worker, scope_key, self.snapshot(), self.project, Some(repository));
         self.journal
             .append(|_| {
                 let mut batch = Batch::default();
@@ -83,23 +117,31 @@ impl RunJob<'_> {
                 Ok(batch)
             })
             .await?;
-        let made = match self.make(worker, scope_key, repository).await? {
-            Ok(made) => made,
-            Err(WorkerError(failure)) => return self.fail_item(item, failure).await,
+        let made = match self.make(worker, scope_key, repository, index).await? {
+            Some(Ok(made)) => made,
+            Some(Err(WorkerError(failure))) => {
+                self.fail_item(item, failure).await?;
+                return Ok(true);
+            }
+            None => {
+                self.drop_item(item).await?;
+                return Ok(false);
+            }
         };
         self.require_running()?;
         let outcome = Outcome::new(item, made, self.snapshot());
         self.journal.append(|snapshot| Ok(outcome.into_batch(snapshot))).await?;
-        Ok(())
+        Ok(true)
     }
 
-    /// Runs a worker and checks what it made.
+    /// Runs a worker and checks what it made; `None` if the index changed while the worker read it.
     async fn make(
         &self,
         worker: &'static Worker,
         scope_key: &str,
-        repository: Option<RepositoryRow>,
-    ) -> Result<Result<Made, WorkerError>, Stop> {
+        repository: &RepositoryRow,
+        index: &PinnedIndex,
+    ) -> Result<Option<Result<Made, WorkerError>>, Stop> {
         let site = RunSite::new(self.site()?);
         let artifacts = self.artifacts_of(worker).await?;
         let inputs = ItemInputs {
@@ -111,20 +153,24 @@ impl RunJob<'_> {
             site_tree: self.snapshot().site_tree.clone().filter(|_| worker.site == SiteView::Patched),
             artifacts,
         };
-        let mut output = match workers::run(self, inputs.clone(), site.clone(), repository).await? {
-            Ok(output) => output,
-            Err(error) => return Ok(Err(error)),
+        let mut output = match workers::run(self, inputs.clone(), site.clone(), repository, index).await? {
+            Some(Ok(output)) => output,
+            Some(Err(error)) => return Ok(Some(Err(error))),
+            None => return Ok(None),
         };
         self.require_running()?;
-        if let Some(report) = &mut output.report {
+        output.report = output.report.map(|report| {
+            let is_published = self.snapshot().state.has_reached(RunState::PrOpened);
+            let mut report = with_pin(report, index, &inputs.repo_sha, is_published);
             // The worst come first; whether the report is ok was decided from all.
             report.issues.truncate(REPORTED_MAX);
-        }
+            report
+        });
         if let Err(error) = check_output(&output, &inputs.config, self.app.config.launch.artifact_bytes_max) {
-            return Ok(Err(error));
+            return Ok(Some(Err(error)));
         }
         let patched = self.apply_changes(&site, &inputs, &output).await?;
-        Ok(patched.map(|patched| Made { output, patched }))
+        Ok(Some(patched.map(|patched| Made { output, patched })))
     }
 
     /// Writes the changed files into the site's repository, as objects that no branch has. After linking, a run has a tree of its own
@@ -187,22 +233,34 @@ impl RunJob<'_> {
         Ok(())
     }
 
-    /// Validates a run that has ended or is published, and stores nothing.
-    pub(super) async fn check_again(&self) -> Result<JobAnswer, Stop> {
-        let Some(worker) = self.app.launch_worker(VALIDATE) else {
-            return Err(Stop::Answer(Fault::new(
-                ErrorCode::CapabilityMissing,
-                "This program cannot validate launch runs.",
-            )));
+    /// Records that an item was not finished, because the index changed: it is due again.
+    async fn drop_item(&mut self, item: ItemRef) -> Result<(), Stop> {
+        let error = Failure::new("INTERRUPTED", "The index changed while the worker read it.");
+        self.journal
+            .append(|_| {
+                let mut batch = Batch::default();
+                batch.event(EventBody::WorkItemFailed { item, error });
+                Ok(batch)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Validates a run that has ended or is published, and stores nothing. The index may be of a later commit: whether the pages still
+    /// hold is what people want to know then, and the report says what it is about.
+    pub(super) async fn check_again(&mut self) -> Result<JobAnswer, Stop> {
+        let worker = self.worker(VALIDATE)?;
+        let Some(repository) = self.repository().await? else {
+            return Err(Stop::Answer(self.not_pinned(None)));
         };
-        let repository = self.repository().await?;
-        let made = self.make(worker, "", repository).await?;
-        let report = match made {
-            Ok(Made { output: WorkerOutput { report: Some(report), .. }, .. }) => report,
-            Ok(_) => {
+        let index = self.pinned_index(&repository).await?;
+        let report = match self.make(worker, "", &repository, &index).await? {
+            Some(Ok(Made { output: WorkerOutput { report: Some(report), .. }, .. })) => report,
+            Some(Ok(_)) => {
                 return Err(Stop::Fault(Fault::internal("A validation has no report.", "report is empty")));
             }
-            Err(WorkerError(failure)) => return Err(Stop::Answer(fault_of(&failure))),
+            Some(Err(WorkerError(failure))) => return Err(Stop::Answer(fault_of(&failure))),
+            None => return Err(Stop::Answer(changed_meanwhile())),
         };
         let report = serde_json::to_value(&report)
             .map_err(|error| Fault::internal("The report could not be written.", error))?;

@@ -6,12 +6,27 @@ use platform::sha256;
 use serde_json::{Value, json};
 use store::{Project, RepositoryRow};
 
-/// The hash of everything that the result of an item depends on, hexadecimal.
+/// Digits of each half of a hash.
+const HALF: usize = 32;
+
+/// Which inputs have to be those of before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unchanged {
+    /// What the run is pinned to, and what it made itself. An index that moves does not make its items due again: they read only what the
+    /// pinned commit has.
+    Pinned,
+    /// Also the index, because somebody asks for another look at it.
+    PinnedAndIndex,
+}
+
+/// The hash of everything that the result of an item depends on, hexadecimal: the first half is of what is pinned or made by the run,
+/// the second half of the index as it was.
 pub(super) fn inputs_hash(
     worker: &Worker,
     scope_key: &str,
     snapshot: &Snapshot,
-    index: Option<(&Project, &RepositoryRow)>,
+    project: &Project,
+    index: Option<&RepositoryRow>,
 ) -> String {
     let artifacts: Vec<(&str, &str)> = snapshot
         .artifacts
@@ -20,10 +35,7 @@ pub(super) fn inputs_hash(
         .map(|(name, artifact)| (name.as_str(), artifact.sha256.as_str()))
         .collect();
     let site_tree = snapshot.site_tree.as_deref().filter(|_| worker.site == SiteView::Patched);
-    let index = index.map(|(project, repository)| {
-        json!([sha256::to_hex(&project.model().hash), repository.commit, repository.generation])
-    });
-    let inputs: Value = json!([
+    let pinned = json!([
         worker.name,
         worker.version,
         scope_key,
@@ -31,10 +43,17 @@ pub(super) fn inputs_hash(
         snapshot.created.repo_sha,
         snapshot.created.site_sha,
         site_tree,
-        index,
+        sha256::to_hex(&project.model().hash),
         artifacts,
     ]);
-    sha256::digest_hex(inputs.to_string().as_bytes())
+    let index = json!(index.map(|row| (&row.commit, row.generation, row.state.as_str())));
+    half(&pinned) + &half(&index)
+}
+
+fn half(inputs: &Value) -> String {
+    let mut digits = sha256::digest_hex(inputs.to_string().as_bytes());
+    digits.truncate(HALF);
+    digits
 }
 
 /// Whether the last attempt at an item was finished with these inputs.
@@ -43,7 +62,12 @@ pub(super) fn was_finished_with(
     worker: &Worker,
     scope_key: &str,
     inputs_hash: &str,
+    unchanged: Unchanged,
 ) -> bool {
+    let is_same = |known: &str| match unchanged {
+        Unchanged::Pinned => known.get(..HALF).is_some_and(|half| inputs_hash.starts_with(half)),
+        Unchanged::PinnedAndIndex => known == inputs_hash,
+    };
     let last = snapshot.latest(worker.name, scope_key);
-    last.is_some_and(|(_, item)| item.state == ItemState::Finished && item.inputs_hash == inputs_hash)
+    last.is_some_and(|(_, item)| item.state == ItemState::Finished && is_same(&item.inputs_hash))
 }

@@ -20,6 +20,8 @@ const PAGE: i64 = 1000;
 pub(super) const EVENTS_MAX: i32 = 50_000;
 /// Events beyond that which calls may add.
 const CALLS_RESERVE: i32 = 1000;
+/// The artifact with the configuration of the run, which is written with its first event and never again.
+pub(super) const RUN_CONFIG: &str = "run_config.json";
 
 /// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +189,11 @@ impl<'a> Journal<'a> {
         }
         if folded.as_ref() != Some(&self.snapshot) {
             return Ok(Err("the rows of the run are not what its events say".to_owned()));
+        }
+        // The log has the hash of the configuration as it was written, so a later form of it changes nothing.
+        let logged = self.snapshot.artifacts.get(RUN_CONFIG).map(|artifact| artifact.sha256.as_str());
+        if logged != Some(&*sha256::digest_hex(self.row.config.as_bytes())) {
+            return Ok(Err("the configuration is not the one that the run was started with".to_owned()));
         }
         Ok(Ok(()))
     }

@@ -5,7 +5,9 @@
 
 mod answer;
 mod check;
+mod disk_paths;
 mod evidence;
+mod fixing;
 mod folder_files;
 mod inputs;
 mod item;
@@ -13,6 +15,7 @@ mod item_inputs;
 mod journal;
 mod packing;
 mod page_secrets;
+mod pinned;
 mod publish;
 mod repository;
 mod request;

@@ -33,14 +33,15 @@ impl RunJob<'_> {
         Ok(JobAnswer::new(self.snapshot().state))
     }
 
-    /// Stores key and branch, once.
+    /// Stores key and branch, the same in each attempt. Each says so anew: from then on, until the job ends, the run cannot be cancelled.
     async fn prepare(&mut self) -> Result<(), Stop> {
-        if self.snapshot().publication.is_some() {
-            return Ok(());
-        }
-        let run_id = RunId::parse(self.journal.run_id())?;
-        let branch = run_id.branch(&self.snapshot().created.product_slug);
-        let publish_key = random_uuid()?;
+        let (publish_key, branch) = match &self.snapshot().publication {
+            Some(known) => (known.publish_key.clone(), known.branch.clone()),
+            None => {
+                let run_id = RunId::parse(self.journal.run_id())?;
+                (random_uuid()?, run_id.branch(&self.snapshot().created.product_slug))
+            }
+        };
         self.journal
             .append(|_| {
                 let mut batch = Batch::default();

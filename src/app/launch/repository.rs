@@ -101,6 +101,50 @@ fn read_reference(root: &Path, allowed: &AllowedRoots, name: &str) -> Option<Str
     read("heads").or_else(|| read("tags"))
 }
 
+/// Whether an index run makes the index one of this commit: it was of it when it was last looked at, or the commit is checked out.
+pub(super) async fn can_be_indexed(
+    row: &RepositoryRow,
+    settings: &config::Indexing,
+    project: &ProjectId,
+    commit: &str,
+) -> Result<bool, Fault> {
+    if row.commit.as_deref() == Some(commit) {
+        return Ok(true);
+    }
+    if !row.is_folder() {
+        return Ok(false);
+    }
+    let (root, allowed) = (PathBuf::from(&row.root), AllowedRoots::for_project(settings, project));
+    let checked_out = blocking(move || Ok(read_head(&root, &allowed))).await?;
+    Ok(checked_out.as_deref() == Some(commit))
+}
+
+/// Refuses a commit that is neither indexed nor checked out: no run could read it.
+///
+/// # Errors
+/// `INVALID_INPUT`.
+pub(super) async fn require_indexable(
+    row: &RepositoryRow,
+    settings: &config::Indexing,
+    project: &ProjectId,
+    commit: &str,
+) -> Result<(), Fault> {
+    if can_be_indexed(row, settings, project, commit).await? {
+        return Ok(());
+    }
+    let why = format!("{commit} is neither indexed nor checked out");
+    Err(no_commit(row, &why).with_hint(
+        "Check the commit out and index the repository, or leave `github_ref` out for the indexed commit.",
+    ))
+}
+
+/// The commit that is checked out in a folder.
+fn read_head(root: &Path, allowed: &AllowedRoots) -> Option<String> {
+    let root = allowed.check(root).ok()?;
+    let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
+    directory.head().ok()?.map(|head| head.commit)
+}
+
 fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }

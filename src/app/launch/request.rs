@@ -8,7 +8,7 @@ use launch::event::EventBody;
 use launch::ids::Trace;
 use launch::legality::{Legality, RunTool};
 use launch::snapshot::Snapshot;
-use launch::state::{RunState, Step};
+use launch::state::Step;
 use serde::{Deserialize, Serialize};
 use store::{Project, Store};
 use tokio_util::sync::CancellationToken;
@@ -50,8 +50,6 @@ pub enum AdvanceUntil {
 pub(super) struct JobRequest {
     pub(super) action: Action,
     pub(super) until: AdvanceUntil,
-    /// Fixes that were begun when the job was requested.
-    pub(super) fix_attempts: u16,
     pub(super) trace_id: String,
     pub(super) parent_span_id: Option<String>,
 }
@@ -92,9 +90,9 @@ impl RunRequest<'_> {
         Ok(KIND.job(self.project.id().clone(), self.run_id, request))
     }
 
-    fn request(&self, action: Action, until: AdvanceUntil, fix_attempts: u16) -> JobRequest {
+    fn request(&self, action: Action, until: AdvanceUntil) -> JobRequest {
         let Trace { trace_id, parent_span_id } = self.trace.below_call();
-        JobRequest { action, until, fix_attempts, trace_id, parent_span_id }
+        JobRequest { action, until, trace_id, parent_span_id }
     }
 }
 
@@ -106,8 +104,7 @@ pub async fn is_advancing(store: &Store, project: &Project, snapshot: &Snapshot)
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), Some(&snapshot.run_id), 1).await?;
     control.commit().await?;
-    let waits = snapshot.state == RunState::Created && snapshot.pending.is_some();
-    Ok(waits || jobs.first().is_some_and(|job| !job.state.is_final()))
+    Ok(snapshot.pending.is_some() || jobs.first().is_some_and(|job| !job.state.is_final()))
 }
 
 /// Has a job do something with a run, and waits for it: runs it here if it is free, else waits for the process that runs it. Giving up
@@ -140,14 +137,16 @@ pub async fn run_action(
     }
     store.require_disk_space().await?;
     requeue_lost(store).await?;
-    let wanted = request.request(action, AdvanceUntil::Boundary, snapshot.fix_attempts);
+    let wanted = request.request(action, AdvanceUntil::Boundary);
     for _ in 0..OTHERS_MAX {
         let enqueued = jobs::enqueue(store, &request.job(&wanted)?).await?;
         if enqueued.attached && enqueued.job.state == JobState::Running {
             break;
         }
         let known: Option<JobRequest> = serde_json::from_value(enqueued.job.request.clone()).ok();
-        let is_own = !enqueued.attached || known.is_some_and(|known| known.action == action);
+        // Each call of a fix repairs one issue, and does not take that of another call for its own.
+        let is_shared = action != Action::Fix && known.is_some_and(|known| known.action == action);
+        let is_own = !enqueued.attached || is_shared;
         let finished = run_here(request, enqueued, cancel).await;
         if is_own {
             let answer: JobAnswer = serde_json::from_value(finished?.result)
@@ -193,14 +192,15 @@ pub(super) async fn request_advance(request: &RunRequest<'_>) -> Result<(), Faul
         true => AdvanceUntil::End,
         false => AdvanceUntil::Boundary,
     };
-    let wanted = request.request(Action::Advance, until, 0);
+    let wanted = request.request(Action::Advance, until);
     jobs::enqueue(request.store().await?, &request.job(&wanted)?).await.map(drop)
 }
 
 /// Cancels a run, and the job that advances it. Cancelling a cancelled run changes nothing.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` if it has ended otherwise; storage faults.
+/// `ILLEGAL_STATE` if it has ended otherwise, and, to be tried again, while a job publishes it, because a branch would be left. Storage
+/// faults.
 pub async fn cancel(request: &RunRequest<'_>, principal: &str) -> Result<(), Fault> {
     let mut journal = request.journal().await?;
     let snapshot = journal.snapshot();
@@ -209,9 +209,14 @@ pub async fn cancel(request: &RunRequest<'_>, principal: &str) -> Result<(), Fau
         Legality::Refused(required) => return Err(run_job::illegal(snapshot, required, false)),
         Legality::Repeats | Legality::Cancelled => return Ok(()),
     }
-    let by = principal.to_owned();
+    let (seen, by) = (snapshot.seq, principal.to_owned());
+    let is_held = is_advancing(request.store().await?, request.project, snapshot).await?;
     let cancelled = journal
         .append(|snapshot| {
+            // A job says so before it publishes, so one that began after the look at the jobs has written an event since.
+            if snapshot.publication.is_some() && (is_held || snapshot.seq != seen) {
+                return Err(publishing(snapshot));
+            }
             let mut batch = Batch::default();
             batch.event(EventBody::ToolCalled {
                 tool: RunTool::Cancel.as_str().to_owned(),
@@ -233,6 +238,12 @@ pub async fn cancel(request: &RunRequest<'_>, principal: &str) -> Result<(), Fau
         store::jobs::request_cancel(&mut control, &job.id).await?;
     }
     control.commit().await
+}
+
+/// The fault of cancelling a run that is being published.
+fn publishing(snapshot: &Snapshot) -> Fault {
+    let fault = run_job::illegal(snapshot, "a run that is not being published", true);
+    fault.with_hint("Call again in a moment. `launch_open_pr` ends a publication that was interrupted.")
 }
 
 /// Records in the log of a run that a tool was called. The log of a run that has ended is complete, and stays so.

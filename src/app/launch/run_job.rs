@@ -6,7 +6,7 @@ use contract::config::LaunchSite;
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::jobs::RunningJob;
 use futures::future::BoxFuture;
-use launch::engine::{Next, Situation, choose_issue, judge_fix};
+use launch::engine::{Next, Situation};
 use launch::event::{EventBody, Failure, ItemRef};
 use launch::ids::Trace;
 use launch::legality::{Legality, RunTool};
@@ -15,15 +15,16 @@ use launch::sections::{planned_pages, sections_of};
 use launch::site_profiles::find_site;
 use launch::snapshot::{Snapshot, VALIDATION_REPORT};
 use launch::state::{RunState, Step};
-use launch::worker::{NewArtifact, PAGE_PLAN, VALIDATE};
-use platform::failpoints;
+use launch::worker::{NewArtifact, PAGE_PLAN};
+use platform::{failpoints, sha256};
 use serde_json::{Value, json};
 use store::launch::artifacts;
 use store::{Access, Project, ProjectTx, RepositoryRow, Store, repositories};
 
-use super::answer::{JobAnswer, Stop, fault_of};
+use super::answer::{JobAnswer, Stop, damage, damage_of, damaged, fault_of};
 use super::inputs::Inputs;
 use super::journal::{Batch, Journal, JournalContext, Writer, run_cancelled, run_not_found};
+use super::pinned::Differing;
 use super::request::{Action, AdvanceUntil, JobRequest};
 use super::status::all_events;
 use crate::app::App;
@@ -47,6 +48,8 @@ pub(super) struct RunJob<'a> {
     pub(super) project: &'a Project,
     pub(super) running: &'a RunningJob,
     pub(super) journal: Journal<'a>,
+    /// The files that are not as the commit of the run has them, as far as this job looked.
+    pub(super) differing: Option<Differing>,
 }
 
 /// Runs a claimed job.
@@ -71,8 +74,9 @@ async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let answer = match Journal::open(context, &running.job.subject).await? {
         None => JobAnswer::refused(RunState::Failed, &run_not_found()),
         Some(journal) => {
-            let mut job = RunJob { app: &app, store, project: &project, running: &running, journal };
-            let outcome = job.run(&request).await;
+            let running = &running;
+            let mut job = RunJob { app: &app, store, project: &project, running, journal, differing: None };
+            let outcome = job.run_or_fail(&request).await;
             let state = job.journal.snapshot().state;
             match outcome {
                 Ok(answer) => answer,
@@ -89,13 +93,25 @@ async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
 }
 
 impl<'a> RunJob<'a> {
+    /// Runs the job. A run whose stored state is not what its log says fails.
+    async fn run_or_fail(&mut self, request: &JobRequest) -> Result<JobAnswer, Stop> {
+        match self.run(request).await {
+            Err(Stop::Fault(fault)) => match damage_of(&fault) {
+                Some(failure) if !self.snapshot().state.is_terminal() => Err(self.fail(failure).await?),
+                Some(failure) => Err(Stop::Answer(fault_of(&failure))),
+                None => Err(Stop::Fault(fault)),
+            },
+            outcome => outcome,
+        }
+    }
+
     async fn run(&mut self, request: &JobRequest) -> Result<JobAnswer, Stop> {
         if self.snapshot().state.is_terminal() {
             return self.answer_of_ended(request.action).await;
         }
         self.take_over().await?;
         // An earlier attempt at this job may have begun the fix.
-        let has_begun = request.action == Action::Fix && self.snapshot().fix_attempts > request.fix_attempts;
+        let has_begun = request.action == Action::Fix && self.own_fix().await?.is_some();
         if !has_begun {
             self.require_legal(request.action)?;
         }
@@ -123,9 +139,7 @@ impl<'a> RunJob<'a> {
     /// Makes this job the only one that writes, checks the log, and drops the items that nobody finished.
     async fn take_over(&mut self) -> Result<(), Stop> {
         if let Err(problem) = self.journal.verify().await? {
-            let failure =
-                Failure::new("EVENT_CHAIN_BROKEN", format!("The log of the run is damaged: {problem}."));
-            return Err(self.fail(failure).await?);
+            return Err(self.fail(damage(&problem)).await?);
         }
         self.journal
             .append(|snapshot| {
@@ -197,8 +211,8 @@ impl<'a> RunJob<'a> {
         if self.snapshot().state == RunState::PrOpened {
             return self.check_again().await;
         }
-        if !self.is_done(VALIDATE, "").await? {
-            self.do_item(VALIDATE, "").await?;
+        if !self.is_validated().await? {
+            self.do_validation().await?;
         }
         let snapshot = self.snapshot();
         let step = match (snapshot.state, snapshot.report_ok) {
@@ -215,46 +229,8 @@ impl<'a> RunJob<'a> {
         Ok(JobAnswer::new(self.snapshot().state))
     }
 
-    /// Fixes one issue and validates again.
-    async fn fix_one(&mut self, has_begun: bool) -> Result<JobAnswer, Stop> {
-        if !has_begun {
-            self.begin_fix().await?;
-        }
-        while self.snapshot().state == RunState::Fixing {
-            self.require_running()?;
-            match self.next().await? {
-                Next::Item { worker, scope_key } => self.do_item(worker, &scope_key).await?,
-                _ => self.end_fix().await?,
-            }
-        }
-        if let Some(failure) = &self.snapshot().failure {
-            return Err(Stop::Answer(fault_of(failure)));
-        }
-        if self.snapshot().state == RunState::Validating && self.snapshot().report_ok == Some(true) {
-            self.take_step(Step::AcceptReport).await?;
-        }
-        let (fixed_issue_id, applied_patch_ids) = self.last_fix().await?;
-        Ok(JobAnswer { fixed_issue_id, applied_patch_ids, ..JobAnswer::new(self.snapshot().state) })
-    }
-
-    /// The issue of the last fix, and the ids of the patches that were applied since it was begun.
-    async fn last_fix(&self) -> Result<(Option<String>, Vec<String>), Fault> {
-        let events = all_events(self.store, self.project, self.journal.run_id()).await?;
-        let (mut issue, mut patches) = (None, Vec::new());
-        for event in &events {
-            match event.body() {
-                Ok(EventBody::RunStateChanged { step: Step::BeginFix, issue_id, .. }) => {
-                    (issue, patches) = (issue_id, Vec::new());
-                }
-                Ok(EventBody::PatchApplied { patch_ids, .. }) => patches.extend(patch_ids),
-                _ => {}
-            }
-        }
-        Ok((issue, patches))
-    }
-
     /// Changes the state.
-    async fn take_step(&mut self, step: Step) -> Result<(), Stop> {
+    pub(super) async fn take_step(&mut self, step: Step) -> Result<(), Stop> {
         self.journal
             .append(|snapshot| {
                 let mut batch = Batch::default();
@@ -263,50 +239,6 @@ impl<'a> RunJob<'a> {
             })
             .await?;
         Ok(())
-    }
-
-    /// Chooses an issue; without one, the run fails.
-    async fn begin_fix(&mut self) -> Result<(), Stop> {
-        let report = self.require_report(None).await?;
-        let chosen = choose_issue(self.snapshot(), self.journal.config(), &report);
-        let issue_id = match chosen {
-            Ok(issue) => issue.issue_id.clone(),
-            Err(failure) => {
-                self.fail(failure).await?;
-                return Ok(());
-            }
-        };
-        self.journal
-            .append(|snapshot| {
-                let to = launch::state::step(snapshot.state, Step::BeginFix)
-                    .map_err(|illegal| Fault::internal("A launch run took a wrong step.", illegal))?;
-                let mut batch = Batch::default();
-                batch.event(EventBody::RunStateChanged {
-                    from: snapshot.state,
-                    to,
-                    step: Step::BeginFix,
-                    issue_id: Some(issue_id),
-                });
-                Ok(batch)
-            })
-            .await?;
-        Ok(())
-    }
-
-    /// Decides whether a fix was one; if not, the run fails.
-    async fn end_fix(&mut self) -> Result<(), Stop> {
-        let Some(fixing) = self.snapshot().fixing.clone() else {
-            return Err(Stop::Fault(Fault::internal("A launch run fixes nothing.", "fixing is empty")));
-        };
-        let before = self.require_report(Some(fixing.report_version)).await?;
-        let after = self.require_report(None).await?;
-        match judge_fix(&fixing, &before, &after) {
-            Ok(()) => self.take_step(Step::EndFix).await,
-            Err(failure) => {
-                self.fail(failure).await?;
-                Ok(())
-            }
-        }
     }
 
     /// Ends the run with a failure. Returns what a call is told.
@@ -333,12 +265,12 @@ impl<'a> RunJob<'a> {
         Ok(())
     }
 
-    async fn next(&mut self) -> Result<Next, Stop> {
+    pub(super) async fn next(&mut self) -> Result<Next, Stop> {
         let report = self.report(None).await?;
         let plan = self.artifact(PAGE_PLAN, None).await?;
         let sections = sections_of(&planned_pages(&plan.unwrap_or_default()));
         let repository = self.repository().await?;
-        let done = self.done_items(repository.as_ref());
+        let done = self.done_items();
         let is_done =
             |worker: &str, scope: &str| done.iter().any(|(known, of)| known == worker && of == scope);
         let inputs_ready = repository.as_ref().is_some_and(|row| self.is_ready(row));
@@ -369,13 +301,36 @@ impl<'a> RunJob<'a> {
         find_site(&self.app.config.launch.sites, self.project.id(), profile).map_err(Stop::Answer)
     }
 
-    /// The bytes of an artifact, of the latest version without a number.
+    /// The bytes of an artifact, of the latest version without a number. They are those that the log has the hash of.
     pub(super) async fn artifact(&self, name: &str, version: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
         let mut tx = ProjectTx::begin(self.store, self.project, Access::Search).await?;
-        let version = version.map(|version| i32::try_from(version).unwrap_or(i32::MAX));
-        let part = artifacts::part(&mut tx, self.journal.run_id(), name, version, (0, i32::MAX - 1)).await?;
+        let number = version.map(|version| i32::try_from(version).unwrap_or(i32::MAX));
+        let part = artifacts::part(&mut tx, self.journal.run_id(), name, number, (0, i32::MAX - 1)).await?;
         tx.commit().await?;
-        Ok(part.map(|part| part.content))
+        let Some(part) = part else { return Ok(None) };
+        let logged = self.logged_sha256(name, version).await?;
+        if logged.as_deref() != Some(&*sha256::digest_hex(&part.content)) {
+            return Err(damaged(&format!("the artifact `{name}` was changed")));
+        }
+        Ok(Some(part.content))
+    }
+
+    /// The hash of a version of an artifact, as the log has it.
+    async fn logged_sha256(&self, name: &str, version: Option<u32>) -> Result<Option<String>, Fault> {
+        let latest = self.snapshot().artifacts.get(name);
+        if version.is_none() || version == latest.map(|latest| latest.version) {
+            return Ok(latest.map(|latest| latest.sha256.clone()));
+        }
+        let events = all_events(self.store, self.project, self.journal.run_id()).await?;
+        let hash = events.iter().find_map(|event| match event.body() {
+            Ok(EventBody::ArtifactWritten(written))
+                if written.name == name && Some(written.version) == version =>
+            {
+                Some(written.sha256)
+            }
+            _ => None,
+        });
+        Ok(hash)
     }
 
     /// A report, the latest without a version.
@@ -388,7 +343,7 @@ impl<'a> RunJob<'a> {
         bytes.map(read).transpose()
     }
 
-    async fn require_report(&self, version: Option<u32>) -> Result<ValidationReport, Fault> {
+    pub(super) async fn require_report(&self, version: Option<u32>) -> Result<ValidationReport, Fault> {
         self.report(version)
             .await?
             .ok_or_else(|| Fault::internal("A launch run has no validation report.", VALIDATION_REPORT))

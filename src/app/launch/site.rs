@@ -164,6 +164,9 @@ impl RunSite {
         let own = |commit: &str| -> Result<bool, Fault> {
             Ok(repository.tree_of(commit).map_err(site_fault)? == run.site_tree)
         };
+        if let Some(other) = repository.conflicting_branch(&run.branch).map_err(site_fault)? {
+            return Err(conflicting_branch(&run.branch, &other));
+        }
         if let Some(commit) = repository.branch(&run.branch).map_err(site_fault)? {
             return if own(&commit)? {
                 Ok(Published { commit, paths })
@@ -191,6 +194,7 @@ impl RunSite {
             BranchCreated::New => Ok(Published { commit, paths }),
             BranchCreated::Exists(commit) if own(&commit)? => Ok(Published { commit, paths }),
             BranchCreated::Exists(_) => Err(foreign_branch(&run.branch)),
+            BranchCreated::Blocked(other) => Err(conflicting_branch(&run.branch, &other)),
         }
     }
 }
@@ -206,6 +210,14 @@ fn foreign_branch(branch: &str) -> Fault {
     not_retryable(format!("The site has a branch `{branch}` with another content."))
         .with_details(json!({ "branch": branch }))
         .with_hint("Look at the branch; if nobody needs it, delete it and call again.")
+}
+
+/// The fault of a branch that git does not allow beside another one, because one would be a folder of the other.
+fn conflicting_branch(branch: &str, other: &str) -> Fault {
+    let other = echo(other);
+    not_retryable(format!("The site has a branch `{other}`, so it cannot have the branch `{branch}`."))
+        .with_details(json!({ "branch": branch, "conflicting_branch": other }))
+        .with_hint("Look at the branch; if nobody needs it, rename or delete it and call again.")
 }
 
 fn base_moved(base: &str, expected: &str, found: Option<&str>) -> Fault {

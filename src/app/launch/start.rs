@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use contract::{ErrorCode, Fault, Refusal, Violation};
 use launch::config::{Pins, RunConfig, RunConfigInput};
+use launch::engine::rests;
 use launch::event::{EventBody, RunCreated};
 use launch::ids::{RunId, Trace};
 use launch::site_profiles::find_site;
@@ -15,7 +16,7 @@ use store::launch::{RunRow, runs};
 use store::postgres::LAUNCH;
 use store::{Access, Fence, Project, ProjectTx, Store, repositories};
 
-use super::journal::{Batch, JournalContext, Writer, create};
+use super::journal::{Batch, JournalContext, RUN_CONFIG, Writer, create};
 use super::request::{RunRequest, request_advance};
 use super::site::RunSite;
 use super::{repository, rows};
@@ -65,8 +66,9 @@ pub fn config_refused(violations: Vec<Violation>) -> Fault {
 /// Starts a run.
 ///
 /// # Errors
-/// `SCHEMA_VALIDATION_FAILED` for a configuration that breaks rules, `REPO_NOT_FOUND`, `INVALID_INPUT` for an unknown profile or commit,
-/// and for a key that was used with another configuration; `QUEUE_OVERLOADED` if too many runs have not ended; storage faults.
+/// `SCHEMA_VALIDATION_FAILED` for a configuration that breaks rules, `REPO_NOT_FOUND`, `INVALID_INPUT` for an unknown profile, for a
+/// commit that is unknown or neither indexed nor checked out, and for a key that was used with another configuration;
+/// `QUEUE_OVERLOADED` if too many runs have not ended; storage faults.
 pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
     let StartRequest { app, project, config, idempotency_key, principal, trace } = request;
     let store = app.store().await?;
@@ -87,8 +89,10 @@ pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
     if let Some(key) = idempotency_key
         && let Some(known) = run_with_key(store, project, key).await?
     {
-        return existing(&known, &config);
+        return continue_existing(app, project, &known, &config, trace).await;
     }
+    // Only now: what a key started stays started, even if its commit is gone.
+    repository::require_indexable(&repository, indexing, project.id(), &repo_sha).await?;
     let site = RunSite::new(profile);
     let site_sha = blocking(move || site.head()).await?;
     require_room(app, store, project).await?;
@@ -112,7 +116,7 @@ pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
         if let Some(key) = idempotency_key
             && let Some(known) = run_with_key(store, project, key).await?
         {
-            return existing(&known, &config);
+            return continue_existing(app, project, &known, &config, trace).await;
         }
     }
     Err(Fault::internal("The launch run could not be started.", "all ids that were tried are taken"))
@@ -123,6 +127,22 @@ async fn run_with_key(store: &Store, project: &Project, key: &str) -> Result<Opt
     let row = runs::with_key(&mut tx, key).await?;
     tx.commit().await?;
     Ok(row)
+}
+
+/// The run that a call with the same key started. If that call died before it could have the run go on, this one does.
+async fn continue_existing(
+    app: &Arc<App>,
+    project: &Project,
+    known: &RunRow,
+    config: &RunConfig,
+    trace: &Trace,
+) -> Result<StartedRun, Fault> {
+    let started = existing(known, config)?;
+    let settings = &app.config.launch;
+    if settings.auto_advance && !rests(started.state, known.report_ok, settings.auto_fix) {
+        request_advance(&RunRequest { app, project, run_id: &started.run_id, trace }).await?;
+    }
+    Ok(started)
 }
 
 /// The run that a call with the same key started.
@@ -199,7 +219,7 @@ impl NewRun<'_> {
             principal: self.principal.to_owned(),
             outcome: "ok".to_owned(),
         });
-        rest.artifact(NewArtifact::json("run_config.json", "run_config", self.config.to_json()), "start");
+        rest.artifact(NewArtifact::json(RUN_CONFIG, "run_config", self.config.to_json()), "start");
         let context = JournalContext {
             store: self.store,
             project: self.project,
@@ -244,7 +264,8 @@ impl NewRun<'_> {
         }
     }
 
-    /// Has the run go on, if the operator wants that. A process that dies before leaves a run that `launch_resume` continues.
+    /// Has the run go on, if the operator wants that. A process that dies before leaves a run that the next call with its key, or the next
+    /// look of a server at all runs, continues.
     async fn begin(&self, run_id: &str) -> Result<(), Fault> {
         if !self.app.config.launch.auto_advance {
             return Ok(());

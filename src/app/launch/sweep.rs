@@ -1,4 +1,5 @@
-//! Looks after runs that no job advances: those whose index is ready by now, and those whose job died too often.
+//! Looks after runs that no job advances: those whose index is ready by now, those whose job was lost or ended too early, and those
+//! whose job failed too often. What is wrong with one run or project does not keep the others from being looked after.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,14 +7,16 @@ use std::time::Duration;
 
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::jobs::{Job, JobState};
+use launch::engine::rests;
 use launch::event::{EventBody, Failure};
 use launch::ids::Trace;
-use launch::state::Step;
+use launch::state::{RunState, Step};
 use store::jobs::ATTEMPTS_MAX;
-use store::launch::runs;
+use store::launch::{RunRow, runs};
 use store::postgres::LAUNCH;
 use store::{Access, Project, ProjectTx, Store, repositories};
 
+use super::answer::JobAnswer;
 use super::inputs::{awaited_job, is_indexed_at};
 use super::journal::{Batch, Journal, JournalContext, Writer};
 use super::request::{RunRequest, request_advance};
@@ -22,8 +25,12 @@ use crate::app::App;
 
 /// Interval between two looks at all projects.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Runs of one project that are looked at each time.
-const RUNS_MAX: i64 = 100;
+/// Runs of one project that are read at a time.
+const RUNS_PAGE: i64 = 100;
+/// Jobs in a row that do not advance a run, after which nothing more is tried.
+const TRIES_MAX: usize = 5;
+/// Time after the first of them until the next is tried, in milliseconds; it doubles with each.
+const RETRY_MS: i64 = 5_000;
 /// Jobs of one project that are looked at each time, the newest first.
 const JOBS_MAX: i64 = 50;
 
@@ -48,10 +55,8 @@ async fn sweep(app: &Arc<App>, store: &Store) -> Result<(), Fault> {
     let projects = store::modules::projects_with(&mut control, LAUNCH.name).await?;
     control.commit().await?;
     for id in projects {
-        if let Some(project) =
-            tenancy::open(store, &ProjectId::parse(&id)?, store::DecidedBy::Argument).await?
-        {
-            look_after(app, store, &project).await?;
+        if let Err(fault) = look_after_project(app, store, &id).await {
+            tracing::debug!(project = id, "the launch runs of a project could not be looked after: {fault}");
         }
     }
     Ok(())
@@ -66,7 +71,7 @@ pub async fn index_ended(app: &Arc<App>, project_id: &str) {
         let store = app.store().await?;
         let id = ProjectId::parse(project_id)?;
         match tenancy::open(store, &id, store::DecidedBy::Argument).await? {
-            Some(project) => continue_waiting(app, store, &project).await,
+            Some(project) => look_after_runs(app, store, &project, false).await,
             None => Ok(()),
         }
     };
@@ -75,39 +80,151 @@ pub async fn index_ended(app: &Arc<App>, project_id: &str) {
     }
 }
 
-async fn look_after(app: &Arc<App>, store: &Store, project: &Project) -> Result<(), Fault> {
-    continue_waiting(app, store, project).await?;
-    fail_dead(app, store, project).await
+async fn look_after_project(app: &Arc<App>, store: &Store, id: &str) -> Result<(), Fault> {
+    let id = ProjectId::parse(id)?;
+    let Some(project) = tenancy::open(store, &id, store::DecidedBy::Argument).await? else { return Ok(()) };
+    look_after_runs(app, store, &project, app.config.launch.auto_advance).await?;
+    fail_dead(app, store, &project).await
 }
 
-/// Has waiting runs go on whose repository is indexed, or whose index job will not change any more.
-async fn continue_waiting(app: &Arc<App>, store: &Store, project: &Project) -> Result<(), Fault> {
+/// Has the runs of a project go on that wait for an index that is ready, and, if `all`, also those that no job advances although nobody has
+/// to decide anything.
+async fn look_after_runs(app: &Arc<App>, store: &Store, project: &Project, all: bool) -> Result<(), Fault> {
     if !store::has_module(store, project, &LAUNCH).await? {
         return Ok(());
     }
-    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
-    let waiting = runs::waiting(&mut tx, RUNS_MAX).await?;
-    tx.commit().await?;
-    for run_id in waiting {
-        if may_go_on(app, store, project, &run_id).await? {
-            let trace = Trace::of_call(Some(&run_id), app.clock.now().as_nanosecond());
-            request_advance(&RunRequest { app, project, run_id: &run_id, trace: &trace }).await?;
+    let mut after: Option<(i64, String)> = None;
+    loop {
+        let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+        let last = after.as_ref().map(|(time, id)| (*time, id.as_str()));
+        let page = runs::unfinished_page(&mut tx, last, RUNS_PAGE).await?;
+        tx.commit().await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some((last.created_ms, last.run_id.clone()));
+        for run in &page {
+            let looked = match run.pending {
+                Some(_) => continue_waiting(app, store, project, run).await,
+                None if all => continue_abandoned(app, store, project, run).await,
+                None => Ok(()),
+            };
+            if let Err(fault) = looked {
+                tracing::debug!(run_id = run.run_id, "a launch run could not be looked after: {fault}");
+            }
         }
     }
-    Ok(())
 }
 
-async fn may_go_on(app: &App, store: &Store, project: &Project, run_id: &str) -> Result<bool, Fault> {
-    let Some(journal) = journal(app, store, project, run_id).await? else { return Ok(false) };
-    let snapshot = journal.snapshot();
-    let Some(pending) = &snapshot.pending else { return Ok(false) };
-    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
-    let repository = repositories::with_id(&mut tx, snapshot.created.repository_id).await?;
-    tx.commit().await?;
-    if repository.is_none_or(|repository| is_indexed_at(&repository, &snapshot.created.repo_sha)) {
+/// Has a waiting run go on if its repository is indexed, or its index job will not change any more.
+async fn continue_waiting(
+    app: &Arc<App>,
+    store: &Store,
+    project: &Project,
+    run: &RunRow,
+) -> Result<(), Fault> {
+    if may_go_on(app, store, project, run).await? { go_on(app, project, run).await } else { Ok(()) }
+}
+
+async fn may_go_on(app: &App, store: &Store, project: &Project, run: &RunRow) -> Result<bool, Fault> {
+    let Some(journal) = journal(app, store, project, &run.run_id).await? else { return Ok(false) };
+    let Some(pending) = &journal.snapshot().pending else { return Ok(false) };
+    if has_inputs(store, project, run).await?.unwrap_or(true) {
         return Ok(true);
     }
     Ok(awaited_job(store, pending).await?.is_none_or(|job| job.state.is_final()))
+}
+
+/// Whether the repository of a run is indexed at its commit; `None` if there is no such repository.
+async fn has_inputs(store: &Store, project: &Project, run: &RunRow) -> Result<Option<bool>, Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let repository = repositories::with_id(&mut tx, run.repository_id).await?;
+    tx.commit().await?;
+    Ok(repository.map(|repository| is_indexed_at(&repository, &run.repo_sha)))
+}
+
+async fn go_on(app: &Arc<App>, project: &Project, run: &RunRow) -> Result<(), Fault> {
+    let trace = Trace::of_call(Some(&run.run_id), app.clock.now().as_nanosecond());
+    request_advance(&RunRequest { app, project, run_id: &run.run_id, trace: &trace }).await
+}
+
+/// What becomes of a run that no job advances.
+#[derive(Debug, PartialEq, Eq)]
+enum Continuation {
+    /// People decide, it is not time yet, or a job is on its way.
+    Leave,
+    /// Another job is requested.
+    Advance,
+    /// The run fails, because its jobs do.
+    Fail(String),
+}
+
+/// Has a run go on whose job was lost, or ended before the run rested.
+async fn continue_abandoned(
+    app: &Arc<App>,
+    store: &Store,
+    project: &Project,
+    run: &RunRow,
+) -> Result<(), Fault> {
+    let auto_fix = app.config.launch.auto_fix;
+    let Some(state) = RunState::parse(&run.state).filter(|state| !rests(*state, run.report_ok, auto_fix))
+    else {
+        return Ok(());
+    };
+    // Without the index of its commit, nothing is fixed.
+    let is_to_fix = state == RunState::Validating && run.report_ok == Some(false);
+    if is_to_fix && has_inputs(store, project, run).await? != Some(true) {
+        return Ok(());
+    }
+    let mut control = store.control_read().await?;
+    let limit = i64::try_from(TRIES_MAX).unwrap_or(i64::MAX);
+    let jobs = store::jobs::list(&mut control, project.id(), Some(&run.run_id), limit).await?;
+    control.commit().await?;
+    match continuation(&jobs, app.clock.now().as_millisecond()) {
+        Continuation::Leave => Ok(()),
+        Continuation::Advance => go_on(app, project, run).await,
+        Continuation::Fail(why) => fail_run(app, store, project, &run.run_id, why).await,
+    }
+}
+
+/// What becomes of a run with these last jobs, the newest first.
+fn continuation(jobs: &[Job], now_ms: i64) -> Continuation {
+    let Some(last) = jobs.first() else { return Continuation::Advance };
+    let failed = last.state == JobState::Failed;
+    let may_repeat = match last.state {
+        JobState::Queued | JobState::Running | JobState::Cancelled => false,
+        JobState::Failed => true,
+        JobState::Succeeded => match refusal_is_retryable(last) {
+            // It did what a call asked for, and the rest is left.
+            None => return Continuation::Advance,
+            Some(is_retryable) => is_retryable,
+        },
+    };
+    if !may_repeat {
+        return Continuation::Leave;
+    }
+    let in_vain = |job: &&Job| job.state == JobState::Failed || refusal_is_retryable(job) == Some(true);
+    let tries = jobs.iter().take_while(in_vain).count();
+    if failed && (tries >= TRIES_MAX || last.attempt >= ATTEMPTS_MAX) {
+        return Continuation::Fail(message_of(last));
+    }
+    let doublings = u32::try_from(tries.saturating_sub(1)).unwrap_or(u32::MAX);
+    let wait_ms = RETRY_MS.saturating_mul(2_i64.saturating_pow(doublings));
+    let ended_ms = last.finished_ms.unwrap_or(last.created_ms);
+    if tries >= TRIES_MAX || now_ms.saturating_sub(ended_ms) < wait_ms {
+        Continuation::Leave
+    } else {
+        Continuation::Advance
+    }
+}
+
+/// Whether what a job refused may be possible later; `None` if it refused nothing.
+fn refusal_is_retryable(job: &Job) -> Option<bool> {
+    let answer = job.result.clone().filter(|_| job.state == JobState::Succeeded)?;
+    serde_json::from_value::<JobAnswer>(answer).ok()?.refusal_is_retryable()
+}
+
+fn message_of(job: &Job) -> String {
+    let error = job.error.as_ref().and_then(|error| error["message"].as_str());
+    error.unwrap_or("The job that advanced the run failed.").to_owned()
 }
 
 async fn journal<'a>(
@@ -121,7 +238,7 @@ async fn journal<'a>(
     Journal::open(context, run_id).await
 }
 
-/// Fails runs whose last job was tried as often as jobs are.
+/// Fails runs whose last job was tried as often as jobs are, whoever asked for it.
 async fn fail_dead(app: &App, store: &Store, project: &Project) -> Result<(), Fault> {
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), None, JOBS_MAX).await?;
@@ -129,21 +246,30 @@ async fn fail_dead(app: &App, store: &Store, project: &Project) -> Result<(), Fa
     let mut seen = BTreeSet::new();
     for job in jobs.iter().filter(|job| job.kind == KIND.name) {
         // Only the newest job of a run counts: an older one was followed by another attempt.
-        if seen.insert(job.subject.as_str()) && job.state == JobState::Failed && job.attempt >= ATTEMPTS_MAX {
-            fail_run_of(app, store, project, job).await?;
+        if seen.insert(job.subject.as_str())
+            && job.state == JobState::Failed
+            && job.attempt >= ATTEMPTS_MAX
+            && let Err(fault) = fail_run(app, store, project, &job.subject, message_of(job)).await
+        {
+            tracing::debug!(run_id = job.subject, "a launch run could not be made to fail: {fault}");
         }
     }
     Ok(())
 }
 
-async fn fail_run_of(app: &App, store: &Store, project: &Project, job: &Job) -> Result<(), Fault> {
-    let Some(mut journal) = journal(app, store, project, &job.subject).await? else { return Ok(()) };
+async fn fail_run(
+    app: &App,
+    store: &Store,
+    project: &Project,
+    run_id: &str,
+    why: String,
+) -> Result<(), Fault> {
+    let Some(mut journal) = journal(app, store, project, run_id).await? else { return Ok(()) };
     if journal.snapshot().state.is_terminal() {
         return Ok(());
     }
-    let error = job.error.as_ref().and_then(|error| error["message"].as_str());
-    let failure = Failure::new("INTERNAL", error.unwrap_or("The job that advanced the run failed."));
-    tracing::warn!(run_id = job.subject, "a launch run failed: {}", failure.message);
+    let failure = Failure::new("INTERNAL", why);
+    tracing::warn!(run_id, "a launch run failed: {}", failure.message);
     let failed = journal
         .append(|snapshot| {
             let mut batch = Batch::default();
@@ -155,5 +281,75 @@ async fn fail_run_of(app: &App, store: &Store, project: &Project, job: &Job) -> 
         // It ended meanwhile.
         Err(fault) if matches!(fault.code, ErrorCode::Cancelled | ErrorCode::IllegalState) => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn job(state: JobState, finished_ms: i64) -> Job {
+        Job {
+            id: "j".to_owned(),
+            project_id: "p".to_owned(),
+            kind: KIND.name.to_owned(),
+            lane: "launch:r".to_owned(),
+            subject: "r".to_owned(),
+            state,
+            request: json!({}),
+            progress: None,
+            result: None,
+            error: None,
+            attempt: 1,
+            fence: None,
+            worker: None,
+            cancel_requested: false,
+            created_ms: 0,
+            started_ms: None,
+            finished_ms: Some(finished_ms),
+            note: None,
+        }
+    }
+
+    fn refused(code: ErrorCode, finished_ms: i64) -> Job {
+        let answer = JobAnswer::refused(RunState::DraftReady, &Fault::new(code, "m"));
+        let result = Some(serde_json::to_value(answer).unwrap());
+        Job { result, ..job(JobState::Succeeded, finished_ms) }
+    }
+
+    #[test]
+    fn a_run_without_a_live_job_goes_on() {
+        assert_eq!(continuation(&[], 0), Continuation::Advance);
+        let done = Job {
+            result: Some(serde_json::to_value(JobAnswer::new(RunState::PlanReady)).unwrap()),
+            ..job(JobState::Succeeded, 0)
+        };
+        assert_eq!(continuation(&[done], 1), Continuation::Advance);
+        for state in [JobState::Queued, JobState::Running, JobState::Cancelled] {
+            assert_eq!(continuation(&[job(state, 0)], i64::MAX), Continuation::Leave, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn what_fails_is_tried_again_later_and_later_and_not_for_ever() {
+        let failed = || Job { error: Some(json!({ "message": "it broke" })), ..job(JobState::Failed, 100) };
+        assert_eq!(continuation(&[failed()], 100 + RETRY_MS - 1), Continuation::Leave);
+        assert_eq!(continuation(&[failed()], 100 + RETRY_MS), Continuation::Advance);
+        let thrice = [failed(), refused(ErrorCode::CommitServiceError, 50), failed()];
+        assert_eq!(continuation(&thrice, 100 + 4 * RETRY_MS - 1), Continuation::Leave);
+        assert_eq!(continuation(&thrice, 100 + 4 * RETRY_MS), Continuation::Advance);
+        let ended = Continuation::Fail("it broke".to_owned());
+        assert_eq!(continuation(&[failed(), failed(), failed(), failed(), failed()], 100), ended);
+        assert_eq!(continuation(&[Job { attempt: ATTEMPTS_MAX, ..failed() }], 100), ended);
+    }
+
+    #[test]
+    fn what_is_refused_for_good_waits_for_people() {
+        assert_eq!(continuation(&[refused(ErrorCode::IllegalState, 0)], i64::MAX), Continuation::Leave);
+        let unreachable = || refused(ErrorCode::CommitServiceError, 0);
+        assert_eq!(continuation(&[unreachable()], RETRY_MS), Continuation::Advance);
+        let often: Vec<Job> = std::iter::repeat_with(unreachable).take(TRIES_MAX).collect();
+        assert_eq!(continuation(&often, i64::MAX), Continuation::Leave, "the run stays, and can be resumed");
     }
 }

@@ -18,6 +18,7 @@ use super::answer::Stop;
 use super::evidence::read_evidence;
 use super::item::ItemInputs;
 use super::page_secrets::PageSecrets;
+use super::pinned::PinnedIndex;
 use super::run_job::RunJob;
 use super::site::{RunSite, TreeFiles};
 use super::snippets::parse_site;
@@ -65,17 +66,15 @@ impl SiteTrees {
     }
 }
 
-/// Runs the worker of an item. The inner error is the worker's.
+/// Runs the worker of an item over an index, without the content of the files in which that differs from the commit of the run. The inner
+/// error is the worker's; `None` if the index changed while it was read, so that nobody knows what was read.
 pub(super) async fn run(
     job: &RunJob<'_>,
     inputs: ItemInputs,
     site: RunSite,
-    repository: Option<RepositoryRow>,
-) -> Result<Result<WorkerOutput, WorkerError>, Stop> {
-    let Some(repository) = repository else {
-        let message = "The project does not have the repository of the run any more.";
-        return Ok(Err(WorkerError::new("REPO_NOT_FOUND", message)));
-    };
+    repository: &RepositoryRow,
+    index: &PinnedIndex,
+) -> Result<Option<Result<WorkerOutput, WorkerError>>, Stop> {
     let inputs = Arc::new(inputs);
     let cancel = job.running.cancel.clone();
     let (read, questions) = {
@@ -83,9 +82,13 @@ pub(super) async fn run(
         blocking(move || prepare(&site, &inputs, &parsing, &cancel)).await.map_err(stop)?
     };
     job.require_running()?;
-    let facts = read_evidence(job.store, job.project, &repository, questions, &job.running.cancel).await?;
+    let questions = questions.without_content_of((*index.differing).clone());
+    let facts = read_evidence(job.store, job.project, repository, questions, &job.running.cancel).await?;
     job.require_running()?;
-    blocking(move || work(&site, &inputs, &read, &facts)).await.map_err(stop)
+    if job.index_version(repository).await? != index.version {
+        return Ok(None);
+    }
+    blocking(move || work(&site, &inputs, &read, &facts)).await.map(Some).map_err(stop)
 }
 
 /// Reads the site as far as the worker wants it, and asks what the worker wants to know of the repository. Blocks.

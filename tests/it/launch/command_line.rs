@@ -79,6 +79,32 @@ async fn commands_start_show_publish_and_cancel_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn commands_that_work_on_a_failed_run_fail() {
+    let (home, scene) = scene_in_home("launch-failed").await;
+    let launch = |arguments: &[&str]| {
+        run_json(&home, &[&["launch"], arguments, &["--project", scene.project.as_str()]].concat())
+    };
+    let file = home.join("run.json");
+    std::fs::write(&file, scene.config("broken").to_string()).unwrap();
+    let start = ["start", file.to_str().unwrap(), "--key", "failing"];
+    let (exit, started) = launch(&[&start[..], &["--no-wait"]].concat());
+    assert_eq!(exit, 0, "{started:#}");
+    let run = started["result"]["run_id"].as_str().unwrap();
+    assert_eq!(scene.drive(run).await["state"], "FAILED");
+    // The run ended before the command continued it: that is no refusal, but it failed.
+    for command in [&start[..], &["watch", run]] {
+        let (exit, shown) = launch(command);
+        assert_eq!((exit, &shown["result"]["status"]["state"]), (1, &json!("FAILED")), "{shown:#}");
+    }
+    let (exit, shown) = launch(&["status", run]);
+    assert_eq!((exit, &shown["result"]["status"]["state"]), (0, &json!("FAILED")), "{shown:#}");
+    for command in ["resume", "fix", "pr"] {
+        let (exit, refused) = launch(&[command, run]);
+        assert_eq!((exit, refused["ok"].as_bool()), (1, Some(false)), "{command}: {refused:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_site_in_the_configuration_is_told_at_the_start() {
     let home = new_home("launch-wrong-site");
     let file = home.join("config.toml");

@@ -75,6 +75,7 @@ async fn one_changed_byte_stops_the_run() {
         ("the time", "UPDATE {events} SET ts_ms = ts_ms + 1 WHERE seq = 2"),
         ("a removed event", "DELETE FROM {events} WHERE seq = 2"),
         ("the rows", "UPDATE {runs} SET fix_attempts = 2"),
+        ("the configuration", "UPDATE {runs} SET config = replace(config, 'ShopKit', 'ShopCut')"),
         ("the end", "UPDATE {runs} SET head_hash = decode(repeat('00', 32), 'hex')"),
     ] {
         let run = scene.start("shop").await;
@@ -95,6 +96,30 @@ async fn one_changed_byte_stops_the_run() {
             "{label}: {status:#}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_artifact_stops_the_run() {
+    let scene = Scene::with(|config| config.launch.auto_advance = false).await;
+    let run = scene.start("shop").await;
+    scene.result("launch_resume", &run).await;
+    let artifacts = format!("{}.launch_artifacts", schema(&scene.project));
+    // As long as before.
+    execute_sql(&format!(
+        "UPDATE {artifacts} SET bytes = convert_to(replace(convert_from(bytes, 'UTF8'), 'coins', 'crown'), 'UTF8') \
+         WHERE run_id = '{run}' AND name = 'product_facts.json'"
+    ))
+    .await;
+    assert!(scene.artifact(&run, "product_facts.json").await.contains("crown"));
+    let refused = scene.error("launch_resume", &run).await;
+    assert_eq!(refused["details"]["cause_class"], "EVENT_CHAIN_BROKEN", "{refused:#}");
+    let status = scene.status(&run).await;
+    assert_eq!(
+        (&status["state"], &status["failure"]["code"]),
+        (&json!("FAILED"), &json!("EVENT_CHAIN_BROKEN")),
+        "{status:#}"
+    );
+    assert!(status["failure"]["message"].as_str().unwrap().contains("product_facts.json"), "{status:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -140,3 +140,27 @@ async fn a_run_survives_a_death_at_every_other_failpoint() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_being_published_is_not_cancelled() {
+    let scene = Scene::with(|config| {
+        config.launch.auto_fix = true;
+        config.launch.auto_advance = false;
+    })
+    .await;
+    for (failpoint, branches) in [("launch.objects_written:1", 0), ("launch.branch_created:1", 1)] {
+        let run = scene.start("shop").await;
+        let output = advance_elsewhere(&scene, &run, failpoint).await;
+        assert!(output.status.signal().is_some(), "{failpoint} was not reached");
+        let of_run = || scene.published().into_iter().filter(|name| name.contains(&run)).count();
+        assert_eq!(of_run(), branches, "{failpoint}");
+        let refused = scene.error("launch_cancel", &run).await;
+        assert_eq!(
+            (&refused["code"], &refused["retryable"]),
+            (&json!("ILLEGAL_STATE"), &json!(true)),
+            "{failpoint}: {refused:#}"
+        );
+        let opened = patiently(&scene.app, &scene.project, "launch_open_pr", &run).await;
+        assert_eq!((&opened["state"], of_run()), (&json!("DONE"), 1), "{failpoint}: {opened:#}");
+    }
+}

@@ -99,6 +99,28 @@ async fn a_branch_that_an_earlier_attempt_left_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_branch_in_the_way_is_told() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    for is_packed in [false, true] {
+        git(scene.site.path(), &["branch", "launch", "main"]);
+        if is_packed {
+            git(scene.site.path(), &["pack-refs", "--all"]);
+        }
+        let refused = scene.error("launch_open_pr", &run).await;
+        assert_eq!(
+            (code(&refused), &refused["retryable"]),
+            ("COMMIT_SERVICE_ERROR", &json!(false)),
+            "packed: {is_packed}: {refused:#}"
+        );
+        assert_eq!(refused["details"]["conflicting_branch"], "launch", "{refused:#}");
+        git(scene.site.path(), &["branch", "--delete", "--force", "launch"]);
+    }
+    scene.result("launch_open_pr", &run).await;
+    assert_eq!(scene.published().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_base_that_moved_is_not_published_on() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
@@ -160,7 +182,10 @@ async fn a_validation_that_fails_takes_the_run_back() {
     scene.index().await;
     let validated = scene.result("launch_validate", &run).await;
     assert_eq!(validated["state"], "VALIDATING", "{validated:#}");
-    assert_eq!(validated["validation_report"]["issues"][0]["code"], "stale_citation", "{validated:#}");
+    let issues = validated["validation_report"]["issues"].as_array().unwrap();
+    for code in ["inputs_moved", "stale_citation"] {
+        assert!(issues.iter().any(|issue| issue["code"] == code), "{code}: {validated:#}");
+    }
     let refused = scene.error("launch_open_pr", &run).await;
     assert_eq!(code(&refused), "ILLEGAL_STATE");
     assert_eq!(

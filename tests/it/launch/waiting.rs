@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Scene, git_output};
-use crate::harness::{commit_all, new_home};
+use super::{Scene, code, git_output};
+use crate::harness::{commit_all, error, git, new_home};
 use crate::upkeep::query_number;
 
 /// Commits something that is not indexed.
@@ -40,15 +40,27 @@ async fn a_commit_that_is_not_checked_out_is_no_input() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
     let mut config = scene.config("shop");
     config["github_ref"] = "0123456789012345678901234567890123456789".into();
+    let arguments = json!({ "run_config": config, "project_id": scene.project });
+    let refused = error(&scene.app, "launch_start_run", arguments).await;
+    assert_eq!(code(&refused), "INVALID_INPUT", "{refused:#}");
+    assert_eq!(refused["details"]["field"], "github_ref", "{refused:#}");
+    // A commit that was checked out when the run was started, and is not when the run comes to it.
+    let first = git_output(scene.repository.path(), &["rev-parse", "HEAD"]);
+    let mut config = scene.config("shop");
+    config["github_ref"] = commit_more(&scene).into();
     let run = scene.start_with(config).await;
-    scene.result("launch_resume", &run).await;
-    scene.index().await;
+    git(scene.repository.path(), &["checkout", "--quiet", first.trim()]);
     let status = scene.drive(&run).await;
     assert_eq!(
         (&status["state"], &status["failure"]["code"]),
         (&json!("FAILED"), &json!("INPUTS_MOVED")),
         "{status:#}"
     );
+    let live = format!(
+        "SELECT count(*) FROM pairofcleats.jobs WHERE project_id = '{}' AND kind = 'index' AND state IN ('queued', 'running')",
+        scene.project
+    );
+    assert_eq!(query_number(&live).await, 0, "starting runs has nothing indexed that is not checked out");
 }
 
 #[tokio::test(flavor = "multi_thread")]

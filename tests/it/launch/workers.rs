@@ -137,9 +137,11 @@ fn plan(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
 fn write(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     let section = input.item.scope_key;
     let facts: ProductFacts = read(input, worker::WRITE, PRODUCT_FACTS)?;
-    let claim = &facts.claims[usize::from(section == "kb").min(facts.claims.len() - 1)];
-    let mut page =
-        format!("# About {section}\n\n{} {}\n\n{LICENCE_LINE}\n", claim.text, marker(&claim.claim_id));
+    let last = facts.claims.len().saturating_sub(1);
+    let claim = facts.claims.get(usize::from(section == "kb").min(last));
+    let claim = claim.ok_or_else(|| WorkerError::new("NO_CLAIMS", "There is nothing to say."))?;
+    let title = format!("# About {section}");
+    let mut page = format!("{title}\n\n{} {}\n\n{LICENCE_LINE}\n", claim.text, marker(&claim.claim_id));
     if section == "docs" && (has(input, "faulty") || has(input, "twisted") || has(input, "stubborn")) {
         for sentence in INVENTED {
             page.push_str(&format!("\n{sentence}\n"));
@@ -150,7 +152,7 @@ fn write(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
         json_artifact(
             &format!("template_lines/{section}.json"),
             "template_lines",
-            &json!({ "lines": [line_sha256(LICENCE_LINE)] }),
+            &json!({ "lines": [line_sha256(LICENCE_LINE), line_sha256(&title)] }),
         ),
     ])
 }

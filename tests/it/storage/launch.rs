@@ -187,10 +187,14 @@ async fn run_listing_statements(tx: &mut ProjectTx, later: RunRow) -> Result<(),
     let rest = runs::page(tx, RunFilter::default(), Some((11, &second.run_id)), 9).await?;
     assert_eq!(rest, [third.clone(), later.clone()]);
     let shops = RunFilter { product_slug: Some("shop"), state: Some("CREATED") };
-    assert_eq!(runs::page(tx, shops, None, 9).await?, [second, later.clone()]);
-    assert_eq!(runs::get(tx, &third.run_id).await?, Some(third));
+    assert_eq!(runs::page(tx, shops, None, 9).await?, [second.clone(), later.clone()]);
+    assert_eq!(runs::get(tx, &third.run_id).await?, Some(third.clone()));
+    let ended = RunRow { created_ms: 11, state: "DONE".to_owned(), ..run('d', None) };
+    assert!(write(tx, new(&ended)).await?);
     assert_eq!(runs::unfinished(tx).await?, 3);
-    assert_eq!(runs::waiting(tx, 5).await?, [later.run_id]);
+    let oldest = runs::unfinished_page(tx, None, 2).await?;
+    assert_eq!(oldest, [later, second.clone()], "the oldest first, then by id");
+    assert_eq!(runs::unfinished_page(tx, Some((11, &second.run_id)), 9).await?, [third]);
     Ok(())
 }
 

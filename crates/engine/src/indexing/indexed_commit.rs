@@ -82,6 +82,51 @@ pub async fn indexed_commit(
         let id = repository.commit.clone().ok_or_else(|| no_commit("its commit is unknown"))?;
         return Ok(IndexedCommit { id, differing: Vec::new() });
     }
+    compare(store, project, repository, None, settings, parsing, cancel).await
+}
+
+/// The files in which the index of a repository differs from a commit that need not be checked out, sorted; as [`indexed_commit`]
+/// else.
+///
+/// # Errors
+/// As [`indexed_commit`]; also if the repository does not have the commit.
+pub async fn differing_from_commit(
+    store: &Store,
+    project: &Project,
+    repository: &RepositoryRow,
+    commit: &str,
+    settings: &config::Indexing,
+    parsing: &Parsing,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, Fault> {
+    let is_own = repository.commit.as_deref() == Some(commit);
+    if is_own && (repository.is_remote() || is_archive(repository).await?) {
+        // Runs read the files of an address, and of an archive, from the commit itself.
+        return Ok(Vec::new());
+    }
+    let compared = compare(store, project, repository, Some(commit), settings, parsing, cancel).await?;
+    Ok(compared.differing)
+}
+
+/// Whether a repository is an archive; a directory can have the name of one.
+async fn is_archive(repository: &RepositoryRow) -> Result<bool, Fault> {
+    if !repository.is_archive() {
+        return Ok(false);
+    }
+    let root = PathBuf::from(&repository.root);
+    blocking(move || Ok(root.is_file())).await
+}
+
+/// Compares the index of a directory with a commit, without one with that of HEAD.
+async fn compare(
+    store: &Store,
+    project: &Project,
+    repository: &RepositoryRow,
+    commit: Option<&str>,
+    settings: &config::Indexing,
+    parsing: &Parsing,
+    cancel: &CancellationToken,
+) -> Result<IndexedCommit, Fault> {
     if !repository.has_path() {
         return Err(no_commit(NO_DIRECTORY));
     }
@@ -90,11 +135,16 @@ pub async fn indexed_commit(
     tx.commit().await?;
     let (root, parsing, cancel) = (PathBuf::from(&repository.root), parsing.clone(), cancel.clone());
     let allowed = AllowedRoots::for_project(settings, project.id());
-    blocking(move || compare_with_head(&root, &rows, &allowed, &parsing, &|| cancel.is_cancelled())).await
+    let commit = commit.map(str::to_owned);
+    blocking(move || {
+        compare_rows(&root, commit.as_deref(), &rows, &allowed, &parsing, &|| cancel.is_cancelled())
+    })
+    .await
 }
 
-fn compare_with_head(
+fn compare_rows(
     root: &Path,
+    commit: Option<&str>,
     rows: &[FileRow],
     allowed: &AllowedRoots,
     parsing: &Parsing,
@@ -109,6 +159,10 @@ fn compare_with_head(
             NoHistory::Absent => no_commit("it is not in a git repository"),
             NoHistory::Refused(why) => no_commit(&format!("its git history was not read: {why}")),
         })?;
+    let found = match commit {
+        Some(commit) => found.at_commit(commit),
+        None => found,
+    };
     let (Some(head), Some(location)) = (found.head(), HistoryLocation::from_found(root, &found)) else {
         return Err(no_commit("it has no commit yet"));
     };

@@ -62,7 +62,7 @@ pub use file_list::{FileList, list_files};
 pub use file_tree::FileTree;
 pub use folder::read_folder;
 pub use front_matter::metadata_pairs;
-pub use indexed_commit::{IndexedCommit, indexed_commit};
+pub use indexed_commit::{IndexedCommit, differing_from_commit, indexed_commit};
 pub use interfaces::Interfaces;
 pub(crate) use interfaces::read_interface;
 pub use options::{Mode, Options};

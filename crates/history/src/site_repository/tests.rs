@@ -185,3 +185,74 @@ fn what_is_no_bare_repository_is_refused() {
     }
     assert_eq!(SiteRepository::open(&bare.path()).unwrap().branch("absent").unwrap(), None);
 }
+
+/// A tree of folders that contain one another: a few objects that stand for more folders than anybody can visit.
+fn folder_bomb(bare: &Bare) -> String {
+    let objects = gix::odb::loose::Store::at(bare.path().join("objects"), gix::hash::Kind::Sha1);
+    let mut id = ObjectId::empty_tree(gix::hash::Kind::Sha1);
+    for _ in 0..10 {
+        let mut bytes = Vec::new();
+        for number in 0..100 {
+            bytes.extend_from_slice(format!("40000 d{number:02}\0").as_bytes());
+            bytes.extend_from_slice(id.as_bytes());
+        }
+        id = objects.write_buf(ObjectKind::Tree, &bytes).unwrap();
+    }
+    id.to_hex().to_string()
+}
+
+#[test]
+fn folders_without_files_count_too() {
+    let bare = Bare::new();
+    let (repository, _, base) = bare.open();
+    let bomb = folder_bomb(&bare);
+    assert!(matches!(repository.files(&bomb), Err(SiteError::TooLarge)));
+    assert!(matches!(repository.require_complete(&bomb), Err(SiteError::TooLarge)));
+    assert!(matches!(repository.changed_paths(&base, &bomb, 10_000), Err(SiteError::TooLarge)));
+}
+
+#[test]
+fn an_object_that_cannot_be_written_is_not_lost() {
+    let bare = Bare::new();
+    bare.read(&["gc", "--quiet"]);
+    let (repository, commit, base) = bare.open();
+    let files: [(&str, &[u8]); 1] = [("content/x.md", b"unique\n")];
+    let tree = repository.write_tree(&base, &files).unwrap();
+    let blob = bare.read(&["rev-parse", &format!("{tree}:content/x.md")]);
+    let in_the_way = |id: &str| {
+        let folder = bare.path().join("objects").join(&id[..2]);
+        fs::remove_dir_all(&folder).unwrap();
+        fs::write(&folder, "").unwrap();
+        folder
+    };
+    // A file where the folder of the object should be: as little can be written as on a full disk.
+    let folder = in_the_way(&blob);
+    assert!(matches!(repository.write_tree(&base, &files), Err(SiteError::Io(_))));
+    fs::remove_file(folder).unwrap();
+    assert_eq!(repository.write_tree(&base, &files).unwrap(), tree);
+    let new = NewCommit { tree: &tree, parent: &commit, name: "n", email: "e", time_s: 1, message: "m" };
+    let written = repository.write_commit(&new).unwrap();
+    in_the_way(&written);
+    assert!(matches!(repository.write_commit(&new), Err(SiteError::Io(_))));
+}
+
+#[test]
+fn a_branch_above_or_below_is_told() {
+    let bare = Bare::new();
+    let (repository, commit, _) = bare.open();
+    let create = |name: &str| repository.create_branch(name, &commit).unwrap();
+    for is_packed in [false, true] {
+        bare.read(&["branch", "launch", "main"]);
+        bare.read(&["branch", "shop/r/x/old", "main"]);
+        if is_packed {
+            bare.read(&["pack-refs", "--all"]);
+        }
+        let blocked = |name: &str| BranchCreated::Blocked(name.to_owned());
+        assert_eq!(create("launch/r/x"), blocked("launch"), "packed: {is_packed}");
+        assert_eq!(create("shop/r/x"), blocked("shop/r/x/old"), "packed: {is_packed}");
+        assert_eq!(repository.conflicting_branch("launchpad/r/x").unwrap(), None, "only whole parts count");
+        assert_eq!(repository.conflicting_branch("shop/r/x/older").unwrap(), None);
+        bare.read(&["branch", "--delete", "--force", "launch", "shop/r/x/old"]);
+    }
+    assert_eq!(create("launch/r/x"), BranchCreated::New);
+}

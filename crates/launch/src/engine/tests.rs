@@ -108,6 +108,48 @@ fn a_run_waits_for_its_inputs_first() {
 }
 
 #[test]
+fn nothing_is_read_of_an_index_of_another_commit() {
+    let config = config(3);
+    let broken = report(vec![issue("g", Severity::Error, "x", true)]);
+    let replan = report(vec![issue("PlanCompleteness", Severity::Blocker, "x", false)]);
+    let next_of = |state, report, is_done: bool| {
+        let situation = Situation {
+            config: &config,
+            inputs_ready: false,
+            sections: &["docs".to_owned()],
+            report,
+            auto_fix: true,
+            is_done: &|_, _| is_done,
+        };
+        next(&snapshot(state), &situation)
+    };
+    for state in RunState::ALL.into_iter().filter(|state| !state.is_terminal()) {
+        let reads = matches!(next_of(state, None, false), Next::Item { .. });
+        assert!(!reads, "{state}");
+    }
+    for state in [RunState::Ingested, RunState::FactsReady, RunState::Drafting, RunState::Validating] {
+        assert_eq!(next_of(state, None, false), Next::Inputs, "{state}");
+    }
+    // What is done stays done, and what the report asks for waits.
+    assert_eq!(next_of(RunState::Ingested, None, true), Next::Step(Step::CollectFacts));
+    for report in [&broken, &replan] {
+        assert_eq!(next_of(RunState::Validating, Some(report), true), Next::Park);
+    }
+}
+
+#[test]
+fn a_run_rests_where_people_decide() {
+    let rest = |report_ok, auto_fix| -> Vec<RunState> {
+        RunState::ALL.into_iter().filter(|state| rests(*state, report_ok, auto_fix)).collect()
+    };
+    let ended = [RunState::Done, RunState::Failed, RunState::Cancelled];
+    let with = |first: &[RunState]| [first, &ended].concat();
+    assert_eq!(rest(Some(false), false), with(&[RunState::Validating, RunState::ReadyForPr]));
+    assert_eq!(rest(Some(false), true), with(&[RunState::ReadyForPr]));
+    assert_eq!(rest(None, false), with(&[RunState::ReadyForPr]), "it was never validated");
+}
+
+#[test]
 fn a_plan_that_cannot_work_is_made_again_as_often_as_fixes_are_allowed() {
     let broken = report(vec![issue("PlanCompleteness", Severity::Blocker, "x", false)]);
     let after = |attempts| {

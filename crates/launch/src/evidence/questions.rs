@@ -26,6 +26,8 @@ pub struct Questions {
     pub site: Option<String>,
     /// Whether all definitions that others can use are needed.
     pub public_definitions: bool,
+    /// Files whose content does not count: only their paths do.
+    pub unread: BTreeSet<String>,
 }
 
 impl Questions {
@@ -41,7 +43,11 @@ impl Questions {
                 }
             }
             for link in &page.links {
-                if let Ok(Target::InRepository { path, anchor: Some(_) }) = site.resolve(page, &link.target) {
+                if let Ok(
+                    Target::InRepository { path, anchor: Some(_) }
+                    | Target::FromRoot { path, anchor: Some(_) },
+                ) = site.resolve(page, &link.target)
+                {
                     questions.ask_text(&path);
                 }
             }
@@ -64,6 +70,13 @@ impl Questions {
         self
     }
 
+    /// Leaves the content of these files out of all answers.
+    #[must_use]
+    pub fn without_content_of(mut self, paths: BTreeSet<String>) -> Self {
+        self.unread = paths;
+        self
+    }
+
     /// Asks for a name.
     pub fn ask_name(&mut self, name: &str) {
         let folded = squash(name);
@@ -82,10 +95,11 @@ impl Questions {
     /// Whether the text of a file is needed: it was asked for, or it is a licence, a manifest or the README of the repository.
     #[must_use]
     pub fn needs_text(&self, path: &str) -> bool {
-        self.texts.contains(path)
-            || licence::is_licence_file(path)
-            || manifest::is_manifest(path)
-            || is_readme(path)
+        !self.unread.contains(path)
+            && (self.texts.contains(path)
+                || licence::is_licence_file(path)
+                || manifest::is_manifest(path)
+                || is_readme(path))
     }
 
     /// Whether a mention of a name in a file counts: it is neither part of the site nor a document, which may speak of what is gone.
@@ -95,12 +109,12 @@ impl Questions {
             .site
             .as_deref()
             .is_some_and(|site| path.strip_prefix(site).is_some_and(|rest| rest.starts_with('/')));
-        !is_prose && !in_site
+        !is_prose && !in_site && !self.unread.contains(path)
     }
 }
 
 /// Whether a file is the README of the repository.
 #[must_use]
-pub(super) fn is_readme(path: &str) -> bool {
+pub(crate) fn is_readme(path: &str) -> bool {
     ["readme.md", "readme.markdown", "readme"].iter().any(|name| path.eq_ignore_ascii_case(name))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::left_out::{LeftOut, UnindexedPaths};
 use super::questions::Questions;
 use super::{Evidence, KnownDefinition, KnownRisk};
 use crate::licence::{self, Licence};
@@ -33,6 +34,7 @@ pub struct RepositoryFacts {
     /// Paths of files and folders, and whether all are there.
     paths: HashSet<String>,
     has_all_paths: bool,
+    left_out: LeftOut,
     /// Paths by their last part.
     by_name: HashMap<String, Vec<String>>,
     indexed: HashSet<String>,
@@ -100,9 +102,13 @@ impl RepositoryBuilder {
     /// Adds the text of an indexed file in pieces, each with its first line, in the order of the file. Blank lines between pieces
     /// may be missing.
     pub fn add_text<'t>(&mut self, path: &str, is_prose: bool, pieces: impl Iterator<Item = (u32, &'t str)>) {
+        if self.questions.unread.contains(path) {
+            return;
+        }
         self.facts.indexed.insert(path.to_owned());
         let counts = self.questions.counts_mentions(path, is_prose);
-        let mut text = self.questions.needs_text(path).then(String::new);
+        let needs_text = self.questions.needs_text(path) || LeftOut::needs_text(path);
+        let mut text = needs_text.then(String::new);
         let mut lines = 0;
         for (first_line, piece) in pieces {
             if counts {
@@ -162,6 +168,7 @@ impl RepositoryBuilder {
         }
         for (path, text) in &facts.texts {
             facts.manifests.read(path, text);
+            facts.left_out.read(path, text);
         }
         facts.manifests.finish();
         let licences = facts.texts.iter().filter(|(path, _)| licence::is_licence_file(path));
@@ -211,6 +218,15 @@ impl RepositoryBuilder {
     }
 }
 
+impl RepositoryFacts {
+    /// Also looks for what the index leaves out.
+    #[must_use]
+    pub fn with_unindexed(mut self, files: Box<dyn UnindexedPaths>) -> Self {
+        self.left_out.files = Some(files);
+        self
+    }
+}
+
 impl Evidence for RepositoryFacts {
     fn revision(&self) -> Option<&str> {
         self.revision.as_deref()
@@ -223,6 +239,10 @@ impl Evidence for RepositoryFacts {
     fn exists(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty() || !self.has_all_paths || self.paths.contains(path)
+    }
+
+    fn is_left_out(&self, path: &str) -> bool {
+        self.left_out.contains(path.trim_matches('/'), &self.paths)
     }
 
     fn has_all_paths(&self) -> bool {

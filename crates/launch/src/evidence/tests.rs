@@ -99,6 +99,26 @@ fn texts_are_put_together_with_their_blank_lines() {
 }
 
 #[test]
+fn the_content_of_some_files_is_left_out() {
+    let files = [
+        ("LICENSE", "Apache License\nVersion 2.0, January 2004"),
+        ("README.md", "Counts coins."),
+        ("src/a.rs", "fn count_coins() {}"),
+    ];
+    let all = asking(&["count_coins"]).with_public_definitions();
+    let unread = files.iter().map(|(path, _)| (*path).to_owned()).collect();
+    let definitions = [("src/a.rs", 1, "count_coins")];
+    let read = evidence(all.clone(), &files, &definitions);
+    assert!(read.licence().is_some() && read.mentions("count_coins") && read.text("README.md").is_some());
+    let facts = evidence(all.without_content_of(unread), &files, &definitions);
+    assert!(facts.licence().is_none() && !facts.mentions("count_coins"));
+    assert!(facts.definitions("count_coins").is_empty() && facts.public_definitions().is_empty());
+    for (path, _) in files {
+        assert!(facts.exists(path) && facts.text(path).is_none() && !facts.is_indexed(path), "{path}");
+    }
+}
+
+#[test]
 fn licence_packages_and_definitions_come_from_the_files() {
     let files = [
         ("LICENSE", "Apache License\nVersion 2.0, January 2004"),

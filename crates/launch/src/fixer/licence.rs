@@ -21,7 +21,12 @@ pub(super) fn fix_missing(input: &FixInput<'_>) -> Option<Repair> {
         None => (None, written.text),
     };
     let patch = Patch::UpdateByAnchor { path: page.path.clone(), anchor, content };
-    Some(by_patch(patch, "the page names the licence"))
+    Some(Repair {
+        patch: Some(patch),
+        template_lines: written.template_lines.into_iter().collect(),
+        done: "the page names the licence",
+        ..Repair::default()
+    })
 }
 
 /// Removes the line that names another licence.

@@ -1,6 +1,6 @@
 //! Adds what is known about limitations to a page that must mention them.
 
-use super::{FixInput, Repair, by_patch};
+use super::{FixInput, Repair};
 use crate::claim::ClaimKind;
 use crate::config::Section;
 use crate::forms::{PlanBlock, PlanItem};
@@ -30,5 +30,10 @@ pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
     let block = PlanBlock { level: 2, heading: "Limitations".to_owned(), is_code: false, items };
     let written = render::block(&block, &page.path, input.sources).ok()?;
     let patch = Patch::UpdateByAnchor { path: page.path.clone(), anchor: None, content: written.text };
-    Some(by_patch(patch, "the page has a heading about limitations"))
+    Some(Repair {
+        patch: Some(patch),
+        template_lines: written.template_lines.into_iter().collect(),
+        done: "the page has a heading about limitations",
+        ..Repair::default()
+    })
 }

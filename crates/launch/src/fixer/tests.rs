@@ -51,7 +51,8 @@ fn every_fixable_rule_has_a_fixer() {
 fn faults_of_pages_are_repaired() {
     type Damage = fn(&mut Scene);
     let faults: &[(&str, Damage)] = &[
-        ("template_token", |s| s.damage(START, "# Getting started", "# __PRODUCT_NAME__: getting started")),
+        ("template_token", |s| s.damage(START, "started with ShopKit", "started with __PRODUCT_NAME__")),
+        ("unplanned_heading", |s| s.damage(START, "## Usage\n", "## It is the fastest\n\n## Usage\n")),
         ("uncited_line", |s| s.damage(START, "## Usage\n", "It is the fastest.\n\n## Usage\n")),
         ("uncited_line", |s| {
             let page = s.page(START);
@@ -67,7 +68,7 @@ fn faults_of_pages_are_repaired() {
         ("dead_anchor", |s| s.damage(START, "## Usage", "## [Usage](#gone)")),
         ("snippet_not_in_catalog", |s| s.damage(START, "print(drawer([1, 2]))", "print(drawer([7]))")),
         ("uncited_line", |s| s.damage(START, "../reference/shop/api.md", "../gone.md")),
-        ("missing_heading", |s| s.damage(START, "## Overview", "## Summary")),
+        ("missing_heading", |s| s.damage(START, "## Overview\n\n", "")),
         ("product_name", |s| s.damage(START, "started with ShopKit", "started with SHOPKIT")),
         ("no_limitations", |s| {
             let page = s.page(API);
@@ -162,6 +163,39 @@ fn front_matter_gets_its_planned_fields() {
     fix_one(&mut scene, "missing_key");
     scene.damage(START, "weight: 10\n", "weight: soon\n");
     fix_one(&mut scene, "wrong_type");
+}
+
+#[test]
+fn a_description_whose_claim_is_gone_is_replaced() {
+    let mut scene = Scene::new();
+    for number in 0..6 {
+        let page = format!("---\ntitle: T{number}\ndescription: D{number}\n---\nText.\n");
+        scene.base.insert(format!("content/docs/{number}.md"), page);
+    }
+    scene.site = scene.base.clone();
+    scene.link();
+    let described = "description: \"Counts coins and keeps sales\"\n";
+    assert!(scene.page(START).contains(described), "{}", scene.page(START));
+    assert!(scene.validate().ok);
+    let page = scene.page(START);
+    let line = page.lines().find(|line| line.starts_with("Counts coins")).unwrap().to_owned();
+    scene.damage(START, &format!("{line}\n\n"), "");
+    fix_one(&mut scene, "uncited_description");
+    let page = scene.page(START);
+    let described = "description: \"ShopKit counts the coins in a drawer.\"\n";
+    assert!(page.contains(described) && !page.contains("keeps sales"), "{page}");
+}
+
+#[test]
+fn a_claim_that_its_lines_do_not_say_is_taken_away() {
+    let mut scene = scene();
+    // The lines are the same, and stand where they say something else.
+    scene.write("README.md", &README.replace("## Usage", "## Roadmap"));
+    let report = scene.validate();
+    let issue = next(&report).unwrap().clone();
+    assert_eq!(issue.code, "unsaid_claim", "{}", report.to_json());
+    scene.run(&fix::WORKER, &issue.issue_id).unwrap();
+    assert!(!scene.page(issue.path.as_deref().unwrap()).contains("with the coins of one day"));
 }
 
 #[test]

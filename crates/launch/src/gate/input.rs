@@ -134,16 +134,37 @@ pub struct Artifact<'a> {
     pub content: &'a Value,
 }
 
+/// The paths that gates check.
+pub(super) struct Scope<'a>(Option<BTreeSet<&'a str>>);
+
+impl Scope<'_> {
+    /// Whether a path is one of them.
+    pub(super) fn contains(&self, path: &str) -> bool {
+        self.0.as_ref().is_none_or(|changed| changed.contains(path))
+    }
+
+    /// Of two paths, one at which a fault of both is reported; `None` if neither is checked.
+    pub(super) fn one_of<'p>(&self, path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
+        match (self.contains(path), self.contains(other)) {
+            (true, _) => Some((path, other)),
+            (false, true) => Some((other, path)),
+            (false, false) => None,
+        }
+    }
+}
+
 impl<'a> GateInput<'a> {
+    /// The paths to check: those that the run changes, or all. What was wrong with others before must not fail a run, because it
+    /// could neither repair nor avoid that.
+    pub(super) fn scope(&self) -> Scope<'a> {
+        let changes = self.run.map(|run| run.changes);
+        Scope(changes.map(|changes| changes.iter().map(|change| change.path.as_str()).collect()))
+    }
+
     /// The pages to check: those that the run changes, or all.
     pub(super) fn pages(&self) -> impl Iterator<Item = &'a Page> {
-        let changes = self.run.map(|run| run.changes);
-        let changed: Option<BTreeSet<&str>> =
-            changes.map(|changes| changes.iter().map(|change| change.path.as_str()).collect());
-        self.site
-            .pages()
-            .iter()
-            .filter(move |page| changed.as_ref().is_none_or(|changed| changed.contains(page.path.as_str())))
+        let scope = self.scope();
+        self.site.pages().iter().filter(move |page| scope.contains(&page.path))
     }
 
     /// The snippets of a page.

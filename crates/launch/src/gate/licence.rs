@@ -71,23 +71,23 @@ fn names(page: &Page, licence: &Licence) -> bool {
 
 /// Looks below headings about the licence, because elsewhere a page may speak of what others have licensed.
 fn other_licences(page: &Page, licence: &Licence, found: &mut Found) {
-    for (at, heading) in page.headings.iter().enumerate() {
-        let title = heading.text.to_lowercase();
-        if title != "license" && title != "licence" && title != "licensing" {
+    let mut headings = page.headings.iter().peekable();
+    let mut is_below = false;
+    for (number, _, line) in page.numbered_lines() {
+        while let Some(heading) = headings.next_if(|heading| heading.line <= number) {
+            let title = heading.text.to_lowercase();
+            is_below = title == "license" || title == "licence" || title == "licensing";
+        }
+        if !is_below {
             continue;
         }
-        let end = page.headings.get(at + 1).map_or(u32::MAX, |next| next.line);
-        for (number, _, line) in
-            page.numbered_lines().filter(|(number, _, _)| (heading.line..end).contains(number))
+        let Some(said) = SENTENCE.captures(line).and_then(|found| found.get(1)) else { continue };
+        if let Some(other) = named_licence(said.as_str())
+            && !agree(other, &licence.spdx)
         {
-            let Some(said) = SENTENCE.captures(line).and_then(|found| found.get(1)) else { continue };
-            if let Some(other) = named_licence(said.as_str())
-                && !agree(other, &licence.spdx)
-            {
-                let message =
-                    format!("The page says {}; the repository has {}.", quote(other), quote(&licence.spdx));
-                found.add(&OTHER_LICENCE, Severity::Error, (&page.path, number), other, message);
-            }
+            let message =
+                format!("The page says {}; the repository has {}.", quote(other), quote(&licence.spdx));
+            found.add(&OTHER_LICENCE, Severity::Error, (&page.path, number), other, message);
         }
     }
 }
@@ -114,4 +114,29 @@ fn named_licence(phrase: &str) -> Option<&'static str> {
     let words: BTreeSet<&str> = licence_words(&phrase).collect();
     let by_id = known().find(|spdx| words.contains(spdx.to_lowercase().as_str()));
     by_id.or_else(|| NAMES.iter().find(|(name, _)| phrase.contains(name)).map(|(_, spdx)| *spdx))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn headings_and_lines_are_walked_together() {
+        let licence = Licence { spdx: "MIT".to_owned(), path: "LICENSE".to_owned(), conflict: None };
+        let said = "It is licensed under the ISC license.\n";
+        let text = format!(
+            "{said}\n{}{said}\n# Use\n\n{said}{}",
+            "# License\n".repeat(10_000),
+            "\n".repeat(900_000)
+        );
+        let page = Page::parse("a.md", text, 20_000);
+        let mut found = Found::new(GATE.name);
+        let begin = Instant::now();
+        other_licences(&page, &licence, &mut found);
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+        let lines: Vec<Option<u32>> = found.issues.values().map(|issue| issue.line).collect();
+        assert_eq!(lines, [Some(10_003)]);
+    }
 }

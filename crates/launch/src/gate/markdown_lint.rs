@@ -122,11 +122,20 @@ fn links(page: &Page, severity: Severity, found: &mut Found) {
             _ => {}
         }
     }
-    for (line, label) in &page.undefined_references {
+    for (line, label) in page.undefined_references.iter().filter(|(_, label)| !is_object(label)) {
         let message =
             format!("The label {} is not defined, so brackets are shown instead of a link.", quote(label));
         found.add(&UNDEFINED_REFERENCE, severity, (&page.path, *line), label, message);
     }
+}
+
+/// Whether a label is the path of an object of code, which generators of references know: `[text][package.module.Class]`.
+fn is_object(label: &str) -> bool {
+    let is_name = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    label.contains('.') && label.split('.').all(is_name)
 }
 
 /// Compares the cells of each row with those of the head, which stands above the row of dashes.
@@ -176,6 +185,13 @@ static CONFLICT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(<{7}|>{7}) \S"))
 /// Characters that reverse the direction of text, or that encode hidden text.
 static HIDDEN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[\u{202a}-\u{202e}\u{2066}-\u{2069}\u{e0001}-\u{e007f}]"));
+/// The flags of England, Scotland and Wales: a black flag with the letters of the country as hidden characters. Others of this form
+/// are shown as a black flag, and could hide any text.
+static FLAG: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}",
+    )
+});
 
 fn lines(page: &Page, found: &mut Found) {
     for (number, kind, line) in page.numbered_lines() {
@@ -183,7 +199,7 @@ fn lines(page: &Page, found: &mut Found) {
             let message = "The page has the marks of a merge conflict.".to_owned();
             found.add(&CONFLICT_MARKER, Severity::Error, (&page.path, number), line, message);
         }
-        if let Some(hidden) = HIDDEN.find(line) {
+        if let Some(hidden) = HIDDEN.find(&FLAG.replace_all(line, "")) {
             let message = format!("The line has the hidden character {}.", quote(hidden.as_str()));
             found.add(&HIDDEN_CHARACTER, Severity::Error, (&page.path, number), hidden.as_str(), message);
         }

@@ -13,6 +13,7 @@ mod known_names;
 mod licence;
 mod limitations_and_distribution;
 mod markdown_lint;
+mod named_commands;
 mod own_modules;
 mod readme_checks;
 mod risk_disclosure;
@@ -35,7 +36,7 @@ pub use input::{
 pub(crate) use limitations_and_distribution::installs_one_of;
 pub use markdown_lint::LINT_RULES;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::issue::{Issue, Rule, Severity};
 use crate::report::{GateOutcome, GateStatus, Profile, ValidationReport};
@@ -92,16 +93,25 @@ enum Checked {
     Unable(String),
 }
 
-/// Collects the issues of one gate.
+/// What decides which issues are kept and in which order: severity, path, line and id; the worst is the least.
+type Rank = (Severity, String, u32, String);
+
+/// Collects the issues of one gate: at most [`ISSUES_PER_GATE_MAX`], the worst of those that were found.
 struct Found {
     gate: &'static str,
-    issues: Vec<Issue>,
-    /// Ids of the issues, each of which is reported once.
-    ids: HashSet<String>,
+    issues: BTreeMap<Rank, Issue>,
+    /// Ranks of the issues by their ids, each of which is reported once.
+    ranks: HashMap<String, Rank>,
     left_out: u32,
+    /// The worst severity of what was left out.
+    worst_left_out: Option<Severity>,
 }
 
 impl Found {
+    fn new(gate: &'static str) -> Self {
+        Self { gate, issues: BTreeMap::new(), ranks: HashMap::new(), left_out: 0, worst_left_out: None }
+    }
+
     /// Adds an issue at a line of a file. `subject` identifies it within the file.
     fn add(&mut self, rule: &Rule, severity: Severity, place: (&str, u32), subject: &str, message: String) {
         self.push(rule, severity, Some((place.0, Some(place.1))), subject, message);
@@ -125,14 +135,35 @@ impl Found {
         subject: &str,
         message: String,
     ) {
-        if self.issues.len() >= ISSUES_PER_GATE_MAX {
-            self.left_out = self.left_out.saturating_add(1);
-            return;
+        let (path, line) = place.map_or(("", 0), |(path, line)| (path, line.unwrap_or_default()));
+        // Pages come in the order of ranks, so that of many issues nearly all end here.
+        let is_mildest = |last: &Rank| (severity, path, line) > (last.0, last.1.as_str(), last.2);
+        if self.issues.len() >= ISSUES_PER_GATE_MAX && self.issues.keys().next_back().is_some_and(is_mildest)
+        {
+            return self.leave_out(severity);
         }
         let issue = Issue::new(self.gate, rule, severity, place, subject, message);
-        if self.ids.insert(issue.issue_id.clone()) {
-            self.issues.push(issue);
+        if let Some(known) = self.ranks.get(&issue.issue_id) {
+            if known.0 <= severity {
+                return;
+            }
+            self.issues.remove(known);
         }
+        let rank = (severity, path.to_owned(), line, issue.issue_id.clone());
+        self.ranks.insert(issue.issue_id.clone(), rank.clone());
+        self.issues.insert(rank, issue);
+        // The mildest goes, whether it was found first or last: milder ones must not hide a worse one.
+        if self.issues.len() > ISSUES_PER_GATE_MAX
+            && let Some((rank, _)) = self.issues.pop_last()
+        {
+            self.ranks.remove(&rank.3);
+            self.leave_out(rank.0);
+        }
+    }
+
+    fn leave_out(&mut self, severity: Severity) {
+        self.left_out = self.left_out.saturating_add(1);
+        self.worst_left_out = Some(self.worst_left_out.map_or(severity, |worst| worst.min(severity)));
     }
 }
 
@@ -168,14 +199,15 @@ pub fn check_while(
 }
 
 fn run(gate: &Gate, input: &GateInput<'_>) -> (GateOutcome, Vec<Issue>) {
-    let mut found = Found { gate: gate.name, issues: Vec::new(), ids: HashSet::new(), left_out: 0 };
+    let mut found = Found::new(gate.name);
     let checked = (gate.check)(input, &mut found);
-    let mut issues = found.issues;
+    let mut issues: Vec<Issue> = found.issues.into_values().collect();
     if found.left_out > 0 {
         let message = format!("{} more issues of this gate are not listed.", found.left_out);
         issues.push(Issue::new(gate.name, &MORE_ISSUES, Severity::Info, None, "", message));
     }
-    let fails = issues.iter().any(|issue| input.profile.fails_on(issue.severity));
+    let mut severities = issues.iter().map(|issue| issue.severity).chain(found.worst_left_out);
+    let fails = severities.any(|severity| input.profile.fails_on(severity));
     let (status, reason) = match checked {
         Checked::Done if fails => (GateStatus::Failed, None),
         Checked::Done => (GateStatus::Passed, None),

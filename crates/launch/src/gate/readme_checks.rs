@@ -1,11 +1,11 @@
 //! Gate `readme_checks`: commands that pages tell people to run are named in manifests, paths exist, and so do the links of the README.
 
 use super::known_names::is_history;
+use super::named_commands::{Missing, missing};
 use super::shell::{self, Command};
 use super::{Checked, Found, Gate, GateInput};
 use crate::evidence::{Evidence, path_in_code};
 use crate::issue::{Rule, Severity, quote};
-use crate::manifest::Ecosystem;
 use crate::site::{MemoryFiles, Page, Site, SiteLimits, Target, Unresolved};
 
 pub(super) const GATE: Gate = Gate {
@@ -63,15 +63,17 @@ impl Context<'_, '_> {
 
     fn readme_links(&self, site: &Site, page: &Page, shown: &str, found: &mut Found) {
         for link in &page.links {
-            let path = match site.resolve(page, &link.target) {
+            let (path, severity) = match site.resolve(page, &link.target) {
                 // The site has the README alone; all else is in the repository.
                 Err(Unresolved::NoFile(path) | Unresolved::NoRoute(path))
-                | Ok(Target::InRepository { path, .. }) => path,
+                | Ok(Target::InRepository { path, .. }) => (path, Severity::Error),
+                // The README may also be the first page of a site.
+                Ok(Target::FromRoot { path, .. }) => (path, Severity::Warning),
                 _ => continue,
             };
-            if !self.evidence.exists(&path) {
+            if !self.evidence.may_exist(&path) {
                 let message = format!("The repository has no {}.", quote(&path));
-                found.add(&README_LINK, Severity::Error, (shown, link.line), &link.target, message);
+                found.add(&README_LINK, severity, (shown, link.line), &link.target, message);
             }
         }
     }
@@ -81,41 +83,40 @@ impl Context<'_, '_> {
         for block in &page.code_blocks {
             let mut folder = Folder::default();
             for command in shell::commands(block) {
-                if let Some(missing) =
-                    folder.enter(&command, self.evidence).then(|| self.missing(&command, &folder)).flatten()
-                {
-                    let message = format!("{} does not exist: {}.", quote(&command.words.join(" ")), missing);
-                    found.add(
-                        &MISSING_COMMAND,
-                        severity,
-                        (shown, command.line),
-                        &command.words.join(" "),
-                        message,
-                    );
+                if folder.enter(&command, self.evidence) {
+                    let shown_command = command.words.join(" ");
+                    let missing = missing(&command, folder.current.as_deref(), self.evidence);
+                    report(missing, &shown_command, (shown, command.line), severity, found);
                 }
             }
         }
+        let lines: Vec<&str> = page.text.lines().collect();
         for span in &page.code_spans {
             if let Some(path) = path_in_code(&span.code) {
-                self.path(page, path, (shown, span.line), found);
+                let row = usize::try_from(span.line).unwrap_or_default().saturating_sub(1);
+                let line = lines.get(row).copied().unwrap_or_default();
+                self.path(page, path, (shown, span.line, line), found);
                 continue;
             }
             for words in shell::of_line(&span.code) {
                 let command = Command { words, line: span.line };
-                if let Some(missing) = self.missing(&command, &Folder::default()) {
-                    let message = format!("{} does not exist: {missing}.", quote(&span.code));
-                    found.add(&MISSING_COMMAND, severity, (shown, span.line), &span.code, message);
-                }
+                let missing = missing(&command, Some(""), self.evidence);
+                report(missing, &span.code, (shown, span.line), severity, found);
             }
         }
     }
 
     /// Checks a path between backticks. It is that of a file of this repository only if the folders above it are.
-    fn path(&self, page: &Page, path: &str, (shown, line): (&str, u32), found: &mut Found) {
-        let plain = path.trim_end_matches('/');
-        let in_site =
-            self.input.site.exists(plain) || self.input.site.exists(&format!("{}/{plain}", page.folder()));
-        if in_site || self.evidence.has_path_ending(plain) {
+    fn path(&self, page: &Page, path: &str, (shown, number, line): (&str, u32, &str), found: &mut Found) {
+        let (plain, site) = (path.trim_end_matches('/'), self.input.site);
+        let below_page = format!("{}/{plain}", page.folder());
+        let in_site = site.exists(plain) || site.exists(below_page.trim_start_matches('/'));
+        let is_left_out = || {
+            let in_repository = site.in_repository(below_page.trim_start_matches('/'));
+            self.evidence.is_left_out(plain)
+                || in_repository.is_some_and(|path| self.evidence.is_left_out(&path))
+        };
+        if in_site || self.evidence.has_path_ending(plain) || is_left_out() {
             return;
         }
         let Some((parent, name)) = plain.rsplit_once('/') else { return };
@@ -124,117 +125,46 @@ impl Context<'_, '_> {
         if !is_file || top.starts_with('.') || !self.evidence.exists(top) {
             return;
         }
-        let severity = match parent.contains('/') && self.evidence.exists(parent) {
+        // Hidden files are often those that a reader makes and nobody commits, such as `.env`.
+        let is_to_be_made = || name.starts_with('.') || speaks_of_making(line, path);
+        let severity = match parent.contains('/') && self.evidence.exists(parent) && !is_to_be_made() {
             true => Severity::Error,
             false => Severity::Warning,
         };
         let message = format!("The repository has no {}.", quote(path));
-        found.add(&MISSING_PATH, severity, (shown, line), path, message);
-    }
-
-    /// What a command needs and the repository does not have.
-    fn missing(&self, command: &Command, folder: &Folder) -> Option<String> {
-        let (program, arguments) = command.words.split_first()?;
-        match program.as_str() {
-            "npm" | "pnpm" | "yarn" | "bun" => self.missing_script(arguments),
-            "make" => self.missing_target(arguments),
-            "just" => self.missing_recipe(arguments),
-            "cargo" => self.missing_cargo_target(arguments),
-            "sh" | "bash" | "python" | "python3" | "node" | "ruby" | "perl" | "deno" => {
-                let script = arguments.first().filter(|argument| !argument.starts_with('-'))?;
-                self.missing_file(script, folder)
-            }
-            program => self.missing_file(program, folder),
-        }
-    }
-
-    fn missing_script(&self, arguments: &[String]) -> Option<String> {
-        let scripts = &self.evidence.commands().scripts;
-        let name = match arguments {
-            [run, name, ..] if run == "run" || run == "run-script" => name,
-            [name, ..] if name == "test" || name == "start" => name,
-            _ => return None,
-        };
-        // Without a manifest, the page speaks of the reader's own project.
-        let is_missing =
-            !scripts.is_empty() && is_name(name) && !scripts.values().any(|names| names.contains(name));
-        is_missing.then(|| format!("no `package.json` has the script {}", quote(name)))
-    }
-
-    fn missing_target(&self, arguments: &[String]) -> Option<String> {
-        let makefiles = &self.evidence.commands().make_targets;
-        if makefiles.is_empty()
-            || makefiles.values().any(Option::is_none)
-            || arguments.iter().any(|one| one.starts_with('-'))
-        {
-            return None;
-        }
-        let is_known = |name: &String| makefiles.values().flatten().any(|targets| targets.contains(name));
-        let name = arguments.iter().find(|name| is_name(name) && !is_known(name))?;
-        Some(format!("no makefile has the target {}", quote(name)))
-    }
-
-    fn missing_recipe(&self, arguments: &[String]) -> Option<String> {
-        let files = &self.evidence.commands().recipes;
-        let name = arguments.first().filter(|name| is_name(name))?;
-        let is_known =
-            files.values().any(|recipes| recipes.as_ref().is_none_or(|recipes| recipes.contains(name)));
-        (!files.is_empty() && !is_known).then(|| format!("no justfile has the recipe {}", quote(name)))
-    }
-
-    fn missing_cargo_target(&self, arguments: &[String]) -> Option<String> {
-        let has_packages =
-            self.evidence.packages().iter().any(|package| package.ecosystem == Ecosystem::Cargo);
-        let is_elsewhere = matches!(
-            arguments.first().map(String::as_str),
-            Some("install" | "add" | "binstall" | "uninstall" | "new" | "init")
-        );
-        if !has_packages || is_elsewhere {
-            return None;
-        }
-        let own = arguments.iter().take_while(|argument| *argument != "--").collect::<Vec<_>>();
-        let pairs = own.iter().zip(own.iter().skip(1));
-        pairs.filter(|(_, name)| is_name(name)).find_map(|(option, name)| {
-            let folders: &[&str] = match option.as_str() {
-                "--bin" => &["src/bin"],
-                "--example" => &["examples"],
-                "--test" => &["tests"],
-                "--bench" => &["benches"],
-                "-p" | "--package" => {
-                    let is_known = self.evidence.packages().iter().any(|package| package.name == **name);
-                    return (!is_known).then(|| format!("the workspace has no package {}", quote(name)));
-                }
-                _ => return None,
-            };
-            let by_folder = folders
-                .iter()
-                .flat_map(|folder| [format!("{folder}/{name}.rs"), format!("{folder}/{name}/main.rs")]);
-            let is_known = self.evidence.commands().cargo_targets.contains(*name)
-                || by_folder.into_iter().any(|path| self.evidence.has_path_ending(&path));
-            (!is_known).then(|| format!("no package has {} {}", option.trim_start_matches('-'), quote(name)))
-        })
-    }
-
-    /// The script that a command runs, if it should be in the repository and is not.
-    fn missing_file(&self, program: &str, folder: &Folder) -> Option<String> {
-        let current = folder.current.as_deref()?;
-        let path = path_in_code(program)?;
-        let below = if current.is_empty() { path.to_owned() } else { format!("{current}/{path}") };
-        if self.evidence.exists(&below) || self.evidence.has_path_ending(path) {
-            return None;
-        }
-        let is_script = [".sh", ".py", ".js", ".ts", ".rb", ".pl"].iter().any(|end| path.ends_with(end));
-        let top = below.split('/').next().unwrap_or_default();
-        let is_ours = is_script && self.evidence.exists(top) && !top.starts_with('.');
-        is_ours.then(|| format!("the repository has no {}", quote(path)))
+        found.add(&MISSING_PATH, severity, (shown, number), path, message);
     }
 }
 
-/// Whether an argument is a plain name, and neither an option nor a placeholder.
-fn is_name(argument: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
-    argument.starts_with(|c: char| c.is_ascii_lowercase()) && argument.chars().all(is_plain)
+/// Reports a command that needs what is not there.
+fn report(
+    missing: Option<Missing>,
+    command: &str,
+    place: (&str, u32),
+    severity: Severity,
+    found: &mut Found,
+) {
+    let Some(missing) = missing else { return };
+    let severity = if missing.is_certain { severity } else { Severity::Warning };
+    let message = format!("{} does not exist: {}.", quote(command), missing.what);
+    found.add(&MISSING_COMMAND, severity, place, command, message);
 }
+
+/// Whether a line tells a reader to make a file, or says that a program makes it.
+fn speaks_of_making(line: &str, path: &str) -> bool {
+    const BEGINNINGS: &[&str] = &["creat", "generat", "produc", "renam", "writ"];
+    const WORDS: &[&str] = &[
+        "add", "adds", "copied", "copies", "copy", "make", "makes", "move", "output", "outputs", "paste",
+        "place", "put", "save", "saved", "saves", "touch",
+    ];
+    let line = line.get(..line.floor_char_boundary(LINE_BYTES_MAX)).unwrap_or_default();
+    let line = line.replace(path, "").to_lowercase();
+    line.split(|c: char| !c.is_alphabetic())
+        .any(|word| WORDS.contains(&word) || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)))
+}
+
+/// The part of a line that is looked at for what it says of a path, in bytes.
+const LINE_BYTES_MAX: usize = 2_000;
 
 /// The folder in which the commands of a block run.
 struct Folder {

@@ -21,20 +21,7 @@ const TRUNCATED: Rule = Rule::new("truncated_page", "A page has more than is che
 const VIOLATIONS_MAX: usize = 20;
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
-    for (path, problem) in input.site.problems() {
-        let (rule, severity, what) = match problem {
-            SiteProblem::PageTooLarge => (&UNREADABLE, Severity::Error, "is too large"),
-            SiteProblem::PageNotText => (&UNREADABLE, Severity::Error, "is not UTF-8 text"),
-            SiteProblem::PageUnreadable => (&UNREADABLE, Severity::Error, "cannot be read"),
-            SiteProblem::PageTruncated => {
-                (&TRUNCATED, Severity::Warning, "has more headings, links or code than are checked")
-            }
-            SiteProblem::TooManyFiles => {
-                (&UNREADABLE, Severity::Error, "and all after it are left out: the site has too many files")
-            }
-        };
-        found.add_to_file(rule, severity, path, what, format!("The page {what}."));
-    }
+    problems(input, found);
     for artifact in input.run.into_iter().flat_map(|run| run.artifacts) {
         let validator = match jsonschema::validator_for(artifact.schema) {
             Ok(validator) => validator,
@@ -49,4 +36,30 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
         }
     }
     Checked::Done
+}
+
+/// What could not be read of the site; of a run, only what it changes.
+fn problems(input: &GateInput<'_>, found: &mut Found) {
+    let scope = input.scope();
+    // What is not read is not checked either, so of a page that a run writes nothing may be missing.
+    let changes = input.run.into_iter().flat_map(|run| run.changes);
+    let is_all_read = changes.map(|change| &change.path).all(|path| input.site.files().contains(path));
+    for (path, problem) in input.site.problems() {
+        let (rule, severity, what) = match problem {
+            SiteProblem::TooManyFiles => {
+                let in_run = if is_all_read { Severity::Warning } else { Severity::Error };
+                let severity = input.severity(in_run, Severity::Error);
+                (&UNREADABLE, severity, "and all after it are left out: the site has too many files")
+            }
+            _ if !scope.contains(path) => continue,
+            SiteProblem::PageTooLarge => (&UNREADABLE, Severity::Error, "is too large"),
+            SiteProblem::PageNotText => (&UNREADABLE, Severity::Error, "is not UTF-8 text"),
+            SiteProblem::PageUnreadable => (&UNREADABLE, Severity::Error, "cannot be read"),
+            SiteProblem::PageTruncated => {
+                let severity = input.severity(Severity::Error, Severity::Warning);
+                (&TRUNCATED, severity, "has more headings, links or code than are checked")
+            }
+        };
+        found.add_to_file(rule, severity, path, what, format!("The page {what}."));
+    }
 }

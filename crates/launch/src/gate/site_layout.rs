@@ -29,17 +29,20 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     Checked::Done
 }
 
-/// Compares the addresses of all pages, because a new page may take that of an old one.
+/// Compares the addresses of all pages, because a new page may take that of an old one. Of two old ones, a run is not to blame.
 fn addresses(input: &GateInput<'_>, found: &mut Found) {
+    let scope = input.scope();
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     for page in input.site.pages() {
         let address = address(page);
-        if let Some(other) = taken.get(&address) {
+        let Some(other) = taken.get(&address) else {
+            taken.insert(address, &page.path);
+            continue;
+        };
+        if let Some((path, other)) = scope.one_of(&page.path, other) {
             let severity = input.severity(Severity::Blocker, Severity::Warning);
             let message = format!("{} has the same address, {}.", quote(other), quote(&address));
-            found.add_to_file(&DUPLICATE_ADDRESS, severity, &page.path, &address, message);
-        } else {
-            taken.insert(address, &page.path);
+            found.add_to_file(&DUPLICATE_ADDRESS, severity, path, &address, message);
         }
     }
 }
@@ -61,9 +64,11 @@ fn address(page: &Page) -> String {
 
 /// Finds paths that are one file on systems that ignore case.
 fn case_collisions(input: &GateInput<'_>, found: &mut Found) {
+    let scope = input.scope();
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     for path in input.site.files() {
-        if let Some(other) = taken.insert(path.to_lowercase(), path) {
+        let other = taken.insert(path.to_lowercase(), path);
+        if let Some((path, other)) = other.and_then(|other| scope.one_of(path, other)) {
             let severity = input.severity(Severity::Error, Severity::Warning);
             let message = format!("{} differs only in case.", quote(other));
             found.add_to_file(&CASE_COLLISION, severity, path, other, message);

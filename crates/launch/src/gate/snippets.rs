@@ -8,7 +8,7 @@ use super::{Checked, Found, Gate, GateInput, RunInput};
 use crate::claim::span_sha256;
 use crate::evidence::{Evidence, is_multiword, names_in};
 use crate::issue::{Rule, Severity, quote};
-use crate::site::Page;
+use crate::site::{CodeBlock, Page};
 use crate::snippet::{ParsedSnippet, SnippetUse};
 
 pub(super) const GATE: Gate = Gate {
@@ -158,11 +158,18 @@ fn code_spans(page: &Page, evidence: &dyn Evidence, found: &mut Found) {
     }
 }
 
-/// Compares the examples of a page with those that were taken from the repository.
+/// Whether something else than a language follows the fence of a block, such as a title, which themes show.
+fn has_more(block: &CodeBlock) -> bool {
+    let info = block.info.as_deref().map(str::trim).unwrap_or_default();
+    !info.is_empty() && !block.language().is_some_and(|language| info.eq_ignore_ascii_case(&language))
+}
+
+/// Compares all code of a page with what was taken from the repository, whether or not it says which language it is in.
 fn catalog(run: &RunInput<'_>, page: &Page, found: &mut Found) {
-    for block in page.code_blocks.iter().filter(|block| block.language().is_some()) {
+    for block in page.code_blocks.iter().filter(|block| !block.code.trim().is_empty() || has_more(block)) {
         let is_install = run.install_commands.iter().any(|command| block.code.trim() == command.trim());
-        if !is_install && !run.snippet_hashes.contains(&span_sha256(&block.code)) {
+        let is_known = is_install || run.snippet_hashes.contains(&span_sha256(&block.code));
+        if !is_known || has_more(block) {
             let message = "The example is not one that was taken from the repository.".to_owned();
             found.add(&NOT_IN_CATALOG, Severity::Error, (&page.path, block.line), &block.code, message);
         }

@@ -1,7 +1,10 @@
 //! Each gate finds the faults that it is there for, and no other gate does.
 
 mod alone;
+mod bounds;
+mod document_sites;
 mod faults;
+mod old_faults;
 
 use std::collections::BTreeSet;
 
@@ -51,6 +54,10 @@ struct Scene {
     snippets: BTreeSet<String>,
     artifacts: Vec<(Value, Value)>,
     profile: Profile,
+    /// The pages that the run changes.
+    changed: Vec<&'static str>,
+    /// What some of them were before.
+    before: Vec<(&'static str, String)>,
 }
 
 fn id(text: &str, kind: ClaimKind) -> String {
@@ -86,6 +93,8 @@ impl Scene {
             "---\ntitle: API\n---\n# API\n\n## Parsing\n\n- {READS} {reads}\n\n## Limitations\n\n> {LACKS} {lacks}\n"
         );
         let claims = [claim(READS, ClaimKind::Feature, 1), claim(LACKS, ClaimKind::Limitation, 2)];
+        let planned = headings(&start).chain(headings(&api)).chain([line_sha256(LICENCE_LINE)]);
+        let template_lines: BTreeSet<String> = planned.collect();
         Self {
             pages: vec![(START, start), (API, api)],
             repository: [
@@ -102,7 +111,7 @@ impl Scene {
             definitions: vec![("shop/orders.py", 1, "parse_order")],
             claims: Claims {
                 by_id: claims.into_iter().map(|claim| (claim.claim_id.clone(), claim)).collect(),
-                template_lines: BTreeSet::from([line_sha256(LICENCE_LINE)]),
+                template_lines,
                 product_name: Some(NAME.to_owned()),
             },
             allowed: ["content/docs/shop", "content/reference/shop"].map(str::to_owned).to_vec(),
@@ -110,19 +119,40 @@ impl Scene {
             snippets: BTreeSet::from([span_sha256(CODE)]),
             artifacts: Vec::new(),
             profile: Profile::Local,
+            changed: vec![START, API],
+            before: Vec::new(),
         }
     }
 
-    /// Replaces a text in a page, which must have it.
+    /// Replaces a text in a page, which must have it. The headings of the page count as planned.
     fn replace(&mut self, path: &str, from: &str, to: &str) {
         let page = self.pages.iter_mut().find(|page| page.0 == path).unwrap();
         assert!(page.1.contains(from), "{path} has no {from}");
         page.1 = page.1.replace(from, to);
+        self.claims.template_lines.extend(headings(&page.1));
     }
 
+    /// Adds a text, whose headings count as planned.
     fn append(&mut self, path: &str, text: &str) {
+        self.append_unplanned(path, text);
+        self.claims.template_lines.extend(headings(text));
+    }
+
+    fn append_unplanned(&mut self, path: &str, text: &str) {
         let page = self.pages.iter_mut().find(|page| page.0 == path).unwrap();
         page.1.push_str(text);
+    }
+
+    /// Lets the README say the first claim behind other text, and the claims cite their lines as they are.
+    fn cite(&mut self, before: &str) {
+        let readme = format!("{before}{READS}\n\n## Limitations\n\n{LACKS}\n");
+        self.replace_in_repository("README.md", &readme);
+        for claim in self.claims.by_id.values_mut() {
+            let said = readme.lines().zip(1..).find(|(line, _)| line.contains(&claim.text));
+            let (line, number) = said.unwrap();
+            let citation = &mut claim.citations[0];
+            (citation.start_line, citation.end_line, citation.sha256) = (number, number, span_sha256(line));
+        }
     }
 
     fn replace_in_repository(&mut self, path: &str, text: &str) {
@@ -152,11 +182,14 @@ impl Scene {
         let site = self.site();
         let facts: &'r RepositoryFacts = Box::leak(Box::new(self.facts(&site)));
         let (snippets, fence) = (parsed(&site), Fence::new(&self.allowed).unwrap());
-        let changes: Vec<Change> = [START, API]
+        let changes: Vec<Change> = self
+            .changed
             .iter()
             .filter_map(|path| {
-                let after = self.pages.iter().find(|page| page.0 == *path)?.1.clone();
-                Some(Change { path: (*path).to_owned(), before: None, after })
+                let text = |(_, text): &(&str, String)| text.clone();
+                let after = self.pages.iter().find(|page| page.0 == *path).map(text)?;
+                let before = self.before.iter().find(|page| page.0 == *path).map(text);
+                Some(Change { path: (*path).to_owned(), before, after })
             })
             .collect();
         let planned = |section, path: &str, headings: &[&str]| PlannedPage {
@@ -208,6 +241,11 @@ impl Scene {
             profile: self.profile,
         })
     }
+}
+
+/// Hashes of the lines with headings.
+fn headings(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter(|line| line.starts_with('#')).map(line_sha256)
 }
 
 /// Names of the gates that failed.

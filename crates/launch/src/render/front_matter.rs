@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::forms::FrontMatterStyle;
 use crate::gate::{FrontMatterContract, KeyType};
+use crate::prose::DESCRIPTION_KEYS;
 use crate::site::FrontMatterFormat;
 
 /// What is known of a page when its front matter is written.
@@ -13,7 +14,7 @@ use crate::site::FrontMatterFormat;
 pub struct FieldsOfPage<'a> {
     /// Its title.
     pub title: &'a str,
-    /// What it says first, if that is a claim.
+    /// What describes it: a claim that it makes, as [`crate::prose::description`] writes it.
     pub description: Option<&'a str>,
     /// Its place among the pages of its section, from 1.
     pub position: u32,
@@ -21,7 +22,6 @@ pub struct FieldsOfPage<'a> {
 
 /// Keys of the same meaning.
 const TITLES: &[&str] = &["title", "linkTitle", "linktitle", "sidebar_label", "nav_title", "heading"];
-const DESCRIPTIONS: &[&str] = &["description", "summary", "abstract", "excerpt"];
 const POSITIONS: &[&str] = &["weight", "order", "nav_order", "sidebar_position", "position"];
 const DATES: &[&str] = &["date", "lastmod", "last_updated", "updated", "publishDate"];
 /// Distance between the positions of two pages, so that others fit between them.
@@ -42,7 +42,10 @@ pub fn fields(
     }
     fields.insert("title".to_owned(), Value::from(page.title));
     for (key, kind) in &contract.required {
-        let value = known(key, *kind, style, page).or_else(|| style.shared.get(key).cloned());
+        // What describes other pages does not describe this one.
+        let is_shared = |value: &&Value| !(value.is_string() && DESCRIPTION_KEYS.contains(&key.as_str()));
+        let shared = || style.shared.get(key).filter(is_shared).cloned();
+        let value = known(key, *kind, style, page).or_else(shared);
         let value = value.filter(|value| style.format != Some(FrontMatterFormat::Toml) || is_simple(value));
         fields.insert(key.clone(), value.ok_or_else(|| key.clone())?);
     }
@@ -53,9 +56,7 @@ pub fn fields(
 fn known(key: &str, kind: KeyType, style: &FrontMatterStyle, page: FieldsOfPage<'_>) -> Option<Value> {
     match kind {
         KeyType::String if TITLES.contains(&key) => Some(page.title.into()),
-        KeyType::String if DESCRIPTIONS.contains(&key) => {
-            page.description.map(|text| text.replace('`', "").into())
-        }
+        KeyType::String if DESCRIPTION_KEYS.contains(&key) => page.description.map(Value::from),
         KeyType::Integer | KeyType::Number if POSITIONS.contains(&key) => {
             Some(page.position.saturating_mul(POSITION_STEP).into())
         }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     const PAGE: FieldsOfPage<'_> =
-        FieldsOfPage { title: "Start: \"now\"", description: Some("Reads `a`."), position: 2 };
+        FieldsOfPage { title: "Start: \"now\"", description: Some("Reads a."), position: 2 };
 
     #[test]
     fn both_formats_read_back() {
@@ -157,6 +158,15 @@ mod tests {
             fields(&keys, &FrontMatterStyle::default(), PAGE),
             Ok(BTreeMap::new()),
             "without front matter"
+        );
+        let mut shared = style(FrontMatterFormat::Yaml);
+        shared.shared.insert("summary".to_owned(), json!("The best of all."));
+        let page = FieldsOfPage { description: None, ..PAGE };
+        let keys = contract(&[("summary", KeyType::String)]);
+        assert_eq!(
+            fields(&keys, &shared, page),
+            Err("summary".to_owned()),
+            "nobody proved that of this page"
         );
     }
 }

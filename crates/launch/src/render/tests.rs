@@ -62,7 +62,10 @@ fn a_page_consists_of_claims_code_and_lines_of_templates() {
     let known = Claims { template_lines: written.template_lines, ..Claims::default() };
     let page = Page::parse("a.md", written.text, 100);
     assert_eq!(page.comments.len(), 2);
-    assert!(known.is_template_line("Take care.") && known.is_template_line("- [API](../kb/b.md)"));
+    for line in ["Take care.", "- [API](../kb/b.md)", "# About \\*ShopKit\\*", "## Use"] {
+        assert!(known.is_template_line(line), "{line}");
+    }
+    assert!(!known.is_template_line("## About"));
 }
 
 #[test]

@@ -10,6 +10,17 @@ pub trait SiteFiles {
     /// The content of a file; `None` if it cannot be read.
     fn read(&self, path: &str) -> Option<Vec<u8>>;
 
+    /// Whether a Markdown file is a page of the site, and not a template or a file of a tool.
+    fn is_page_of_site(&self, _path: &str) -> bool {
+        true
+    }
+
+    /// Whether what pages name from the root of the site lies beside the folder of the site or above it, where generators look for
+    /// images, for example.
+    fn has_beside(&self, _path: &str) -> bool {
+        false
+    }
+
     /// The day of their commit, such as 2026-01-31; `None` if they have none.
     fn date(&self) -> Option<String> {
         None

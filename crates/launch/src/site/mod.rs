@@ -21,6 +21,7 @@ pub use anchors::{AnchorStyle, slug};
 pub use files::{MemoryFiles, PatchedFiles, SiteFiles};
 pub use front_matter::{FrontMatter, FrontMatterFormat};
 pub use page::{CodeBlock, CodeSpan, Comment, Heading, LineKind, Link, LinkKind, Page};
+pub(crate) use resolve::{STATIC_FOLDERS, names_file, page_files};
 pub use resolve::{Target, Unresolved, decoded};
 
 /// Limits of what is read of a site.
@@ -50,6 +51,9 @@ impl Default for SiteLimits {
     }
 }
 
+/// Most paths that are looked for beside the folder of a site.
+const BESIDE_MAX: usize = 10_000;
+
 /// Something of a site that was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SiteProblem {
@@ -78,6 +82,8 @@ pub struct Site {
     folders: BTreeSet<String>,
     /// What was not read, sorted by path.
     problems: Vec<(String, SiteProblem)>,
+    /// Paths from the root of the site that lie beside its folder or above.
+    beside: BTreeSet<String>,
     /// How anchors of headings are made.
     style: AnchorStyle,
     /// The folder of the site in the repository; empty for the repository itself.
@@ -101,7 +107,7 @@ impl Site {
                 break;
             }
             site.add_folders(&path);
-            if is_page(&path) {
+            if is_page(&path) && files.is_page_of_site(&path) {
                 site.read_page(files, &path, limits, &mut bytes_left);
             }
             site.files.insert(path);
@@ -109,7 +115,24 @@ impl Site {
         site.style = AnchorStyle::of_site(&site.files);
         site.page_of = site.pages.iter().map(|page| page.path.clone()).zip(0..).collect();
         site.problems.sort();
+        site.beside = site.found_beside(files);
         site
+    }
+
+    /// What links name from the root of the site and lies beside it.
+    fn found_beside(&self, files: &dyn SiteFiles) -> BTreeSet<String> {
+        let mut sought = BTreeSet::new();
+        for page in &self.pages {
+            for link in page.links.iter().filter(|link| link.target.starts_with(['/', '@'])) {
+                if let Ok(Target::FromRoot { path, .. }) = self.resolve(page, &link.target)
+                    && sought.len() < BESIDE_MAX
+                {
+                    sought.insert(path);
+                }
+            }
+        }
+        sought.retain(|path| files.has_beside(path));
+        sought
     }
 
     fn add_folders(&mut self, path: &str) {

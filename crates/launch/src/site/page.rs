@@ -1,11 +1,23 @@
 //! One page: what gates look at.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::anchors::{AnchorStyle, anchors};
 use super::front_matter::FrontMatter;
 use super::line_index::LineIndex;
 use super::markdown;
+use crate::pattern::pattern;
+
+/// An anchor that attributes set, as in `{#id}` and `{: .class #id }` behind a link or a paragraph, or a target of MyST: `(id)=`.
+static GIVEN_ANCHOR: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?m)\{[^{}\n]*?#([A-Za-z][A-Za-z0-9_:.-]*)[^{}\n]*\}|^\(([^()\s]+)\)=[ \t]*$")
+});
+
+/// Most of these that are kept of a page.
+const GIVEN_MAX: usize = 10_000;
 
 /// What a line belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -161,6 +173,9 @@ impl Page {
     pub fn anchors(&self, style: AnchorStyle) -> BTreeSet<String> {
         let mut all = anchors(&self.headings, style);
         all.extend(self.html_ids.iter().cloned());
+        let given =
+            GIVEN_ANCHOR.captures_iter(&self.masked).filter_map(|found| found.get(1).or(found.get(2)));
+        all.extend(given.take(GIVEN_MAX).map(|anchor| anchor.as_str().to_owned()));
         all
     }
 

@@ -18,6 +18,14 @@ pub enum Target {
         /// The anchor, decoded.
         anchor: Option<String>,
     },
+    /// To what the site does not have at its root. Only its generator knows what else is there; on a code host, it is the root of
+    /// the repository.
+    FromRoot {
+        /// Path from the root.
+        path: String,
+        /// The anchor, decoded.
+        anchor: Option<String>,
+    },
     /// Out of the site, into the repository.
     InRepository {
         /// Path in the repository; whether it exists is not known here.
@@ -32,7 +40,7 @@ pub enum Target {
 pub enum Unresolved {
     /// The site has no such file.
     NoFile(String),
-    /// The site has no such page or folder. The target has no extension, so the generator may know it.
+    /// The site has no such page or folder. The target is not named like a file, so the generator may know it.
     NoRoute(String),
     /// It would run code: `javascript:`.
     Code,
@@ -40,8 +48,22 @@ pub enum Unresolved {
 
 /// Names of the page that stands for a folder.
 const INDEX_PAGES: &[&str] = &["README.md", "index.md", "_index.md", "readme.md"];
-/// Folders of Hugo's whose contents are the root of the site.
-const HUGO_ROOTS: &[&str] = &["content", "content/en", "static"];
+/// Extensions of pages; generators serve them without.
+const PAGE_EXTENSIONS: &[&str] = &["md", "markdown", "mdx", "rst", "ipynb", "adoc"];
+/// Folders whose files generators put at the root of the site as they are.
+pub(crate) const STATIC_FOLDERS: &[&str] = &["static", "public", "assets"];
+/// Folders of Hugo's whose pages are at the root of the site.
+const CONTENT_FOLDERS: &[&str] = &["content", "content/en"];
+/// Most folders that may be the root of a page's site.
+const ROOTS_MAX: usize = 4;
+/// Extensions of files that are not code.
+const FILE_EXTENSIONS: &[&str] = &[
+    "avif", "bmp", "csv", "doc", "docx", "drawio", "eot", "gif", "gz", "ico", "ipynb", "jpeg", "jpg", "log",
+    "mdx", "mov", "mp3", "mp4", "odt", "ogg", "otf", "pdf", "png", "ppt", "pptx", "rst", "svg", "tar", "tgz",
+    "tiff", "ttf", "txt", "wasm", "wav", "webm", "webp", "woff", "woff2", "xls", "xlsx", "zip",
+];
+/// Beginnings of targets that only generators understand: names that bundlers give to folders, and expressions of templates.
+const OF_GENERATORS: &[&str] = &["@/", "~/", "~@", "{"];
 
 impl Site {
     /// Where a link on a page leads.
@@ -55,7 +77,8 @@ impl Site {
                 || (scheme.eq_ignore_ascii_case("data") && !rest.to_ascii_lowercase().starts_with("image/"));
             return if is_code { Err(Unresolved::Code) } else { Ok(Target::External) };
         }
-        if target.starts_with("//") || target.contains("{{") || target.contains("{%") {
+        let is_of_generator = OF_GENERATORS.iter().any(|beginning| target.starts_with(beginning));
+        if is_of_generator || target.starts_with("//") || target.contains("{{") || target.contains("{%") {
             return Ok(Target::External);
         }
         let (path, anchor) = match target.split_once('#') {
@@ -66,8 +89,9 @@ impl Site {
         if path.is_empty() {
             return Ok(Target::InSite { path: page.path.clone(), anchor });
         }
-        match path.strip_prefix('/') {
-            Some(path) => self.resolve_absolute(path, anchor),
+        // Docusaurus calls the root of the site `@site`.
+        match path.strip_prefix('/').or_else(|| path.strip_prefix("@site/")) {
+            Some(path) => Ok(self.resolve_from_root(page, path, anchor)),
             None => self.resolve_relative(page, &path, anchor),
         }
     }
@@ -108,18 +132,34 @@ impl Site {
         }
     }
 
-    fn resolve_absolute(&self, path: &str, anchor: Option<String>) -> Result<Target, Unresolved> {
-        let Some(path) = joined("", path) else { return Ok(Target::External) };
-        let below_roots = HUGO_ROOTS.iter().map(|root| format!("{root}/{path}"));
-        if let Some(path) = std::iter::once(path.clone()).chain(below_roots).find_map(|path| self.find(&path))
-        {
-            return Ok(Target::InSite { path, anchor });
+    /// Where a link leads that begins at the root of the site. Each folder above the page may be that root, because the folder that is
+    /// read may be a whole repository or a part of the site.
+    fn resolve_from_root(&self, page: &Page, path: &str, anchor: Option<String>) -> Target {
+        let Some(path) = joined("", path) else { return Target::External };
+        if self.beside.contains(&path) {
+            return Target::External;
         }
-        match self.base() {
-            // On a code host, the root is that of the repository.
-            Some(base) if !base.is_empty() => Ok(Target::InRepository { path, anchor }),
-            _ => Err(missing_in_site(path)),
+        let folder = page.folder();
+        let ends = folder.match_indices('/').map(|(end, _)| end).chain([folder.len()]);
+        let mut roots = std::iter::once("").chain(ends.filter_map(|end| folder.get(..end))).take(ROOTS_MAX);
+        // Generators serve the folder `docs` at `/docs`.
+        let served_at = self.base().and_then(|base| base.rsplit('/').next()).filter(|name| !name.is_empty());
+        let in_folder = served_at.and_then(|name| path.strip_prefix(name)?.strip_prefix('/'));
+        let found = roots
+            .find_map(|root| self.find_at_root(root, &path))
+            .or_else(|| CONTENT_FOLDERS.iter().find_map(|folder| self.find(&format!("{folder}/{path}"))))
+            .or_else(|| self.find(in_folder?));
+        match found {
+            Some(path) => Target::InSite { path, anchor },
+            None => Target::FromRoot { path, anchor },
         }
+    }
+
+    /// The file or folder that a path means if `root` is the root of the site.
+    fn find_at_root(&self, root: &str, path: &str) -> Option<String> {
+        self.find(&join([root, "", path])).or_else(|| {
+            STATIC_FOLDERS.iter().map(|folder| join([root, folder, path])).find(|path| self.exists(path))
+        })
     }
 
     /// The file or folder that a path means: itself, or the page that is served there.
@@ -128,14 +168,7 @@ impl Site {
         if self.exists(path) {
             return Some(path.to_owned());
         }
-        let stem = path.strip_suffix(".html").unwrap_or(path);
-        let pages = [format!("{stem}.md"), format!("{stem}.markdown")];
-        let index =
-            (stem.rsplit('/').next() == Some("index")).then(|| stem.trim_end_matches("index").to_owned());
-        let of_index = index
-            .into_iter()
-            .flat_map(|folder| INDEX_PAGES.iter().map(move |name| format!("{folder}{name}")));
-        pages.into_iter().chain(of_index).find(|path| self.files().contains(path))
+        page_files(path).find(|path| self.files().contains(path))
     }
 
     /// The page that a path of the site shows: itself, or that of a folder.
@@ -146,6 +179,16 @@ impl Site {
             INDEX_PAGES.iter().find_map(|name| self.page(&format!("{prefix}{name}")))
         })
     }
+}
+
+/// The files whose page may be served at a path.
+pub(crate) fn page_files(path: &str) -> impl Iterator<Item = String> {
+    let stem = path.strip_suffix(".html").unwrap_or(path).to_owned();
+    let index = stem.strip_suffix("index").filter(|folder| folder.is_empty() || folder.ends_with('/'));
+    let folder = index.map(str::to_owned);
+    let of_index =
+        folder.into_iter().flat_map(|folder| INDEX_PAGES.iter().map(move |name| format!("{folder}{name}")));
+    PAGE_EXTENSIONS.iter().map(move |extension| format!("{stem}.{extension}")).chain(of_index)
 }
 
 /// The scheme of an address and what follows it. A single letter is a drive and no scheme.
@@ -170,12 +213,25 @@ fn joined(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// Parts of a path put together, without empty ones.
+fn join(parts: [&str; 3]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+}
+
 fn missing_in_site(path: String) -> Unresolved {
-    let name = path.rsplit('/').next().unwrap_or(&path);
-    let has_extension = name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty() && (1..=5).contains(&extension.len()) && extension != "html"
-    });
-    if has_extension || is_page(&path) { Unresolved::NoFile(path) } else { Unresolved::NoRoute(path) }
+    if names_file(&path) { Unresolved::NoFile(path) } else { Unresolved::NoRoute(path) }
+}
+
+/// Whether a path is that of a file by its extension, and not one at which a generator serves a page: `guide/v1.2` is none, nor is
+/// `guide.html`.
+pub(crate) fn names_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.').is_some_and(|(stem, extension)| {
+        let extension = extension.to_ascii_lowercase();
+        !stem.is_empty()
+            && extension != "html"
+            && (FILE_EXTENSIONS.contains(&extension.as_str()) || languages::detect(name, b"").is_some())
+    }) || is_page(path)
 }
 
 /// The text with its percent signs decoded; as it is if that would not be UTF-8.

@@ -128,7 +128,19 @@ fn links_lead_to_files_folders_and_the_repository() {
     }
     let in_repository = |path: &str| Ok(Target::InRepository { path: path.to_owned(), anchor: None });
     assert_eq!(site.resolve(page, "../../src/lib.rs"), in_repository("src/lib.rs"));
-    assert_eq!(site.resolve(page, "/LICENSE"), in_repository("LICENSE"));
+    let from_root = |path: &str| Ok(Target::FromRoot { path: path.to_owned(), anchor: None });
+    assert_eq!(site.resolve(page, "/LICENSE"), from_root("LICENSE"));
+    assert_eq!(site.resolve(page, "@site/static/x.png"), from_root("static/x.png"));
+    assert_eq!(
+        site.resolve(page, "/b"),
+        in_site("guide/b.md", None),
+        "the folder of the page may be the root"
+    );
+    assert_eq!(
+        site.resolve(page, "/docs/guide/b"),
+        in_site("guide/b.md", None),
+        "the site is served at its name"
+    );
     assert_eq!(site.resolve(page, "../../../etc/passwd"), Ok(Target::External), "out of the repository");
     assert_eq!(site.page_shown_at("api").map(|page| page.path.as_str()), Some("api/README.md"));
     assert_eq!(site.in_repository("index.md").as_deref(), Some("docs/index.md"));

@@ -115,6 +115,7 @@ fn a_fix_remembers_its_issue_and_whether_it_changed_something() {
         to: RunState::Fixing,
         step: Step::BeginFix,
         issue_id: Some("abc".to_owned()),
+        job_id: Some("j".to_owned()),
     };
     log.add(begin);
     let fixing = Fixing { issue_id: "abc".to_owned(), report_version: 4, changed: None };
@@ -228,4 +229,26 @@ proptest! {
             prop_assert_eq!(&applied, &log.snapshot());
         }
     }
+}
+
+#[test]
+fn a_run_waits_until_it_does_something_again() {
+    let waiting = || {
+        EventBody::InputsPending(InputsPending {
+            reason: "not indexed".to_owned(),
+            job_id: "j".to_owned(),
+            attached: true,
+        })
+    };
+    let mut log = Log::new();
+    log.add(waiting()).step(Step::CloneInputs);
+    assert_eq!(log.snapshot().pending, None);
+    log.step(Step::Ingest).add(waiting());
+    assert!(log.snapshot().pending.is_some());
+    let mut without_item = Log { events: log.events.clone(), head: log.head };
+    without_item.step(Step::CollectFacts);
+    assert_eq!(without_item.snapshot().pending, None);
+    log.add(EventBody::WorkItemQueued(item("facts", 1)));
+    log.add(EventBody::WorkItemStarted { item: item("facts", 1), inputs_hash: "aa".to_owned() });
+    assert_eq!(log.snapshot().pending, None);
 }

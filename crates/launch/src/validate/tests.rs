@@ -49,7 +49,7 @@ fn artifacts() -> BTreeMap<String, Vec<u8>> {
     [
         (PAGE_PLAN, json!({ "pages": [{ "section": "docs", "output_path": PAGE, "title": "Start" }] })),
         (PRODUCT_FACTS, json!({ "claims": [claim], "install_commands": [] })),
-        ("template_lines/docs.json", json!({ "lines": [line_sha256(LICENCE_LINE)] })),
+        ("template_lines/docs.json", json!({ "lines": [line_sha256(LICENCE_LINE), line_sha256("# Start")] })),
     ]
     .into_iter()
     .map(|(name, content)| (name.to_owned(), content.to_string().into_bytes()))

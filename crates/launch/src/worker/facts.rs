@@ -23,7 +23,7 @@ use crate::report::stable_json;
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: FACTS,
-    version: 1,
+    version: 2,
     artifacts: &[REPO_INVENTORY],
     site: SiteView::Base,
     parses: false,

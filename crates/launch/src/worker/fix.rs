@@ -21,7 +21,7 @@ use crate::validate::changed_pages;
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: FIX,
-    version: 1,
+    version: 2,
     artifacts: &[VALIDATION_REPORT, PAGE_PLAN, PRODUCT_FACTS, SNIPPET_CATALOG],
     site: SiteView::Patched,
     parses: false,

@@ -18,6 +18,7 @@ use crate::forms::{
     FRONT_MATTER_CONTRACT, FrontMatterContracts, PRODUCT_FACTS, PagePlan, PlanBlock, PlanItem, PlanPage,
     ProductFacts, SITE_CONTEXT, SNIPPET_CATALOG, SiteContext, SnippetCatalog, required,
 };
+use crate::prose;
 use crate::render::ruleset::{self, PageRule, SECURITY_HEADING, SECURITY_LINE, Source, quota};
 use crate::render::{FieldsOfPage, escaped, fields, spelt};
 use crate::report::stable_json;
@@ -25,7 +26,7 @@ use crate::report::stable_json;
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: PLAN,
-    version: 1,
+    version: 2,
     artifacts: &[PRODUCT_FACTS, SNIPPET_CATALOG, FRONT_MATTER_CONTRACT, SITE_CONTEXT],
     site: SiteView::Base,
     parses: false,
@@ -158,11 +159,12 @@ impl Planner<'_> {
         page.required_headings = headings.map(|block| block.heading.clone()).collect();
         let contract = self.contracts.sections.get(&page.section).cloned().unwrap_or_default();
         let style = self.contracts.styles.get(&page.section).cloned().unwrap_or_default();
-        let first = page.blocks.iter().flat_map(|block| &block.items).find_map(|item| match item {
+        let claims = page.blocks.iter().flat_map(|block| &block.items).filter_map(|item| match item {
             PlanItem::Paragraph { claim_id } | PlanItem::Entry { claim_id } => self.claim(claim_id),
             _ => None,
         });
-        let description = first.map(|claim| spelt(&claim.text, &self.config.product_name));
+        let mut texts = claims.map(|claim| spelt(&claim.text, &self.config.product_name));
+        let description = texts.find_map(|text| prose::description(&text));
         let of_page = FieldsOfPage { title: &page.title, description: description.as_deref(), position };
         page.front_matter =
             fields(&contract, &style, of_page).map_err(|key| unknown_key(page.section, &key))?;

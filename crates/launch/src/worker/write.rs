@@ -17,7 +17,7 @@ use crate::report::stable_json;
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: WRITE,
-    version: 1,
+    version: 2,
     artifacts: &[PAGE_PLAN, PRODUCT_FACTS, SNIPPET_CATALOG],
     site: SiteView::Base,
     parses: false,

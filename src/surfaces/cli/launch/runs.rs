@@ -15,7 +15,7 @@ use crate::surfaces::cli::progress_bar::CallProgressBar;
 use crate::surfaces::cli::session::{CommandError, CommandResult, Exit, Session, StopSignal, ToolAnswer};
 use crate::tools::Progress;
 use crate::tools::browse::{ArtifactBytes, READ_LAUNCH_ARTIFACT};
-use contract::{ErrorCode, Fault, escaped, escaped_line};
+use contract::{ErrorBody, ErrorCode, Fault, escaped, escaped_line};
 
 /// Interval at which a run is looked at that another process advances.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -101,12 +101,24 @@ pub(super) async fn start(session: &Session, args: StartArgs) -> CommandResult {
     let started = session.call("launch_start_run", &arguments, Progress::default()).await;
     let run = started.envelope.result.as_ref().and_then(|result| result["run_id"].as_str());
     let Some(run) = run.filter(|_| !args.no_wait) else {
-        return Ok(session.output.answer(&started, run_text::started));
+        return Ok(print_answer(session, &started, run_text::started));
     };
     session.output.print_note(&format!("Started {}", escaped_line(run)));
     let run = RunArgs { run: run.to_owned(), project: args.project };
     let finished = drive(session, &run).await;
-    Ok(session.output.answer(&finished, run_text::status))
+    Ok(print_answer(session, &finished, run_text::status))
+}
+
+/// Prints the answer of a command that works on a run or waits for it. That the run failed is a failure of the command, so that a
+/// script sees it at the exit status.
+fn print_answer(session: &Session, called: &ToolAnswer, render: fn(&Value) -> String) -> Exit {
+    let exit = session.output.answer(called, render);
+    if called.envelope.result.as_ref().is_some_and(has_failed) { Exit::Failed } else { exit }
+}
+
+/// Whether the run of an answer failed.
+fn has_failed(result: &Value) -> bool {
+    result["status"]["state"] == "FAILED" || result["state"] == "FAILED"
 }
 
 /// Continues a run until it rests.
@@ -124,14 +136,37 @@ async fn drive(session: &Session, run: &RunArgs) -> ToolAnswer {
             before = state;
             continue;
         }
-        // Another process advances the run, or it ended while it did.
-        let error = called.envelope.error.as_ref();
-        let is_held = error.is_some_and(|error| error.code == ErrorCode::IllegalState);
-        if !is_held {
+        let Some(error) = &called.envelope.error else { return called };
+        let obstacle = Obstacle::of(error);
+        if obstacle == Obstacle::Failure {
             return called;
         }
-        if error.is_some_and(|error| !error.retryable) || !pause().await {
+        // While another process continues the run, it is asked again until the user wants to stop.
+        if obstacle == Obstacle::Ended || !pause().await {
             return session.call("launch_get_status", run, Progress::default()).await;
+        }
+    }
+}
+
+/// Why a run was not continued.
+#[derive(Debug, PartialEq, Eq)]
+enum Obstacle {
+    /// Another process continues it.
+    Held,
+    /// It ended meanwhile.
+    Ended,
+    /// Something that the user has to know.
+    Failure,
+}
+
+impl Obstacle {
+    fn of(error: &ErrorBody) -> Self {
+        // Only a refusal names the state that it requires; other faults of this code are about the site or the log of the run.
+        let is_refusal = error.details.as_ref().is_some_and(|details| details.get("required").is_some());
+        match error.code {
+            ErrorCode::IllegalState if error.retryable => Self::Held,
+            ErrorCode::IllegalState if is_refusal => Self::Ended,
+            _ => Self::Failure,
         }
     }
 }
@@ -161,7 +196,7 @@ pub(super) async fn watch(session: &Session, run: &RunArgs) -> CommandResult {
     loop {
         let called = session.call("launch_get_status", run, Progress::default()).await;
         let Some(result) = &called.envelope.result else {
-            return Ok(session.output.answer(&called, run_text::status));
+            return Ok(print_answer(session, &called, run_text::status));
         };
         let state = state_of(result);
         if state != before {
@@ -173,7 +208,7 @@ pub(super) async fn watch(session: &Session, run: &RunArgs) -> CommandResult {
         let mut jobs = status["jobs"].as_array().into_iter().flatten();
         let is_held = jobs.any(|job| matches!(job["state"].as_str(), Some("queued" | "running")));
         if is_over || !(is_held || status.get("pending").is_some()) || !pause().await {
-            return Ok(session.output.answer(&called, run_text::status));
+            return Ok(print_answer(session, &called, run_text::status));
         }
     }
 }
@@ -257,7 +292,7 @@ pub(super) async fn change(
     let bar = CallProgressBar::new(session.output);
     let called = session.call(tool, run, bar.progress()).await;
     bar.finish();
-    let exit = session.output.answer(&called, render);
+    let exit = print_answer(session, &called, render);
     // As with `launch check`, a script sees at the exit status whether the pages pass.
     let report = called.envelope.result.as_ref().map(|result| &result["validation_report"]["ok"]);
     Ok(if tool == "launch_validate" && report == Some(&Value::Bool(false)) { Exit::Failed } else { exit })
@@ -291,6 +326,32 @@ mod tests {
         }
         assert!(!rests(&json!({ "state": "PLAN_READY" })));
         assert!(rests(&json!({ "state": "CREATED", "pending": "it is not indexed yet" })));
+    }
+
+    #[test]
+    fn a_failed_run_is_told_from_others() {
+        for result in [json!({ "status": { "state": "FAILED" } }), json!({ "state": "FAILED" })] {
+            assert!(has_failed(&result), "{result}");
+        }
+        for result in
+            [json!({ "status": { "state": "READY_FOR_PR" } }), json!({ "state": "DONE" }), json!({})]
+        {
+            assert!(!has_failed(&result), "{result}");
+        }
+    }
+
+    #[test]
+    fn only_a_refusal_is_replaced_by_the_status() {
+        let obstacle = |code, retryable, details: Value| {
+            let (message, details) = (String::new(), Some(details));
+            Obstacle::of(&ErrorBody { code, message, retryable, hint: None, details })
+        };
+        let required = json!({ "required": "a state that is not terminal" });
+        assert_eq!(obstacle(ErrorCode::IllegalState, true, required.clone()), Obstacle::Held);
+        assert_eq!(obstacle(ErrorCode::IllegalState, false, required), Obstacle::Ended);
+        let missing = json!({ "worktree_missing": true });
+        assert_eq!(obstacle(ErrorCode::IllegalState, false, missing), Obstacle::Failure);
+        assert_eq!(obstacle(ErrorCode::FixExhausted, false, json!({})), Obstacle::Failure);
     }
 
     #[test]

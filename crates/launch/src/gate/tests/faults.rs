@@ -4,10 +4,20 @@ use super::*;
 
 type Fault = fn(&mut Scene);
 
+/// A page beside the planned ones.
+const BESIDE: &str = "content/docs/shop/en/beside.md";
+
 /// A fault, the gate that finds it, and as what.
 const FAULTS: &[(Fault, &str, &str)] = &[
     (|s| s.artifacts.push((json!({ "required": ["pages"] }), json!({}))), "schema", "artifact_schema"),
-    (|s| s.append("x.md", "\0"), "schema", "unreadable_page"),
+    (
+        |s| {
+            s.pages.push((BESIDE, "\0".into()));
+            s.changed.push(BESIDE);
+        },
+        "schema",
+        "unreadable_page",
+    ),
     (|s| s.replace(START, "title: Start\n", "name: Start\n"), "frontmatter", "missing_key"),
     (|s| s.replace(START, "title: Start\n", "title: 3\n"), "frontmatter", "wrong_type"),
     (|s| s.replace(START, "title: Start\n", "title: [\n"), "frontmatter", "broken_front_matter"),
@@ -28,6 +38,14 @@ const FAULTS: &[(Fault, &str, &str)] = &[
     (|s| s.replace(START, "#parsing", "#gone"), "internal_links", "dead_anchor"),
     (
         |s| {
+            s.pages.push((BESIDE, "# Beside\n\n[old](start.md#old)\n".into()));
+            s.before.push((START, "# Start\n\n## Old\n".into()));
+        },
+        "internal_links",
+        "lost_anchor",
+    ),
+    (
+        |s| {
             s.replace_in_repository("shop/orders.py", "def read_order(text):\n    return text\n");
             s.definitions.clear();
         },
@@ -35,6 +53,13 @@ const FAULTS: &[(Fault, &str, &str)] = &[
         "stale_import",
     ),
     (|s| drop(s.snippets.pop_first()), "snippets", "snippet_not_in_catalog"),
+    (|s| s.append(START, "\n```\nIt is the fastest.\n```\n"), "snippets", "snippet_not_in_catalog"),
+    (|s| s.append(START, "\n    It is the fastest.\n"), "snippets", "snippet_not_in_catalog"),
+    (
+        |s| s.replace(START, "```python\n", "```python title=\"It is the fastest\"\n"),
+        "snippets",
+        "snippet_not_in_catalog",
+    ),
     (
         |s| {
             let code = "parse_order((\n";
@@ -45,7 +70,36 @@ const FAULTS: &[(Fault, &str, &str)] = &[
         "snippet_syntax",
     ),
     (|s| s.append(START, "\nIt is fast.\n"), "truth_lock", "uncited_line"),
+    (
+        |s| s.append(START, "\n[more]: https://example.com \"It is the fastest.\"\n"),
+        "truth_lock",
+        "uncited_line",
+    ),
+    (|s| s.append_unplanned(START, "\n## It is the fastest\n"), "truth_lock", "unplanned_heading"),
+    (
+        |s| s.append_unplanned(START, "\nIt is the fastest\n-----------------\n"),
+        "truth_lock",
+        "unplanned_heading",
+    ),
+    (
+        |s| s.replace(START, "title: Start\n", "title: Start\ndescription: It is the fastest.\n"),
+        "truth_lock",
+        "uncited_description",
+    ),
     (|s| s.append(START, "\nIt is fast. <!-- claim_id: none -->\n"), "truth_lock", "unknown_claim"),
+    (
+        |s| s.replace(START, READS, &READS.replace("files", "files\\<!-- and never fails -->")),
+        "truth_lock",
+        "wrong_quote",
+    ),
+    (|s| s.replace(START, READS, &format!("{READS}<!--> It never fails -->")), "truth_lock", "wrong_quote"),
+    (|s| s.replace(START, READS, &format!("{READS} <!-- a note -->")), "truth_lock", "wrong_quote"),
+    (|s| s.replace(START, READS, &format!("<p>{READS}")), "truth_lock", "wrong_quote"),
+    (|s| s.cite("# Shop\n\n## Roadmap\n\n"), "truth_lock", "unsaid_claim"),
+    (|s| s.cite("Shop does not:\n\n- "), "truth_lock", "unsaid_claim"),
+    (|s| s.cite("- [ ] "), "truth_lock", "unsaid_claim"),
+    (|s| s.cite("![not](no.svg) "), "truth_lock", "unsaid_claim"),
+    (|s| s.cite("Some day it "), "truth_lock", "unsaid_claim"),
     (|s| s.replace(START, READS, "Reads orders from every file."), "truth_lock", "wrong_quote"),
     (
         |s| s.replace_in_repository("README.md", "Reads TSV.\nDoes not read spreadsheets.\n"),
@@ -99,15 +153,32 @@ fn a_clean_run_passes() {
     assert!(report.gates.iter().all(|gate| gate.status == GateStatus::Passed), "{}", report.to_json());
     let strict = Scene { profile: Profile::Prod, ..Scene::new() };
     assert!(strict.report().ok, "{}", strict.report().to_json());
+    for before in ["# Shop\n\n## Formats\n\n", "It has formats.\n\n- [x] ", "**Formats**\n\n* "] {
+        let mut scene = Scene::new();
+        scene.cite(before);
+        assert!(scene.report().ok, "{before:?}: {}", scene.report().to_json());
+    }
+}
+
+#[test]
+fn a_page_is_described_by_a_claim_that_it_makes() {
+    let described = |text: &str| {
+        let mut scene = Scene::new();
+        scene.replace(START, "title: Start\n", &format!("title: Start\ndescription: {text}\n"));
+        scene
+    };
+    let report = described(READS).report();
+    assert!(report.ok, "{}", report.to_json());
+    let mut gone = described(READS);
+    let mark = marker(&id(READS, ClaimKind::Feature));
+    gone.replace(START, &format!("{READS} {mark}\n"), "");
+    assert_eq!(found(&gone.report()), [("truth_lock", "uncited_description")]);
 }
 
 #[test]
 fn each_fault_is_found_by_its_gate_alone() {
     for (at, (fault, gate, code)) in FAULTS.iter().enumerate() {
         let mut scene = Scene::new();
-        if *code == "unreadable_page" {
-            scene.pages.push(("x.md", String::new()));
-        }
         fault(&mut scene);
         let report = scene.report();
         assert!(!report.ok, "fault {at}");

@@ -6,15 +6,14 @@ use regex::Regex;
 
 use crate::claim::{Citation, Claim, ClaimKind, claim_id, span_sha256};
 use crate::coverage::is_for_others;
+use crate::derivation::{SENTENCES_MAX, definition_text, licence_lines, licence_text, manifest_description};
 use crate::doc_comment::doc_sentence;
-use crate::evidence::{Evidence, KnownDefinition};
+use crate::evidence::{Evidence, KnownDefinition, is_readme};
 use crate::pattern::pattern;
-use crate::prose::{Sentence, sentences, stands_alone};
+use crate::prose::{Sentence, is_limiting, sentences};
 use crate::site::Page;
-use crate::worker::scout::is_readme;
 
-/// Most statements of documents, and most definitions.
-const SENTENCES_MAX: usize = 1_000;
+/// Most definitions.
 const DEFINITIONS_MAX: usize = 400;
 /// Most headings and other parts of a document that are read.
 const ITEMS_MAX: usize = 10_000;
@@ -52,21 +51,11 @@ impl<'a> Statements<'a> {
 
     /// What the manifests at the root say the product is.
     pub(super) fn of_manifests(&self) -> Vec<Statement> {
-        static DESCRIPTION: LazyLock<Regex> =
-            LazyLock::new(|| pattern(r#"^\s*"?description"?\s*[=:]\s*"([^"\\]+)"\s*,?\s*$"#));
         let at_root = self.evidence.packages().iter().filter(|package| !package.manifest.contains('/'));
         let described = at_root.filter_map(|package| {
-            let text = self.evidence.text(&package.manifest)?;
-            let lines = text.lines().zip(1..);
-            let (said, line) = lines
-                .filter_map(|(line, number)| Some((DESCRIPTION.captures(line)?.get(1)?.as_str(), number)))
-                .find(|(said, _)| stands_alone(said, true))?;
-            self.statement(
-                said,
-                ClaimKind::Feature,
-                (package.manifest.as_str(), line, line),
-                Priority::Manifest,
-            )
+            let (said, line) = manifest_description(self.evidence.text(&package.manifest)?)?;
+            let place = (package.manifest.as_str(), line, line);
+            self.statement(said, ClaimKind::Feature, place, Priority::Manifest)
         });
         described.collect()
     }
@@ -74,12 +63,8 @@ impl<'a> Statements<'a> {
     /// Which licence the product has.
     pub(super) fn of_licence(&self) -> Option<Statement> {
         let licence = self.evidence.licence()?;
-        let text = format!("The licence of {} is {}.", self.product_name, licence.spdx);
-        let lines = self.evidence.text(&licence.path)?;
-        let declared = lines.lines().zip(1..).find(|(line, _)| line.contains(&licence.spdx));
-        let last = u32::try_from(lines.lines().count()).ok().filter(|count| *count > 0)?;
-        // The text of a licence says it as a whole; a manifest says it on one line.
-        let (first, last) = declared.map_or((1, last), |(_, line)| (line, line));
+        let text = licence_text(self.product_name, &licence.spdx);
+        let (first, last) = licence_lines(self.evidence.text(&licence.path)?, &licence.spdx)?;
         self.statement(&text, ClaimKind::Other, (licence.path.as_str(), first, last), Priority::Manifest)
     }
 
@@ -90,13 +75,13 @@ impl<'a> Statements<'a> {
             let Some(text) = self.evidence.text(path) else { continue };
             let page = Page::parse(path, text.to_owned(), ITEMS_MAX);
             let priority = if is_readme(path) { Priority::Readme } else { Priority::Document };
-            for sentence in sentences(&page) {
-                if found.len() >= SENTENCES_MAX {
-                    return found;
-                }
+            for sentence in sentences(&page, SENTENCES_MAX - found.len()) {
                 let kind = kind_of(&sentence, priority);
                 let place = (path.as_str(), sentence.start_line, sentence.end_line);
                 found.extend(self.statement(&sentence.text, kind, place, priority));
+            }
+            if found.len() >= SENTENCES_MAX {
+                break;
             }
         }
         found
@@ -147,27 +132,14 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// What a definition is; `None` for one whose name or path is not plain.
-pub(super) fn definition_text(definition: &KnownDefinition) -> Option<String> {
-    static NAME: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|#)[A-Za-z_$][A-Za-z0-9_$]*)*$"));
-    static PATH: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*$"));
-    let KnownDefinition { qualified, kind, path, .. } = definition;
-    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let text = format!("`{qualified}` is {article} {kind} in `{path}`.");
-    (NAME.is_match(qualified) && PATH.is_match(path) && stands_alone(&text, false)).then_some(text)
-}
-
 /// What a sentence is about, told by its words and by the headings above.
 fn kind_of(sentence: &Sentence, priority: Priority) -> ClaimKind {
     let text = sentence.text.to_lowercase();
-    // The title of the README is the name of the product.
-    let titles = usize::from(priority == Priority::Readme);
-    let below = |words: &[&str]| {
-        sentence.headings.iter().skip(titles).any(|heading| words.iter().any(|word| heading.contains(word)))
-    };
+    let headings = &sentence.headings;
+    let below =
+        |words: &[&str]| headings.iter().any(|heading| words.iter().any(|word| heading.contains(word)));
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if says(LIMITING) || below(&["limitation", "caveat", "known issue", "not supported"]) {
+    if says(LIMITING) || headings.iter().any(|heading| is_limiting(heading)) {
         ClaimKind::Limitation
     } else if below(&["install", "setup", "set up"]) {
         ClaimKind::Install

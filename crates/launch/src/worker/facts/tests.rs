@@ -73,6 +73,20 @@ fn of_two_claims_that_contradict_the_better_one_counts() {
 }
 
 #[test]
+fn what_stands_elsewhere_than_in_its_order_is_no_feature() {
+    let mut scene = Scene::new();
+    scene.write(
+        "README.md",
+        &format!("{README}\n- [ ] Windows support for all commands\n\n## Roadmap\n\n- Counts the notes of a drawer\n\n## Not supported\n\n- Counts the cheques of a drawer\n\n## Use\n\nShopKit does not:\n\n- Send data to third parties\n"),
+    );
+    let facts = facts(&mut scene);
+    for text in ["Windows", "notes", "third parties"] {
+        assert!(!facts.claims.iter().any(|claim| claim.text.contains(text)), "{text}: {facts:#?}");
+    }
+    assert_eq!(claim(&facts, "Counts the cheques of a drawer").kind, ClaimKind::Limitation);
+}
+
+#[test]
 fn what_is_said_twice_is_one_claim() {
     let mut scene = Scene::new();
     scene.write("docs/use.md", "# Formats\n\nReads sales from  CSV files.\n");

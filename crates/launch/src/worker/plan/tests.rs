@@ -56,6 +56,25 @@ fn front_matter_that_nothing_tells_is_told() {
 }
 
 #[test]
+fn a_description_means_nothing_but_text() {
+    let mut scene = Scene::new();
+    for number in 0..6 {
+        let page = format!("---\ntitle: T{number}\ndescription: D{number}\n---\nText.\n");
+        scene.base.insert(format!("content/docs/{number}.md"), page);
+    }
+    scene.write(
+        "pyproject.toml",
+        "[project]\nname = \"shopkit\"\ndescription = \"Renders `<script>alert(1)</script>` tags\"\nlicense = \"MIT\"\n",
+    );
+    let plan = plan(&mut scene).unwrap();
+    let facts: ProductFacts = serde_json::from_value(scene.json(PRODUCT_FACTS)).unwrap();
+    assert!(facts.claims[0].text.starts_with("Renders `<script>"), "{facts:#?}");
+    let described: Vec<&serde_json::Value> =
+        plan.pages.iter().map(|page| &page.front_matter["description"]).collect();
+    assert_eq!(described, ["ShopKit counts the coins in a drawer.", "Adds the values of all coins."]);
+}
+
+#[test]
 fn pages_of_people_keep_their_place() {
     for path in ["content/docs/shop/getting-started.md", "content/docs/shop/getting-started/_index.md"] {
         let mut scene = Scene::new();

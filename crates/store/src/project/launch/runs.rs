@@ -131,13 +131,22 @@ pub async fn unfinished(tx: &mut ProjectTx) -> Result<i64, Fault> {
     tx.tx.scalar(sql(text)).await
 }
 
-/// The ids of at most `limit` runs that wait for their inputs, the oldest first.
-pub async fn waiting(tx: &mut ProjectTx, limit: i64) -> Result<Vec<String>, Fault> {
+/// At most `limit` runs that have not ended, the oldest first, and of those of one time by id. With `after`, only those that come after
+/// the run with this time and id.
+pub async fn unfinished_page(
+    tx: &mut ProjectTx,
+    after: Option<(i64, &str)>,
+    limit: i64,
+) -> Result<Vec<RunRow>, Fault> {
     let text = format!(
-        "SELECT run_id FROM {} WHERE state = 'CREATED' AND pending IS NOT NULL ORDER BY created_ms, run_id LIMIT $1",
+        "SELECT {COLUMNS} FROM {} WHERE state NOT IN {TERMINAL} \
+         AND ($1::int8 IS NULL OR created_ms > $1 OR (created_ms = $1 AND run_id COLLATE \"C\" > $2)) \
+         ORDER BY created_ms, run_id COLLATE \"C\" LIMIT $3",
         tx.table("launch_runs")
     );
-    tx.tx.scalars(sql(text).bind(limit)).await
+    let (time, id) = after.unzip();
+    let rows = tx.tx.all(sql(text).bind(time).bind(id).bind(limit)).await?;
+    rows.iter().map(decode).collect()
 }
 
 /// Inserts a run; false if there is one with its id or its key.
