@@ -22,6 +22,12 @@ use upkeep::install::{AssetSelection, install_for_tests, test_home};
 /// The executable under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_pairofcleats");
 
+/// Copies a program to run the copy. Another process does so: a program cannot be run while a process has it open for writing, and a
+/// child that another test starts at that moment would inherit our own file.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").args([from, to]).status().unwrap().success());
+}
+
 /// A home with installed assets and its own embedded cluster, shared by the tests of this process.
 pub(crate) fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();

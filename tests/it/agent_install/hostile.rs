@@ -162,7 +162,7 @@ fn a_read_only_folder_is_reported() {
     assert!(rustix::process::geteuid().is_root(), "this test acts as two users, so it must run as root");
     let machine = Machine::new();
     let program = machine.folder().join("program");
-    fs::copy(PROGRAM, &program).unwrap();
+    crate::harness::copy_program(PROGRAM.as_ref(), &program);
     machine.write(CURSOR, "{}");
     let everything = ["", "home", "home/.cursor", "home/.cursor/mcp.json", "data"];
     fs::create_dir(machine.data()).unwrap();

@@ -238,7 +238,7 @@ fn a_program_in_a_cache_is_started_by_what_put_it_there() {
     let machine = Machine::new();
     let cached = machine.folder().join("cache/uv/archive-v0/x/bin/pairofcleats");
     fs::create_dir_all(cached.parent().unwrap()).unwrap();
-    fs::copy(crate::harness::PROGRAM, &cached).unwrap();
+    crate::harness::copy_program(crate::harness::PROGRAM.as_ref(), &cached);
     let run = |arguments: &[&str]| {
         let mut command = std::process::Command::new(&cached);
         command

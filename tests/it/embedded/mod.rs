@@ -323,7 +323,7 @@ fn a_program_that_the_servers_user_cannot_access_starts_the_server() {
     let closed = tempfile::Builder::new().prefix("embedded-test-").tempdir().unwrap();
     fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let program = closed.path().join("program");
-    fs::copy(&cluster.options.supervisor, &program).unwrap();
+    crate::harness::copy_program(&cluster.options.supervisor, &program);
     cluster.options.supervisor = program;
     let server = cluster.start();
     assert!(answers_queries(&server));

@@ -98,7 +98,7 @@ impl UnprivilegedUser {
         assert!(rustix::process::geteuid().is_root(), "this test acts as two users, so it must run as root");
         let folder = tempfile::Builder::new().prefix("nobody-test-").tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::copy(PROGRAM, folder.path().join("program")).unwrap();
+        crate::harness::copy_program(PROGRAM.as_ref(), &folder.path().join("program"));
         let user = Self { folder };
         let home = user.home();
         fs::create_dir(&home).unwrap();
