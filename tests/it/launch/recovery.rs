@@ -31,7 +31,7 @@ async fn a_repeated_start_has_the_run_go_on() {
 async fn a_server_continues_what_was_lost_and_passes_over_what_is_broken() {
     // A database of its own, so that no server of another test takes the jobs.
     let home = new_home("launch-recovery");
-    let scene = Scene::in_home(&home, |_| {}).await;
+    let scene = Scene::in_home(&home, |config| config.launch.running_max = 2).await;
     let (broken, lost) = (scene.start("shop").await, scene.start("shop").await);
     let server = cluster(&home);
     let mut raw = PgConnection::connect_with(&server.connect_options()).await.unwrap();
