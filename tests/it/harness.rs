@@ -247,7 +247,12 @@ pub(crate) fn http() -> reqwest::Client {
 
 /// Runs git in a repository as Ada, independent of the user's configuration.
 pub(crate) fn git(repository: &Path, arguments: &[&str]) {
-    git_as(repository, ("Ada", None), arguments);
+    git_output(repository, arguments);
+}
+
+/// As [`git`]; returns what it prints.
+pub(crate) fn git_output(repository: &Path, arguments: &[&str]) -> String {
+    git_as(repository, ("Ada", None), arguments)
 }
 
 /// Makes a folder a git repository whose first commit, by Ada, has all its files.
@@ -257,8 +262,8 @@ pub(crate) fn commit_all(folder: &Path) {
     git(folder, &["commit", "--quiet", "--message", "All files"]);
 }
 
-/// Runs git as somebody, at a date if one is given.
-pub(crate) fn git_as(repository: &Path, (name, date): (&str, Option<&str>), arguments: &[&str]) {
+/// Runs git as somebody, at a date if one is given; returns what it prints.
+pub(crate) fn git_as(repository: &Path, (name, date): (&str, Option<&str>), arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
@@ -272,6 +277,7 @@ pub(crate) fn git_as(repository: &Path, (name, date): (&str, Option<&str>), argu
     let output = command.output().expect("these tests need the `git` program on the PATH");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {arguments:?}: {stderr}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// A repository on disk, removed at the end of the test.

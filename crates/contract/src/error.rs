@@ -47,6 +47,12 @@ macro_rules! error_codes {
                 }
             }
 
+            /// The code with this name.
+            #[must_use]
+            pub fn parse(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|code| code.as_str() == name)
+            }
+
             /// The code, as sent to clients.
             #[must_use]
             pub fn as_str(self) -> &'static str {
@@ -56,8 +62,7 @@ macro_rules! error_codes {
     };
 }
 
-// Removing a code is a new major version, so codes that nothing raises yet stay: the launch subsystem raises UNSUPPORTED_SITE,
-// RUN_NOT_FOUND, FIX_EXHAUSTED and ALLOWED_PATHS_VIOLATION.
+// Removing a code is a new major version, so UNSUPPORTED_SITE stays, although nothing raises it.
 error_codes! {
     InvalidRequest "INVALID_REQUEST" 400 Some(-32602), false, "The request is malformed or breaks the schema.";
     ValidationError "VALIDATION_ERROR" 400 None, false, "A value breaks its rule; details name field, value and constraint.";
@@ -212,6 +217,7 @@ mod tests {
         for code in ErrorCode::ALL {
             assert!(seen.insert(code.as_str()), "{code} is not unique");
             assert_eq!(serde_json::to_value(code)?, code.as_str());
+            assert_eq!(ErrorCode::parse(code.as_str()), Some(*code));
         }
         Ok(())
     }

@@ -213,16 +213,16 @@ impl SiteRepository {
         Ok(tree.to_hex().to_string())
     }
 
-    /// Checks that all objects of a tree are there.
+    /// As [`SiteRepository::files`], if all objects of the tree are there.
     ///
     /// # Errors
-    /// [`SiteError::Damaged`] with one that is missing.
-    pub fn require_complete(&self, tree: &str) -> Result<(), SiteError> {
+    /// As [`SiteRepository::files`]; [`SiteError::Damaged`] with an object that is missing.
+    pub fn complete_files(&self, tree: &str) -> Result<SiteTree, SiteError> {
         let tree = self.files(tree)?;
         for id in tree.files.values() {
             self.reader.size(*id).map_err(io::Error::other)?;
         }
-        Ok(())
+        Ok(tree)
     }
 
     /// The paths of the files in which two trees differ, sorted. A link or a submodule that differs counts as a file.

@@ -16,6 +16,8 @@ pub const CONFIG_SCHEMA_VERSION: &str = "1.0";
 
 /// Fixes that a run may try if its configuration does not say.
 const FIX_ATTEMPTS_DEFAULT: u16 = 3;
+/// The language of pages if the configuration does not say.
+pub(crate) const LOCALE_DEFAULT: &str = "en";
 /// Lines of a page if the configuration does not say.
 const LINES_PER_FILE_DEFAULT: u32 = 500;
 
@@ -91,16 +93,16 @@ pub enum LayoutMode {
     V2,
 }
 
-/// How much is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How much is written, the least first. Each tier has the pages of the one before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LaunchTier {
-    /// The pages that every product has.
+    /// The pages that every product has, with little on each.
     Minimal,
-    /// Also pages for its main uses.
+    /// Also a page of examples, and more on each page.
     #[default]
     Standard,
-    /// As many pages as the evidence allows.
+    /// The same pages as `standard`, with the most on each.
     Rich,
 }
 
@@ -160,7 +162,7 @@ pub struct RunConfigInput {
     pub github_ref: Option<String>,
     /// The platform of the product.
     pub target_platform: Option<Platform>,
-    /// Languages of the pages; default en.
+    /// Languages of the site; pages are written in the first, because nothing is translated. Default en.
     #[schemars(length(min = 1, max = 20), inner(regex(pattern = r"^[a-z]{2}(-[A-Za-z]{2,8})?$")))]
     pub locales: Option<Vec<String>>,
     /// The sections that get pages.
@@ -236,7 +238,7 @@ pub struct RunConfig {
     pub github_ref: String,
     /// The platform of the product.
     pub target_platform: Option<Platform>,
-    /// Languages of the pages.
+    /// Languages of the site; pages are written in the first.
     pub locales: Vec<String>,
     /// The sections that get pages.
     pub required_sections: BTreeSet<Section>,
@@ -284,7 +286,7 @@ impl RunConfig {
                 paths.clone()
             }
         };
-        let locales = input.locales.unwrap_or_else(|| vec!["en".to_owned()]);
+        let locales = input.locales.unwrap_or_else(|| vec![LOCALE_DEFAULT.to_owned()]);
         if locales.iter().collect::<BTreeSet<_>>().len() < locales.len() {
             let message = "`locales` must not have duplicate elements.".to_owned();
             violations.push(violation("/locales", "uniqueItems", json!({}), message));
@@ -322,6 +324,12 @@ impl RunConfig {
                 max_lines_per_file: budgets.max_lines_per_file.unwrap_or(LINES_PER_FILE_DEFAULT),
             },
         })
+    }
+
+    /// The language in which pages are written.
+    #[must_use]
+    pub fn locale(&self) -> &str {
+        self.locales.first().map_or(LOCALE_DEFAULT, String::as_str)
     }
 
     /// SHA-256 of the configuration as JSON with sorted keys and without spaces.

@@ -1,6 +1,6 @@
 //! Coverage of documentation: which definitions that others can use no page mentions, and which pages speak of what is gone.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use languages::terms::squash;
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use crate::report::ValidationReport;
 use crate::site::{LineKind, Page, Site};
 
 /// Version of the form.
-pub const COVERAGE_SCHEMA_VERSION: &str = "1.0";
+const COVERAGE_SCHEMA_VERSION: &str = "1.0";
 
 const UNDOCUMENTED: Rule = Rule::new("undocumented", "No page mentions a public definition");
 /// Name under which undocumented definitions are issues.
@@ -223,12 +223,12 @@ struct Mentions {
     /// Folded names in code and headings, with the pages.
     code: HashMap<String, BTreeSet<usize>>,
     /// Folded words of all text.
-    text: HashMap<String, BTreeSet<usize>>,
+    text: HashSet<String>,
 }
 
 impl Mentions {
     fn new(site: &Site) -> Self {
-        let mut mentions = Self { code: HashMap::new(), text: HashMap::new() };
+        let mut mentions = Self { code: HashMap::new(), text: HashSet::new() };
         for (at, page) in site.pages().iter().enumerate() {
             mentions.add(at, page);
         }
@@ -240,11 +240,13 @@ impl Mentions {
         let blocks = page.code_blocks.iter().map(|block| block.code.as_str());
         let headings = page.headings.iter().map(|heading| heading.text.as_str());
         for text in spans.chain(blocks).chain(headings) {
-            note(&mut self.code, at, text);
+            for word in folded_words(text) {
+                self.code.entry(word).or_default().insert(at);
+            }
         }
         for (_, kind, line) in page.numbered_lines() {
             if !matches!(kind, LineKind::Code | LineKind::FrontMatter) {
-                note(&mut self.text, at, line);
+                self.text.extend(folded_words(line));
             }
         }
     }
@@ -255,7 +257,7 @@ impl Mentions {
         let folded = squash(&definition.name);
         let in_code = self.code.get(&folded);
         if is_multiword(&definition.name) {
-            return in_code.is_some() || self.text.contains_key(&folded);
+            return in_code.is_some() || self.text.contains(&folded);
         }
         let Some(pages) = in_code else { return false };
         match languages::container(&definition.name, &definition.qualified) {
@@ -268,11 +270,10 @@ impl Mentions {
     }
 }
 
-/// Notes the words of a text.
-fn note(mentions: &mut HashMap<String, BTreeSet<usize>>, at: usize, text: &str) {
-    for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 1) {
-        mentions.entry(squash(word)).or_default().insert(at);
-    }
+/// The words of a text, folded.
+fn folded_words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.filter(|word| word.len() > 1).map(squash)
 }
 
 #[cfg(test)]

@@ -58,6 +58,13 @@ static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// The qualified name and the path in the sentence about a definition; `None` for another sentence.
+#[must_use]
+pub fn defined(text: &str) -> Option<(&str, &str)> {
+    let parts = DEFINITION.captures(text)?;
+    Some((parts.get(1)?.as_str(), parts.get(2)?.as_str()))
+}
+
 /// Proves claims of one repository.
 pub struct Proof<'a> {
     evidence: &'a dyn Evidence,
@@ -112,11 +119,10 @@ impl<'a> Proof<'a> {
     }
 
     fn is_definition(&self, text: &str, cited: &Citation) -> bool {
-        let parts = DEFINITION.captures(text).and_then(|parts| Some((parts.get(1)?, parts.get(2)?)));
-        let Some((qualified, path)) = parts else { return false };
-        let name = qualified.as_str().rsplit(['.', ':', '#']).next().unwrap_or_default();
+        let Some((qualified, path)) = defined(text) else { return false };
+        let name = qualified.rsplit(['.', ':', '#']).next().unwrap_or_default();
         let line = self.evidence.lines(&cited.path, cited.start_line, cited.end_line);
-        let is_there = path.as_str() == cited.path
+        let is_there = path == cited.path
             && cited.start_line == cited.end_line
             && line.is_some_and(|line| line.contains(name));
         let same = self.evidence.definitions(name).iter();

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use languages::risk;
 
 pub use left_out::UnindexedPaths;
-pub use names::{CodeName, is_multiword, names_in, path_in_code};
+pub use names::{CodeName, is_multiword, name_in, path_in_code};
 pub use questions::Questions;
 pub(crate) use questions::is_readme;
 pub use repository::{RepositoryBuilder, RepositoryFacts};
@@ -49,9 +49,6 @@ pub struct KnownRisk {
 
 /// What is known of a repository at one commit.
 pub trait Evidence {
-    /// The commit, if the repository has one.
-    fn revision(&self) -> Option<&str>;
-
     /// The name of the repository, as its folder is called after it was cloned.
     fn name(&self) -> Option<&str>;
 

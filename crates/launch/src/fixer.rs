@@ -11,13 +11,15 @@ mod link;
 mod name;
 mod token;
 
+use std::collections::BTreeSet;
+
 use crate::claim::marked_id;
 use crate::config::RunConfig;
 use crate::evidence::Evidence;
 use crate::forms::{PagePlan, PlanPage, ProductFacts};
 use crate::issue::Issue;
 use crate::patch::Patch;
-use crate::render::Sources;
+use crate::render::{Sources, WrittenPage};
 use crate::site::{Page, Site};
 
 /// What a fixer works with.
@@ -46,7 +48,7 @@ pub struct Repair {
     /// The claims, if their citations changed.
     pub facts: Option<ProductFacts>,
     /// Hashes of lines of the patch that state nothing.
-    pub template_lines: Vec<String>,
+    pub template_lines: BTreeSet<String>,
     /// What was done, as the end of a sentence.
     pub done: &'static str,
 }
@@ -125,6 +127,12 @@ fn replace_line(page: &Page, number: u32, line: Option<&str>) -> Patch {
 /// A repair by a patch.
 fn by_patch(patch: Patch, done: &'static str) -> Repair {
     Repair { patch: Some(patch), done, ..Repair::default() }
+}
+
+/// A repair that adds a written part at the end of what stands below a heading; without one, at the end of the page.
+fn by_adding(page: &Page, anchor: Option<String>, written: WrittenPage, done: &'static str) -> Repair {
+    let patch = Patch::UpdateByAnchor { path: page.path.clone(), anchor, content: written.text };
+    Repair { template_lines: written.template_lines, ..by_patch(patch, done) }
 }
 
 #[cfg(test)]

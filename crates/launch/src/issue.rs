@@ -165,8 +165,7 @@ impl Issue {
 }
 
 /// The id of an issue. White space in the subject does not count.
-#[must_use]
-pub fn issue_id(gate: &str, code: &str, path: &str, subject: &str) -> String {
+fn issue_id(gate: &str, code: &str, path: &str, subject: &str) -> String {
     let subject = subject.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut id = sha256::digest_hex([gate, code, path, &subject].join("\0").as_bytes());
     id.truncate(ID_DIGITS);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claim::span_sha256;
-use crate::render::field_line;
+use crate::render::{delimiter, field_line};
 use crate::report::stable_json;
 use crate::site::{FrontMatter, FrontMatterFormat, Page};
 
@@ -215,10 +215,7 @@ fn set_keys(
     values: &BTreeMap<String, Value>,
     before: &str,
 ) -> Result<String, PatchError> {
-    let fence = match format {
-        FrontMatterFormat::Yaml => "---",
-        FrontMatterFormat::Toml => "+++",
-    };
+    let delimiter = delimiter(format);
     match Page::parse(path, before.to_owned(), ITEMS_MAX).front_matter {
         FrontMatter::None => {
             return Ok(format!("{}\n{before}", crate::render::front_matter(format, values)));
@@ -229,7 +226,7 @@ fn set_keys(
     let (mut written, mut left) = (String::new(), values.clone());
     let (mut is_inside, mut is_replaced) = (false, false);
     for line in before.split_inclusive('\n') {
-        if line.trim_end() == fence && (is_inside || written.is_empty()) {
+        if line.trim_end() == delimiter && (is_inside || written.is_empty()) {
             if is_inside {
                 let rest = std::mem::take(&mut left);
                 written.extend(rest.iter().map(|(key, value)| field_line(format, key, value)));

@@ -11,13 +11,11 @@ use crate::site::{FrontMatter, FrontMatterFormat, Page, Site};
 const SAMPLE_MIN: u32 = 5;
 /// Pages whose values are compared.
 const SHARED_SAMPLE_MAX: usize = 50;
-/// Folder of a language for pages that have none.
-const LOCALE_DEFAULT: &str = "en";
 
 /// Where the site gets the pages of each section.
 #[must_use]
 pub fn site_context(site: &Site, config: &RunConfig) -> SiteContext {
-    let locale = config.locales.first().map_or(LOCALE_DEFAULT, String::as_str);
+    let locale = config.locale();
     let bases: BTreeMap<Section, String> =
         config.required_sections.iter().map(|section| (*section, base_of(*section, config))).collect();
     let families: BTreeMap<Section, String> =
@@ -162,25 +160,11 @@ mod tests {
 
     use super::*;
     use crate::site::{MemoryFiles, SiteLimits};
+    use crate::worker::scene::config;
 
     fn site(paths: &[(&str, &str)]) -> Site {
         let files: MemoryFiles = paths.iter().copied().collect();
         Site::read(&files, None, &SiteLimits::default())
-    }
-
-    fn config(change: serde_json::Value) -> RunConfig {
-        let mut value = json!({
-            "schema_version": "1.0", "product_slug": "shop", "product_name": "ShopKit", "family": null,
-            "github_repo_url": "shop", "github_ref": "a".repeat(40), "target_platform": null, "locales": ["en"],
-            "required_sections": ["docs", "reference"], "site_profile": "docs", "allowed_paths": ["content/docs"],
-            "layout_mode": "auto", "launch_tier": "standard", "validation_profile": "local",
-            "allow_inference": false, "max_fix_attempts": 3,
-            "budgets": { "max_files_changed": 9, "max_lines_per_file": 99 },
-        });
-        for (key, changed) in change.as_object().unwrap() {
-            value[key] = changed.clone();
-        }
-        RunConfig::parse(&value.to_string()).unwrap()
     }
 
     fn roots(context: &SiteContext) -> Vec<&str> {
@@ -190,13 +174,14 @@ mod tests {
     #[test]
     fn sections_have_folders_below_the_allowed_paths() {
         let empty = site(&[]);
-        let context = site_context(&empty, &config(json!({})));
+        let context = site_context(&empty, &config(&json!({})));
         assert_eq!(roots(&context), ["content/docs/shop", "content/docs/reference/shop"]);
         assert!(context.folders.is_empty());
-        let own = config(json!({ "allowed_paths": ["content/docs/shop"] }));
+        let own = config(&json!({ "allowed_paths": ["content/docs/shop"] }));
         assert_eq!(roots(&site_context(&empty, &own)), ["content/docs/shop", "content/docs/shop/reference"]);
-        let hosts =
-            config(json!({ "allowed_paths": ["content/docs.example.com", "content/reference.example.com"] }));
+        let hosts = config(
+            &json!({ "allowed_paths": ["content/docs.example.com", "content/reference.example.com"] }),
+        );
         assert_eq!(
             roots(&site_context(&empty, &hosts)),
             ["content/docs.example.com/shop", "content/reference.example.com/shop"]
@@ -209,14 +194,14 @@ mod tests {
             site(&[("content/docs/cells/en/java/a.md", "# A\n"), ("content/docs/words/en/a.md", "# A\n")]);
         let change = |mode: &str| {
             config(
-                json!({ "family": "cells", "target_platform": "java", "layout_mode": mode, "required_sections": ["docs"] }),
+                &json!({ "family": "cells", "target_platform": "java", "layout_mode": mode, "required_sections": ["docs"] }),
             )
         };
         let context = site_context(&site, &change("auto"));
         assert_eq!(roots(&context), ["content/docs/cells/en/java/shop"]);
         assert_eq!(context.folders[0].platform.as_deref(), Some("java"));
         assert_eq!(roots(&site_context(&site, &change("v1"))), ["content/docs/cells/en/shop"]);
-        let new = config(json!({ "family": "slides", "required_sections": ["docs"] }));
+        let new = config(&json!({ "family": "slides", "required_sections": ["docs"] }));
         assert_eq!(roots(&site_context(&site, &new)), ["content/docs/slides/en/shop"], "as other families");
     }
 

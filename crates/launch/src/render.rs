@@ -6,8 +6,8 @@ pub mod ruleset;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use front_matter::field_line;
 pub use front_matter::{FieldsOfPage, fields, front_matter};
+pub(crate) use front_matter::{delimiter, field_line};
 pub use markdown::{escaped, fenced, relative_link};
 
 use crate::claim::{Claim, line_sha256, marker};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::issue::{Issue, IssueStatus, Severity};
 
 /// Version of the report's form.
-pub const REPORT_SCHEMA_VERSION: &str = "1.0";
+const REPORT_SCHEMA_VERSION: &str = "1.0";
 
 /// How strict a validation is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -73,13 +73,14 @@ pub fn to_sarif(issues: &[Issue], base: Option<&str>, version: &str) -> Value {
     for issue in issues {
         let id = rule_id(&issue.gate, &issue.code);
         rules.entry(id.clone()).or_insert_with(|| {
-            let about = GATES.iter().find(|gate| gate.name == issue.gate).map_or("", |gate| gate.about);
-            let title = if GENERAL_RULES.iter().any(|rule| rule.code == issue.code) { "" } else { about };
+            let is_general = GENERAL_RULES.iter().any(|rule| rule.code == issue.code);
+            let gate = GATES.iter().find(|gate| !is_general && gate.name == issue.gate);
+            let about = gate.map_or(issue.title.as_str(), |gate| gate.about);
             json!({
                 "id": id,
                 "name": issue.code,
                 "shortDescription": { "text": issue.title },
-                "fullDescription": { "text": if title.is_empty() { &issue.title } else { title } },
+                "fullDescription": { "text": about },
             })
         });
     }

@@ -114,24 +114,10 @@ fn section_state(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, EventBody, ItemRef, LogHead, RunCreated};
-    use crate::ids::Trace;
+    use crate::event::ItemRef;
     use crate::issue::{Rule, Severity};
+    use crate::snapshot::tests::in_state;
     use crate::snapshot::{Item, TrackedIssue};
-
-    fn snapshot(state: RunState) -> Snapshot {
-        let created = RunCreated {
-            product_slug: "shop".to_owned(),
-            config_hash: String::new(),
-            repository_id: 1,
-            repo_sha: String::new(),
-            site_profile: "docs".to_owned(),
-            site_sha: String::new(),
-        };
-        let body = EventBody::RunCreated(created);
-        let first = Event::seal("r", LogHead::EMPTY, 0, &body, &Trace::of_call(None, 0));
-        Snapshot { state, ..Snapshot::begin(&first).unwrap() }
-    }
 
     fn pages() -> Vec<PlannedPage> {
         planned_pages(
@@ -152,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_section_passes_through_its_states() {
-        let mut run = snapshot(RunState::FactsReady);
+        let mut run = in_state(RunState::FactsReady);
         assert_eq!(state_of(&run), SectionState::NotStarted);
         run.state = RunState::Drafting;
         assert_eq!(state_of(&run), SectionState::Outlined);

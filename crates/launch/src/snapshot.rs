@@ -375,7 +375,7 @@ impl Snapshot {
         self.items.iter().rev().find(|(item, _)| item.worker == worker && item.scope_key == scope_key)
     }
 
-    /// The items that a worker began and did not end.
+    /// The items that are queued, or that a worker began and did not end.
     #[must_use]
     pub fn unfinished(&self) -> Vec<ItemRef> {
         let is_open = |item: &Item| matches!(item.state, ItemState::Queued | ItemState::Running);
@@ -409,4 +409,4 @@ fn body_of(event: &Event) -> Result<EventBody, MalformedLog> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,18 +1,18 @@
 //! The worker `validate`: runs the gates over what a run changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use crate::claim::{Claim, Claims};
-use crate::config::{RunConfig, Section};
+use crate::config::RunConfig;
 use crate::evidence::Questions;
 use crate::fence::Fence;
 use crate::forms::{
     FRONT_MATTER_CONTRACT, FrontMatterContracts, PRODUCT_FACTS, PagePlan, ProductFacts, Read, SITE_CONTEXT,
     SNIPPET_CATALOG, SiteContext, SnippetCatalog, TEMPLATE_LINES, page_plan, read, template_lines,
 };
-use crate::gate::{self, Artifact, Change, FrontMatterContract, GateInput, PlannedPage, RunInput};
+use crate::gate::{self, Artifact, Change, GateInput, PlannedPage, RunInput};
 use crate::report::{ValidationReport, stable_json};
 use crate::site::{MemoryFiles, Site, SiteLimits};
 use crate::worker::{
@@ -102,6 +102,7 @@ impl Artifacts {
             .map(|catalog| catalog.snippets.iter().map(|snippet| snippet.sha256.clone()).collect())
             .unwrap_or_default();
         let install_commands = facts.map(|facts| facts.install_commands.as_slice()).unwrap_or_default();
+        let no_contracts = BTreeMap::new();
         let site = Site::read(item.site, None, &SiteLimits::default());
         let run = RunInput {
             product_name: &config.product_name,
@@ -111,7 +112,7 @@ impl Artifacts {
             budgets: config.budgets,
             pages: &planned(self.plan.form.as_ref()),
             layout: layout.as_ref(),
-            contracts: &self.contracts(),
+            contracts: form(self.contracts.as_ref()).map_or(&no_contracts, |contracts| &contracts.sections),
             snippet_hashes: &snippet_hashes,
             install_commands,
             artifacts: &self.with_schemas(),
@@ -125,11 +126,6 @@ impl Artifacts {
             secrets: input.secrets,
             profile: config.validation_profile,
         }))
-    }
-
-    fn contracts(&self) -> Vec<(Section, FrontMatterContract)> {
-        let contracts = form(self.contracts.as_ref()).map(|contracts| contracts.sections.clone());
-        contracts.unwrap_or_default().into_iter().collect()
     }
 
     fn with_schemas(&self) -> Vec<Artifact<'_>> {

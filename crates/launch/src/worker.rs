@@ -94,6 +94,12 @@ impl WorkItem<'_> {
     pub fn text(&self, name: &str) -> Option<&str> {
         self.artifacts.get(name).and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
+
+    /// The text of a file of the site; `None` if the site does not have it, or if it is not UTF-8.
+    #[must_use]
+    pub fn site_text(&self, path: &str) -> Option<String> {
+        self.site.read(path).and_then(|bytes| String::from_utf8(bytes).ok())
+    }
 }
 
 /// An artifact to store.

@@ -2,7 +2,9 @@
 //! try it again.
 
 use contract::{ErrorCode, Fault};
+use engine::jobs::{fault_from_json, fault_to_json};
 use launch::event::Failure;
+use launch::report::ValidationReport;
 use launch::state::RunState;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,12 +14,9 @@ use serde_json::Value;
 pub struct JobAnswer {
     /// The state of the run afterwards.
     pub state: RunState,
-    /// Whether the run waits until its repository is indexed.
+    /// Why the job did not do what was asked: a fault as it is stored with jobs.
     #[serde(default)]
-    pub waits_for_index: bool,
-    /// Why the job did not do what was asked.
-    #[serde(default)]
-    pub(super) refused: Option<StoredFault>,
+    pub(super) refused: Option<Value>,
     /// The issue that was fixed.
     #[serde(default)]
     pub fixed_issue_id: Option<String>,
@@ -26,42 +25,18 @@ pub struct JobAnswer {
     pub applied_patch_ids: Vec<String>,
     /// The report of a run that is only checked again.
     #[serde(default)]
-    pub report: Option<Value>,
-}
-
-/// A fault as it is stored with a job.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct StoredFault {
-    code: String,
-    message: String,
-    hint: Option<String>,
-    details: Option<Value>,
-    retryable: bool,
+    pub report: Option<ValidationReport>,
 }
 
 impl JobAnswer {
     /// The answer of a job that did what was asked.
     pub(super) fn new(state: RunState) -> Self {
-        Self {
-            state,
-            waits_for_index: false,
-            refused: None,
-            fixed_issue_id: None,
-            applied_patch_ids: Vec::new(),
-            report: None,
-        }
+        Self { state, refused: None, fixed_issue_id: None, applied_patch_ids: Vec::new(), report: None }
     }
 
     /// The answer of a job that did not do what was asked.
     pub(super) fn refused(state: RunState, fault: &Fault) -> Self {
-        let refused = StoredFault {
-            code: fault.code.as_str().to_owned(),
-            message: fault.message.clone(),
-            hint: fault.hint.clone(),
-            details: fault.details.clone(),
-            retryable: fault.retryable,
-        };
-        Self { refused: Some(refused), ..Self::new(state) }
+        Self { refused: Some(fault_to_json(fault)), ..Self::new(state) }
     }
 
     /// The answer, or why the job did not do what was asked.
@@ -69,24 +44,20 @@ impl JobAnswer {
     /// # Errors
     /// The fault of the job.
     pub fn into_result(self) -> Result<Self, Fault> {
-        match self.refused {
+        match self.refused.as_ref().map(fault_from_json) {
             None => Ok(self),
-            Some(StoredFault { code, message, hint, details, retryable }) => {
-                let mut fault = Fault::new(error_code(&code), message);
-                (fault.hint, fault.details, fault.retryable) = (hint, details, retryable);
-                Err(fault)
-            }
+            Some(fault) => Err(fault),
         }
     }
 
     /// Whether the job did not do what was asked, and if so, whether it may do it later.
     pub(super) fn refusal_is_retryable(&self) -> Option<bool> {
-        self.refused.as_ref().map(|refused| refused.retryable)
+        self.refused.as_ref().map(|refused| fault_from_json(refused).retryable)
     }
 
     /// Why the job did not do what was asked, for the log.
     pub(super) fn refusal(&self) -> Option<&str> {
-        self.refused.as_ref().map(|refused| refused.message.as_str())
+        self.refused.as_ref().and_then(|refused| refused["message"].as_str())
     }
 }
 
@@ -127,14 +98,10 @@ pub(super) fn damage_of(fault: &Fault) -> Option<Failure> {
     (cause == Some(DAMAGED)).then(|| Failure::new(DAMAGED, fault.message.clone()))
 }
 
-/// The code with this name; `INTERNAL` for a code of a worker.
-fn error_code(name: &str) -> ErrorCode {
-    ErrorCode::ALL.iter().copied().find(|code| code.as_str() == name).unwrap_or(ErrorCode::Internal)
-}
-
-/// The fault that a call answers for the failure of its run.
+/// The fault that a call answers for the failure of its run: `INTERNAL` for a code of a worker.
 pub(super) fn fault_of(failure: &Failure) -> Fault {
-    let fault = Fault::new(error_code(&failure.code), failure.message.clone());
+    let code = ErrorCode::parse(&failure.code).unwrap_or(ErrorCode::Internal);
+    let fault = Fault::new(code, failure.message.clone());
     let details = failure.details.clone();
     let details = match fault.code {
         ErrorCode::Internal => Some(serde_json::json!({ "cause_class": failure.code, "details": details })),

@@ -1,7 +1,6 @@
 //! Checks a documentation site by itself, without a run: the folder is read from disk, the repository from its index. It only reads.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use contract::{ErrorCode, Fault, ProjectId, escaped_line};
 use launch::coverage::Coverage;
@@ -14,7 +13,7 @@ use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use tokio_util::sync::CancellationToken;
 
 use super::disk_paths::DiskPaths;
-use super::evidence::read_evidence;
+use super::evidence::{read_evidence, stopped};
 use super::folder_files::FolderFiles;
 use super::page_secrets::PageSecrets;
 use super::snippets::parse_site;
@@ -68,9 +67,8 @@ pub async fn check_site(
     let found = find_repository(app, &request, &folder).await?;
     let base = found.as_ref().ok().and_then(|found| base_of(&folder, &found.repository));
     on_step("reading pages");
-    let (site, snippets) = read_site(app, folder, base, found.as_ref().ok(), cancel).await?;
+    let (site, snippets, mut questions) = read_site(app, folder, base, found.as_ref().ok(), cancel).await?;
     on_step("reading the index");
-    let mut questions = Questions::new(&site, &snippets, None);
     if request.coverage {
         questions = questions.with_public_definitions();
     }
@@ -183,14 +181,14 @@ fn base_of(folder: &Path, repository: &RepositoryRow) -> Option<String> {
     below.to_str().map(str::to_owned)
 }
 
-/// Reads the pages of a site, and parses the code in them.
+/// Reads the pages of a site, parses the code in them, and collects what is asked of the repository.
 async fn read_site(
     app: &App,
     folder: PathBuf,
     base: Option<String>,
     found: Option<&Documented>,
     cancel: &CancellationToken,
-) -> Result<(Arc<Site>, Arc<Vec<ParsedSnippet>>), Fault> {
+) -> Result<(Site, Vec<ParsedSnippet>, Questions), Fault> {
     let within = match (&base, found) {
         (Some(_), Some(found)) => PathBuf::from(&found.repository.root),
         _ => folder.clone(),
@@ -206,7 +204,8 @@ async fn read_site(
                 .with_hint("Name the folder of a documentation site; its pages end in .md."));
         }
         let snippets = parse_site(&parsing, &site, &cancel)?;
-        Ok((Arc::new(site), Arc::new(snippets)))
+        let questions = Questions::new(&site, &snippets, None);
+        Ok((site, snippets, questions))
     })
     .await
 }
@@ -225,8 +224,7 @@ fn run_gates(
     };
     let input =
         GateInput { site, snippets, evidence, claims: None, run: None, secrets: &PageSecrets, profile };
-    let report = check_while(&input, &mut |_| !cancel.is_cancelled())
-        .map_err(|Stopped| Fault::new(ErrorCode::Cancelled, "The check was stopped."))?;
+    let report = check_while(&input, &mut |_| !cancel.is_cancelled()).map_err(|Stopped| stopped())?;
     let coverage = match evidence {
         Ok(evidence) if wants_coverage => Some(Coverage::new(site, evidence, &report)),
         _ => None,

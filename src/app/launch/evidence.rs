@@ -31,7 +31,6 @@ pub(super) async fn read_evidence(
     cancel: &CancellationToken,
 ) -> Result<RepositoryFacts, Fault> {
     let mut builder = RepositoryBuilder::new(questions);
-    builder.set_revision(repository.commit.clone());
     builder.set_name(repository.name.clone());
     let mut tx = ProjectTx::begin(store, project, Access::Snapshot).await?;
     for file in files::manifest(&mut tx, repository.id).await? {
@@ -55,11 +54,14 @@ pub(super) async fn read_evidence(
     Ok(builder.finish())
 }
 
-fn check_cancelled(cancel: &CancellationToken) -> Result<(), Fault> {
-    match cancel.is_cancelled() {
-        true => Err(Fault::new(ErrorCode::Cancelled, "The check was stopped.")),
-        false => Ok(()),
-    }
+/// Fails if the check, or the run that reads the repository, was cancelled.
+pub(super) fn check_cancelled(cancel: &CancellationToken) -> Result<(), Fault> {
+    if cancel.is_cancelled() { Err(stopped()) } else { Ok(()) }
+}
+
+/// The fault of a check or a run that was cancelled while it read a site or its repository.
+pub(super) fn stopped() -> Fault {
+    Fault::new(ErrorCode::Cancelled, "The work on the site was stopped.")
 }
 
 /// Adds the texts of a page of files.

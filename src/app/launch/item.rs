@@ -10,7 +10,7 @@ use launch::issue::{Issue, IssueStatus};
 use launch::report::ValidationReport;
 use launch::site::SiteFiles;
 use launch::snapshot::{Snapshot, VALIDATION_REPORT};
-use launch::state::{RunState, Step};
+use launch::state::RunState;
 use launch::worker::{
     LINK, NewArtifact, SiteView, VALIDATE, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput,
     is_artifact_name,
@@ -21,7 +21,7 @@ use super::answer::{JobAnswer, Stop, fault_of};
 use super::item_inputs::{Unchanged, inputs_hash, was_finished_with};
 use super::journal::{Batch, reference};
 use super::pinned::{PinnedIndex, changed_meanwhile, with_pin};
-use super::run_job::{RunJob, failure_summary, next_attempt};
+use super::run_job::{RunJob, add_failure, next_attempt};
 use super::site::RunSite;
 use super::workers::{self, ReadSite};
 use crate::app::blocking;
@@ -220,13 +220,11 @@ impl RunJob<'_> {
 
     /// Records that a worker failed; the run fails with it.
     async fn fail_item(&mut self, item: ItemRef, failure: Failure) -> Result<(), Stop> {
-        let summary = failure_summary(&failure, self.snapshot());
         self.journal
             .append(|snapshot| {
                 let mut batch = Batch::default();
                 batch.event(EventBody::WorkItemFailed { item, error: failure.clone() });
-                batch.artifact(NewArtifact::markdown("reports/failure_summary.md", summary), "engine");
-                batch.step(snapshot.state, Step::Fail)?.event(EventBody::RunFailed { failure });
+                add_failure(&mut batch, snapshot, failure)?;
                 Ok(batch)
             })
             .await?;
@@ -262,8 +260,6 @@ impl RunJob<'_> {
             Some(Err(WorkerError(failure))) => return Err(Stop::Answer(fault_of(&failure))),
             None => return Err(Stop::Answer(changed_meanwhile())),
         };
-        let report = serde_json::to_value(&report)
-            .map_err(|error| Fault::internal("The report could not be written.", error))?;
         Ok(JobAnswer { report: Some(report), ..JobAnswer::new(self.snapshot().state) })
     }
 }

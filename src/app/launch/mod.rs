@@ -31,7 +31,7 @@ mod workers;
 pub use answer::JobAnswer;
 pub use check::{CheckedSite, SiteCheck, check_site};
 pub(crate) use journal::run_not_found;
-pub use request::{Action, AdvanceUntil, RunRequest, cancel, is_advancing, record_call, run_action};
+pub use request::{Action, AdvanceUntil, RunRequest, cancel, record_call, run_action};
 pub use run_job::KIND;
 pub use start::{StartRequest, StartedRun, config_refused, start};
 pub use status::{ArtifactPart, OpenedRun, artifact_part, events_after, list, open_run, require_run};

@@ -35,6 +35,19 @@ pub enum Action {
     Publish,
 }
 
+impl Action {
+    /// The tool whose calls ask for it.
+    #[must_use]
+    pub fn tool(self) -> RunTool {
+        match self {
+            Self::Advance => RunTool::Resume,
+            Self::Validate => RunTool::Validate,
+            Self::Fix => RunTool::FixNext,
+            Self::Publish => RunTool::OpenPr,
+        }
+    }
+}
+
 /// How far a run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -97,10 +110,7 @@ impl RunRequest<'_> {
 }
 
 /// Whether a job about the run is queued or running, or the run waits for an index.
-///
-/// # Errors
-/// Storage faults.
-pub async fn is_advancing(store: &Store, project: &Project, snapshot: &Snapshot) -> Result<bool, Fault> {
+async fn is_advancing(store: &Store, project: &Project, snapshot: &Snapshot) -> Result<bool, Fault> {
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), Some(&snapshot.run_id), 1).await?;
     control.commit().await?;
@@ -121,17 +131,13 @@ pub async fn run_action(
     let store = request.store().await?;
     let journal = request.journal().await?;
     let snapshot = journal.snapshot();
-    let tool = match action {
-        Action::Advance => RunTool::Resume,
-        Action::Validate => RunTool::Validate,
-        Action::Fix => RunTool::FixNext,
-        Action::Publish => RunTool::OpenPr,
-    };
-    match tool.in_state(snapshot.state, snapshot.report_ok) {
+    match action.tool().in_state(snapshot.state, snapshot.report_ok) {
         Legality::Runs | Legality::Repeats => {}
         Legality::Cancelled => return Err(run_cancelled()),
         Legality::Refused(required) => {
-            let is_advancing = is_advancing(store, request.project, snapshot).await?;
+            let is_advancing = is_advancing(store, request.project, snapshot).await?
+                // The job may have ended after the state was read.
+                || request.journal().await?.snapshot().state != snapshot.state;
             return Err(run_job::illegal(snapshot, required, is_advancing));
         }
     }

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use launch::engine::{Next, Situation};
 use launch::event::{EventBody, Failure, ItemRef};
 use launch::ids::Trace;
-use launch::legality::{Legality, RunTool};
+use launch::legality::Legality;
 use launch::report::ValidationReport;
 use launch::sections::{planned_pages, sections_of};
 use launch::site_profiles::find_site;
@@ -163,13 +163,10 @@ impl<'a> RunJob<'a> {
     /// Refuses an action that the state does not allow: it may have changed since the call looked.
     fn require_legal(&self, action: Action) -> Result<(), Stop> {
         let snapshot = self.snapshot();
-        let tool = match action {
-            Action::Advance => return Ok(()),
-            Action::Validate => RunTool::Validate,
-            Action::Fix => RunTool::FixNext,
-            Action::Publish => RunTool::OpenPr,
-        };
-        match tool.in_state(snapshot.state, snapshot.report_ok) {
+        if action == Action::Advance {
+            return Ok(());
+        }
+        match action.tool().in_state(snapshot.state, snapshot.report_ok) {
             Legality::Runs | Legality::Repeats => Ok(()),
             Legality::Cancelled => Err(Stop::Answer(run_cancelled())),
             Legality::Refused(required) => Err(Stop::Answer(illegal(snapshot, required, false))),
@@ -184,9 +181,7 @@ impl<'a> RunJob<'a> {
             match self.next().await? {
                 Next::Inputs => match self.await_inputs().await? {
                     Inputs::Ready => {}
-                    Inputs::Pending => {
-                        return Ok(JobAnswer { waits_for_index: true, ..JobAnswer::new(before) });
-                    }
+                    Inputs::Pending => return Ok(JobAnswer::new(before)),
                     Inputs::Failed(failure) => {
                         self.fail(failure).await?;
                     }
@@ -243,13 +238,11 @@ impl<'a> RunJob<'a> {
 
     /// Ends the run with a failure. Returns what a call is told.
     pub(super) async fn fail(&mut self, failure: Failure) -> Result<Stop, Fault> {
-        let summary = failure_summary(&failure, self.snapshot());
         let fault = fault_of(&failure);
         self.journal
             .append(|snapshot| {
                 let mut batch = Batch::default();
-                batch.artifact(NewArtifact::markdown("reports/failure_summary.md", summary), "engine");
-                batch.step(snapshot.state, Step::Fail)?.event(EventBody::RunFailed { failure });
+                add_failure(&mut batch, snapshot, failure)?;
                 Ok(batch)
             })
             .await?;
@@ -371,8 +364,16 @@ pub(super) fn illegal(snapshot: &Snapshot, required: &str, is_advancing: bool) -
     Fault { retryable: is_advancing, ..fault }
 }
 
+/// Adds that a run failed, and what people read of it.
+pub(super) fn add_failure(batch: &mut Batch, snapshot: &Snapshot, failure: Failure) -> Result<(), Fault> {
+    let summary = failure_summary(&failure, snapshot);
+    batch.artifact(NewArtifact::markdown("reports/failure_summary.md", summary), "engine");
+    batch.step(snapshot.state, Step::Fail)?.event(EventBody::RunFailed { failure });
+    Ok(())
+}
+
 /// What people read of a run that failed.
-pub(super) fn failure_summary(failure: &Failure, snapshot: &Snapshot) -> String {
+fn failure_summary(failure: &Failure, snapshot: &Snapshot) -> String {
     let mut text = format!(
         "# The run failed\n\n- State: {}\n- Code: `{}`\n- {}\n",
         snapshot.state, failure.code, failure.message

@@ -99,10 +99,7 @@ impl RunSite {
     pub(super) fn files(&self, commit: &str, tree: Option<&str>) -> Result<TreeFiles, Fault> {
         let repository = self.open()?;
         let files = match tree {
-            Some(tree) => {
-                repository.require_complete(tree).map_err(site_fault)?;
-                repository.files(tree)
-            }
+            Some(tree) => repository.complete_files(tree),
             None => repository.tree_of(commit).and_then(|tree| repository.files(&tree)),
         };
         let tree = files.map_err(site_fault)?;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use contract::{ErrorCode, Fault};
+use contract::Fault;
 use engine::indexing::parser::{Parser, Parsing};
 use languages::{ChunkLimits, Chunked, Language};
 use launch::site::Site;
 use launch::snippet::{ParsedSnippet, parse_snippets};
 use tokio_util::sync::CancellationToken;
+
+use super::evidence::check_cancelled;
 
 /// Time limit of one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,9 +26,7 @@ pub(super) fn parse_site(
     let mut parser = Parser::new(parsing.clone());
     let limits = ChunkLimits { parse_timeout: BLOCK_TIMEOUT, ..ChunkLimits::default() };
     parse_snippets(site, |language: &'static Language, text: &str| -> Result<Option<Chunked>, Fault> {
-        if cancel.is_cancelled() {
-            return Err(Fault::new(ErrorCode::Cancelled, "The check was stopped."));
-        }
+        check_cancelled(cancel)?;
         parser.chunk(text, Some(language), &limits, &|| cancel.is_cancelled()).map(Some)
     })
 }

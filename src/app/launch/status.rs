@@ -35,12 +35,6 @@ pub struct OpenedRun {
 }
 
 impl OpenedRun {
-    /// Whether a job holds the run, or will.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.jobs.first().is_some_and(|job| !job.state.is_final())
-    }
-
     /// The tools that change something now.
     #[must_use]
     pub fn legal_tools(&self) -> Vec<&'static str> {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::jobs::{Job, JobState};
 use launch::engine::rests;
-use launch::event::{EventBody, Failure};
+use launch::event::Failure;
 use launch::ids::Trace;
-use launch::state::{RunState, Step};
+use launch::state::RunState;
 use store::jobs::ATTEMPTS_MAX;
 use store::launch::{RunRow, runs};
 use store::postgres::LAUNCH;
@@ -20,7 +20,7 @@ use super::answer::JobAnswer;
 use super::inputs::{awaited_job, is_indexed_at};
 use super::journal::{Batch, Journal, JournalContext, Writer};
 use super::request::{RunRequest, request_advance};
-use super::run_job::KIND;
+use super::run_job::{KIND, add_failure};
 use crate::app::App;
 
 /// Interval between two looks at all projects.
@@ -273,7 +273,7 @@ async fn fail_run(
     let failed = journal
         .append(|snapshot| {
             let mut batch = Batch::default();
-            batch.step(snapshot.state, Step::Fail)?.event(EventBody::RunFailed { failure });
+            add_failure(&mut batch, snapshot, failure)?;
             Ok(batch)
         })
         .await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contract::{ErrorCode, Fault};
 use engine::indexing::parser::Parsing;
-use launch::evidence::{Questions, RepositoryFacts};
+use launch::evidence::Questions;
 use launch::snippet::ParsedSnippet;
 use launch::validate;
 use launch::worker::{
@@ -77,8 +77,8 @@ pub(super) async fn run(
 ) -> Result<Option<Result<WorkerOutput, WorkerError>>, Stop> {
     let inputs = Arc::new(inputs);
     let cancel = job.running.cancel.clone();
-    let (read, questions) = {
-        let (site, inputs, parsing) = (site.clone(), Arc::clone(&inputs), job.app.parsing.clone());
+    let (trees, read, questions) = {
+        let (inputs, parsing) = (Arc::clone(&inputs), job.app.parsing.clone());
         blocking(move || prepare(&site, &inputs, &parsing, &cancel)).await.map_err(stop)?
     };
     job.require_running()?;
@@ -88,7 +88,11 @@ pub(super) async fn run(
     if job.index_version(repository).await? != index.version {
         return Ok(None);
     }
-    blocking(move || work(&site, &inputs, &read, &facts)).await.map(Some).map_err(stop)
+    let work = move || {
+        let item = inputs.item(&trees.site, &trees.base, &read);
+        Ok(inputs.run(&WorkerInput { item, evidence: &facts, secrets: &PageSecrets }))
+    };
+    blocking(work).await.map(Some).map_err(stop)
 }
 
 /// Reads the site as far as the worker wants it, and asks what the worker wants to know of the repository. Blocks.
@@ -97,7 +101,7 @@ fn prepare(
     inputs: &ItemInputs,
     parsing: &Parsing,
     cancel: &CancellationToken,
-) -> Result<(ReadSite, Questions), Fault> {
+) -> Result<(SiteTrees, ReadSite, Questions), Fault> {
     let trees = SiteTrees::open(site, inputs)?;
     let mut read = ReadSite {
         changed: match &inputs.site_tree {
@@ -111,19 +115,7 @@ fn prepare(
         read.snippets = parse_site(parsing, &pages, cancel)?;
     }
     let questions = (inputs.worker.asks)(&inputs.item(&trees.site, &trees.base, &read));
-    Ok((read, questions))
-}
-
-/// Calls the worker. Blocks.
-fn work(
-    site: &RunSite,
-    inputs: &ItemInputs,
-    read: &ReadSite,
-    facts: &RepositoryFacts,
-) -> Result<Result<WorkerOutput, WorkerError>, Fault> {
-    let trees = SiteTrees::open(site, inputs)?;
-    let item = inputs.item(&trees.site, &trees.base, read);
-    Ok(inputs.run(&WorkerInput { item, evidence: facts, secrets: &PageSecrets }))
+    Ok((trees, read, questions))
 }
 
 /// A site that cannot be used is an answer; all else makes the job fail.

@@ -1,6 +1,5 @@
 //! `launch_fix_next`: fixes one issue of a run, and validates again.
 
-use launch::legality::RunTool;
 use launch::state::RunState;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,11 +43,8 @@ struct Output {
 
 async fn fix_next(call: Call, input: RunInput) -> Result<Output, Fault> {
     let run = RunCall::for_changing(call, input).await?;
-    let answer = run.act(RunTool::FixNext.as_str(), Action::Fix).await?;
-    let report = run
-        .report()
-        .await?
-        .ok_or_else(|| Fault::internal("A fixed run has no report.", "validation_report.json is missing"))?;
+    let answer = run.act(Action::Fix).await?;
+    let report = run.report().await?;
     Ok(Output {
         run_id: run.run_id.as_str().to_owned(),
         state: answer.state,

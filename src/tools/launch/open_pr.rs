@@ -1,7 +1,6 @@
 //! `launch_open_pr`: publishes the pages of a run.
 
 use launch::event::PrOpened;
-use launch::legality::RunTool;
 use launch::snapshot::Snapshot;
 use launch::state::RunState;
 use schemars::JsonSchema;
@@ -56,7 +55,7 @@ async fn open_pr(call: Call, input: RunInput) -> Result<Output, Fault> {
     {
         return Ok(output);
     }
-    run.act(RunTool::OpenPr.as_str(), Action::Publish).await?;
+    run.act(Action::Publish).await?;
     let snapshot = run.open().await?.snapshot;
     published(&snapshot)
         .ok_or_else(|| Fault::internal("A published run has no branch.", "the event PR_OPENED is missing"))

@@ -1,6 +1,5 @@
 //! `launch_resume`: has a run go on to its next boundary.
 
-use launch::legality::RunTool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,6 +33,6 @@ struct Output {
 
 async fn resume(call: Call, input: RunInput) -> Result<Output, Fault> {
     let run = RunCall::for_changing(call, input).await?;
-    run.act(RunTool::Resume.as_str(), Action::Advance).await?;
+    run.act(Action::Advance).await?;
     Ok(Output { status: RunStatus::from(&run.open().await?) })
 }

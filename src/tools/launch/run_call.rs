@@ -92,14 +92,14 @@ impl RunCall {
     }
 
     /// Has a job do something with the run, waits for it, and records the call in the log of the run.
-    pub(super) async fn act(&self, tool: &str, action: Action) -> Result<JobAnswer, Fault> {
+    pub(super) async fn act(&self, action: Action) -> Result<JobAnswer, Fault> {
         let request = self.request();
         let outcome = self.with_progress(runs::run_action(&request, action, &self.call.cancel)).await;
         let word = match &outcome {
             Ok(_) => "ok",
             Err(fault) => fault.code.as_str(),
         };
-        runs::record_call(&request, tool, self.principal(), word).await;
+        runs::record_call(&request, action.tool().as_str(), self.principal(), word).await;
         outcome
     }
 
@@ -128,17 +128,16 @@ impl RunCall {
         }
     }
 
-    /// The report of the last validation, if there was one.
-    pub(super) async fn report(&self) -> Result<Option<ValidationReport>, Fault> {
+    /// The report of the last validation.
+    pub(super) async fn report(&self) -> Result<ValidationReport, Fault> {
         let range = (0, REPORT_BYTES_MAX);
         let part =
             runs::artifact_part(self.store().await?, &self.project, &self.run_id, VALIDATION_REPORT, range)
                 .await?;
-        let read = |part: runs::ArtifactPart| {
-            serde_json::from_slice(&part.content)
-                .map_err(|error| Fault::internal("A validation report could not be read.", error))
-        };
-        part.ok().map(read).transpose()
+        let part =
+            part.map_err(|_| Fault::internal("A launch run has no validation report.", VALIDATION_REPORT))?;
+        serde_json::from_slice(&part.content)
+            .map_err(|error| Fault::internal("A validation report could not be read.", error))
     }
 }
 

@@ -1,7 +1,5 @@
 //! `launch_validate`: runs the gates over the site as a run has changed it.
 
-use launch::legality::RunTool;
-use launch::report::ValidationReport;
 use launch::state::RunState;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,18 +38,12 @@ struct Output {
 
 async fn validate(call: Call, input: RunInput) -> Result<Output, Fault> {
     let run = RunCall::for_changing(call, input).await?;
-    let answer = run.act(RunTool::Validate.as_str(), Action::Validate).await?;
+    let answer = run.act(Action::Validate).await?;
     // A run that is published is only checked again, and keeps the report with which it was published.
-    let report: Option<ValidationReport> = match answer.report {
-        Some(report) => Some(
-            serde_json::from_value(report)
-                .map_err(|error| Fault::internal("A validation report could not be read.", error))?,
-        ),
+    let report = match answer.report {
+        Some(report) => report,
         None => run.report().await?,
     };
-    let report = report.ok_or_else(|| {
-        Fault::internal("A validated run has no report.", "validation_report.json is missing")
-    })?;
     Ok(Output {
         run_id: run.run_id.as_str().to_owned(),
         state: answer.state,

@@ -1,11 +1,8 @@
 //! Runs with the workers of the program itself: a repository and a bare site become a branch whose sentences are proved.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::sync::Arc;
 
-use embedding::StubEmbedder;
 use launch::evidence::Questions;
 use launch::forms::DRAFTS;
 use launch::validate;
@@ -16,8 +13,8 @@ use launch::worker::{
 use pairofcleats::app::launch::{WORKERS, WorkerTable};
 use serde_json::{Value, json};
 
-use super::{Scene, bare_site, blockers, profile};
-use crate::harness::{Repository, app_without_embedder_in, commit_all, git, home, project};
+use super::{Scene, blockers, hashes};
+use crate::harness::{Repository, commit_all, git};
 
 const README: &str = "# ShopKit\n\nShopKit counts the coins in a drawer. It keeps a list of sales.\n\n\
     ## Installation\n\nThe package is on the usual index.\n\n```sh\n$ pip install shopkit\n```\n\n\
@@ -41,23 +38,10 @@ fn product() -> Repository {
     ])
 }
 
-/// A scene with other workers than those of the other tests.
-async fn scene(repository: Repository, workers: WorkerTable) -> Scene {
-    let (project, site) = (project("launch"), bare_site());
-    let app = app_without_embedder_in(home(), |config| {
-        config.launch.sites.push(profile(&project, site.path().to_owned()));
-        (config.server.port, config.server.drain_ms) = (0, 2000);
-    });
-    let app = app.with_embedder(Arc::new(StubEmbedder::default())).with_launch_workers(workers);
-    let scene = Scene { app: Arc::new(app), project, repository, site };
-    scene.index().await;
-    scene
-}
-
 async fn scene_of_product(workers: WorkerTable) -> Scene {
     let repository = product();
     commit_all(repository.path());
-    scene(repository, workers).await
+    Scene::with_workers(repository, workers).await
 }
 
 fn config(scene: &Scene) -> Value {
@@ -69,10 +53,7 @@ fn config(scene: &Scene) -> Value {
 
 /// Starts a run and continues it until it may be published.
 async fn ready(scene: &Scene) -> String {
-    let run = scene.start_with(config(scene)).await;
-    let status = scene.drive(&run).await;
-    assert_eq!(status["state"], "READY_FOR_PR", "{status:#}");
-    run
+    scene.ready_with(config(scene)).await
 }
 
 /// Checks that each line of the changed pages that has the mark of a claim is said by the lines that the claim cites. Returns how
@@ -143,22 +124,17 @@ async fn a_repository_becomes_a_branch_of_proved_pages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_inputs_give_equal_pages() {
     let scene = scene_of_product(WORKERS).await;
-    let mut hashes = Vec::new();
+    let mut runs = Vec::new();
     for _ in 0..2 {
         let run = ready(&scene).await;
-        let status = scene.status(&run).await;
-        let artifacts = status["artifacts"].as_array().unwrap().iter();
-        let artifacts: BTreeMap<String, String> = artifacts
-            .map(|one| (one["name"].as_str().unwrap().to_owned(), one["sha256"].as_str().unwrap().to_owned()))
-            .collect();
-        hashes.push(artifacts);
+        runs.push(hashes(&scene.status(&run).await));
     }
     for name in
         ["repo_inventory.json", "evidence_map.json", "patch_bundle.json", "drafts/docs/getting-started.md"]
     {
-        assert!(hashes[0].contains_key(name), "{name}: {hashes:?}");
+        assert!(runs[0].contains_key(name), "{name}: {runs:?}");
     }
-    assert_eq!(hashes[0], hashes[1]);
+    assert_eq!(runs[0], runs[1]);
 }
 
 /// The workers of the program, of which the one that links also damages a page.
@@ -274,7 +250,7 @@ async fn a_hostile_repository_stays_data() {
     for name in ["post-checkout", "post-index-change"] {
         canary(&hook.join(name), &trace);
     }
-    let scene = scene(repository, WORKERS).await;
+    let scene = Scene::with_workers(repository, WORKERS).await;
     for name in ["reference-transaction", "post-receive", "update"] {
         std::fs::create_dir_all(scene.site.path().join("hooks")).unwrap();
         canary(&scene.site.path().join("hooks").join(name), &trace);

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use futures::stream::{StreamExt, iter};
 use serde_json::{Value, json};
 
-use super::{Scene, app_for, drive, patiently};
+use super::{Scene, app_for, drive, hashes, patiently};
 use crate::harness::{home, result};
 
 /// Names the run that the process below advances: home, project, site, run.
@@ -54,12 +54,9 @@ async fn advance_elsewhere(scene: &Scene, run: &str, failpoint: &str) -> Output 
 async fn artifacts(scene: &Scene, run: &str) -> BTreeMap<String, Value> {
     let status = scene.status(run).await;
     assert_eq!(status["state"], "DONE", "{status:#}");
-    let artifacts = status["artifacts"].as_array().unwrap().iter();
-    let own = |name: &str| ["evidence.zip", "pr.json"].contains(&name);
+    let mut artifacts = hashes(&status);
+    artifacts.retain(|name, _| !["evidence.zip", "pr.json"].contains(&name.as_str()));
     artifacts
-        .map(|one| (one["name"].as_str().unwrap().to_owned(), one["sha256"].clone()))
-        .filter(|(name, _)| !own(name))
-        .collect()
 }
 
 /// Kills a new run at a failpoint, ends it in this process, and compares it with one that nobody killed. False if the run ended before

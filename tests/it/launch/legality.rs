@@ -4,7 +4,7 @@ use launch::legality::{Legality, RunTool};
 use launch::state::RunState;
 use serde_json::{Value, json};
 
-use super::{Scene, code};
+use super::{Scene, code, workers};
 use crate::upkeep::{execute_sql, query_number, schema};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,20 +96,8 @@ async fn what_a_run_allows_is_told_and_true() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_while_a_job_works_may_be_repeated() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
-    let run = scene.start("slow").await;
-    let working = {
-        let (app, arguments) = (scene.app.clone(), scene.of(&run));
-        tokio::spawn(async move { crate::harness::result(&app, "launch_resume", arguments).await })
-    };
-    // Until the plan is being made.
-    let planning = format!(
-        "SELECT count(*) FROM {}.launch_items WHERE worker = 'plan' AND state = 'running'",
-        schema(&scene.project)
-    );
-    while query_number(&planning).await == 0 {
-        assert!(!working.is_finished(), "the plan was made too fast");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let run = scene.start("slow-repeated").await;
+    let working = scene.begin_plan(&run, "slow-repeated").await;
     for tool in ["launch_validate", "launch_resume", "launch_open_pr"] {
         let refused = scene.error(tool, &run).await;
         assert_eq!(
@@ -119,8 +107,9 @@ async fn a_call_while_a_job_works_may_be_repeated() {
         );
     }
     assert_eq!(scene.status(&run).await["next"], json!(["launch_cancel"]));
+    workers::finish_plan("slow-repeated");
     let done = working.await.unwrap();
-    assert_eq!(done["status"]["state"], "PLAN_READY", "{done:#}");
+    assert_eq!(done["result"]["status"]["state"], "PLAN_READY", "{done:#}");
     let refused = scene.error("launch_validate", &run).await;
     assert_eq!(refused["retryable"], false, "nobody advances the run any more: {refused:#}");
 }
@@ -128,23 +117,13 @@ async fn a_call_while_a_job_works_may_be_repeated() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_stops_and_stays_cancelled() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
-    let run = scene.start("slow").await;
-    let working = {
-        let (app, arguments) = (scene.app.clone(), scene.of(&run));
-        tokio::spawn(async move { crate::harness::call(&app, "launch_resume", arguments).await })
-    };
-    let planning = format!(
-        "SELECT count(*) FROM {}.launch_items WHERE worker = 'plan' AND state = 'running'",
-        schema(&scene.project)
-    );
-    while query_number(&planning).await == 0 {
-        assert!(!working.is_finished(), "the plan was made too fast");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let run = scene.start("slow-cancelled").await;
+    let working = scene.begin_plan(&run, "slow-cancelled").await;
     for _ in 0..2 {
         let cancelled = scene.result("launch_cancel", &run).await;
         assert_eq!((&cancelled["cancelled"], &cancelled["state"]), (&json!(true), &json!("CANCELLED")));
     }
+    workers::finish_plan("slow-cancelled");
     let ended = working.await.unwrap();
     assert_eq!(ended["error"]["code"], "CANCELLED", "{ended:#}");
     let status = scene.status(&run).await;
@@ -161,21 +140,13 @@ async fn a_cancelled_run_stops_and_stays_cancelled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_wakes_up_late_writes_nothing() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
-    let run = scene.start("slow").await;
-    let working = {
-        let (app, arguments) = (scene.app.clone(), scene.of(&run));
-        tokio::spawn(async move { crate::harness::call(&app, "launch_resume", arguments).await })
-    };
+    let run = scene.start("slow-late").await;
+    let working = scene.begin_plan(&run, "slow-late").await;
     let of = |table: &str| format!("{}.{table}", schema(&scene.project));
-    let planning =
-        format!("SELECT count(*) FROM {} WHERE worker = 'plan' AND state = 'running'", of("launch_items"));
-    while query_number(&planning).await == 0 {
-        assert!(!working.is_finished(), "the plan was made too fast");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
     // As if another process had taken the run over meanwhile.
     execute_sql(&format!("UPDATE {} SET fence = 9000000000000000000", of("launch_runs"))).await;
     let before = query_number(&format!("SELECT max(seq)::int8 FROM {}", of("launch_events"))).await;
+    workers::finish_plan("slow-late");
     let ended = working.await.unwrap();
     assert_eq!(ended["ok"], false, "{ended:#}");
     let of_job = format!(

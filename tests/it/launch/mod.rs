@@ -16,18 +16,23 @@ mod starting;
 mod waiting;
 mod workers;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::config::{Config, Forge, LaunchSite};
 use embedding::StubEmbedder;
 use pairofcleats::app::App;
+use pairofcleats::app::launch::WorkerTable;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
-use crate::harness::{Repository, app_without_embedder_in, call, commit_all, git, home, project, result};
+use crate::harness::{
+    Repository, app_without_embedder_in, call, commit_all, git, git_output, home, project, result,
+};
+use crate::models::wait_for;
 
 /// What the README of the product says: one claim a line.
 pub(crate) const README: &str = "Counts coins in a drawer.\nKeeps a list of sales.\n";
@@ -80,12 +85,23 @@ pub(crate) fn profile(project: &str, repository: PathBuf) -> LaunchSite {
 
 /// An application over a home with the workers of these tests, which changes this site.
 pub(crate) fn app_for(home: &Path, project: &str, site: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
+    app_with_workers(workers::TABLE, home, project, site, change)
+}
+
+/// As [`app_for`], with other workers.
+fn app_with_workers(
+    workers: WorkerTable,
+    home: &Path,
+    project: &str,
+    site: &Path,
+    change: impl FnOnce(&mut Config),
+) -> Arc<App> {
     let app = app_without_embedder_in(home, |config| {
         config.launch.sites.push(profile(project, site.to_owned()));
         (config.server.port, config.server.drain_ms) = (0, 2000);
         change(config);
     });
-    let app = app.with_embedder(Arc::new(StubEmbedder::default())).with_launch_workers(workers::TABLE);
+    let app = app.with_embedder(Arc::new(StubEmbedder::default())).with_launch_workers(workers);
     Arc::new(app)
 }
 
@@ -99,11 +115,21 @@ impl Scene {
     }
 
     pub(crate) async fn in_home(home: &Path, change: impl FnOnce(&mut Config)) -> Self {
-        let (project, repository, site) = (project("launch"), product(), bare_site());
+        let (project, site) = (project("launch"), bare_site());
         let app = app_for(home, &project, site.path(), change);
-        let scene = Self { app, project, repository, site };
-        scene.index().await;
-        scene
+        Self { app, project, repository: product(), site }.indexed().await
+    }
+
+    /// A scene of another product with other workers.
+    pub(crate) async fn with_workers(repository: Repository, workers: WorkerTable) -> Self {
+        let (project, site) = (project("launch"), bare_site());
+        let app = app_with_workers(workers, home(), &project, site.path(), |_| {});
+        Self { app, project, repository, site }.indexed().await
+    }
+
+    async fn indexed(self) -> Self {
+        self.index().await;
+        self
     }
 
     /// Indexes the product.
@@ -137,13 +163,13 @@ impl Scene {
     }
 
     /// The arguments of a tool about a run.
-    pub(crate) fn of(&self, run: &str) -> Value {
+    pub(crate) fn arguments(&self, run: &str) -> Value {
         json!({ "run_id": run, "project_id": self.project })
     }
 
     /// Calls a tool about a run and returns the envelope.
     pub(crate) async fn call(&self, tool: &str, run: &str) -> Value {
-        let envelope = call(&self.app, tool, self.of(run)).await;
+        let envelope = call(&self.app, tool, self.arguments(run)).await;
         assert_eq!(envelope["run_id"], run, "{tool}: the envelope names the run: {envelope:#}");
         envelope
     }
@@ -171,9 +197,25 @@ impl Scene {
         drive(&self.app, &self.project, run).await
     }
 
+    /// Resumes a run of a slow product, and returns when its plan is being made. The call ends after [`workers::finish_plan`].
+    pub(crate) async fn begin_plan(&self, run: &str, slug: &str) -> JoinHandle<Value> {
+        let (app, arguments) = (self.app.clone(), self.arguments(run));
+        let working = tokio::spawn(async move { call(&app, "launch_resume", arguments).await });
+        wait_for("the plan to be made", async || {
+            assert!(!working.is_finished(), "the call ended before the plan was made");
+            workers::is_planning(slug)
+        })
+        .await;
+        working
+    }
+
     /// Starts a run, continues it until it may be published, and returns its id.
     pub(crate) async fn ready(&self, slug: &str) -> String {
-        let run = self.start(slug).await;
+        self.ready_with(self.config(slug)).await
+    }
+
+    pub(crate) async fn ready_with(&self, config: Value) -> String {
+        let run = self.start_with(config).await;
         let status = self.drive(&run).await;
         assert_eq!(status["state"], "READY_FOR_PR", "{status:#}");
         run
@@ -181,7 +223,7 @@ impl Scene {
 
     /// The content of an artifact that is text.
     pub(crate) async fn artifact(&self, run: &str, name: &str) -> String {
-        let mut arguments = self.of(run);
+        let mut arguments = self.arguments(run);
         arguments["artifact_name"] = name.into();
         arguments["bytes_max"] = 262_144.into();
         let read = result(&self.app, "launch_get_artifact", arguments).await;
@@ -203,6 +245,7 @@ impl Scene {
 
 /// Calls a tool about a run, again and again while another process may still work on the run.
 pub(crate) async fn patiently(app: &Arc<App>, project: &str, tool: &str, run: &str) -> Value {
+    let mut attempts = 0;
     loop {
         let mut envelope = call(app, tool, json!({ "run_id": run, "project_id": project })).await;
         if envelope["ok"] == true {
@@ -214,6 +257,8 @@ pub(crate) async fn patiently(app: &Arc<App>, project: &str, tool: &str, run: &s
             ("ILLEGAL_STATE", &json!(true)),
             "{tool}: {envelope:#}"
         );
+        attempts += 1;
+        assert!(attempts < 600, "another process works on the run for too long: {envelope:#}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -232,11 +277,10 @@ pub(crate) async fn drive(app: &Arc<App>, project: &str, run: &str) -> Value {
     }
 }
 
-/// What git prints, which must succeed.
-pub(crate) fn git_output(repository: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git").current_dir(repository).args(arguments).output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+/// Name and hash of each artifact of a status.
+pub(crate) fn hashes(status: &Value) -> BTreeMap<String, Value> {
+    let artifacts = status["artifacts"].as_array().unwrap().iter();
+    artifacts.map(|one| (one["name"].as_str().unwrap().to_owned(), one["sha256"].clone())).collect()
 }
 
 /// The open blockers of a status, in order.

@@ -1,11 +1,9 @@
 //! A run says only what its commit has, wherever the index is by now.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use super::{README, Scene, code};
-use crate::harness::{commit_all, git, result};
+use super::{README, Scene, code, workers};
+use crate::harness::{commit_all, git};
 use crate::upkeep::{query_number, schema};
 
 /// The codes of the issues of a validation.
@@ -85,23 +83,14 @@ async fn a_page_that_still_holds_elsewhere_is_not_proved_for_its_commit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn items_are_not_repeated_because_the_index_moves() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
-    let run = scene.start("slow").await;
-    let working = {
-        let (app, arguments) = (scene.app.clone(), scene.of(&run));
-        tokio::spawn(async move { result(&app, "launch_resume", arguments).await })
-    };
-    let items = format!("{}.launch_items", schema(&scene.project));
-    let planning = format!("SELECT count(*) FROM {items} WHERE worker = 'plan' AND state = 'running'");
-    while query_number(&planning).await == 0 {
-        assert!(!working.is_finished(), "the plan was made too fast");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    // By now the worker has read the index, and makes the plan for two seconds.
-    tokio::time::sleep(Duration::from_millis(700)).await;
+    let run = scene.start("slow-pinned").await;
+    let working = scene.begin_plan(&run, "slow-pinned").await;
     scene.repository.write("notes.md", "# Notes\n");
     scene.index().await;
+    workers::finish_plan("slow-pinned");
     let planned = working.await.unwrap();
-    assert_eq!(planned["status"]["state"], "PLAN_READY", "{planned:#}");
+    assert_eq!(planned["result"]["status"]["state"], "PLAN_READY", "{planned:#}");
+    let items = format!("{}.launch_items", schema(&scene.project));
     let repeated = format!("SELECT count(*) FROM {items} WHERE run_id = '{run}' AND attempt > 1");
     assert_eq!(query_number(&repeated).await, 0, "each item was done once");
 }

@@ -1,11 +1,21 @@
 //! Whole runs: from the repository to a branch of the site.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{OLD_PAGE, README, Scene, blockers, code};
+use super::{OLD_PAGE, README, Scene, blockers, code, hashes};
 use crate::harness::{commit_all, git};
+
+/// Commits a change to the base of the site, as people do.
+fn change_site(scene: &Scene, change: impl FnOnce(&Path)) {
+    let work = tempfile::tempdir().unwrap();
+    git(work.path(), &["clone", "--quiet", "--branch", "main", scene.site.path().to_str().unwrap(), "."]);
+    change(work.path());
+    git(work.path(), &["add", "--all"]);
+    git(work.path(), &["commit", "--quiet", "--message", "Change"]);
+    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_ends_as_a_branch_whose_sentences_are_proved() {
@@ -48,18 +58,13 @@ async fn a_run_ends_as_a_branch_whose_sentences_are_proved() {
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_inputs_give_equal_artifacts() {
     let scene = Scene::new().await;
-    let mut hashes = Vec::new();
+    let mut runs = Vec::new();
     for _ in 0..2 {
         let run = scene.ready("shop").await;
-        let status = scene.status(&run).await;
-        let artifacts = status["artifacts"].as_array().unwrap().iter();
-        let artifacts: BTreeMap<String, String> = artifacts
-            .map(|one| (one["name"].as_str().unwrap().to_owned(), one["sha256"].as_str().unwrap().to_owned()))
-            .collect();
-        hashes.push(artifacts);
+        runs.push(hashes(&scene.status(&run).await));
     }
-    assert!(hashes[0].contains_key("validation_report.json") && hashes[0].len() > 9, "{hashes:?}");
-    assert_eq!(hashes[0], hashes[1]);
+    assert!(runs[0].contains_key("validation_report.json") && runs[0].len() > 9, "{runs:?}");
+    assert_eq!(runs[0], runs[1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,11 +129,7 @@ async fn a_branch_in_the_way_is_told() {
 async fn a_base_that_moved_is_not_published_on() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
-    let work = tempfile::tempdir().unwrap();
-    git(work.path(), &["clone", "--quiet", "--branch", "main", scene.site.path().to_str().unwrap(), "."]);
-    std::fs::write(work.path().join(OLD_PAGE), "# Old\n\nChanged.\n").unwrap();
-    git(work.path(), &["commit", "--quiet", "--all", "--message", "Change"]);
-    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
+    change_site(&scene, |work| std::fs::write(work.join(OLD_PAGE), "# Old\n\nChanged.\n").unwrap());
     let refused = scene.error("launch_open_pr", &run).await;
     assert_eq!(
         (code(&refused), &refused["retryable"]),
@@ -157,14 +158,11 @@ async fn pages_outside_of_the_allowed_paths_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_on_the_way_is_refused() {
     let scene = Scene::new().await;
-    let work = tempfile::tempdir().unwrap();
-    git(work.path(), &["clone", "--quiet", "--branch", "main", scene.site.path().to_str().unwrap(), "."]);
-    std::fs::create_dir_all(work.path().join("layouts")).unwrap();
-    std::fs::write(work.path().join("layouts/a.html"), "x").unwrap();
-    std::os::unix::fs::symlink("../../layouts/a.html", work.path().join("content/docs/kb.md")).unwrap();
-    git(work.path(), &["add", "--all"]);
-    git(work.path(), &["commit", "--quiet", "--message", "Link"]);
-    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
+    change_site(&scene, |work| {
+        std::fs::create_dir_all(work.join("layouts")).unwrap();
+        std::fs::write(work.join("layouts/a.html"), "x").unwrap();
+        std::os::unix::fs::symlink("../../layouts/a.html", work.join("content/docs/kb.md")).unwrap();
+    });
     let run = scene.start("shop").await;
     let status = scene.drive(&run).await;
     assert_eq!(status["failure"]["code"], "ALLOWED_PATHS_VIOLATION", "{status:#}");

@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{Scene, blockers, code};
 use crate::harness::{cluster, new_home, result};
+use crate::models::wait_for;
 use crate::upkeep::{execute_sql, query_number, schema};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,15 +44,12 @@ async fn a_server_continues_what_was_lost_and_passes_over_what_is_broken() {
         sqlx::query(AssertSqlSafe(statement)).execute(&mut raw).await.unwrap();
     }
     scene.app.start_background();
-    let started = Instant::now();
-    loop {
-        let state = scene.status(&lost).await["state"].take();
-        if state == "READY_FOR_PR" {
-            break;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "{state}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    wait_for("the lost run to be ready", async || {
+        let status = scene.status(&lost).await;
+        assert_ne!(status["state"], "FAILED", "{status:#}");
+        status["state"] == "READY_FOR_PR"
+    })
+    .await;
     scene.app.shutdown.cancel();
     scene.app.wait_stopped().await;
 }

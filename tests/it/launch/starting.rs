@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Scene, app_for, code};
-use crate::harness::{call, commit_all, error, git, home, result};
+use crate::harness::{call, commit_all, error, git, git_output, home, result};
 
 /// The keywords of the violations of a refused configuration.
 async fn violations(scene: &Scene, config: Value) -> Vec<String> {
@@ -60,7 +60,7 @@ async fn a_run_is_pinned_to_commits() {
     let scene = Scene::new().await;
     let run = scene.start("shop").await;
     let status = scene.status(&run).await;
-    let head = super::git_output(scene.repository.path(), &["rev-parse", "HEAD"]);
+    let head = git_output(scene.repository.path(), &["rev-parse", "HEAD"]);
     assert_eq!(status["repo_sha"], head.trim());
     assert_eq!(status["site_sha"], scene.site_git(&["rev-parse", "main"]).trim());
     let config: Value = serde_json::from_str(&scene.artifact(&run, "run_config.json").await).unwrap();
@@ -179,7 +179,7 @@ async fn runs_are_listed_by_product_and_state_page_by_page() {
 async fn a_tag_names_its_commit() {
     let scene = Scene::new().await;
     git(scene.repository.path(), &["tag", "v1"]);
-    let tagged = super::git_output(scene.repository.path(), &["rev-parse", "v1"]);
+    let tagged = git_output(scene.repository.path(), &["rev-parse", "v1"]);
     scene.repository.write("cash.py", "def till(coins):\n    return sum(coins)\n");
     commit_all(scene.repository.path());
     let mut config = scene.config("shop");

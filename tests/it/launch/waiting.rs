@@ -1,11 +1,10 @@
 //! A run whose repository is not indexed at its commit waits without holding a job, and goes on by itself.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
-use super::{Scene, code, git_output};
-use crate::harness::{commit_all, error, git, new_home};
+use super::{Scene, code};
+use crate::harness::{commit_all, error, git, git_output, new_home};
+use crate::models::wait_for;
 use crate::upkeep::query_number;
 
 /// Commits something that is not indexed.
@@ -74,22 +73,21 @@ async fn a_server_indexes_and_advances_at_the_same_time() {
     config["github_ref"] = head.as_str().into();
     let waiting = scene.start_with(config).await;
     let ready = scene.start("shop").await;
-    let started = Instant::now();
-    let state = async |run: &str| scene.status(run).await["state"].as_str().unwrap().to_owned();
-    loop {
-        let states = (state(&waiting).await, state(&ready).await);
-        if states == ("READY_FOR_PR".to_owned(), "READY_FOR_PR".to_owned()) {
-            break;
+    wait_for("the run that waits for the index", async || {
+        let status = scene.status(&waiting).await;
+        assert_ne!(status["state"], "FAILED", "{status:#}");
+        status["state"] == "READY_FOR_PR"
+    })
+    .await;
+    // The second run is pinned to the commit that was indexed first, so it may have become impossible.
+    wait_for("the run of the first commit", async || {
+        let status = scene.status(&ready).await;
+        if status["state"] == "FAILED" {
+            assert_eq!(status["failure"]["code"], "INPUTS_MOVED", "{status:#}");
         }
-        // The second run is pinned to the commit that was indexed first, so it may have become impossible.
-        if states.0 == "READY_FOR_PR" && states.1 == "FAILED" {
-            let failure = scene.status(&ready).await["failure"]["code"].clone();
-            assert_eq!(failure, "INPUTS_MOVED");
-            break;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "{states:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        ["READY_FOR_PR", "FAILED"].iter().any(|state| status["state"] == *state)
+    })
+    .await;
     scene.app.shutdown.cancel();
     scene.app.wait_stopped().await;
 }

@@ -4,10 +4,12 @@
 //! - `twisted`: so has it, and the fixer leaves a token of a template in place of each;
 //! - `stubborn`: so has it, and the fixer changes nothing;
 //! - `loose`: a page lies outside the allowed paths;
-//! - `slow`: the plan takes two seconds;
+//! - `slow`: the plan takes until [`finish_plan`];
 //! - `broken`: the plan fails;
 //! - `bulky`: the scout writes 3 MiB.
 
+use std::collections::BTreeSet;
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use launch::claim::{Citation, Claim, ClaimKind, claim_id, line_sha256, marker, span_sha256};
@@ -70,6 +72,39 @@ fn read<T: serde::de::DeserializeOwned>(
     serde_json::from_str(text).map_err(|error| WorkerError::new("MALFORMED_ARTIFACT", error.to_string()))
 }
 
+/// The slow products of this process, by slug: whose plan was begun, and whose may be finished.
+struct SlowPlans {
+    begun: BTreeSet<String>,
+    released: BTreeSet<String>,
+}
+
+static SLOW_PLANS: Mutex<SlowPlans> =
+    Mutex::new(SlowPlans { begun: BTreeSet::new(), released: BTreeSet::new() });
+static RELEASED: Condvar = Condvar::new();
+
+/// Whether the plan of a slow product is being made. The worker has read the index then.
+pub(crate) fn is_planning(slug: &str) -> bool {
+    SLOW_PLANS.lock().unwrap().begun.contains(slug)
+}
+
+/// Lets the plan of a slow product be finished.
+pub(crate) fn finish_plan(slug: &str) {
+    SLOW_PLANS.lock().unwrap().released.insert(slug.to_owned());
+    RELEASED.notify_all();
+}
+
+/// Waits until a test has the plan finished; not for ever, because a failed test does not.
+fn wait_in_plan(slug: &str) -> Result<(), WorkerError> {
+    let mut plans = SLOW_PLANS.lock().unwrap();
+    plans.begun.insert(slug.to_owned());
+    let is_held = |plans: &mut SlowPlans| !plans.released.contains(slug);
+    let (_plans, waited) = RELEASED.wait_timeout_while(plans, Duration::from_secs(120), is_held).unwrap();
+    if waited.timed_out() {
+        return Err(WorkerError::new("INTERNAL", "The plan was not finished by its test."));
+    }
+    Ok(())
+}
+
 /// A text of 3 MiB whose characters have up to four bytes.
 pub(crate) fn bulk() -> String {
     "grün 🦀 ".repeat((3 << 20) / "grün 🦀 ".len())
@@ -116,7 +151,7 @@ fn snippets(_: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
 
 fn plan(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     if has(input, "slow") {
-        std::thread::sleep(Duration::from_secs(2));
+        wait_in_plan(&input.item.config.product_slug)?;
     }
     if has(input, "broken") {
         return Err(WorkerError::new("URL_COLLISION", "Two pages have one address."));

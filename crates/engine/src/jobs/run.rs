@@ -348,7 +348,8 @@ pub(super) fn cancelled_fault() -> Fault {
 }
 
 /// The form in which a fault is stored with a job: the fields that clients see, without the source error.
-pub(super) fn fault_to_json(fault: &Fault) -> Value {
+#[must_use]
+pub fn fault_to_json(fault: &Fault) -> Value {
     serde_json::json!({
         "code": fault.code.as_str(),
         "message": fault.message,
@@ -358,9 +359,11 @@ pub(super) fn fault_to_json(fault: &Fault) -> Value {
     })
 }
 
-fn fault_from_json(error: &Value) -> Fault {
+/// The fault that is stored in the form of [`fault_to_json`].
+#[must_use]
+pub fn fault_from_json(error: &Value) -> Fault {
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
-    let code = text("code").and_then(|code| ErrorCode::ALL.iter().copied().find(|c| c.as_str() == code));
+    let code = text("code").and_then(|code| ErrorCode::parse(&code));
     let mut fault = Fault::new(code.unwrap_or(ErrorCode::Internal), text("message").unwrap_or_default());
     fault.hint = text("hint");
     fault.details = error.get("details").filter(|details| !details.is_null()).cloned();

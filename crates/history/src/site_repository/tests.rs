@@ -114,7 +114,7 @@ fn files_are_listed_without_links_and_read_from_packs_too() {
     assert_eq!(paths, ["README.md", "content/docs/a.md", "content/run.sh"]);
     assert_eq!(files.read("content/docs/a.md").as_deref(), Some(&b"# A\n"[..]));
     assert_eq!((files.read("content/out"), files.read("nothing")), (None, None));
-    repository.require_complete(&base).unwrap();
+    repository.complete_files(&base).unwrap();
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn a_missing_object_is_noticed() {
     let bare = Bare::new();
     let (repository, _, base) = bare.open();
     let tree = repository.write_tree(&base, &[("content/x.md", b"unique\n")]).unwrap();
-    repository.require_complete(&tree).unwrap();
+    repository.complete_files(&tree).unwrap();
     let blob = bare.read(&["rev-parse", &format!("{tree}:content/x.md")]);
     fs::remove_file(bare.path().join("objects").join(&blob[..2]).join(&blob[2..])).unwrap();
-    assert!(matches!(repository.require_complete(&tree), Err(SiteError::Damaged(_))));
+    assert!(matches!(repository.complete_files(&tree), Err(SiteError::Damaged(_))));
     assert!(matches!(repository.files(&"0".repeat(40)), Err(SiteError::Damaged(_))));
     assert!(matches!(repository.tree_of("nonsense"), Err(SiteError::Damaged(_))));
 }
@@ -207,7 +207,7 @@ fn folders_without_files_count_too() {
     let (repository, _, base) = bare.open();
     let bomb = folder_bomb(&bare);
     assert!(matches!(repository.files(&bomb), Err(SiteError::TooLarge)));
-    assert!(matches!(repository.require_complete(&bomb), Err(SiteError::TooLarge)));
+    assert!(matches!(repository.complete_files(&bomb), Err(SiteError::TooLarge)));
     assert!(matches!(repository.changed_paths(&base, &bomb, 10_000), Err(SiteError::TooLarge)));
 }
 

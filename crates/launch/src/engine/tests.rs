@@ -3,35 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::event::{Event, EventBody, LogHead, RunCreated};
-use crate::ids::Trace;
 use crate::issue::Rule;
 use crate::report::{GateOutcome, GateStatus, Profile};
+use crate::snapshot::tests::in_state;
 use crate::state::step;
+use crate::worker::scene;
 
 fn config(max_fix_attempts: u16) -> RunConfig {
-    let text = format!(
-        r#"{{"schema_version":"1.0","product_slug":"shop","product_name":"Shop","family":null,"github_repo_url":"x","github_ref":"{}",
-            "target_platform":null,"locales":["en"],"required_sections":["docs"],"site_profile":"docs","allowed_paths":["content"],
-            "layout_mode":"auto","launch_tier":"standard","validation_profile":"local","allow_inference":false,
-            "max_fix_attempts":{max_fix_attempts},"budgets":{{"max_files_changed":9,"max_lines_per_file":9}}}}"#,
-        "a".repeat(40)
-    );
-    RunConfig::parse(&text).unwrap()
-}
-
-fn snapshot(state: RunState) -> Snapshot {
-    let created = RunCreated {
-        product_slug: "shop".to_owned(),
-        config_hash: String::new(),
-        repository_id: 1,
-        repo_sha: String::new(),
-        site_profile: "docs".to_owned(),
-        site_sha: String::new(),
-    };
-    let body = EventBody::RunCreated(created);
-    let first = Event::seal("r", LogHead::EMPTY, 0, &body, &Trace::of_call(None, 0));
-    Snapshot { state, ..Snapshot::begin(&first).unwrap() }
+    scene::config(&json!({ "max_fix_attempts": max_fix_attempts }))
 }
 
 fn issue(gate: &str, severity: Severity, subject: &str, fixable: bool) -> Issue {
@@ -49,7 +28,7 @@ fn report(issues: Vec<Issue>) -> ValidationReport {
 /// Runs from the beginning until nothing is left to do, and says what was done.
 fn walk(report: &ValidationReport, auto_fix: bool) -> (Vec<String>, RunState) {
     let (config, sections) = (config(3), ["docs".to_owned(), "kb".to_owned()]);
-    let (mut snapshot, mut done, mut did) = (snapshot(RunState::Created), BTreeSet::new(), Vec::new());
+    let (mut snapshot, mut done, mut did) = (in_state(RunState::Created), BTreeSet::new(), Vec::new());
     loop {
         let is_done = |worker: &str, scope: &str| done.contains(&format!("{worker}:{scope}"));
         let situation = Situation {
@@ -97,14 +76,14 @@ fn a_run_waits_for_its_inputs_first() {
         auto_fix: false,
         is_done: &|_, _| true,
     };
-    assert_eq!(next(&snapshot(RunState::Created), &situation(false)), Next::Inputs);
-    assert_eq!(next(&snapshot(RunState::Created), &situation(true)), Next::Step(Step::CloneInputs));
-    assert_eq!(next(&snapshot(RunState::PrOpened), &situation(false)), Next::Pack);
+    assert_eq!(next(&in_state(RunState::Created), &situation(false)), Next::Inputs);
+    assert_eq!(next(&in_state(RunState::Created), &situation(true)), Next::Step(Step::CloneInputs));
+    assert_eq!(next(&in_state(RunState::PrOpened), &situation(false)), Next::Pack);
     for state in RunState::ALL.into_iter().filter(|state| state.is_terminal()) {
-        assert_eq!(next(&snapshot(state), &situation(true)), Next::Park);
+        assert_eq!(next(&in_state(state), &situation(true)), Next::Park);
     }
     let validate = Next::Item { worker: VALIDATE, scope_key: String::new() };
-    assert_eq!(next(&snapshot(RunState::Validating), &situation(true)), validate, "without a report");
+    assert_eq!(next(&in_state(RunState::Validating), &situation(true)), validate, "without a report");
 }
 
 #[test]
@@ -121,7 +100,7 @@ fn nothing_is_read_of_an_index_of_another_commit() {
             auto_fix: true,
             is_done: &|_, _| is_done,
         };
-        next(&snapshot(state), &situation)
+        next(&in_state(state), &situation)
     };
     for state in RunState::ALL.into_iter().filter(|state| !state.is_terminal()) {
         let reads = matches!(next_of(state, None, false), Next::Item { .. });
@@ -153,7 +132,7 @@ fn a_run_rests_where_people_decide() {
 fn a_plan_that_cannot_work_is_made_again_as_often_as_fixes_are_allowed() {
     let broken = report(vec![issue("PlanCompleteness", Severity::Blocker, "x", false)]);
     let after = |attempts| {
-        let (config, mut snapshot) = (config(2), snapshot(RunState::Validating));
+        let (config, mut snapshot) = (config(2), in_state(RunState::Validating));
         snapshot.fix_attempts = attempts;
         let situation = Situation {
             config: &config,
@@ -173,7 +152,7 @@ fn a_plan_that_cannot_work_is_made_again_as_often_as_fixes_are_allowed() {
 fn a_fix_is_done_validated_and_judged() {
     let config = config(3);
     let next_of = |changed, validated: bool| {
-        let mut snapshot = snapshot(RunState::Fixing);
+        let mut snapshot = in_state(RunState::Fixing);
         snapshot.fixing = Some(Fixing { issue_id: "abc".to_owned(), report_version: 1, changed });
         let is_done = |worker: &str, _: &str| worker != VALIDATE || validated;
         let situation = Situation {
@@ -200,7 +179,7 @@ fn the_worst_fixable_issue_is_chosen() {
         issue("a", Severity::Warning, "w", true),
     ];
     let report = report(issues);
-    let snapshot = snapshot(RunState::Validating);
+    let snapshot = in_state(RunState::Validating);
     let chosen = choose_issue(&snapshot, &config(3), &report).unwrap();
     assert_eq!((chosen.gate.as_str(), chosen.severity), ("a", Severity::Error));
 }
@@ -210,14 +189,14 @@ fn a_run_gives_up_with_a_reason() {
     let reason = |failure: Failure| failure.details.unwrap()["reason"].as_str().unwrap().to_owned();
     let fixable = issue("a", Severity::Error, "x", true);
     let broken = report(vec![fixable.clone()]);
-    let none_left = choose_issue(&snapshot(RunState::Validating), &config(0), &broken).unwrap_err();
+    let none_left = choose_issue(&in_state(RunState::Validating), &config(0), &broken).unwrap_err();
     assert_eq!(
         (none_left.code.as_str(), reason(none_left.clone())),
         ("FIX_EXHAUSTED", "max_fix_attempts".into())
     );
     let only_warnings =
         report(vec![issue("a", Severity::Warning, "x", true), issue("a", Severity::Blocker, "y", false)]);
-    let unfixable = choose_issue(&snapshot(RunState::Validating), &config(3), &only_warnings).unwrap_err();
+    let unfixable = choose_issue(&in_state(RunState::Validating), &config(3), &only_warnings).unwrap_err();
     assert_eq!(unfixable.details.as_ref().unwrap()["issues"].as_array().unwrap().len(), 1);
     assert_eq!(reason(unfixable), "no_fixable_issue");
 

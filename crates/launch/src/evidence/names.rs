@@ -46,7 +46,7 @@ static PATH: LazyLock<Regex> =
 
 /// The name that code within a line consists of. Extensions of files make a name a file: `a.rs` is none.
 #[must_use]
-pub fn names_in(code: &str) -> Option<CodeName> {
+pub fn name_in(code: &str) -> Option<CodeName> {
     let code = code.trim();
     if code.len() > NAME_BYTES_MAX {
         return None;
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn names_are_cut_into_parts() {
-        let parts = |code: &str| names_in(code).map(|name| (name.parts.join(" "), name.is_call));
+        let parts = |code: &str| name_in(code).map(|name| (name.parts.join(" "), name.is_call));
         for (code, expected) in [
             ("Store::open", Some(("Store open", false))),
             ("store.open(path, &x)", Some(("store open", true))),
@@ -99,7 +99,7 @@ mod tests {
         ] {
             assert_eq!(parts(code), expected.map(|(name, call)| (name.to_owned(), call)), "{code}");
         }
-        assert!(names_in(&"x".repeat(300)).is_none());
+        assert!(name_in(&"x".repeat(300)).is_none());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use languages::terms::squash;
 
-use super::names::names_in;
+use super::names::name_in;
 use crate::claim::Claims;
 use crate::licence;
 use crate::manifest;
@@ -22,7 +22,7 @@ pub struct Questions {
     pub names: HashSet<String>,
     /// Paths of files whose whole text is needed.
     pub texts: BTreeSet<String>,
-    /// Folders whose files do not count as a mention of a name: that of the site.
+    /// The folder of the site; its files do not count as a mention of a name.
     pub site: Option<String>,
     /// Whether all definitions that others can use are needed.
     pub public_definitions: bool,
@@ -38,7 +38,7 @@ impl Questions {
             Self { site: site.base().filter(|base| !base.is_empty()).map(str::to_owned), ..Self::default() };
         for page in site.pages() {
             for span in &page.code_spans {
-                for part in names_in(&span.code).into_iter().flat_map(|name| name.parts) {
+                for part in name_in(&span.code).into_iter().flat_map(|name| name.parts) {
                     questions.ask_name(&part);
                 }
             }

@@ -29,7 +29,6 @@ pub struct RepositoryBuilder {
 /// What is known of a repository.
 #[derive(Debug, Default)]
 pub struct RepositoryFacts {
-    revision: Option<String>,
     name: Option<String>,
     /// Paths of files and folders, and whether all are there.
     paths: HashSet<String>,
@@ -61,11 +60,6 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn questions(&self) -> &Questions {
         &self.questions
-    }
-
-    /// Sets the commit.
-    pub fn set_revision(&mut self, revision: Option<String>) {
-        self.facts.revision = revision;
     }
 
     /// Sets the name of the repository.
@@ -228,10 +222,6 @@ impl RepositoryFacts {
 }
 
 impl Evidence for RepositoryFacts {
-    fn revision(&self) -> Option<&str> {
-        self.revision.as_deref()
-    }
-
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

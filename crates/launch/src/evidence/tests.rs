@@ -12,7 +12,6 @@ pub(crate) fn evidence(
     definitions: &[(&str, u32, &str)],
 ) -> RepositoryFacts {
     let mut builder = RepositoryBuilder::new(questions);
-    builder.set_revision(Some("abc".to_owned()));
     builder.set_name("shop".to_owned());
     for (path, text) in files {
         builder.add_path(path);

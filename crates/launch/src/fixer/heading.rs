@@ -1,7 +1,6 @@
 //! Adds planned headings that are missing, with what was planned below them.
 
-use super::{FixInput, Repair};
-use crate::patch::Patch;
+use super::{FixInput, Repair, by_adding};
 use crate::render;
 
 /// Adds the first planned block whose heading the page does not have.
@@ -15,17 +14,8 @@ pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
     let written = render::block(missing, &planned.output_path, input.sources).ok()?;
     // It stands after the block that was planned before it, if the page has that.
     let before = planned.blocks.iter().take(at).rev().find(|block| !block.is_code && has(&block.heading));
-    let patch = Patch::UpdateByAnchor {
-        path: page.path.clone(),
-        anchor: before.map(|block| block.heading.clone()),
-        content: written.text,
-    };
-    Some(Repair {
-        patch: Some(patch),
-        template_lines: written.template_lines.into_iter().collect(),
-        done: "the planned heading was added",
-        ..Repair::default()
-    })
+    let anchor = before.map(|block| block.heading.clone());
+    Some(by_adding(page, anchor, written, "the planned heading was added"))
 }
 
 /// Whether the issue is about a heading; its message quotes it.

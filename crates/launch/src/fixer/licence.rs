@@ -1,8 +1,7 @@
 //! Lets pages name the licence of the repository, and no other one.
 
-use super::{FixInput, Repair, by_patch, replace_line};
+use super::{FixInput, Repair, by_adding, by_patch, replace_line};
 use crate::forms::{PlanBlock, PlanItem};
-use crate::patch::Patch;
 use crate::render;
 
 /// Adds the claim about the licence to the first planned page that is there.
@@ -12,21 +11,13 @@ pub(super) fn fix_missing(input: &FixInput<'_>) -> Option<Repair> {
     let heading = page.headings.iter().find(|heading| heading.text.eq_ignore_ascii_case("licence"));
     let item = PlanItem::Paragraph { claim_id };
     let block = PlanBlock { level: 2, heading: "Licence".to_owned(), is_code: false, items: vec![item] };
-    let written = render::block(&block, &page.path, input.sources).ok()?;
+    let mut written = render::block(&block, &page.path, input.sources).ok()?;
     // The heading may be there, and what stands below it gone.
-    let (anchor, content) = match heading {
-        Some(heading) => {
-            (Some(heading.text.clone()), written.text.lines().skip(2).collect::<Vec<_>>().join("\n"))
-        }
-        None => (None, written.text),
-    };
-    let patch = Patch::UpdateByAnchor { path: page.path.clone(), anchor, content };
-    Some(Repair {
-        patch: Some(patch),
-        template_lines: written.template_lines.into_iter().collect(),
-        done: "the page names the licence",
-        ..Repair::default()
-    })
+    if heading.is_some() {
+        written.text = written.text.lines().skip(2).collect::<Vec<_>>().join("\n");
+    }
+    let anchor = heading.map(|heading| heading.text.clone());
+    Some(by_adding(page, anchor, written, "the page names the licence"))
 }
 
 /// Removes the line that names another licence.

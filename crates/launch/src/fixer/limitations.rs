@@ -1,10 +1,9 @@
 //! Adds what is known about limitations to a page that must mention them.
 
-use super::{FixInput, Repair};
+use super::{FixInput, Repair, by_adding};
 use crate::claim::ClaimKind;
 use crate::config::Section;
 use crate::forms::{PlanBlock, PlanItem};
-use crate::patch::Patch;
 use crate::render;
 
 /// Most limitations that are added.
@@ -29,11 +28,5 @@ pub(super) fn fix(input: &FixInput<'_>) -> Option<Repair> {
         .collect();
     let block = PlanBlock { level: 2, heading: "Limitations".to_owned(), is_code: false, items };
     let written = render::block(&block, &page.path, input.sources).ok()?;
-    let patch = Patch::UpdateByAnchor { path: page.path.clone(), anchor: None, content: written.text };
-    Some(Repair {
-        patch: Some(patch),
-        template_lines: written.template_lines.into_iter().collect(),
-        done: "the page has a heading about limitations",
-        ..Repair::default()
-    })
+    Some(by_adding(page, None, written, "the page has a heading about limitations"))
 }

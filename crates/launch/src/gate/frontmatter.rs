@@ -142,7 +142,7 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
         Some(run) => {
             for page in input.pages() {
                 let planned = run.pages.iter().find(|planned| planned.path == page.path);
-                let contract = planned.and_then(|planned| run.contract_of(planned.section));
+                let contract = planned.and_then(|planned| run.contracts.get(&planned.section));
                 if let Some(contract) = contract {
                     check_page(page, contract, (Severity::Blocker, Severity::Error), found);
                 }

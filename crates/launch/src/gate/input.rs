@@ -1,6 +1,6 @@
 //! What gates check.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -65,20 +65,13 @@ pub struct RunInput<'a> {
     /// Where the pages of sections are; `None` if the site has no such order.
     pub layout: Option<&'a Layout>,
     /// What the front matter of sections must have.
-    pub contracts: &'a [(Section, FrontMatterContract)],
+    pub contracts: &'a BTreeMap<Section, FrontMatterContract>,
     /// [`span_sha256`](crate::claim::span_sha256) of the snippets that may be shown.
     pub snippet_hashes: &'a BTreeSet<String>,
     /// Commands that install the product.
     pub install_commands: &'a [String],
     /// Artifacts with their schemas.
     pub artifacts: &'a [Artifact<'a>],
-}
-
-impl RunInput<'_> {
-    /// What the front matter of a section must have.
-    pub(super) fn contract_of(&self, section: Section) -> Option<&FrontMatterContract> {
-        self.contracts.iter().find(|(of, _)| *of == section).map(|(_, contract)| contract)
-    }
 }
 
 /// A changed file of the site.

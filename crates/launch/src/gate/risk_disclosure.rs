@@ -3,7 +3,7 @@
 use languages::risk::Severity as Impact;
 
 use super::{Checked, Found, Gate, GateInput};
-use crate::evidence::{Evidence, names_in};
+use crate::evidence::{Evidence, name_in};
 use crate::issue::{Rule, Severity, quote};
 use crate::site::Page;
 
@@ -69,7 +69,7 @@ fn warns(page: &Page) -> bool {
 fn shown_definitions(input: &GateInput<'_>, page: &Page, evidence: &dyn Evidence, found: &mut Found) {
     let severity = input.severity(Severity::Blocker, Severity::Info);
     for span in &page.code_spans {
-        let Some(name) = names_in(&span.code).filter(|name| name.is_call || name.is_qualified()) else {
+        let Some(name) = name_in(&span.code).filter(|name| name.is_call || name.is_qualified()) else {
             continue;
         };
         // Of several definitions of one name, nobody knows which is meant.

@@ -6,7 +6,7 @@ use super::known_names::{Knowledge, is_history, knowledge};
 use super::own_modules::own_module;
 use super::{Checked, Found, Gate, GateInput, RunInput};
 use crate::claim::span_sha256;
-use crate::evidence::{Evidence, is_multiword, names_in};
+use crate::evidence::{Evidence, is_multiword, name_in};
 use crate::issue::{Rule, Severity, quote};
 use crate::site::{CodeBlock, Page};
 use crate::snippet::{ParsedSnippet, SnippetUse};
@@ -147,7 +147,7 @@ fn unknown_use<'s>(
 /// Looks up names between backticks.
 fn code_spans(page: &Page, evidence: &dyn Evidence, found: &mut Found) {
     for span in &page.code_spans {
-        let Some(name) = names_in(&span.code) else { continue };
+        let Some(name) = name_in(&span.code) else { continue };
         let severity = match knowledge(&name, evidence) {
             Knowledge::Known => continue,
             Knowledge::Gone => Severity::Warning,

@@ -211,7 +211,7 @@ impl Scene {
             locales: vec!["en".to_owned()],
         };
         let contract = discover_contract(site.pages().iter().filter(|page| page.path == API));
-        let contracts = [(Section::Docs, contract.clone()), (Section::Reference, contract)];
+        let contracts = BTreeMap::from([(Section::Docs, contract.clone()), (Section::Reference, contract)]);
         let install = ["pip install shop-kit".to_owned()];
         let artifacts: Vec<Artifact<'_>> = self
             .artifacts

@@ -75,18 +75,23 @@ fn is_simple(value: &Value) -> bool {
     }
 }
 
-/// Fields as front matter with its fences. Values are written as JSON, which YAML contains; simple ones TOML reads as well.
+/// Fields as front matter between its delimiters. Values are written as JSON, which YAML contains; simple ones TOML reads as well.
 #[must_use]
 pub fn front_matter(format: FrontMatterFormat, fields: &BTreeMap<String, Value>) -> String {
-    let fence = match format {
-        FrontMatterFormat::Yaml => "---",
-        FrontMatterFormat::Toml => "+++",
-    };
+    let delimiter = delimiter(format);
     // The title comes first, as people write it.
     let title = fields.iter().filter(|(key, _)| *key == "title");
     let rest = fields.iter().filter(|(key, _)| *key != "title");
     let lines: String = title.chain(rest).map(|(key, value)| field_line(format, key, value)).collect();
-    format!("{fence}\n{lines}{fence}\n")
+    format!("{delimiter}\n{lines}{delimiter}\n")
+}
+
+/// The line before front matter and after it.
+pub(crate) fn delimiter(format: FrontMatterFormat) -> &'static str {
+    match format {
+        FrontMatterFormat::Yaml => "---",
+        FrontMatterFormat::Toml => "+++",
+    }
 }
 
 /// The line of a field.

@@ -1,7 +1,11 @@
 //! Text as Markdown shows it: without a meaning of its own.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 /// Characters that Markdown, HTML and templates give a meaning within a line.
 const SPECIAL: &[char] = &['\\', '*', '_', '[', ']', '<', '>', '#', '|', '~', '{', '}', '&', '$', '^', '!'];
+/// What stays as it is in the segment of a link: the unreserved characters of RFC 3986.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Shortest fence.
 const FENCE_MIN: usize = 3;
 
@@ -40,16 +44,9 @@ pub fn relative_link(from: &str, to: &str) -> String {
     // The file itself is no folder to descend from.
     let same = same.min(target.len().saturating_sub(1));
     let up = "../".repeat(folder.len() - same);
-    let down: Vec<String> = target.iter().skip(same).map(|part| encoded(part)).collect();
+    let down: Vec<String> =
+        target.iter().skip(same).map(|part| utf8_percent_encode(part, UNRESERVED).to_string()).collect();
     format!("{up}{}", down.join("/"))
-}
-
-/// A part of a path as a link has it.
-fn encoded(part: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    part.bytes()
-        .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }
 
 #[cfg(test)]

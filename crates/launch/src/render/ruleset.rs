@@ -167,17 +167,6 @@ pub fn quota(tier: LaunchTier) -> Quota {
     }
 }
 
-/// Whether a tier has the pages of another one.
-#[must_use]
-pub fn includes(tier: LaunchTier, other: LaunchTier) -> bool {
-    let rank = |tier: LaunchTier| match tier {
-        LaunchTier::Minimal => 0,
-        LaunchTier::Standard => 1,
-        LaunchTier::Rich => 2,
-    };
-    rank(tier) >= rank(other)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -201,9 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn tiers_contain_those_below() {
-        assert!(includes(LaunchTier::Rich, LaunchTier::Minimal));
-        assert!(includes(LaunchTier::Standard, LaunchTier::Standard));
-        assert!(!includes(LaunchTier::Minimal, LaunchTier::Standard));
+    fn higher_tiers_have_more() {
+        let tiers = [LaunchTier::Minimal, LaunchTier::Standard, LaunchTier::Rich];
+        assert!(tiers.is_sorted());
+        let entries = tiers.map(|tier| quota(tier).entries);
+        assert!(entries.is_sorted(), "{entries:?}");
     }
 }

@@ -52,8 +52,7 @@ impl AnchorStyle {
 static REMOVED: LazyLock<Regex> = LazyLock::new(|| pattern(r"[^\w\- ]"));
 
 /// The anchor of a heading's text before repetitions are numbered.
-#[must_use]
-pub fn slug(text: &str, style: AnchorStyle) -> String {
+fn slug(text: &str, style: AnchorStyle) -> String {
     let text = text.trim();
     match style {
         AnchorStyle::Any | AnchorStyle::GitHub => {

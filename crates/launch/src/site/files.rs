@@ -53,25 +53,3 @@ impl SiteFiles for MemoryFiles {
         self.0.get(path).cloned()
     }
 }
-
-/// Files of a site of which some were added or replaced.
-pub struct PatchedFiles<'f> {
-    /// The site as it was.
-    pub base: &'f dyn SiteFiles,
-    /// The added and replaced files.
-    pub patched: &'f MemoryFiles,
-}
-
-impl SiteFiles for PatchedFiles<'_> {
-    fn paths(&self) -> Vec<String> {
-        let mut paths = self.base.paths();
-        paths.extend(self.patched.paths());
-        paths.sort();
-        paths.dedup();
-        paths
-    }
-
-    fn read(&self, path: &str) -> Option<Vec<u8>> {
-        self.patched.read(path).or_else(|| self.base.read(path))
-    }
-}

@@ -17,12 +17,12 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use anchors::{AnchorStyle, slug};
-pub use files::{MemoryFiles, PatchedFiles, SiteFiles};
+pub use anchors::AnchorStyle;
+pub use files::{MemoryFiles, SiteFiles};
 pub use front_matter::{FrontMatter, FrontMatterFormat};
 pub use page::{CodeBlock, CodeSpan, Comment, Heading, LineKind, Link, LinkKind, Page};
 pub(crate) use resolve::{STATIC_FOLDERS, names_file, page_files};
-pub use resolve::{Target, Unresolved, decoded};
+pub use resolve::{Target, Unresolved};
 
 /// Limits of what is read of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

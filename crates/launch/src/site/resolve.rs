@@ -2,7 +2,6 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::anchors::AnchorStyle;
 use super::page::Page;
 use super::{Site, is_page};
 
@@ -102,14 +101,10 @@ impl Site {
         path: &str,
         anchor: Option<String>,
     ) -> Result<Target, Unresolved> {
-        let mut folders = vec![page.folder().to_owned()];
-        if self.style() != AnchorStyle::GitHub
-            && let Some((stem, _)) = page.path.rsplit_once('.')
-        {
-            // Generators serve `a/b.md` at `a/b/`.
-            folders.push(stem.to_owned());
-        }
-        let joined: Vec<Option<String>> = folders.iter().map(|folder| joined(folder, path)).collect();
+        // Generators serve `a/b.md` at `a/b/`.
+        let served_at = page.path.rsplit_once('.').map(|(stem, _)| stem);
+        let folders = std::iter::once(page.folder()).chain(served_at);
+        let joined: Vec<Option<String>> = folders.map(|folder| joined(folder, path)).collect();
         for found in joined.iter().flatten() {
             if let Some(path) = self.find(found) {
                 return Ok(Target::InSite { path, anchor });
@@ -235,7 +230,6 @@ pub(crate) fn names_file(path: &str) -> bool {
 }
 
 /// The text with its percent signs decoded; as it is if that would not be UTF-8.
-#[must_use]
-pub fn decoded(text: &str) -> String {
+fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }

@@ -147,15 +147,6 @@ fn links_lead_to_files_folders_and_the_repository() {
 }
 
 #[test]
-fn patched_files_replace_those_of_the_site() {
-    let base: MemoryFiles = [("a.md", "# Old"), ("b.md", "# B")].into_iter().collect();
-    let patched: MemoryFiles = [("a.md", "# New"), ("c.md", "# C")].into_iter().collect();
-    let site = Site::read(&PatchedFiles { base: &base, patched: &patched }, None, &SiteLimits::default());
-    let titles: Vec<_> = site.pages().iter().filter_map(Page::title).collect();
-    assert_eq!(titles, ["New", "B", "C"]);
-}
-
-#[test]
 fn what_is_too_much_is_left_out_and_said() {
     let long = format!("# {}", "x".repeat(2_000));
     let many = "[a](b.md) ".repeat(50);

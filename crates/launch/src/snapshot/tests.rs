@@ -58,6 +58,11 @@ impl Log {
     }
 }
 
+/// A run in a state, to which nothing else happened.
+pub(crate) fn in_state(state: RunState) -> Snapshot {
+    Snapshot { state, ..Log::new().snapshot() }
+}
+
 fn item(worker: &str, attempt: u16) -> ItemRef {
     ItemRef { worker: worker.to_owned(), scope_key: String::new(), attempt }
 }

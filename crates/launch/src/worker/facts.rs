@@ -3,12 +3,13 @@
 mod candidates;
 mod statements;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use self::candidates::shown_code;
-use self::statements::{Priority, Statement, Statements};
+use self::statements::{Statement, Statements};
 use super::{FACTS, NewArtifact, SiteView, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput};
 use crate::claim::{Citation, Claim};
 use crate::contradiction::ClaimWords;
@@ -124,10 +125,10 @@ fn compare(kept: &mut [(Statement, ClaimWords)], map: &mut EvidenceMap) {
                 corroborate(map, &other.claim.claim_id, &one.claim);
             } else if words.contradicts(other_words) {
                 let (id, other_id) = (one.claim.claim_id.clone(), other.claim.claim_id.clone());
-                let counts = match winner(one.priority, other.priority) {
-                    Some(true) => Some(id.clone()),
-                    Some(false) => Some(other_id.clone()),
-                    None => None,
+                let counts = match one.priority.cmp(&other.priority) {
+                    Ordering::Greater => Some(id.clone()),
+                    Ordering::Less => Some(other_id.clone()),
+                    Ordering::Equal => None,
                 };
                 if counts.as_ref() != Some(&id) {
                     replaced.push((at, other_id.clone()));
@@ -144,11 +145,6 @@ fn compare(kept: &mut [(Statement, ClaimWords)], map: &mut EvidenceMap) {
             statement.claim.replaced_by.get_or_insert(by);
         }
     }
-}
-
-/// Whether the first of two counts; `None` if both have the same priority.
-fn winner(one: Priority, other: Priority) -> Option<bool> {
-    (one != other).then_some(one > other)
 }
 
 fn corroborate(map: &mut EvidenceMap, id: &str, by: &Claim) {

@@ -1,13 +1,13 @@
 //! The worker `fix`: repairs one issue of the last report with one patch.
 
-use super::write::Shelf;
+use super::link::require_allowed;
+use super::write::OwnedSources;
 use super::{
     FIX, NewArtifact, PAGE_PLAN, SiteChange, SiteView, WorkItem, Worker, WorkerError, WorkerInput,
     WorkerOutput,
 };
 use crate::claim::Claims;
 use crate::evidence::Questions;
-use crate::fence::Fence;
 use crate::fixer::{FixInput, Repair, repair};
 use crate::forms::{
     PRODUCT_FACTS, PagePlan, ProductFacts, SNIPPET_CATALOG, TEMPLATE_LINES, TemplateLines, required,
@@ -43,14 +43,14 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     let issue = issue.ok_or_else(|| WorkerError::missing(FIX, item.scope_key))?;
     let plan: PagePlan = required(item, FIX, PAGE_PLAN)?;
     let facts: ProductFacts = required(item, FIX, PRODUCT_FACTS)?;
-    let shelf = Shelf::new(item, facts.clone(), required(item, FIX, SNIPPET_CATALOG)?);
+    let sources = OwnedSources::new(item, facts.clone(), required(item, FIX, SNIPPET_CATALOG)?);
     let repaired = repair(&FixInput {
         issue,
         pages: &changed_pages(item),
         config: item.config,
         plan: &plan,
         facts: &facts,
-        sources: &shelf.sources(),
+        sources: &sources.borrowed(),
         evidence: input.evidence,
     });
     output(item, issue, repaired)
@@ -73,12 +73,8 @@ fn output(item: &WorkItem<'_>, issue: &Issue, repaired: Option<Repair>) -> Resul
     report.push_str(&format!("\nRepaired: {}.\n", repaired.done));
     if let Some(patch) = &repaired.patch {
         let path = patch.path().to_owned();
-        let is_allowed = Fence::new(&item.config.allowed_paths).is_ok_and(|fence| fence.admits(&path));
-        if !is_allowed {
-            let message = format!("`{path}` must not be changed: it lies outside the allowed paths.");
-            return Err(WorkerError::new("ALLOWED_PATHS_VIOLATION", message));
-        }
-        let before = item.site.read(&path).and_then(|bytes| String::from_utf8(bytes).ok());
+        require_allowed(item, [path.as_str()])?;
+        let before = item.site_text(&path);
         let after = patch.apply(before.as_deref()).map_err(|error| {
             WorkerError::new("PATCH_CONFLICT", format!("The fix of `{path}` cannot be applied: {error}."))
         })?;
@@ -91,7 +87,7 @@ fn output(item: &WorkItem<'_>, issue: &Issue, repaired: Option<Repair>) -> Resul
         output.artifacts.push(NewArtifact::json(PRODUCT_FACTS, "product_facts", stable_json(facts)));
     }
     if !repaired.template_lines.is_empty() {
-        let lines = TemplateLines { lines: repaired.template_lines.into_iter().collect() };
+        let lines = TemplateLines { lines: repaired.template_lines };
         let name = format!("{TEMPLATE_LINES}fix_{}.json", issue.issue_id);
         output.artifacts.push(NewArtifact::json(name, "template_lines", stable_json(&lines)));
     }

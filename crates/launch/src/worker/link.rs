@@ -35,7 +35,7 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     for page in &plan.pages {
         patches.extend(patch_of(item, page)?);
     }
-    require_allowed(item, &patches)?;
+    require_allowed(item, patches.iter().map(Patch::path))?;
     let changes = applied(item, &patches)?;
     let bundle: Vec<Value> =
         patches.iter().map(|patch| json!({ "id": patch.id(), "patch": patch })).collect();
@@ -69,14 +69,17 @@ fn patch_of(item: &WorkItem<'_>, page: &PlanPage) -> Result<Option<Patch>, Worke
     }
 }
 
-/// Refuses patches outside of the paths that may be changed.
-fn require_allowed(item: &WorkItem<'_>, patches: &[Patch]) -> Result<(), WorkerError> {
+/// Refuses to change files outside of the paths that may be changed.
+pub(super) fn require_allowed<'p>(
+    item: &WorkItem<'_>,
+    paths: impl IntoIterator<Item = &'p str>,
+) -> Result<(), WorkerError> {
     let violation = |path: &str, why: &str| {
         WorkerError::new("ALLOWED_PATHS_VIOLATION", format!("`{path}` must not be changed: {why}."))
     };
     let fence = Fence::new(&item.config.allowed_paths)
         .map_err(|(path, problem)| violation(&path, &format!("the allowed path {problem}")))?;
-    match fence.first_outside(patches.iter().map(Patch::path)) {
+    match fence.first_outside(paths) {
         Some(path) => Err(violation(path, "it lies outside the allowed paths")),
         None => Ok(()),
     }
@@ -87,17 +90,13 @@ fn applied(item: &WorkItem<'_>, patches: &[Patch]) -> Result<Vec<SiteChange>, Wo
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
     for patch in patches {
         let path = patch.path();
-        let before = files.remove(path).or_else(|| text_of(item, path));
+        let before = files.remove(path).or_else(|| item.site_text(path));
         let after = patch.apply(before.as_deref()).map_err(|error| conflict(path, &error.to_string()))?;
         files.insert(path, after);
     }
     let change =
         |(path, text): (&str, String)| SiteChange { path: path.to_owned(), bytes: text.into_bytes() };
     Ok(files.into_iter().map(change).collect())
-}
-
-fn text_of(item: &WorkItem<'_>, path: &str) -> Option<String> {
-    item.site.read(path).and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
 fn conflict(path: &str, why: &str) -> WorkerError {
@@ -111,7 +110,7 @@ fn diff_report(item: &WorkItem<'_>, patches: &[Patch], changes: &[SiteChange]) -
     }
     for change in changes {
         let own: Vec<&Patch> = patches.iter().filter(|patch| patch.path() == change.path).collect();
-        let before = text_of(item, &change.path).map_or(0, |text| text.lines().count());
+        let before = item.site_text(&change.path).map_or(0, |text| text.lines().count());
         let after = String::from_utf8_lossy(&change.bytes).lines().count();
         report.push_str(&format!("\n## `{}`\n\n- lines before: {before}, after: {after}\n", change.path));
         for patch in own {

@@ -88,8 +88,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn plan(&self) -> Result<PagePlan, WorkerError> {
         let rules = ruleset::PAGES.iter().filter(|rule| {
-            self.config.required_sections.contains(&rule.section)
-                && ruleset::includes(self.config.launch_tier, rule.tier)
+            self.config.required_sections.contains(&rule.section) && rule.tier <= self.config.launch_tier
         });
         let mut pages: Vec<(&PageRule, PlanPage)> =
             rules.filter_map(|rule| Some((rule, self.page(rule)?))).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{NewArtifact, SCOUT, SiteView, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput};
 use crate::coverage::is_for_others;
-use crate::evidence::{Evidence, Questions};
+use crate::evidence::{Evidence, Questions, is_readme};
 use crate::forms::{
     FRONT_MATTER_CONTRACT, FrontMatterContracts, InventoryFile, REPO_INVENTORY, RepoInventory, SITE_CONTEXT,
 };
@@ -110,11 +110,6 @@ fn inventory(evidence: &dyn Evidence) -> RepoInventory {
         manifests: owned(manifests.into_iter().collect()),
         licence: evidence.licence().map(|licence| licence.spdx.clone()),
     }
-}
-
-/// Whether a file is the README of the repository.
-pub(super) fn is_readme(path: &str) -> bool {
-    ["readme.md", "readme.markdown", "readme"].iter().any(|name| path.eq_ignore_ascii_case(name))
 }
 
 /// Whether a file is a page that speaks of what the repository does.

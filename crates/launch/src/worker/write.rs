@@ -25,14 +25,14 @@ pub static WORKER: Worker = Worker {
     run,
 };
 
-/// What plans refer to, owned.
-pub(super) struct Shelf {
+/// What plans refer to: [`Sources`] that own what they have.
+pub(super) struct OwnedSources {
     claims: BTreeMap<String, Claim>,
     snippets: BTreeMap<String, CatalogSnippet>,
     product_name: String,
 }
 
-impl Shelf {
+impl OwnedSources {
     pub(super) fn new(item: &WorkItem<'_>, facts: ProductFacts, catalog: SnippetCatalog) -> Self {
         let claims = facts.claims.into_iter().map(|claim| (claim.claim_id.clone(), claim));
         let snippets = catalog.snippets.into_iter().map(|snippet| (snippet.sha256.clone(), snippet));
@@ -43,7 +43,7 @@ impl Shelf {
         }
     }
 
-    pub(super) fn sources(&self) -> Sources<'_> {
+    pub(super) fn borrowed(&self) -> Sources<'_> {
         Sources { claims: &self.claims, snippets: &self.snippets, product_name: &self.product_name }
     }
 }
@@ -52,11 +52,11 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     let item = &input.item;
     let plan: PagePlan = required(item, WRITE, PAGE_PLAN)?;
     let facts = required(item, WRITE, PRODUCT_FACTS)?;
-    let shelf = Shelf::new(item, facts, required(item, WRITE, SNIPPET_CATALOG)?);
+    let sources = OwnedSources::new(item, facts, required(item, WRITE, SNIPPET_CATALOG)?);
     let mut lines = TemplateLines::default();
     let mut artifacts = Vec::new();
     for page in plan.pages.iter().filter(|page| page.section.as_str() == item.scope_key) {
-        let written = render::page(page, &shelf.sources()).map_err(|missing| {
+        let written = render::page(page, &sources.borrowed()).map_err(|missing| {
             let message =
                 format!("The plan of `{}` refers to {}, which is not there.", page.title, missing.0);
             WorkerError::new("PLAN_REFERS_TO_NOTHING", message)

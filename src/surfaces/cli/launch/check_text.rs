@@ -8,6 +8,7 @@ use launch::report::{GateStatus, ValidationReport};
 
 use crate::app::launch::CheckedSite;
 use crate::surfaces::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
+use crate::surfaces::commit::short_commit;
 use contract::escaped_line;
 
 /// Most issues that are printed, and most undocumented definitions.
@@ -34,12 +35,11 @@ pub(super) fn render(checked: &CheckedSite, all: bool) -> String {
         push_coverage(&mut text, coverage);
     }
     push_gates(&mut text, report);
-    let pages = if checked.pages == 1 { "1 page".to_owned() } else { format!("{} pages", checked.pages) };
+    let pages = counted(checked.pages, "page");
     let mark = if report.ok { styled(GOOD, "✓") } else { styled(BAD, "✗") };
     let against = match (&checked.repository, &checked.revision) {
         (Some(name), Some(commit)) => {
-            let commit = commit.get(..12).unwrap_or(commit);
-            format!(", against the index of {} at {commit}", escaped_line(name))
+            format!(", against the index of {} at {}", escaped_line(name), short_commit(commit))
         }
         (Some(name), None) => format!(", against the index of {}", escaped_line(name)),
         (None, _) => ", without an index of the repository".to_owned(),
@@ -47,16 +47,17 @@ pub(super) fn render(checked: &CheckedSite, all: bool) -> String {
     let counts: Vec<String> = Severity::ALL
         .into_iter()
         .filter(|severity| *severity != Severity::Info)
-        .map(|severity| counted(report.count(severity), severity))
+        .map(|severity| counted(report.count(severity), severity.as_str()))
         .collect();
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{mark} {}: {pages}{against}", styled(BOLD, &counts.join(", ")));
     text
 }
 
-fn counted(count: usize, severity: Severity) -> String {
+/// A number with its noun, which takes an `s` in the plural.
+fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {}{plural}", severity.as_str())
+    format!("{count} {noun}{plural}")
 }
 
 fn push_issue(text: &mut String, issue: &Issue) {
@@ -118,9 +119,9 @@ fn push_coverage(text: &mut String, coverage: &Coverage) {
     }
     let _ = writeln!(
         text,
-        "  {} places speak of what is gone, {} examples do not parse\n",
-        coverage.gone.len(),
-        coverage.broken_examples.len()
+        "  {} of what is gone, {}\n",
+        counted(coverage.gone.len(), "mention"),
+        counted(coverage.broken_examples.len(), "broken example")
     );
 }
 

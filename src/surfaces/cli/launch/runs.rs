@@ -91,12 +91,10 @@ pub(super) struct ArtifactArgs {
 /// `launch start`: starts a run and, unless that is not wanted, continues it until people decide.
 pub(super) async fn start(session: &Session, args: StartArgs) -> CommandResult {
     let config = read_config(&args.run_config).map_err(CommandError::not_run)?;
-    let mut arguments = json!({ "run_config": config });
+    let mut arguments = serde_json::to_value(&args.project).unwrap_or_default();
+    arguments["run_config"] = config;
     if let Some(key) = args.key {
         arguments["idempotency_key"] = key.into();
-    }
-    if let Some(project) = &args.project.project {
-        arguments["project_id"] = project.as_str().into();
     }
     let started = session.call("launch_start_run", &arguments, Progress::default()).await;
     let run = started.envelope.result.as_ref().and_then(|result| result["run_id"].as_str());

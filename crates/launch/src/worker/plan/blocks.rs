@@ -1,14 +1,11 @@
 //! What blocks of pages consist of.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::titled;
 use crate::claim::{Claim, ClaimKind};
+use crate::derivation::defined;
 use crate::forms::{CatalogSnippet, PlanBlock, PlanItem, PlanPage, ProductFacts, SnippetCatalog};
-use crate::pattern::pattern;
 use crate::render::ruleset::{BlockRule, Quota, Source};
 
 /// What pages are made of.
@@ -144,20 +141,12 @@ fn code_block(level: u8, heading: &str, items: Vec<PlanItem>) -> PlanBlock {
 
 /// The definitions among claims, each with the claims of its comment, which follow it.
 fn definitions<'a>(claims: &'a [Claim], is_usable: &dyn Fn(&str) -> bool) -> Vec<Definition<'a>> {
-    static DEFINITION: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^`([^`]+)` is an? [a-z_ ]+ in `([^`]+)`\.$"));
     let mut found: Vec<(Definition<'a>, bool)> = Vec::new();
     for claim in claims.iter().filter(|claim| claim.kind == ClaimKind::Api) {
         let Some(cited) = claim.citations.first() else { continue };
-        let parts = DEFINITION.captures(&claim.text).and_then(|parts| Some((parts.get(1)?, parts.get(2)?)));
-        match parts {
-            Some((name, path)) if path.as_str() == cited.path => {
-                let definition = Definition {
-                    name: name.as_str(),
-                    path: path.as_str(),
-                    claim: &claim.claim_id,
-                    comments: Vec::new(),
-                };
+        match defined(&claim.text) {
+            Some((name, path)) if path == cited.path => {
+                let definition = Definition { name, path, claim: &claim.claim_id, comments: Vec::new() };
                 found.push((definition, is_usable(&claim.claim_id)));
             }
             _ => {

@@ -1,7 +1,7 @@
 //! Paths of planned pages, none of which takes the place of a page that people wrote.
 
 use crate::claim::marked_id;
-use crate::config::{RunConfig, Section};
+use crate::config::{LOCALE_DEFAULT, RunConfig, Section};
 use crate::forms::{PagePlan, SiteContext};
 use crate::render::ruleset::PageRule;
 use crate::site::Page;
@@ -9,15 +9,13 @@ use crate::worker::{WorkItem, WorkerError};
 
 /// Most comments and other parts of an existing page that are read.
 const ITEMS_MAX: usize = 10_000;
-/// The language of pages whose names do not say it.
-const LOCALE_DEFAULT: &str = "en";
 
 /// The path of a page in the site.
 pub(super) fn output_path(rule: &PageRule, context: &SiteContext, config: &RunConfig) -> String {
     let root = context.roots.get(&rule.section).map(String::as_str).unwrap_or_default();
     let file = rule.file.replace("{slug}", &config.product_slug);
     // The language of a page of the blog is part of its name where that of others is a folder.
-    let locale = config.locales.first().map(String::as_str).filter(|locale| {
+    let locale = Some(config.locale()).filter(|locale| {
         rule.section == Section::Blog && *locale != LOCALE_DEFAULT && !context.folders.is_empty()
     });
     match locale {
@@ -45,8 +43,7 @@ pub(super) fn check_paths(item: &WorkItem<'_>, plan: &PagePlan) -> Result<(), Wo
 
 /// Whether a page has marks of claims.
 fn is_of_a_run(item: &WorkItem<'_>, path: &str) -> bool {
-    let text = item.site.read(path).and_then(|bytes| String::from_utf8(bytes).ok());
-    text.is_some_and(|text| {
+    item.site_text(path).is_some_and(|text| {
         let page = Page::parse(path, text, ITEMS_MAX);
         page.comments.iter().any(|comment| marked_id(&comment.text).is_some())
     })

@@ -2,6 +2,7 @@
 
 use super::hash;
 use crate::postgres::{Row, sql};
+use crate::project::write::column;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
@@ -54,9 +55,6 @@ pub(super) async fn append(tx: &mut ProjectTx, run_id: &str, events: &[EventRow]
          ORDER BY w.seq",
         tx.table("launch_events")
     );
-    fn column<'a, T>(events: &'a [EventRow], value: impl Fn(&'a EventRow) -> T) -> Vec<T> {
-        events.iter().map(value).collect()
-    }
     let query = sql(text)
         .bind(run_id)
         .bind(column(events, |e| e.seq))

@@ -1,6 +1,7 @@
 //! `launch_issues`: what the validations of each run found.
 
 use crate::postgres::{Row, sql};
+use crate::project::write::column;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
@@ -58,9 +59,6 @@ pub(super) async fn put(tx: &mut ProjectTx, run_id: &str, issues: &[IssueRow]) -
            fixable = excluded.fixable, opened_seq = excluded.opened_seq, closed_seq = excluded.closed_seq",
         tx.table("launch_issues")
     );
-    fn column<'a, T>(issues: &'a [IssueRow], value: impl Fn(&'a IssueRow) -> T) -> Vec<T> {
-        issues.iter().map(value).collect()
-    }
     let query = sql(text)
         .bind(run_id)
         .bind(column(issues, |i| i.issue_id.as_str()))

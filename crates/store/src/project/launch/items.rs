@@ -1,6 +1,7 @@
 //! `launch_items`: the attempts at the work items of each run.
 
 use crate::postgres::{Row, sql};
+use crate::project::write::column;
 use crate::transaction::ProjectTx;
 use contract::Fault;
 
@@ -51,9 +52,6 @@ pub(super) async fn put(tx: &mut ProjectTx, run_id: &str, items: &[ItemRow]) -> 
            started_ms = excluded.started_ms, finished_ms = excluded.finished_ms",
         tx.table("launch_items")
     );
-    fn column<'a, T>(items: &'a [ItemRow], value: impl Fn(&'a ItemRow) -> T) -> Vec<T> {
-        items.iter().map(value).collect()
-    }
     let query = sql(text)
         .bind(run_id)
         .bind(column(items, |i| i.worker.as_str()))
