@@ -60,11 +60,11 @@ class Client:
         async def follow(*_):
             pass
 
-        while not self.tokens.empty():
-            self.tokens.get_nowait()
+        # The SDK takes a request's id for its progress token. Progress of an earlier call may still come.
+        request = self.session._request_id
         call = asyncio.create_task(self.session.call_tool(name, arguments, progress_callback=follow))
-        # The SDK takes a request's id for its progress token.
-        request = await self.tokens.get()
+        while await self.tokens.get() != request:
+            pass
         params = types.CancelledNotificationParams(requestId=request, reason="no longer wanted")
         notification = types.CancelledNotification(method="notifications/cancelled", params=params)
         await self.session.send_notification(types.ClientNotification(notification))
