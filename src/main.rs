@@ -1,4 +1,5 @@
-//! The `pairofcleats` program: hidden modes of the embedded Postgres, of index runs and of pages first, then the command line.
+//! The `pairofcleats` program: hidden modes of the embedded Postgres, of index runs, of pages and of the commands of sites first, then
+//! the command line.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -6,7 +7,7 @@ use std::process::ExitCode;
 use engine::highlighting;
 use engine::indexing::{extractor, historian, parser};
 use pairofcleats::surfaces::cli;
-use platform::process;
+use platform::process::{self, confined};
 use store::postgres::embedded;
 
 fn main() -> ExitCode {
@@ -15,7 +16,8 @@ fn main() -> ExitCode {
         .or_else(|| parser::hidden_mode(&arguments))
         .or_else(|| extractor::hidden_mode(&arguments))
         .or_else(|| historian::hidden_mode(&arguments))
-        .or_else(|| highlighting::hidden_mode(&arguments));
+        .or_else(|| highlighting::hidden_mode(&arguments))
+        .or_else(|| confined::hidden_mode(&arguments));
     hidden.unwrap_or_else(|| {
         process::disable_ort_telemetry();
         cli::run(arguments)

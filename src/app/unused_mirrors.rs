@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::freshness::project_repositories;
 use super::{App, blocking};
+use contract::config::SiteLocation;
 use contract::{Fault, RepositoryAddress};
 use mirrors::UnusedMirror;
 use store::{DecidedBy, RepositoryRow, projects};
@@ -41,7 +42,8 @@ pub(super) async fn collect_regularly(app: &Arc<App>) {
     }
 }
 
-/// The mirrors that no repository of any project has needed for a day.
+/// The mirrors that neither a repository of any project nor a site of launch runs has needed for a day. What a run wrote for a site is in the
+/// mirror of the site alone.
 ///
 /// # Errors
 /// Storage faults. A project that cannot be read is one of them, because it may use any mirror.
@@ -50,7 +52,11 @@ pub async fn unused_mirrors(app: &App) -> Result<Vec<UnusedMirror>, Fault> {
     let mut tx = store.control_read().await?;
     let all = projects::list(&mut tx).await?;
     tx.commit().await?;
-    let (mut used, mut used_archives) = (Vec::new(), Vec::new());
+    let sites = app.config.launch.sites.iter().filter_map(|site| match site.location() {
+        SiteLocation::Address(address) => Some(address),
+        SiteLocation::Directory(_) => None,
+    });
+    let (mut used, mut used_archives): (Vec<RepositoryAddress>, Vec<_>) = (sites.collect(), Vec::new());
     for summary in all {
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
         let rows = project_repositories(store, &project).await?;

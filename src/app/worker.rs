@@ -30,7 +30,8 @@ pub struct JobKind {
 pub type Execute = fn(Arc<App>, RunningJob) -> BoxFuture<'static, Result<Value, Fault>>;
 
 /// Every kind.
-pub static JOB_KINDS: &[&JobKind] = &[&index_job::KIND, &upkeep_job::KIND, &launch::KIND];
+pub static JOB_KINDS: &[&JobKind] =
+    &[&index_job::KIND, &upkeep_job::KIND, &launch::KIND, &launch::WATCH_KIND];
 
 impl JobKind {
     /// A job of this kind.
@@ -109,10 +110,12 @@ mod tests {
     fn kinds_have_names_of_their_own_and_those_that_write_an_index_share_a_lane() {
         let mut names: Vec<&str> = JOB_KINDS.iter().map(|kind| kind.name).collect();
         names.dedup();
-        assert_eq!(names, ["index", "upkeep", "launch"]);
+        assert_eq!(names, ["index", "upkeep", "launch", "launch_watch"]);
         let run = launch::KIND.job(ProjectId::parse("p").unwrap(), "r_1", Value::Null);
         assert_eq!((run.lane.as_str(), run.subject.as_str()), ("launch:r_1", "r_1"));
-        for kind in JOB_KINDS.iter().filter(|kind| kind.name != launch::KIND.name) {
+        let check = launch::WATCH_KIND.job(ProjectId::parse("p").unwrap(), "watch:docs", Value::Null);
+        assert_eq!(check.lane, "launch:watch:docs");
+        for kind in JOB_KINDS.iter().filter(|kind| !kind.name.starts_with("launch")) {
             let job = kind.job(ProjectId::parse("p").unwrap(), "/a", Value::Null);
             assert_eq!((job.kind, job.lane.as_str(), job.subject.as_str()), (kind.name, WRITER_LANE, "/a"));
         }

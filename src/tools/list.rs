@@ -56,6 +56,8 @@ pub static LIST: &[&ToolSpec] = &[
     &instructions::metrics::TOOL,
     &instructions::meta_tools::TOOL,
     &launch::start_run::TOOL,
+    &launch::start_from_product::TOOL,
+    &launch::start_from_github::TOOL,
     &launch::get_status::TOOL,
     &launch::list_runs::TOOL,
     &launch::get_artifact::TOOL,

@@ -81,7 +81,8 @@ async fn the_documents_of_this_product_are_in_order() {
     assert_eq!(code, 0);
     assert!(answer["result"]["pages"].as_u64() > Some(20));
     let skipped: Vec<String> = not_passed(&answer).into_iter().map(|(gate, _)| gate).collect();
-    assert_eq!(skipped, ["truth_lock", "consistency", "allowed_paths", "change_budget"]);
+    let of_runs = ["allowed_paths", "change_budget", "site_build", "checks", "external_links"];
+    assert_eq!(skipped, [&["truth_lock", "consistency"][..], &of_runs].concat());
 
     let coverage = &answer["result"]["coverage"];
     let (public, documented) =
@@ -263,6 +264,27 @@ async fn a_folder_that_nobody_indexed_is_checked_as_far_as_possible() {
     let (code, answer) =
         run_json(home(), &["launch", "check", docs, "--project", &project, "--repo", "shop"]);
     assert_eq!((code, &answer["error"]["code"]), (1, &json!("NO_INDEX")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn marks_of_claims_are_left_to_their_run_in_every_profile() {
+    let (repository, project) = (shop(), project("launch-marked"));
+    repository.write("docs/marked.md", "# Shop\n\nReads orders from CSV. <!-- claim_id: 0123abcd -->\n");
+    index(&repository, &project).await;
+    let docs = repository.path().join("docs");
+    for profile in ["local", "ci", "prod"] {
+        let (code, answer) = run_json(
+            home(),
+            &["launch", "check", docs.to_str().unwrap(), "--project", &project, "--profile", profile],
+        );
+        assert_eq!((code, issues(&answer, &["blocker", "error", "warning"])), (0, Vec::new()), "{answer:#}");
+        let outcome = not_passed(&answer).into_iter().find(|(gate, _)| gate == "truth_lock");
+        assert_eq!(outcome, Some(("truth_lock".to_owned(), "skipped".to_owned())), "{profile}: {answer:#}");
+        let told = issues(&answer, &["info"])
+            .into_iter()
+            .any(|(gate, code, ..)| gate == "truth_lock" && code == "gate_not_applicable");
+        assert!(told, "{profile}: {answer:#}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,8 +39,14 @@ const FENCED: &[(&str, &[&str])] = &[
     ("tokenizers", &["crates/embedding/src/tokenize.rs"]),
     ("tree_sitter", &["crates/languages/"]),
     ("notify", &["crates/engine/src/indexing/watch.rs"]),
-    ("seccompiler", &["crates/platform/src/process/sandbox.rs"]),
-    ("landlock", &["crates/platform/src/process/sandbox.rs"]),
+    (
+        "seccompiler",
+        &["crates/platform/src/process/sandbox.rs", "crates/platform/src/process/confined/restrictions.rs"],
+    ),
+    (
+        "landlock",
+        &["crates/platform/src/process/sandbox.rs", "crates/platform/src/process/confined/restrictions.rs"],
+    ),
     ("gix", &["crates/history/"]),
     ("jsonc_parser", &["src/surfaces/cli/agents/edit_json.rs"]),
     ("toml_edit", &["src/surfaces/cli/agents/edit_toml.rs"]),
@@ -152,6 +158,8 @@ fn fenced_crates_stay_inside_their_fence() {
 /// Files that start programs. All others use `process::Program`, which ends the whole process tree.
 const PROGRAM_STARTERS: &[&str] = &[
     "crates/platform/src/process.rs",
+    // It is what ends the whole tree of a command, and starts that command.
+    "crates/platform/src/process/confined/supervisor.rs",
     // The embedded server outlives the process that starts it and stops with its last user; its supervisor enforces that.
     "crates/store/src/postgres/embedded/shared_server.rs",
     "crates/store/src/postgres/embedded/tied_child.rs",

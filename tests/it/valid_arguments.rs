@@ -9,7 +9,7 @@ pub(crate) const ABSENT_RUN: &str = "r_2026-01-21T13-00-00Z_0123abcd";
 /// The code with which a tool fails on these arguments although they are valid, because launch runs need a documentation site.
 pub(crate) fn failure_without_site(tool: &str) -> Option<&'static str> {
     match tool {
-        "launch_start_run" => Some("INVALID_INPUT"),
+        tool if tool.starts_with("launch_start_run") => Some("INVALID_INPUT"),
         "launch_list_runs" => None,
         tool if tool.starts_with("launch_") => Some("RUN_NOT_FOUND"),
         _ => None,
@@ -72,6 +72,12 @@ impl ToolSubject<'_> {
             "launch_start_run" => json!({ "run_config": {
                 "schema_version": "1.0", "product_slug": "shop", "product_name": "Shop", "github_repo_url": root,
                 "required_sections": ["docs"], "site_profile": "absent" } }),
+            "launch_start_run_from_product_url" => {
+                json!({ "url": "https://products.aspose.org/3d/en/python/" })
+            }
+            "launch_start_run_from_github_repo_url" => {
+                json!({ "github_repo_url": "https://github.com/acme/shop" })
+            }
             "launch_get_artifact" => json!({ "run_id": ABSENT_RUN, "artifact_name": "page_plan.json" }),
             "launch_get_status" | "launch_validate" | "launch_fix_next" | "launch_resume"
             | "launch_cancel" | "launch_open_pr" => json!({ "run_id": ABSENT_RUN }),

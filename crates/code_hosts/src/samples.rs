@@ -1,6 +1,6 @@
 //! Settings, repositories and answers for unit tests.
 
-use contract::config::SourceSettings;
+use contract::config::{ForgeKind, LaunchForge, SourceSettings};
 use platform::outbound::{Answer, Url};
 
 use crate::host::{CodeHost, Page, Received};
@@ -9,6 +9,19 @@ use crate::repository::RemoteRepository;
 /// Settings of a source of this kind with the owner `acme`.
 pub(crate) fn settings(kind: &str) -> SourceSettings {
     serde_json::from_value(serde_json::json!({ "name": "acme", "kind": kind, "owners": ["acme"] })).unwrap()
+}
+
+/// A forge named `hub`, which takes repositories of `acme`.
+pub(crate) fn forge(kind: ForgeKind) -> LaunchForge {
+    LaunchForge {
+        name: "hub".to_owned(),
+        kind,
+        api: "https://forge.example/api".to_owned(),
+        token_file: "/run/secrets/forge".into(),
+        owners: vec!["acme".to_owned()],
+        redirect_hosts: Vec::new(),
+        read_only: false,
+    }
 }
 
 /// A repository with this name.

@@ -62,7 +62,7 @@ macro_rules! error_codes {
     };
 }
 
-// Removing a code is a new major version, so UNSUPPORTED_SITE stays, although nothing raises it.
+// Removing a code is a new major version.
 error_codes! {
     InvalidRequest "INVALID_REQUEST" 400 Some(-32602), false, "The request is malformed or breaks the schema.";
     ValidationError "VALIDATION_ERROR" 400 None, false, "A value breaks its rule; details name field, value and constraint.";

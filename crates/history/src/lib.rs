@@ -39,4 +39,6 @@ pub use line_history::{LineCommit, LineHistory, LineRun};
 pub use lines::AuthorsUnknown;
 pub use repository::{FoundRepository, Head, History, Limits};
 pub use revision::{FoundCommit, REVISIONS_MAX, Revision, RevisionKind, RevisionPatterns};
-pub use site_repository::{BranchCreated, NewCommit, SiteError, SiteRepository, SiteTree};
+pub use site_repository::{
+    BranchCreated, ChangedFile, NewCommit, RootEntry, SiteError, SiteRepository, SiteTree,
+};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::objs::{CommitRef, TreeRefIter};
+use gix::objs::{CommitRef, FindHeader, TreeRefIter};
 use serde::{Deserialize, Serialize};
 
 use platform::safe_open::Folder;
@@ -23,6 +23,9 @@ const CACHED_FOLDERS_MAX: usize = 500_000;
 
 /// Largest `.mailmap` that is read.
 const MAILMAP_BYTES_MAX: usize = 1 << 20;
+/// Longest chain of tags, and largest tag, that are followed.
+const TAGS_MAX: usize = 8;
+const TAG_BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of parents of a commit that is read. Each parent costs a comparison of two trees.
 const PARENTS_MAX: usize = 1000;
 /// Longest author name in bytes; the rest is truncated.
@@ -220,6 +223,25 @@ impl History {
         path_in_tree.extend_from_slice(path.as_bytes());
         let entry = self.commit(head).and_then(|commit| self.entry(commit.tree, path_in_tree.as_ref()));
         entry.is_ok_and(|entry| entry.is_some())
+    }
+
+    /// The commit that an object in hex is or, if it is a tag, that it is of; `None` if that is no commit, or cannot be read.
+    #[must_use]
+    pub fn peeled(&self, id: &str) -> Option<String> {
+        let mut id = ObjectId::from_hex(id.as_bytes()).ok()?;
+        // Tags may be of tags.
+        for _ in 0..TAGS_MAX {
+            let header = self.objects.handle.try_header(&id).ok()??;
+            match header.kind {
+                gix::objs::Kind::Commit => return Some(id.to_hex().to_string()),
+                gix::objs::Kind::Tag if header.size <= TAG_BYTES_MAX => {}
+                _ => return None,
+            }
+            let tag = self.objects.object(id, gix::objs::Kind::Tag).ok()?;
+            let named = tag.strip_prefix(b"object ")?.lines().next()?;
+            id = ObjectId::from_hex(named).ok()?;
+        }
+        None
     }
 
     pub(super) fn head_id(&self) -> Option<ObjectId> {

@@ -3,6 +3,8 @@
 //! The operator names the repository, so it is trusted as other programs of the operator are; what its objects say is not: sizes and
 //! counts are limited. No program is executed, no hook runs, and nothing that exists is changed: objects and one branch are added.
 
+mod changed_files;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -18,6 +20,8 @@ use super::NoHistory;
 use super::git_directory::GitDirectory;
 use super::objects::ObjectReader;
 use super::tree_edit::{DEPTH_MAX, Entry, FolderChange, Kind, read_tree, write_changed};
+
+pub use changed_files::{ChangedFile, RootEntry};
 
 /// Most entries of a site: files, folders, links and submodules. Folders count each time that they are met, because a few trees that
 /// contain one another can stand for any number of folders.

@@ -53,6 +53,11 @@ impl Entry {
         }
     }
 
+    /// The mode with six digits, as programs show it.
+    pub(super) fn shown_mode(&self) -> String {
+        format!("{:0>6}", String::from_utf8_lossy(&self.mode))
+    }
+
     /// The name as git sorts it: that of a folder as if it ended with a slash.
     fn order(&self) -> Vec<u8> {
         let mut name = self.name.clone();

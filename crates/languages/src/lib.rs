@@ -40,6 +40,7 @@ mod sections;
 pub mod highlight;
 
 mod dictionary;
+mod folders;
 mod paths;
 pub mod terms;
 
@@ -61,6 +62,7 @@ pub use chunking::{CHUNKER_VERSION, PARSED_BYTES_MAX, by_lines, chunk, chunk_whi
 pub use defined::{ChunkDefinition, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;
+pub use folders::{TOOL_FOLDERS, VENDORED_FOLDERS};
 pub use language::Language;
 pub use limits::ChunkLimits;
 pub use registry::{all, by_name, detect, nearest};

@@ -17,7 +17,7 @@ pub const CONFIG_SCHEMA_VERSION: &str = "1.0";
 /// Fixes that a run may try if its configuration does not say.
 const FIX_ATTEMPTS_DEFAULT: u16 = 3;
 /// The language of pages if the configuration does not say.
-pub(crate) const LOCALE_DEFAULT: &str = "en";
+pub const LOCALE_DEFAULT: &str = "en";
 /// Lines of a page if the configuration does not say.
 const LINES_PER_FILE_DEFAULT: u32 = 500;
 
@@ -107,7 +107,7 @@ pub enum LaunchTier {
 }
 
 /// The platform that the product is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Platform {
     /// Android.

@@ -6,16 +6,14 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::claim::Citation;
-use crate::doc_comment::comment_says;
+use crate::doc_comment::{comment_says, comment_sentences};
 use crate::evidence::{Evidence, KnownDefinition, is_readme};
 use crate::pattern::pattern;
 use crate::prose::{sentences, stands_alone};
-use crate::site::{Page, is_page};
+use crate::site::{PAGE_ITEMS_MAX, Page, is_page};
 
 /// Most sentences of a document.
 pub const SENTENCES_MAX: usize = 1_000;
-/// Most headings and other parts of a document that are read.
-const ITEMS_MAX: usize = 10_000;
 
 /// What a manifest says the product is, with its line.
 #[must_use]
@@ -65,19 +63,27 @@ pub fn defined(text: &str) -> Option<(&str, &str)> {
     Some((parts.get(1)?.as_str(), parts.get(2)?.as_str()))
 }
 
+/// The last part of a qualified name.
+#[must_use]
+pub fn simple_name(qualified: &str) -> &str {
+    qualified.rsplit(['.', ':', '#']).next().unwrap_or_default()
+}
+
 /// Proves claims of one repository.
 pub struct Proof<'a> {
     evidence: &'a dyn Evidence,
     product_name: &'a str,
     /// The sentences of documents with their first and last lines, by path.
     documents: HashMap<String, BTreeSet<(u32, u32, String)>>,
+    /// What the comments of other files say, by path.
+    comments: HashMap<String, BTreeSet<String>>,
 }
 
 impl<'a> Proof<'a> {
     /// Proves what this repository says.
     #[must_use]
     pub fn new(evidence: &'a dyn Evidence, product_name: &'a str) -> Self {
-        Self { evidence, product_name, documents: HashMap::new() }
+        Self { evidence, product_name, documents: HashMap::new(), comments: HashMap::new() }
     }
 
     /// Whether a claim with this text can be taken from the cited lines.
@@ -90,37 +96,80 @@ impl<'a> Proof<'a> {
             || comment_says(&cited.path, file, (cited.start_line, cited.end_line), text)
     }
 
-    fn is_sentence(&mut self, file: &str, text: &str, cited: &Citation) -> bool {
-        if !is_page(&cited.path) && !is_readme(&cited.path) {
-            return false;
+    /// Whether a claim with this text can be taken from this file, from whichever lines.
+    pub fn says_anywhere(&mut self, text: &str, path: &str) -> bool {
+        let Some(file) = self.evidence.text(path) else { return false };
+        if defined(text).is_some() {
+            return self.defines(text, path);
         }
-        let of_document = self.documents.entry(cited.path.clone()).or_insert_with(|| {
-            let page = Page::parse(&cited.path, file.to_owned(), ITEMS_MAX);
+        let is_said = match self.sentences_of(path, file) {
+            Some(sentences) => sentences.iter().any(|(_, _, said)| said == text),
+            None => self.comments_of(path, file).contains(text),
+        };
+        is_said
+            || self.description_line(file, text, path).is_some()
+            || self.licence_span(file, text, path).is_some()
+    }
+
+    /// Whether the index has a definition in this file that is what the text says.
+    fn defines(&self, text: &str, path: &str) -> bool {
+        let Some((qualified, _)) = defined(text) else { return false };
+        let same = self.evidence.definitions(simple_name(qualified)).iter();
+        same.filter(|one| one.path == path).any(|one| definition_text(one).as_deref() == Some(text))
+    }
+
+    fn is_sentence(&mut self, file: &str, text: &str, cited: &Citation) -> bool {
+        let sentences = self.sentences_of(&cited.path, file);
+        sentences.is_some_and(|known| known.contains(&(cited.start_line, cited.end_line, text.to_owned())))
+    }
+
+    /// The sentences of a document; `None` for another file.
+    fn sentences_of(&mut self, path: &str, file: &str) -> Option<&BTreeSet<(u32, u32, String)>> {
+        if !is_page(path) && !is_readme(path) {
+            return None;
+        }
+        let of_document = self.documents.entry(path.to_owned()).or_insert_with(|| {
+            let page = Page::parse(path, file.to_owned(), PAGE_ITEMS_MAX);
             let all = sentences(&page, SENTENCES_MAX).into_iter();
             all.map(|one| (one.start_line, one.end_line, one.text)).collect()
         });
-        of_document.contains(&(cited.start_line, cited.end_line, text.to_owned()))
+        Some(of_document)
+    }
+
+    fn comments_of(&mut self, path: &str, file: &str) -> &BTreeSet<String> {
+        self.comments.entry(path.to_owned()).or_insert_with(|| comment_sentences(path, file))
     }
 
     fn is_description(&self, file: &str, text: &str, cited: &Citation) -> bool {
-        let is_manifest = self.evidence.packages().iter().any(|package| package.manifest == cited.path);
-        is_manifest
-            && !cited.path.contains('/')
-            && cited.start_line == cited.end_line
-            && manifest_description(file) == Some((text, cited.start_line))
+        cited.start_line == cited.end_line
+            && self.description_line(file, text, &cited.path) == Some(cited.start_line)
+    }
+
+    /// The line of a manifest at the root that describes the product so.
+    fn description_line(&self, file: &str, text: &str, path: &str) -> Option<u32> {
+        let is_manifest = self.evidence.packages().iter().any(|package| package.manifest == path);
+        if !is_manifest || path.contains('/') {
+            return None;
+        }
+        manifest_description(file).filter(|(said, _)| *said == text).map(|(_, line)| line)
     }
 
     fn is_licence(&self, file: &str, text: &str, cited: &Citation) -> bool {
-        self.evidence.licence().is_some_and(|licence| {
-            licence.path == cited.path
-                && licence_text(self.product_name, &licence.spdx) == text
-                && licence_lines(file, &licence.spdx) == Some((cited.start_line, cited.end_line))
-        })
+        self.licence_span(file, text, &cited.path) == Some((cited.start_line, cited.end_line))
+    }
+
+    /// The lines of a file that say that the product has the licence of which the text speaks.
+    fn licence_span(&self, file: &str, text: &str, path: &str) -> Option<(u32, u32)> {
+        let licence = self.evidence.licence().filter(|licence| licence.path == path)?;
+        if licence_text(self.product_name, &licence.spdx) != text {
+            return None;
+        }
+        licence_lines(file, &licence.spdx)
     }
 
     fn is_definition(&self, text: &str, cited: &Citation) -> bool {
         let Some((qualified, path)) = defined(text) else { return false };
-        let name = qualified.rsplit(['.', ':', '#']).next().unwrap_or_default();
+        let name = simple_name(qualified);
         let line = self.evidence.lines(&cited.path, cited.start_line, cited.end_line);
         let is_there = path == cited.path
             && cited.start_line == cited.end_line
@@ -177,6 +226,30 @@ mod tests {
             ("Adds all coins of a drawer.", "cash.rs", (1, 2)),
         ] {
             assert!(says(text, path, lines), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_at_other_lines_is_said_as_well() {
+        let mut questions: Questions = asking(&["drawer", "purse"]);
+        files().iter().for_each(|(path, _)| questions.ask_text(path));
+        let facts = evidence(questions, &files(), &[("cash.py", 2, "drawer")]);
+        let mut proof = Proof::new(&facts, "ShopKit");
+        for (text, path, expected) in [
+            ("Writes all of them.", "README.md", true),
+            ("Writes none of them.", "README.md", false),
+            ("Reads XLSX files too.", "README.md", false),
+            ("Counts coins and keeps sales", "pyproject.toml", true),
+            ("The licence of ShopKit is MIT.", "LICENSE", true),
+            ("The licence of ShopKit is MIT.", "README.md", false),
+            ("`drawer` is a function in `cash.py`.", "cash.py", true),
+            ("`drawer` is a class in `cash.py`.", "cash.py", false),
+            ("`purse` is a function in `cash.py`.", "cash.py", false),
+            ("Adds all coins.", "cash.py", true),
+            ("Adds all coins of a drawer.", "cash.rs", true),
+            ("Adds all coins of a drawer.", "gone.rs", false),
+        ] {
+            assert_eq!(proof.says_anywhere(text, path), expected, "{text}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! What comments say of the definitions that they stand at.
 
+use std::collections::BTreeSet;
+
 use crate::evidence::KnownDefinition;
 use crate::prose::{Sentence, first_sentence};
 
@@ -32,15 +34,29 @@ pub fn comment_says(path: &str, text: &str, (start_line, end_line): (u32, u32), 
     if is_python(path) {
         return (first.saturating_sub(DOCSTRING_REACH)..=first).any(|row| is_said(docstring(&lines, row)));
     }
-    // The definition stands below the comment, so its line is none of the comment's.
-    let is_definition = |row: &usize| {
-        lines.get(*row).is_some_and(|line| {
-            let line = line.trim();
-            line.starts_with("#define") || (!line.is_empty() && comment_text(line).is_none())
-        })
-    };
+    let is_definition = |row: &usize| lines.get(*row).is_some_and(|line| may_be_definition(line));
     let below = last.saturating_add(1)..=last.saturating_add(LINES_MAX);
     below.filter(is_definition).any(|row| is_said(comment_above(&lines, row)))
+}
+
+/// The first sentences of all comments that stand where one of a definition stands.
+#[must_use]
+pub fn comment_sentences(path: &str, text: &str) -> BTreeSet<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let rows = lines.iter().enumerate();
+    let found: Vec<Sentence> = if is_python(path) {
+        rows.filter_map(|(row, _)| docstring(&lines, row)).collect()
+    } else {
+        let definitions = rows.filter(|(_, line)| may_be_definition(line));
+        definitions.filter_map(|(row, _)| comment_above(&lines, row)).collect()
+    };
+    found.into_iter().map(|sentence| sentence.text).collect()
+}
+
+/// Whether a definition may begin on a line. It stands below its comment, so the line is none of a comment.
+fn may_be_definition(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with("#define") || (!line.is_empty() && comment_text(line).is_none())
 }
 
 fn is_python(path: &str) -> bool {
@@ -147,6 +163,19 @@ mod tests {
         ] {
             assert_eq!(sentence(path, text, line), None, "{text}");
         }
+    }
+
+    #[test]
+    fn all_comments_of_a_file_are_found() {
+        let rust =
+            "/// Parses one order. Fails.\n#[must_use]\npub fn f() {}\n\n// Keeps one order.\nstruct S;\n";
+        let found = comment_sentences("a.rs", rust);
+        assert_eq!(
+            found.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["Keeps one order.", "Parses one order."]
+        );
+        let python = "\"\"\"Not of a definition.\"\"\"\nclass C:\n    \"\"\"Keeps one order.\"\"\"\n";
+        assert_eq!(comment_sentences("a.py", python), BTreeSet::from(["Keeps one order.".to_owned()]));
     }
 
     #[test]

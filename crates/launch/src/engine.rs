@@ -4,14 +4,13 @@ use serde_json::json;
 
 use crate::config::RunConfig;
 use crate::event::Failure;
+use crate::gate::NEEDS_PLAN;
 use crate::issue::{Issue, IssueStatus, Severity};
 use crate::report::ValidationReport;
 use crate::snapshot::{Fixing, Snapshot};
 use crate::state::{RunState, Step};
 use crate::worker::{FACTS, FIX, LINK, PLAN, SCOUT, SNIPPETS, VALIDATE, WRITE};
 
-/// Gates and codes of issues that only another plan resolves.
-const NEEDS_PLAN: [&str; 2] = ["PlanCompleteness", "TemplateCompatibility"];
 /// Issues that a failure lists.
 const ISSUES_LISTED_MAX: usize = 20;
 
@@ -101,7 +100,8 @@ fn next_with_inputs(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
                 None => Next::Step(Step::EndDrafts),
             }
         }
-        RunState::DraftReady if is_due(LINK) => item(LINK),
+        // After another plan, the drafts are linked again even if they are those of before.
+        RunState::DraftReady if is_due(LINK) || snapshot.site_tree.is_none() => item(LINK),
         RunState::DraftReady => Next::Step(Step::Link),
         RunState::Linking if is_due(VALIDATE) => item(VALIDATE),
         RunState::Linking => Next::Step(Step::Validate),
@@ -126,7 +126,8 @@ fn after_validation(snapshot: &Snapshot, situation: &Situation<'_>) -> Next {
         return Next::Step(Step::AcceptReport);
     }
     let may_try = snapshot.fix_attempts < situation.config.max_fix_attempts;
-    if may_try && needs_plan(report) {
+    // Equal inputs give an equal plan: it is made again only if a fix, or another version of this program, changed them.
+    if may_try && needs_plan(report) && !(situation.is_done)(PLAN, "") {
         return Next::Step(Step::PlanAgain);
     }
     if situation.auto_fix { Next::Fix } else { Next::Park }
@@ -137,7 +138,7 @@ fn needs_plan(report: &ValidationReport) -> bool {
     report.issues.iter().any(|issue| {
         issue.status == IssueStatus::Open
             && issue.severity == Severity::Blocker
-            && (NEEDS_PLAN.contains(&issue.gate.as_str()) || NEEDS_PLAN.contains(&issue.code.as_str()))
+            && NEEDS_PLAN.iter().any(|rule| rule.code == issue.code)
     })
 }
 

@@ -146,6 +146,9 @@ pub enum EventBody {
     },
 }
 
+/// The id of a repository that the project does not have yet: an index run of the address in the configuration adds it.
+pub const NOT_INDEXED: i64 = 0;
+
 /// What a run was started with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCreated {
@@ -153,7 +156,7 @@ pub struct RunCreated {
     pub product_slug: String,
     /// Hash of the configuration, hexadecimal.
     pub config_hash: String,
-    /// Id of the repository in the project.
+    /// Id of the repository in the project; [`NOT_INDEXED`] if no index run had begun yet.
     pub repository_id: i64,
     /// The commit of the repository.
     pub repo_sha: String,

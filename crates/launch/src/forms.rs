@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::claim::Claim;
 use crate::config::Section;
+use crate::freshness::ShownLines;
 use crate::gate::{FrontMatterContract, Layout, SectionFolder};
 use crate::site::FrontMatterFormat;
 use crate::worker::{PAGE_PLAN, WorkItem, WorkerError};
@@ -23,6 +24,8 @@ pub const FRONT_MATTER_CONTRACT: &str = "frontmatter_contract.json";
 pub const PRODUCT_FACTS: &str = "product_facts.json";
 /// Where else the repository says what a claim says, and which claims contradict each other.
 pub const EVIDENCE_MAP: &str = "evidence_map.json";
+/// The lines that claims cite, for people who ask later what they were.
+pub const CITED_LINES: &str = "cited_lines.json";
 /// Code that may become a snippet.
 pub const SNIPPET_CANDIDATES: &str = "snippet_candidates.json";
 /// Folder of the written pages: `drafts/SECTION/FILE`.
@@ -124,6 +127,13 @@ pub struct ProductFacts {
     /// Id of the claim that names the licence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub licence_claim: Option<String>,
+}
+
+/// The artifact [`CITED_LINES`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CitedLines {
+    /// The lines of the first citation of a claim, by its id; not all of many.
+    pub claims: BTreeMap<String, ShownLines>,
 }
 
 /// The artifact [`SNIPPET_CANDIDATES`].

@@ -14,6 +14,9 @@ pub mod manifest;
 pub mod site;
 pub mod snippet;
 
+pub mod external_hosts;
+pub mod observed;
+
 pub mod gate;
 
 pub mod contradiction;
@@ -23,20 +26,25 @@ pub mod doc_comment;
 pub mod prose;
 pub mod sarif;
 
+pub mod addresses;
 pub mod config;
 pub mod engine;
 pub mod event;
 pub mod fence;
 pub mod fixer;
 pub mod forms;
+pub mod freshness;
 pub mod ids;
+pub mod infer;
 pub mod legality;
 pub mod origin;
 pub mod pack;
 pub mod patch;
 pub mod placement;
+pub mod quickstart;
 pub mod render;
 pub mod sections;
+mod site_checks;
 pub mod site_profiles;
 pub mod snapshot;
 pub mod state;

@@ -10,12 +10,10 @@ use serde_json::Value;
 use crate::claim::span_sha256;
 use crate::render::{delimiter, field_line};
 use crate::report::stable_json;
-use crate::site::{FrontMatter, FrontMatterFormat, Page};
+use crate::site::{FrontMatter, FrontMatterFormat, PAGE_ITEMS_MAX, Page};
 
 /// Hexadecimal digits of an id.
 const ID_DIGITS: usize = 12;
-/// Most headings and other parts of a page that are read.
-const ITEMS_MAX: usize = 10_000;
 
 /// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,7 +196,7 @@ fn split(text: &str, start_line: u32, end_line: u32) -> Option<(&str, &str, &str
 fn add_below(path: &str, anchor: Option<&str>, content: &str, before: &str) -> Result<String, PatchError> {
     let with_end = |text: &str| format!("{}\n", text.trim_end());
     let Some(anchor) = anchor else { return Ok(format!("{}\n{}", with_end(before), with_end(content))) };
-    let page = Page::parse(path, before.to_owned(), ITEMS_MAX);
+    let page = Page::parse(path, before.to_owned(), PAGE_ITEMS_MAX);
     let mut same = page.headings.iter().enumerate().filter(|(_, heading)| heading.text == anchor);
     let (Some((at, heading)), None) = (same.next(), same.next()) else { return Err(PatchError::NoAnchor) };
     let next = page.headings.iter().skip(at + 1).find(|next| next.level <= heading.level);
@@ -216,7 +214,7 @@ fn set_keys(
     before: &str,
 ) -> Result<String, PatchError> {
     let delimiter = delimiter(format);
-    match Page::parse(path, before.to_owned(), ITEMS_MAX).front_matter {
+    match Page::parse(path, before.to_owned(), PAGE_ITEMS_MAX).front_matter {
         FrontMatter::None => {
             return Ok(format!("{}\n{before}", crate::render::front_matter(format, values)));
         }

@@ -42,14 +42,20 @@ pub fn site_context(site: &Site, config: &RunConfig) -> SiteContext {
 /// The folder of a section among the allowed paths: the one that is named after it, else one of its own below the first.
 fn base_of(section: Section, config: &RunConfig) -> String {
     let name = section.as_str();
-    let is_named =
-        |part: &str| part == name || part.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-    let named = config.allowed_paths.iter().find(|path| path.split('/').any(is_named));
+    let named = config.allowed_paths.iter().find(|path| is_named_after(path, section));
     let first = || config.allowed_paths.first().map(String::as_str).unwrap_or_default();
     match named {
         Some(path) => path.clone(),
         None => format!("{}/{name}", first()),
     }
+}
+
+/// Whether a path has a part that is the name of a section, or begins with it and a dot.
+pub(crate) fn is_named_after(path: &str, section: Section) -> bool {
+    let name = section.as_str();
+    let is_named =
+        |part: &str| part == name || part.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+    path.split('/').any(is_named)
 }
 
 /// The folder of the product's family.

@@ -10,7 +10,7 @@ pub use front_matter::{FieldsOfPage, fields, front_matter};
 pub(crate) use front_matter::{delimiter, field_line};
 pub use markdown::{escaped, fenced, relative_link};
 
-use crate::claim::{Claim, line_sha256, marker};
+use crate::claim::{Claim, PAGE_MARK, line_sha256, marker};
 use crate::forms::{CatalogSnippet, PlanBlock, PlanItem, PlanPage};
 use crate::gate::misspelt;
 
@@ -52,6 +52,11 @@ pub fn page(plan: &PlanPage, sources: &Sources<'_>) -> Result<WrittenPage, Missi
     }
     for part in &plan.blocks {
         add_block(&mut page, part, &plan.output_path, sources)?;
+    }
+    let mut items = plan.blocks.iter().flat_map(|block| &block.items);
+    if !items.any(|item| matches!(item, PlanItem::Paragraph { .. } | PlanItem::Entry { .. })) {
+        page.template_lines.insert(line_sha256(PAGE_MARK));
+        page.text.push_str(PAGE_MARK);
     }
     page.text.truncate(page.text.trim_end().len());
     page.text.push('\n');

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use contract::config::LaunchSite;
-use contract::{ErrorCode, Fault, ProjectId, echo};
+use contract::config::{LaunchSite, SiteLocation};
+use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, echo};
 use serde_json::json;
 
 use crate::fence::Fence;
+use crate::site_checks;
 
 /// Longest name of a site.
 const NAME_CHARS_MAX: usize = 64;
@@ -46,14 +47,23 @@ fn problem_of(site: &LaunchSite) -> Option<String> {
     {
         return Some(format!("its project is malformed: {}", error.constraint));
     }
-    if !site.repository.is_absolute() {
-        return Some("its repository must be an absolute path".to_owned());
+    if let Some(Err(problem)) = RepositoryAddress::parse(&site.repository) {
+        let problem = problem.trim_end_matches('.').to_owned();
+        return Some(format!("its repository cannot be used: {problem}"));
+    }
+    if let SiteLocation::Directory(path) = site.location()
+        && !path.is_absolute()
+    {
+        return Some("its repository must be an absolute path or an address".to_owned());
     }
     if !is_branch_name(&site.base) {
         return Some("its base is not the name of a branch".to_owned());
     }
     if site.allowed_paths.is_empty() {
         return Some("its allowed_paths are empty, so a run could change nothing".to_owned());
+    }
+    if let Some(problem) = site_checks::problem_of(site) {
+        return Some(problem);
     }
     let (path, problem) = Fence::new(&site.allowed_paths).err()?;
     Some(format!("the allowed path `{}` {problem}", echo(&path)))
@@ -98,7 +108,7 @@ pub fn find_site<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contract::config::Forge;
+    use contract::config::LOCAL_FORGE;
 
     fn site(name: &str, project: Option<&str>) -> LaunchSite {
         LaunchSite {
@@ -107,7 +117,11 @@ mod tests {
             repository: "/srv/git/site.git".into(),
             base: "main".to_owned(),
             allowed_paths: vec!["content/docs".to_owned()],
-            forge: Forge::Local,
+            forge: LOCAL_FORGE.to_owned(),
+            repo: None,
+            checks: Vec::new(),
+            external_hosts: Vec::new(),
+            watch: false,
         }
     }
 
@@ -115,11 +129,12 @@ mod tests {
     fn sites_that_cannot_be_used_are_refused_at_the_start() {
         assert!(check_sites(&[]).is_ok());
         assert!(check_sites(&[site("docs", None), site("docs", Some("shop")), site("kb", None)]).is_ok());
-        let wrong: [fn(&mut LaunchSite); 7] = [
+        let wrong: [fn(&mut LaunchSite); 8] = [
             |site| site.name = "a b".to_owned(),
             |site| site.name.clear(),
             |site| site.project = Some("Shop".to_owned()),
-            |site| site.repository = "site.git".into(),
+            |site| site.repository = "site.git".to_owned(),
+            |site| site.repository = "https://ada:secret@git.example/site".to_owned(),
             |site| site.base = "../main".to_owned(),
             |site| site.allowed_paths.clear(),
             |site| site.allowed_paths.push("../up".to_owned()),

@@ -12,7 +12,7 @@ use crate::forms::{
     FRONT_MATTER_CONTRACT, FrontMatterContracts, PRODUCT_FACTS, PagePlan, ProductFacts, Read, SITE_CONTEXT,
     SNIPPET_CATALOG, SiteContext, SnippetCatalog, TEMPLATE_LINES, page_plan, read, template_lines,
 };
-use crate::gate::{self, Artifact, Change, GateInput, PlannedPage, RunInput};
+use crate::gate::{self, Artifact, Change, GateInput, RequiredPage, RunInput};
 use crate::report::{ValidationReport, stable_json};
 use crate::site::{MemoryFiles, Site, SiteLimits};
 use crate::worker::{
@@ -22,7 +22,7 @@ use crate::worker::{
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: VALIDATE,
-    version: 2,
+    version: 3,
     artifacts: &[
         PAGE_PLAN,
         PRODUCT_FACTS,
@@ -103,19 +103,24 @@ impl Artifacts {
             .unwrap_or_default();
         let install_commands = facts.map(|facts| facts.install_commands.as_slice()).unwrap_or_default();
         let no_contracts = BTreeMap::new();
+        // Of a plan that cannot be read, the gate `schema` says so.
+        let no_sections = BTreeSet::new();
+        let required_sections = self.plan.form.as_ref().map_or(&no_sections, |_| &config.required_sections);
         let site = Site::read(item.site, None, &SiteLimits::default());
         let run = RunInput {
             product_name: &config.product_name,
             repository_url: repository_url(config, facts),
-            changes: &changes(item),
+            changes: &changes(item, &site),
             fence: &fence,
             budgets: config.budgets,
+            required_sections,
             pages: &planned(self.plan.form.as_ref()),
             layout: layout.as_ref(),
             contracts: form(self.contracts.as_ref()).map_or(&no_contracts, |contracts| &contracts.sections),
             snippet_hashes: &snippet_hashes,
             install_commands,
             artifacts: &self.with_schemas(),
+            observed: input.observed,
         };
         Ok(gate::check(&GateInput {
             site: &site,
@@ -160,10 +165,10 @@ fn repository_url<'a>(config: &'a RunConfig, facts: Option<&'a ProductFacts>) ->
     facts.and_then(|facts| facts.repository_url.as_deref()).unwrap_or(&config.github_repo_url)
 }
 
-fn planned(plan: Option<&PagePlan>) -> Vec<PlannedPage> {
+fn planned(plan: Option<&PagePlan>) -> Vec<RequiredPage> {
     let pages = plan.into_iter().flat_map(|plan| &plan.pages);
     pages
-        .map(|page| PlannedPage {
+        .map(|page| RequiredPage {
             section: page.section,
             path: page.output_path.clone(),
             required_headings: page.required_headings.clone(),
@@ -171,12 +176,16 @@ fn planned(plan: Option<&PagePlan>) -> Vec<PlannedPage> {
         .collect()
 }
 
-fn changes(item: &WorkItem<'_>) -> Vec<Change> {
+fn changes(item: &WorkItem<'_>, site: &Site) -> Vec<Change> {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let change = |path: &String| Change {
-        path: path.clone(),
-        before: item.base.read(path).map(text),
-        after: item.site.read(path).map(text).unwrap_or_default(),
+    let change = |path: &String| {
+        let read = || item.site.read(path).map(text);
+        let after = site.page(path).map(|page| page.text.clone()).or_else(read);
+        Change {
+            path: path.clone(),
+            before: item.base.read(path).map(text),
+            after: after.unwrap_or_default(),
+        }
     };
     item.changed.iter().map(change).collect()
 }

@@ -20,6 +20,7 @@ use crate::config::RunConfig;
 use crate::event::Failure;
 use crate::evidence::{Evidence, Questions};
 use crate::gate::SecretFinder;
+use crate::observed::Observed;
 use crate::report::ValidationReport;
 use crate::site::{Site, SiteFiles};
 use crate::snapshot;
@@ -86,6 +87,8 @@ pub struct WorkerInput<'a> {
     pub evidence: &'a dyn Evidence,
     /// Finds secrets in texts.
     pub secrets: &'a dyn SecretFinder,
+    /// For [`VALIDATE`]: what the program found out for the gates.
+    pub observed: &'a Observed,
 }
 
 impl WorkItem<'_> {

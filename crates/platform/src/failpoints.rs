@@ -57,6 +57,10 @@ pub const ALL: &[&str] = &[
     "launch.committed",
     "launch.objects_written",
     "launch.branch_created",
+    "launch.forge_objects",
+    "launch.forge_commit",
+    "launch.forge_branch",
+    "launch.forge_pull",
 ];
 
 /// The failpoint that aborts, and the visit on which it does.

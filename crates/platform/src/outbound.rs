@@ -8,6 +8,7 @@ mod answer;
 mod download;
 mod faults;
 mod file_client;
+mod link_client;
 mod tls;
 
 use std::fmt;
@@ -25,6 +26,7 @@ pub use answer::Answer;
 pub use download::{DownloadOutcome, DownloadRequest, ExpectedFile, download, first_line};
 pub use faults::{display_url, is_transient};
 pub use file_client::{Connection, Credentials, FileClient, Page, PageRequest, Proxies, TrustedHost};
+pub use link_client::{LinkAnswer, LinkClient};
 pub use reqwest::Url;
 
 /// A client for JSON over HTTP. Cheap to clone.

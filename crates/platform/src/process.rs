@@ -3,8 +3,9 @@
 //! This is the only module that starts programs. A run of a [`Program`] owns a process group with the child, its descendants and
 //! a guard. The guard is a shell that reads from a pipe whose write end only this process has. However this process ends, the
 //! pipe closes and the guard ends the group. A [`worker::Worker`] is a long-lived child that answers requests; [`sandbox`] drops
-//! the privileges of a child before it reads untrusted input.
+//! the privileges of a child before it reads untrusted input; [`confined`] runs commands that are not part of this program.
 
+pub mod confined;
 pub mod sandbox;
 pub mod worker;
 

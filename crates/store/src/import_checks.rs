@@ -67,6 +67,9 @@ const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("launch_items", &["started_ms", "finished_ms"], 0, MILLIS_MAX),
     ("launch_artifacts", &["version"], 1, SMALL_NUMBER_MAX),
     ("launch_issues", &["line", "opened_seq", "closed_seq"], 0, SMALL_NUMBER_MAX),
+    ("launch_watches", &["generation"], 0, NUMBER_MAX),
+    ("launch_watches", &["checked_ms"], 0, MILLIS_MAX),
+    ("launch_watches", &["claims", "stale"], 0, SMALL_NUMBER_MAX),
 ];
 
 /// Invalid rows: their table, a description for the error message, and the SQL condition over the row `t` that detects them.
@@ -293,6 +296,12 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "an issue of no launch run, or with a malformed id or a text that is too long",
         "NOT EXISTS (SELECT 1 FROM {launch_runs} r WHERE r.run_id = t.run_id) OR t.issue_id !~ '^[0-9a-f]{12}$' \
            OR octet_length(t.gate) > 64 OR octet_length(t.message) > 65536 OR octet_length(t.path) > 4096",
+    ),
+    (
+        "launch_watches",
+        "a check of the pages of no launch run, or with a malformed commit or a report that is too long",
+        "NOT EXISTS (SELECT 1 FROM {launch_runs} r WHERE r.run_id = t.run_id) OR t.checked_sha !~ '^[0-9a-f]{40,64}$' \
+           OR octet_length(t.report) > 1048576",
     ),
 ];
 

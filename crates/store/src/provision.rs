@@ -38,15 +38,24 @@ pub async fn provision(
     }
 }
 
-/// Whether a project has the tables of a module in this program's version.
+/// Whether a project has the tables of a module in this program's version. Those that an older program created are migrated first.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` if a newer program created them; storage faults.
+/// As [`provision_module`].
 pub async fn has_module(store: &Store, project: &Project, module: &Module) -> Result<bool, Fault> {
+    let version = module_version(store, project, module).await?;
+    if version == 0 || is_ready(version, module)? {
+        return Ok(version != 0);
+    }
+    provision_module(store, project, module).await?;
+    Ok(true)
+}
+
+async fn module_version(store: &Store, project: &Project, module: &Module) -> Result<i32, Fault> {
     let mut control = store.control_read().await?;
-    let ready = module_is_ready(&mut control, project.id(), module).await?;
+    let version = modules::version(&mut control, project.id(), module.name).await?;
     control.commit().await?;
-    Ok(ready)
+    Ok(version)
 }
 
 /// Creates the tables of a module on its first use, or migrates them. Concurrent calls in this process make one attempt;
@@ -55,7 +64,7 @@ pub async fn has_module(store: &Store, project: &Project, module: &Module) -> Re
 /// # Errors
 /// `NO_INDEX` if the project was deleted meanwhile; `ILLEGAL_STATE` if a newer program created the tables; storage faults.
 pub async fn provision_module(store: &Store, project: &Project, module: &Module) -> Result<(), Fault> {
-    if has_module(store, project, module).await? {
+    if is_ready(module_version(store, project, module).await?, module)? {
         return Ok(());
     }
     project.require_writable()?;
@@ -69,8 +78,9 @@ pub async fn provision_module(store: &Store, project: &Project, module: &Module)
     }
 }
 
-async fn module_is_ready(control: &mut ControlTx, id: &ProjectId, module: &Module) -> Result<bool, Fault> {
-    let (stored, known) = (modules::version(control, id, module.name).await?, newest(module.migrations));
+/// Whether tables of the version `stored` are those of this program.
+fn is_ready(stored: i32, module: &Module) -> Result<bool, Fault> {
+    let known = newest(module.migrations);
     if stored > known { Err(newer()) } else { Ok(stored == known) }
 }
 
@@ -78,13 +88,13 @@ async fn try_provision_module(store: &Store, project: &Project, module: &Module)
     let mut control = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
     let id = project.id();
     lock(&mut control, id).await?;
-    if module_is_ready(&mut control, id, module).await? {
+    let version = modules::version(&mut control, id, module.name).await?;
+    if is_ready(version, module)? {
         return control.commit().await;
     }
     if projects::find(&mut control, id, project.decided_by()).await?.is_none() {
         return Err(Fault::new(ErrorCode::NoIndex, "The project was deleted.").with_hint("Create it again."));
     }
-    let version = modules::version(&mut control, id, module.name).await?;
     migrate(&mut control, project.schema(), module.migrations, version, project.model()).await?;
     if let Some(role) = project.role() {
         grant(&mut control, project.schema(), &format!("\"{role}\"")).await?;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::control::{modules, projects};
 use super::import_checks;
-use super::provision::{lock, make_role, make_schema, migrate};
+use super::provision::{has_module, lock, make_role, make_schema, migrate};
 use super::transaction::{Access, ControlTx, ProjectTx, Store};
 use super::workspace::{DecidedBy, ModelFacts, Project};
 use crate::postgres::{self, MODULES, Migration, Pool, Row, SEARCH, SchemaName, newest, sql, tables_of};
@@ -51,11 +51,14 @@ pub struct Export {
 }
 
 impl Export {
-    /// Takes the snapshot; the export does not contain later writes.
+    /// Takes the snapshot; the export does not contain later writes. Tables of modules that an older program created are migrated first.
     ///
     /// # Errors
     /// `ILLEGAL_STATE` if a module's tables are not of this program's version; storage faults.
     pub async fn begin(store: &Store, project: &Project) -> Result<Self, Fault> {
+        for module in MODULES {
+            has_module(store, project, module).await?;
+        }
         let mut control = store.control_read().await?;
         let mut found = modules::list(&mut control, project.id()).await?;
         let version = projects::find(&mut control, project.id(), project.decided_by()).await?;

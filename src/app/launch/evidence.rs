@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 
 use contract::{ErrorCode, Fault};
+use languages::Language;
 use languages::facts::Detail;
 use languages::terms::squash;
 use launch::evidence::{KnownDefinition, KnownRisk, Questions, RepositoryBuilder, RepositoryFacts};
 use store::graph::{graph_definitions, graph_files};
 use store::{
-    Access, ChunkSelection, GramQuery, GraphDefinition, GraphFile, Project, ProjectTx, RepositoryRow, Store,
-    chunks, files, grams, navigation,
+    Access, ChunkSelection, FileRow, GramQuery, GraphDefinition, GraphFile, Project, ProjectTx,
+    RepositoryRow, Store, chunks, files, grams, navigation, repositories,
 };
 use tokio_util::sync::CancellationToken;
+
+use super::pinned::IndexVersion;
 
 /// Files that are read at a time.
 const PAGE_FILES: i64 = 200;
@@ -30,27 +33,66 @@ pub(super) async fn read_evidence(
     questions: Questions,
     cancel: &CancellationToken,
 ) -> Result<RepositoryFacts, Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Snapshot).await?;
+    let manifest = files::manifest(&mut tx, repository.id).await?;
+    let facts = facts_of(&mut tx, repository, &manifest, questions, cancel).await?;
+    tx.commit().await?;
+    Ok(facts)
+}
+
+/// The same of an index in this state; `None` if it has another one by now.
+///
+/// # Errors
+/// `CANCELLED`; storage faults.
+pub(super) async fn read_version(
+    store: &Store,
+    project: &Project,
+    repository: &RepositoryRow,
+    version: &IndexVersion,
+    questions: Questions,
+    cancel: &CancellationToken,
+) -> Result<Option<RepositoryFacts>, Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Snapshot).await?;
+    let row = repositories::with_id(&mut tx, repository.id).await?;
+    let manifest = files::manifest(&mut tx, repository.id).await?;
+    let facts = if IndexVersion::of(row.as_ref(), &manifest) == *version {
+        Some(facts_of(&mut tx, repository, &manifest, questions, cancel).await?)
+    } else {
+        None
+    };
+    tx.commit().await?;
+    Ok(facts)
+}
+
+/// The facts, all read in one snapshot.
+async fn facts_of(
+    tx: &mut ProjectTx,
+    repository: &RepositoryRow,
+    manifest: &[FileRow],
+    questions: Questions,
+    cancel: &CancellationToken,
+) -> Result<RepositoryFacts, Fault> {
     let mut builder = RepositoryBuilder::new(questions);
     builder.set_name(repository.name.clone());
-    let mut tx = ProjectTx::begin(store, project, Access::Snapshot).await?;
-    for file in files::manifest(&mut tx, repository.id).await? {
+    for file in manifest {
         builder.add_path(&file.path);
     }
     let mut symbols = HashMap::new();
     let mut after = String::new();
     loop {
         check_cancelled(cancel)?;
-        let files = graph_files(&mut tx, repository.id, &after, PAGE_FILES).await?;
+        let files = graph_files(tx, repository.id, &after, PAGE_FILES).await?;
         let Some(last) = files.last() else { break };
         after.clone_from(&last.path);
-        let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
-        add_texts(&mut tx, &mut builder, &files, &ids).await?;
-        for definition in graph_definitions(&mut tx, &ids).await? {
-            add_definition(&mut builder, &files, definition, &mut symbols);
+        add_texts(tx, &mut builder, &files).await?;
+        if builder.questions().asks_for_definitions() {
+            let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
+            for definition in graph_definitions(tx, &ids).await? {
+                add_definition(&mut builder, &files, definition, &mut symbols);
+            }
         }
     }
-    add_risks(&mut tx, &mut builder, &symbols, cancel).await?;
-    tx.commit().await?;
+    add_risks(tx, &mut builder, &symbols, cancel).await?;
     Ok(builder.finish())
 }
 
@@ -64,24 +106,30 @@ pub(super) fn stopped() -> Fault {
     Fault::new(ErrorCode::Cancelled, "The work on the site was stopped.")
 }
 
-/// Adds the texts of a page of files.
+/// Adds the texts of a page of files. Only those are read that somebody asked for, directly or by a name that may stand in them.
 async fn add_texts(
     tx: &mut ProjectTx,
     builder: &mut RepositoryBuilder,
     files: &[GraphFile],
-    ids: &[i64],
 ) -> Result<(), Fault> {
-    let mut texts = grams::texts_of_files(tx, ids, &ChunkSelection::All, &GramQuery::EVERYTHING).await?;
+    let language_of = |file: &GraphFile| file.language.as_deref().and_then(languages::by_name);
+    let is_prose = |language: Option<&'static Language>| language.is_some_and(Language::is_prose);
+    let is_read = |file: &&GraphFile| builder.reads_text(&file.path, is_prose(language_of(file)));
+    let ids: Vec<i64> = files.iter().filter(is_read).map(|file| file.id).collect();
+    let mut texts = match ids.is_empty() {
+        true => Vec::new(),
+        false => grams::texts_of_files(tx, &ids, &ChunkSelection::All, &GramQuery::EVERYTHING).await?,
+    };
     texts.sort_by_key(|text| (text.file_id, text.start_line, text.id));
     for file in files {
-        let language = file.language.as_deref().and_then(languages::by_name);
+        let language = language_of(file);
         if let Some(language) = language.filter(|language| language.is_code()) {
             builder.add_code_language(language.id);
         }
         let first = texts.partition_point(|text| text.file_id < file.id);
         let of_file = texts.iter().skip(first).take_while(|text| text.file_id == file.id);
         let pieces = of_file.map(|text| (u32::try_from(text.start_line).unwrap_or(1), text.content.as_str()));
-        builder.add_text(&file.path, language.is_some_and(languages::Language::is_prose), pieces);
+        builder.add_text(&file.path, is_prose(language), pieces);
     }
     Ok(())
 }

@@ -4,16 +4,16 @@
 use std::path::PathBuf;
 
 use contract::clock::iso_from_millis;
-use contract::{ErrorCode, Fault, escaped_line};
+use contract::{ErrorCode, Fault, RepositoryAddress, escaped_line};
 use engine::jobs::{self, Enqueued, Job, JobState};
-use launch::event::{EventBody, Failure, InputsPending};
+use launch::event::{EventBody, Failure, InputsPending, NOT_INDEXED};
 use launch::snapshot::Snapshot;
 use store::{RepositoryRow, RepositoryState, Store};
 use tenancy::AllowedRoots;
 
 use super::answer::Stop;
 use super::journal::Batch;
-use super::repository::can_be_indexed;
+use super::repository::{awaits_first_run, can_be_indexed};
 use super::run_job::RunJob;
 use crate::app::{blocking, index_job};
 
@@ -41,38 +41,41 @@ impl RunJob<'_> {
         is_indexed_at(repository, &self.snapshot().created.repo_sha)
     }
 
-    /// Asks for an index run, unless one is on its way, did not help or cannot help: only what is checked out can be indexed, and starting
-    /// runs has nothing else indexed.
+    /// Asks for an index run, unless one is on its way, did not help or cannot help: only what is checked out, or what a host has, can be
+    /// indexed, and starting runs has nothing else indexed.
     pub(super) async fn await_inputs(&mut self) -> Result<Inputs, Stop> {
-        let Some(repository) = self.repository().await? else {
-            let message = "The project does not have the repository of the run any more.";
-            return Ok(Inputs::Failed(Failure::new("REPO_NOT_FOUND", message)));
+        let repository = self.repository().await?;
+        let root = match &repository {
+            Some(repository) if self.is_ready(repository) => return Ok(Inputs::Ready),
+            Some(repository) => repository.root.clone(),
+            None if self.snapshot().created.repository_id == NOT_INDEXED => {
+                self.journal.config().github_repo_url.clone()
+            }
+            None => return Ok(Inputs::Failed(self.moved_or_gone(None))),
         };
-        if self.is_ready(&repository) {
-            return Ok(Inputs::Ready);
-        }
         if let Some(pending) = self.snapshot().pending.clone() {
             match awaited_job(self.store, &pending).await? {
                 Some(job) if !job.state.is_final() => return Ok(Inputs::Pending),
                 Some(job)
                     if job.state == JobState::Succeeded
                         && !pending.attached
-                        && repository.state != RepositoryState::Indexing =>
+                        && repository.as_ref().is_none_or(|row| row.state != RepositoryState::Indexing) =>
                 {
-                    return Ok(Inputs::Failed(self.moved(&repository)));
+                    return Ok(Inputs::Failed(self.moved_or_gone(repository.as_ref())));
                 }
                 Some(job) if job.state != JobState::Succeeded => return Ok(Inputs::Failed(failed(&job))),
                 // It may have read the repository before the commit was there, another one follows it already, or nobody remembers it.
                 _ => {}
             }
         }
-        let settings = &self.app.config.indexing;
-        let wanted = &self.snapshot().created.repo_sha;
-        if !can_be_indexed(&repository, settings, self.project.id(), wanted).await? {
-            return Ok(Inputs::Failed(self.moved(&repository)));
+        if let Some(repository) = &repository
+            && !awaits_first_run(repository)
+            && !self.can_be_indexed(repository).await?
+        {
+            return Ok(Inputs::Failed(self.moved(repository)));
         }
-        let Enqueued { job, attached } = self.request_index_run(&repository).await?;
-        let reason = pending_reason(&repository, self.snapshot());
+        let Enqueued { job, attached } = self.request_index_run(&root).await?;
+        let reason = pending_reason(&root, repository.as_ref(), self.snapshot());
         let pending = InputsPending { reason, job_id: job.id, attached };
         self.journal
             .append(|_| {
@@ -84,10 +87,25 @@ impl RunJob<'_> {
         Ok(Inputs::Pending)
     }
 
-    async fn request_index_run(&self, repository: &RepositoryRow) -> Result<Enqueued, Stop> {
+    async fn can_be_indexed(&self, repository: &RepositoryRow) -> Result<bool, Fault> {
+        let (settings, wanted) = (&self.app.config.indexing, &self.snapshot().created.repo_sha);
+        can_be_indexed(repository, settings, self.project.id(), wanted).await
+    }
+
+    /// The failure of a run whose index run ended, and whose repository is not indexed at its commit.
+    fn moved_or_gone(&self, repository: Option<&RepositoryRow>) -> Failure {
+        let message = "The project does not have the repository of the run any more.";
+        repository
+            .map_or_else(|| Failure::new("REPO_NOT_FOUND", message), |repository| self.moved(repository))
+    }
+
+    async fn request_index_run(&self, root: &str) -> Result<Enqueued, Stop> {
         let allowed = AllowedRoots::for_project(&self.app.config.indexing, self.project.id());
-        let path = PathBuf::from(&repository.root);
+        let path = PathBuf::from(root);
+        let is_address = RepositoryAddress::parse(root).is_some();
         let root = blocking(move || allowed.check(&path)).await.map_err(|fault| match fault.code {
+            // Every process of the installation has the same lists, and can fetch what they allow.
+            _ if is_address => fault,
             ErrorCode::NotFound | ErrorCode::Forbidden => jobs::not_runnable_here(fault, NOT_FOUND_HERE),
             _ => fault,
         })?;
@@ -107,14 +125,15 @@ fn failed(job: &Job) -> Failure {
     Failure::new("INPUTS_FAILED", message)
 }
 
-fn pending_reason(repository: &RepositoryRow, snapshot: &Snapshot) -> String {
-    let indexed = match (&repository.commit, repository.indexed_ms) {
-        (Some(commit), Some(at)) => format!("it was indexed at {commit} on {}", iso_from_millis(at)),
-        _ => "it is not indexed yet".to_owned(),
+fn pending_reason(root: &str, repository: Option<&RepositoryRow>, snapshot: &Snapshot) -> String {
+    let indexed = repository.and_then(|row| row.commit.as_ref().zip(row.indexed_ms));
+    let indexed = match indexed {
+        Some((commit, at)) => format!("it was indexed at {commit} on {}", iso_from_millis(at)),
+        None => "it is not indexed yet".to_owned(),
     };
     format!(
         "The repository {} has to be indexed at {}; {indexed}.",
-        escaped_line(&repository.name),
+        escaped_line(repository.map_or(root, |row| row.name.as_str())),
         snapshot.created.repo_sha
     )
 }

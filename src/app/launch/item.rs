@@ -22,6 +22,7 @@ use super::item_inputs::{Unchanged, inputs_hash, was_finished_with};
 use super::journal::{Batch, reference};
 use super::pinned::{PinnedIndex, changed_meanwhile, with_pin};
 use super::run_job::{RunJob, add_failure, next_attempt};
+use super::run_metrics;
 use super::site::RunSite;
 use super::workers::{self, ReadSite};
 use crate::app::blocking;
@@ -49,8 +50,11 @@ impl RunJob<'_> {
         keys.filter(is_done).collect()
     }
 
-    /// Whether the pages as they are now were validated, with the index as it is now.
+    /// Whether the pages as they are now were validated, with the index as it is now, and nothing else counts.
     pub(super) async fn is_validated(&self) -> Result<bool, Stop> {
+        if self.looks_outside() {
+            return Ok(false);
+        }
         let (worker, repository) = (self.worker(VALIDATE)?, self.repository().await?);
         Ok(self.is_done(worker, "", repository.as_ref(), Unchanged::PinnedAndIndex))
     }
@@ -121,16 +125,20 @@ impl RunJob<'_> {
             Some(Ok(made)) => made,
             Some(Err(WorkerError(failure))) => {
                 self.fail_item(item, failure).await?;
+                self.app.metrics.record_launch_item(worker.name, "failed");
                 return Ok(true);
             }
             None => {
                 self.drop_item(item).await?;
+                self.app.metrics.record_launch_item(worker.name, "dropped");
                 return Ok(false);
             }
         };
         self.require_running()?;
+        let failed_gates = run_metrics::failed_gates(made.output.report.as_ref());
         let outcome = Outcome::new(item, made, self.snapshot());
         self.journal.append(|snapshot| Ok(outcome.into_batch(snapshot))).await?;
+        run_metrics::record_finished(&self.app.metrics, worker.name, failed_gates);
         Ok(true)
     }
 
@@ -142,7 +150,7 @@ impl RunJob<'_> {
         repository: &RepositoryRow,
         index: &PinnedIndex,
     ) -> Result<Option<Result<Made, WorkerError>>, Stop> {
-        let site = RunSite::new(self.site()?);
+        let site = RunSite::new(self.app, self.site()?);
         let artifacts = self.artifacts_of(worker).await?;
         let inputs = ItemInputs {
             worker,
@@ -209,13 +217,7 @@ impl RunJob<'_> {
     async fn artifacts_of(&self, worker: &Worker) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
         let names: Vec<String> =
             self.snapshot().artifacts.keys().filter(|name| worker.reads(name)).cloned().collect();
-        let mut artifacts = BTreeMap::new();
-        for name in names {
-            if let Some(bytes) = self.artifact(&name, None).await? {
-                artifacts.insert(name, bytes);
-            }
-        }
-        Ok(artifacts)
+        self.artifacts(&names).await
     }
 
     /// Records that a worker failed; the run fails with it.

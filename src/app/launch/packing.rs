@@ -16,14 +16,11 @@ use crate::app::blocking;
 impl RunJob<'_> {
     /// Packs what the run made, and ends it.
     pub(super) async fn pack(&mut self) -> Result<(), Stop> {
-        let mut files = Vec::new();
         let names: Vec<String> =
             self.snapshot().artifacts.keys().filter(|name| *name != EVIDENCE).cloned().collect();
-        for name in names {
-            if let Some(bytes) = self.artifact(&name, None).await? {
-                files.push(EvidenceFile { name, bytes });
-            }
-        }
+        let artifacts = self.artifacts(&names).await?;
+        let mut files: Vec<EvidenceFile> =
+            artifacts.into_iter().map(|(name, bytes)| EvidenceFile { name, bytes }).collect();
         let events = all_events(self.store, self.project, self.journal.run_id()).await?;
         let log: String = events.iter().map(|event| format!("{}\n", event.to_json())).collect();
         files.push(EvidenceFile { name: "events.ndjson".to_owned(), bytes: log.into_bytes() });

@@ -11,13 +11,13 @@ use launch::issue::{Issue, Rule, Severity};
 use launch::report::{GateOutcome, GateStatus, ValidationReport};
 use platform::sha256;
 use serde_json::json;
-use store::{Access, ProjectTx, RepositoryRow, RepositoryState, files, repositories};
+use store::{Access, FileRow, ProjectTx, RepositoryRow, RepositoryState, files, repositories};
 
 use super::answer::Stop;
 use super::run_job::RunJob;
 
 /// Name of the check in reports.
-const GATE: &str = "pinned_commit";
+pub(super) const GATE: &str = "pinned_commit";
 /// The index is of another commit.
 const MOVED: Rule = Rule::new("inputs_moved", "The index is not of the commit of the run");
 /// Files have changes that are not committed.
@@ -43,7 +43,7 @@ pub(super) struct Differing {
 
 /// What a worker may read of the index.
 pub(super) struct PinnedIndex {
-    /// The index when this was decided; it has to be the same when the worker has read it.
+    /// The index when this was decided; what the worker reads has to be the same.
     pub(super) version: IndexVersion,
     /// Whether it is of the commit of the run.
     pub(super) is_pinned: bool,
@@ -51,24 +51,31 @@ pub(super) struct PinnedIndex {
     pub(super) differing: Arc<BTreeSet<String>>,
 }
 
-impl RunJob<'_> {
-    /// The state of the index of a repository now.
-    pub(super) async fn index_version(&self, repository: &RepositoryRow) -> Result<IndexVersion, Fault> {
-        let mut tx = ProjectTx::begin(self.store, self.project, Access::Snapshot).await?;
-        let row = repositories::with_id(&mut tx, repository.id).await?;
-        let rows = files::manifest(&mut tx, repository.id).await?;
-        tx.commit().await?;
-        let content = rows.iter().fold([0_u8; 32], |before, file| {
+impl IndexVersion {
+    /// The state of an index with this row and these files.
+    pub(super) fn of(row: Option<&RepositoryRow>, files: &[FileRow]) -> Self {
+        let content = files.iter().fold([0_u8; 32], |before, file| {
             let separator = [0_u8];
             let parts =
                 [before.as_slice(), file.path.as_bytes(), separator.as_slice(), file.content_hash.as_slice()];
             sha256::digest(&parts.concat())
         });
-        Ok(IndexVersion {
-            commit: row.as_ref().and_then(|row| row.commit.clone()),
+        Self {
+            commit: row.and_then(|row| row.commit.clone()),
             is_ready: row.is_some_and(|row| row.state == RepositoryState::Ready),
             content,
-        })
+        }
+    }
+}
+
+impl RunJob<'_> {
+    /// The state of the index of a repository now.
+    pub(super) async fn index_version(&self, repository: &RepositoryRow) -> Result<IndexVersion, Fault> {
+        let mut tx = ProjectTx::begin(self.store, self.project, Access::Snapshot).await?;
+        let row = repositories::with_id(&mut tx, repository.id).await?;
+        let files = files::manifest(&mut tx, repository.id).await?;
+        tx.commit().await?;
+        Ok(IndexVersion::of(row.as_ref(), &files))
     }
 
     /// What may be read of the index. The comparison with the commit is made once for each state of the index, because it reads all

@@ -1,6 +1,7 @@
 //! Publishes a run: what is needed for it is stored before the first step outside, so that every attempt does the same, and every step
 //! outside looks before it acts.
 
+use contract::config::LaunchSite;
 use contract::{ErrorCode, Fault};
 use launch::event::{EventBody, PrOpened};
 use launch::fence::Fence;
@@ -11,6 +12,7 @@ use launch::worker::NewArtifact;
 use serde_json::{Value, json};
 
 use super::answer::{JobAnswer, Stop};
+use super::forges::{forge_of, repo_of};
 use super::journal::Batch;
 use super::run_job::RunJob;
 use super::site::{Published, Publishing, RunSite};
@@ -54,21 +56,22 @@ impl RunJob<'_> {
 
     async fn open_pull_request(&mut self) -> Result<(), Stop> {
         let report = self.report(None).await?;
-        let publishing = self.publishing()?;
-        let site = RunSite::new(self.site()?);
-        let run = publishing.clone();
-        let published = match blocking(move || site.publish(&run)).await {
+        let (profile, publishing) = (self.site()?, self.publishing()?);
+        let published = match self.publish_branch(profile, &publishing, report.as_ref()).await {
             Ok(published) => published,
-            Err(fault) if fault.code == ErrorCode::Internal => return Err(Stop::Fault(fault)),
+            Err(fault) if matches!(fault.code, ErrorCode::Internal | ErrorCode::Cancelled) => {
+                return Err(Stop::Fault(fault));
+            }
             Err(fault) => return Err(Stop::Answer(fault)),
         };
+        let own_url = || format!("/launch/runs/{}", self.journal.run_id());
         let opened = PrOpened {
             branch: publishing.branch.clone(),
             commit_sha: published.commit.clone(),
-            pr_url: format!("/launch/runs/{}", self.journal.run_id()),
-            pr_number: None,
+            pr_url: published.pull.as_ref().map_or_else(own_url, |pull| pull.url.clone()),
+            pr_number: published.pull.as_ref().map(|pull| pull.number),
         };
-        let document = self.pr_document(&publishing, &opened, &published, report.as_ref());
+        let document = self.pr_document(profile, &publishing, &opened, &published, report.as_ref());
         self.journal
             .append(|snapshot| {
                 let mut batch = Batch::default();
@@ -78,6 +81,21 @@ impl RunJob<'_> {
             })
             .await?;
         Ok(())
+    }
+
+    /// Publishes where the site profile says.
+    async fn publish_branch(
+        &self,
+        profile: &LaunchSite,
+        run: &Publishing,
+        report: Option<&ValidationReport>,
+    ) -> Result<Published, Fault> {
+        let progress = self.running.progress.clone();
+        if let Some(forge) = forge_of(self.app, profile, move || progress.touch())? {
+            return self.publish_on(&forge, profile, run, report).await;
+        }
+        let (site, run) = (RunSite::new(self.app, profile), run.clone());
+        blocking(move || site.publish(&run)).await
     }
 
     /// What is published, from what is stored.
@@ -109,6 +127,7 @@ impl RunJob<'_> {
             site_sha: snapshot.created.site_sha.clone(),
             site_tree: site_tree.clone(),
             branch: publication.branch.clone(),
+            key: publication.publish_key.clone(),
             message: self.commit_message(),
             time_s: snapshot.created_ms.div_euclid(1000),
             fence: fence(&config.allowed_paths)?,
@@ -128,6 +147,7 @@ impl RunJob<'_> {
 
     fn pr_document(
         &self,
+        profile: &LaunchSite,
         publishing: &Publishing,
         opened: &PrOpened,
         published: &Published,
@@ -140,12 +160,16 @@ impl RunJob<'_> {
         json!({
             "schema_version": "1.0",
             "run_id": self.journal.run_id(),
+            "forge": profile.forge,
+            "repo": profile.repo,
+            "base_branch": profile.base,
             "base_ref": publishing.site_sha,
             "branch_name": opened.branch,
             "commit_shas": [opened.commit_sha],
             "pr_url": opened.pr_url,
+            "pr_number": opened.pr_number,
             "affected_paths": published.paths,
-            "rollback_steps": [format!("Delete the branch {}: the base branch was not changed.", opened.branch)],
+            "rollback_steps": rollback_steps(profile, opened),
             "validation_summary": {
                 "ok": report.is_some_and(|report| report.ok),
                 "profile": report.map(|report| report.profile),
@@ -154,6 +178,18 @@ impl RunJob<'_> {
                 "gates_skipped": gates(GateStatus::Skipped),
             },
         })
+    }
+}
+
+/// How to take a publication back.
+fn rollback_steps(profile: &LaunchSite, opened: &PrOpened) -> Vec<String> {
+    let branch = &opened.branch;
+    match opened.pr_number {
+        Some(number) => vec![
+            format!("Close the pull request {number} at {}.", opened.pr_url),
+            format!("Delete the branch {branch} of {}: the base branch was not changed.", repo_of(profile)),
+        ],
+        None => vec![format!("Delete the branch {branch}: the base branch was not changed.")],
     }
 }
 

@@ -3,19 +3,46 @@
 use std::path::{Path, PathBuf};
 
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress, config, echo};
+use engine::indexing::parser::Parsing;
+use engine::indexing::tagged_commit;
 use history::GitDirectory;
+use launch::event::NOT_INDEXED;
 use launch::origin::origin_url;
 use launch::site_profiles::is_branch_name;
 use serde_json::json;
-use store::RepositoryRow;
+use store::{Access, Project, ProjectTx, RepositoryRow, Store, repositories};
 use tenancy::AllowedRoots;
 
-use crate::app::blocking;
+use crate::app::{App, blocking};
 
 /// Directories whose origin is looked at.
-const ORIGINS_MAX: usize = 200;
+pub(super) const ORIGINS_MAX: usize = 200;
+/// The host whose names have no case.
+const GITHUB: &str = "github.com";
 /// Largest git configuration that is read.
 const CONFIG_BYTES_MAX: u64 = 256 << 10;
+
+/// The repository of a run.
+#[derive(Debug, Clone)]
+pub enum RunRepository {
+    /// One that an index run has read.
+    Indexed(Box<RepositoryRow>),
+    /// One that was fetched by its address, and that the run has indexed.
+    Fetched {
+        /// Its id, if an index run has begun to read it; else [`NOT_INDEXED`].
+        id: i64,
+        /// The commit that its host names.
+        commit: String,
+    },
+}
+
+/// All repositories of a project.
+pub(super) async fn all_repositories(store: &Store, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let rows = repositories::list(&mut tx).await?;
+    tx.commit().await?;
+    Ok(rows)
+}
 
 /// The repository that `named` means: its address, its name, its path, or the address that it was cloned from.
 ///
@@ -27,33 +54,79 @@ pub(super) async fn find(
     project: &ProjectId,
     named: &str,
 ) -> Result<RepositoryRow, Fault> {
+    let readable = rows.iter().filter(|row| row.is_readable());
+    let names: Vec<String> = readable.map(|row| row.name.clone()).collect();
+    find_if_any(rows, settings, project, named).await?.ok_or_else(|| {
+        Fault::new(ErrorCode::RepoNotFound, format!("The project has no repository `{}`.", echo(named)))
+            .with_details(json!({ "field": "github_repo_url", "repositories": names }))
+            .with_hint("Index it with `build_index`, or name a repository that `index_status` shows.")
+    })
+}
+
+/// As [`find`]; `None` if the project has no such repository.
+///
+/// # Errors
+/// `INTERNAL` if directories cannot be looked at.
+pub(super) async fn find_if_any(
+    rows: Vec<RepositoryRow>,
+    settings: &config::Indexing,
+    project: &ProjectId,
+    named: &str,
+) -> Result<Option<RepositoryRow>, Fault> {
     let rows: Vec<RepositoryRow> = rows.into_iter().filter(RepositoryRow::is_readable).collect();
     let address = RepositoryAddress::parse(named).and_then(Result::ok);
     let root = address.as_ref().map_or(named, RepositoryAddress::as_str).trim_end_matches('/');
     if let Some(row) = rows.iter().find(|row| row.root == root || row.name == named) {
-        return Ok(row.clone());
+        return Ok(Some(row.clone()));
     }
-    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
-    if let Some(address) = address {
-        let allowed = AllowedRoots::for_project(settings, project);
-        let cloned = blocking(move || {
-            let folders = rows.into_iter().filter(RepositoryRow::is_folder).take(ORIGINS_MAX);
-            Ok(folders
-                .into_iter()
-                .find(|row| origin_of(Path::new(&row.root), &allowed).as_ref() == Some(&address)))
-        })
-        .await?;
-        if let Some(row) = cloned {
-            return Ok(row);
-        }
+    let Some(address) = address else { return Ok(None) };
+    let is_meant = |root: &str| {
+        let root = RepositoryAddress::parse(root).and_then(Result::ok);
+        root.is_some_and(|root| is_same_repository(&root, &address))
+    };
+    if let Some(row) = rows.iter().find(|row| is_meant(&row.root)) {
+        return Ok(Some(row.clone()));
     }
-    Err(Fault::new(ErrorCode::RepoNotFound, format!("The project has no repository `{}`.", echo(named)))
-        .with_details(json!({ "field": "github_repo_url", "repositories": names }))
-        .with_hint("Index it with `build_index`, or name a repository that `index_status` shows."))
+    let allowed = AllowedRoots::for_project(settings, project);
+    blocking(move || {
+        let mut folders = rows.into_iter().filter(RepositoryRow::is_folder).take(ORIGINS_MAX);
+        Ok(folders.find(|row| {
+            let origin = origin_of(Path::new(&row.root), &allowed);
+            origin.is_some_and(|origin| is_same_repository(&origin, &address))
+        }))
+    })
+    .await
+}
+
+/// Whether two addresses name one repository, whatever the protocol is.
+fn is_same_repository(one: &RepositoryAddress, other: &RepositoryAddress) -> bool {
+    let is_one_host = !one.host().is_empty() && one.host() == other.host();
+    let is_one_path = match one.host() {
+        GITHUB => one.path().eq_ignore_ascii_case(other.path()),
+        _ => one.path() == other.path(),
+    };
+    one == other || (is_one_host && is_one_path)
+}
+
+/// The repository of a run by its id or, if no index run had begun when the run was started, by its address.
+pub(super) async fn row_of_run(
+    tx: &mut ProjectTx,
+    repository_id: i64,
+    address: &str,
+) -> Result<Option<RepositoryRow>, Fault> {
+    if repository_id == NOT_INDEXED {
+        return repositories::get(tx, address).await;
+    }
+    repositories::with_id(tx, repository_id).await
+}
+
+/// Whether no index run of an address is complete, so that nobody knows yet which commit will be indexed.
+pub(super) fn awaits_first_run(row: &RepositoryRow) -> bool {
+    row.is_remote() && row.indexed_ms.is_none()
 }
 
 /// The address that a directory was cloned from.
-fn origin_of(root: &Path, allowed: &AllowedRoots) -> Option<RepositoryAddress> {
+pub(super) fn origin_of(root: &Path, allowed: &AllowedRoots) -> Option<RepositoryAddress> {
     let root = allowed.check(root).ok()?;
     let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
     let config = directory.read_common_file("config", CONFIG_BYTES_MAX).ok()?;
@@ -66,7 +139,7 @@ fn origin_of(root: &Path, allowed: &AllowedRoots) -> Option<RepositoryAddress> {
 /// `INVALID_INPUT` if the repository has no such commit.
 pub(super) async fn pin(
     row: &RepositoryRow,
-    settings: &config::Indexing,
+    app: &App,
     project: &ProjectId,
     reference: Option<&str>,
 ) -> Result<String, Fault> {
@@ -83,9 +156,10 @@ pub(super) async fn pin(
         return Err(no_commit(row, "`github_ref` is no commit and not the name of a branch or a tag"));
     }
     let found = if row.is_folder() {
-        let (root, allowed) = (PathBuf::from(&row.root), AllowedRoots::for_project(settings, project));
+        let (root, parsing) = (PathBuf::from(&row.root), app.parsing.clone());
+        let allowed = AllowedRoots::for_project(&app.config.indexing, project);
         let name = reference.to_owned();
-        blocking(move || Ok(read_reference(&root, &allowed, &name))).await?
+        blocking(move || Ok(read_reference(&root, &allowed, &parsing, &name))).await?
     } else {
         None
     };
@@ -94,11 +168,15 @@ pub(super) async fn pin(
     found.or_else(indexed).ok_or_else(|| no_commit(row, "it has no such branch or tag"))
 }
 
-fn read_reference(root: &Path, allowed: &AllowedRoots, name: &str) -> Option<String> {
+fn read_reference(root: &Path, allowed: &AllowedRoots, parsing: &Parsing, name: &str) -> Option<String> {
     let root = allowed.check(root).ok()?;
     let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
     let read = |folder: &str| directory.reference(&format!("refs/{folder}/{name}")).ok().flatten();
-    read("heads").or_else(|| read("tags"))
+    read("heads").or_else(|| {
+        let tag = read("tags")?;
+        // Only the objects tell an annotated tag from a commit. What cannot be read is taken for what it says.
+        tagged_commit(root.path(), &tag, allowed, parsing).or(Some(tag))
+    })
 }
 
 /// Whether an index run makes the index one of this commit: it was of it when it was last looked at, or the commit is checked out.

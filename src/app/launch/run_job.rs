@@ -1,5 +1,6 @@
 //! The job that advances a run: it takes the run over from whoever worked on it, and goes on until people decide.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::config::LaunchSite;
@@ -18,13 +19,14 @@ use launch::state::{RunState, Step};
 use launch::worker::{NewArtifact, PAGE_PLAN};
 use platform::{failpoints, sha256};
 use serde_json::{Value, json};
-use store::launch::artifacts;
-use store::{Access, Project, ProjectTx, RepositoryRow, Store, repositories};
+use store::launch::{ArtifactContent, artifacts};
+use store::{Access, Project, ProjectTx, RepositoryRow, Store};
 
 use super::answer::{JobAnswer, Stop, damage, damage_of, damaged, fault_of};
 use super::inputs::Inputs;
 use super::journal::{Batch, Journal, JournalContext, Writer, run_cancelled, run_not_found};
 use super::pinned::Differing;
+use super::repository::row_of_run;
 use super::request::{Action, AdvanceUntil, JobRequest};
 use super::status::all_events;
 use crate::app::App;
@@ -259,8 +261,10 @@ impl<'a> RunJob<'a> {
     }
 
     pub(super) async fn next(&mut self) -> Result<Next, Stop> {
-        let report = self.report(None).await?;
-        let plan = self.artifact(PAGE_PLAN, None).await?;
+        // Each artifact is read only in the state in which it decides anything.
+        let state = self.snapshot().state;
+        let report = if state == RunState::Validating { self.report(None).await? } else { None };
+        let plan = if state == RunState::Drafting { self.artifact(PAGE_PLAN, None).await? } else { None };
         let sections = sections_of(&planned_pages(&plan.unwrap_or_default()));
         let repository = self.repository().await?;
         let done = self.done_items();
@@ -283,7 +287,8 @@ impl<'a> RunJob<'a> {
     /// The repository of the run, if the project still has it.
     pub(super) async fn repository(&self) -> Result<Option<RepositoryRow>, Fault> {
         let mut tx = ProjectTx::begin(self.store, self.project, Access::Search).await?;
-        let row = repositories::with_id(&mut tx, self.snapshot().created.repository_id).await?;
+        let address = &self.journal.config().github_repo_url;
+        let row = row_of_run(&mut tx, self.snapshot().created.repository_id, address).await?;
         tx.commit().await?;
         Ok(row)
     }
@@ -306,6 +311,25 @@ impl<'a> RunJob<'a> {
             return Err(damaged(&format!("the artifact `{name}` was changed")));
         }
         Ok(Some(part.content))
+    }
+
+    /// The bytes of the latest versions of these artifacts, as far as there are any. They are those that the log has the hashes of.
+    pub(super) async fn artifacts(&self, names: &[String]) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut tx = ProjectTx::begin(self.store, self.project, Access::Search).await?;
+        let found = artifacts::contents(&mut tx, self.journal.run_id(), names).await?;
+        tx.commit().await?;
+        let mut read = BTreeMap::new();
+        for ArtifactContent { row, content } in found {
+            let logged = self.snapshot().artifacts.get(&row.name).map(|logged| logged.sha256.as_str());
+            if logged != Some(&*sha256::digest_hex(&content)) {
+                return Err(damaged(&format!("the artifact `{}` was changed", row.name)));
+            }
+            read.insert(row.name, content);
+        }
+        Ok(read)
     }
 
     /// The hash of a version of an artifact, as the log has it.

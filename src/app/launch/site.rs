@@ -1,19 +1,22 @@
-//! The site repository of a profile: its files at a commit, trees with changed files, and the local forge.
+//! The site repository of a profile: its files at a commit, trees with changed files, and the forge on this machine.
 
 use std::path::PathBuf;
 
+use code_hosts::forge::{base_moved, foreign_branch, not_retryable};
 use contract::clock::iso_seconds;
-use contract::config::LaunchSite;
+use contract::config::{LaunchSite, SiteLocation};
 use contract::{ErrorCode, Fault, echo};
-use history::{BranchCreated, NewCommit, SiteError, SiteRepository, SiteTree};
+use history::{BranchCreated, ChangedFile, NewCommit, RootEntry, SiteError, SiteRepository, SiteTree};
 use launch::fence::Fence;
 use launch::site::SiteFiles;
 use launch::worker::SiteChange;
 use platform::failpoints;
 use serde_json::json;
 
+use crate::app::App;
+
 /// Who the commits of runs are by.
-const AUTHOR: (&str, &str) = ("PairOfCleats", "launch@pairofcleats.invalid");
+pub(super) const AUTHOR: (&str, &str) = ("PairOfCleats", "launch@pairofcleats.invalid");
 
 /// The site of a run. All calls block.
 #[derive(Debug, Clone)]
@@ -52,6 +55,8 @@ pub(super) struct Publishing {
     pub(super) site_tree: String,
     /// The branch.
     pub(super) branch: String,
+    /// Identifies the publication, however often it is tried.
+    pub(super) key: String,
     /// The message of the commit.
     pub(super) message: String,
     /// The time of the commit, seconds since the epoch: the same however often it is tried.
@@ -69,12 +74,37 @@ pub(super) struct Published {
     pub(super) commit: String,
     /// The changed paths, sorted.
     pub(super) paths: Vec<String>,
+    /// The pull request, if a forge opened one.
+    pub(super) pull: Option<PullRequest>,
+}
+
+/// A pull request on a forge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PullRequest {
+    /// Where people read it.
+    pub(super) url: String,
+    /// Its number.
+    pub(super) number: i64,
+}
+
+/// What a run changes of the site, as a forge takes it.
+pub(super) struct PublishedContent {
+    /// The tree of the commit that the run began with.
+    pub(super) base_tree: String,
+    /// The changed files, by path.
+    pub(super) files: Vec<ChangedFile>,
+    /// The topmost entries of the patched tree.
+    pub(super) root: Vec<RootEntry>,
 }
 
 impl RunSite {
     /// The site of a profile.
-    pub(super) fn new(profile: &LaunchSite) -> Self {
-        Self { path: profile.repository.clone(), base: profile.base.clone() }
+    pub(super) fn new(app: &App, profile: &LaunchSite) -> Self {
+        let path = match profile.location() {
+            SiteLocation::Directory(path) => path,
+            SiteLocation::Address(address) => app.mirrors().git_dir(&address),
+        };
+        Self { path, base: profile.base.clone() }
     }
 
     fn open(&self) -> Result<SiteRepository, Fault> {
@@ -90,6 +120,27 @@ impl RunSite {
             let message = format!("The site has no branch `{}`.", echo(&self.base));
             not_retryable(message).with_hint("The operator names the branch as `base` of the site profile.")
         })
+    }
+
+    /// Whether the repository has a commit with all of its folders.
+    ///
+    /// # Errors
+    /// `COMMIT_SERVICE_ERROR` if the repository cannot be read.
+    pub(super) fn has(&self, commit: &str) -> Result<bool, Fault> {
+        let repository = self.open()?;
+        match repository.tree_of(commit).and_then(|tree| repository.files(&tree)) {
+            Ok(_) => Ok(true),
+            Err(SiteError::Damaged(_)) => Ok(false),
+            Err(error) => Err(site_fault(error)),
+        }
+    }
+
+    /// Whether the repository has a branch.
+    ///
+    /// # Errors
+    /// `COMMIT_SERVICE_ERROR` if the repository cannot be read.
+    pub(super) fn has_branch(&self, name: &str) -> Result<bool, Fault> {
+        Ok(self.open()?.branch(name).map_err(site_fault)?.is_some())
     }
 
     /// The files of a commit or, with a tree, of that tree.
@@ -153,11 +204,7 @@ impl RunSite {
     /// branch is another one's.
     pub(super) fn publish(&self, run: &Publishing) -> Result<Published, Fault> {
         let repository = self.open()?;
-        let base_tree = repository.tree_of(&run.site_sha).map_err(site_fault)?;
-        let paths = repository
-            .changed_paths(&base_tree, &run.site_tree, run.files_changed_max)
-            .map_err(site_fault)?;
-        run.fence.require(paths.iter().map(String::as_str))?;
+        let (_, paths) = allowed_changes(&repository, run)?;
         let own = |commit: &str| -> Result<bool, Fault> {
             Ok(repository.tree_of(commit).map_err(site_fault)? == run.site_tree)
         };
@@ -166,7 +213,7 @@ impl RunSite {
         }
         if let Some(commit) = repository.branch(&run.branch).map_err(site_fault)? {
             return if own(&commit)? {
-                Ok(Published { commit, paths })
+                Ok(Published { commit, paths, pull: None })
             } else {
                 Err(foreign_branch(&run.branch))
             };
@@ -188,26 +235,37 @@ impl RunSite {
         let created = repository.create_branch(&run.branch, &commit).map_err(site_fault)?;
         failpoints::reach("launch.branch_created");
         match created {
-            BranchCreated::New => Ok(Published { commit, paths }),
-            BranchCreated::Exists(commit) if own(&commit)? => Ok(Published { commit, paths }),
+            BranchCreated::New => Ok(Published { commit, paths, pull: None }),
+            BranchCreated::Exists(commit) if own(&commit)? => Ok(Published { commit, paths, pull: None }),
             BranchCreated::Exists(_) => Err(foreign_branch(&run.branch)),
             BranchCreated::Blocked(other) => Err(conflicting_branch(&run.branch, &other)),
         }
     }
+
+    /// What a forge needs to publish a run.
+    ///
+    /// # Errors
+    /// As [`RunSite::publish`].
+    pub(super) fn content(&self, run: &Publishing) -> Result<PublishedContent, Fault> {
+        let repository = self.open()?;
+        let (base_tree, paths) = allowed_changes(&repository, run)?;
+        let files = repository.changed_files(&base_tree, &run.site_tree, &paths).map_err(site_fault)?;
+        let root = repository.root_entries(&run.site_tree).map_err(site_fault)?;
+        Ok(PublishedContent { base_tree, files, root })
+    }
+}
+
+/// The tree of the commit that a run began with, and the paths in which the patched tree differs from it: all of them within the fence.
+fn allowed_changes(repository: &SiteRepository, run: &Publishing) -> Result<(String, Vec<String>), Fault> {
+    let base_tree = repository.tree_of(&run.site_sha).map_err(site_fault)?;
+    let paths =
+        repository.changed_paths(&base_tree, &run.site_tree, run.files_changed_max).map_err(site_fault)?;
+    run.fence.require(paths.iter().map(String::as_str))?;
+    Ok((base_tree, paths))
 }
 
 /// Why a path cannot be changed although the fence admits it.
 const BLOCKED: &str = "a link, a submodule or a file is on the way to it";
-
-fn not_retryable(message: impl Into<String>) -> Fault {
-    Fault { retryable: false, ..Fault::new(ErrorCode::CommitServiceError, message) }
-}
-
-fn foreign_branch(branch: &str) -> Fault {
-    not_retryable(format!("The site has a branch `{branch}` with another content."))
-        .with_details(json!({ "branch": branch }))
-        .with_hint("Look at the branch; if nobody needs it, delete it and call again.")
-}
 
 /// The fault of a branch that git does not allow beside another one, because one would be a folder of the other.
 fn conflicting_branch(branch: &str, other: &str) -> Fault {
@@ -215,12 +273,6 @@ fn conflicting_branch(branch: &str, other: &str) -> Fault {
     not_retryable(format!("The site has a branch `{other}`, so it cannot have the branch `{branch}`."))
         .with_details(json!({ "branch": branch, "conflicting_branch": other }))
         .with_hint("Look at the branch; if nobody needs it, rename or delete it and call again.")
-}
-
-fn base_moved(base: &str, expected: &str, found: Option<&str>) -> Fault {
-    not_retryable(format!("The branch `{base}` of the site moved since the run began."))
-        .with_details(json!({ "base": base, "expected": expected, "found": found }))
-        .with_hint("Cancel this run and start another one, which begins with the new commit.")
 }
 
 /// The fault of a site that cannot be used.

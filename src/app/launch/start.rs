@@ -14,27 +14,30 @@ use platform::sha256;
 use serde_json::json;
 use store::launch::{RunRow, runs};
 use store::postgres::LAUNCH;
-use store::{Access, Fence, Project, ProjectTx, Store, repositories};
+use store::{Access, Fence, Project, ProjectTx, Store};
 
 use super::journal::{Batch, JournalContext, RUN_CONFIG, Writer, create};
+use super::repository::RunRepository;
 use super::request::{RunRequest, request_advance};
-use super::site::RunSite;
+use super::site_head::site_head;
 use super::{repository, rows};
-use crate::app::{App, blocking};
+use crate::app::App;
 
-/// Name of the tool that starts runs.
-const TOOL: &str = "launch_start_run";
 /// Attempts if another run gets the same id, which takes two calls with one key in one second.
 const ATTEMPTS_MAX: usize = 5;
 
 /// A run to start.
 pub struct StartRequest<'a> {
+    /// The tool that starts it.
+    pub tool: &'static str,
     /// The application.
     pub app: &'a Arc<App>,
     /// The project.
     pub project: &'a Project,
     /// The configuration, which fits its schema.
     pub config: RunConfigInput,
+    /// The repository, if it is known already; else the one that the configuration names.
+    pub repository: Option<RunRepository>,
     /// The key under which the run is started once.
     pub idempotency_key: Option<&'a str>,
     /// Who starts it.
@@ -70,15 +73,19 @@ pub fn config_refused(violations: Vec<Violation>) -> Fault {
 /// commit that is unknown or neither indexed nor checked out, and for a key that was used with another configuration;
 /// `QUEUE_OVERLOADED` if too many runs have not ended; storage faults.
 pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
-    let StartRequest { app, project, config, idempotency_key, principal, trace } = request;
+    let StartRequest { tool, app, project, config, repository, idempotency_key, principal, trace } = request;
     let store = app.store().await?;
     let profile = find_site(&app.config.launch.sites, project.id(), &config.site_profile)?;
-    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
-    let repositories = repositories::list(&mut tx).await?;
-    tx.commit().await?;
     let indexing = &app.config.indexing;
-    let repository = repository::find(repositories, indexing, project.id(), &config.github_repo_url).await?;
-    let repo_sha = repository::pin(&repository, indexing, project.id(), config.github_ref.as_deref()).await?;
+    let repository = match repository {
+        Some(repository) => repository,
+        None => {
+            let rows = repository::all_repositories(store, project).await?;
+            let row = repository::find(rows, indexing, project.id(), &config.github_repo_url).await?;
+            RunRepository::Indexed(Box::new(row))
+        }
+    };
+    let (repository_id, repo_sha) = pinned(app, project, &repository, config.github_ref.as_deref()).await?;
     let pins = Pins {
         repo_sha: &repo_sha,
         allowed_paths: &profile.allowed_paths,
@@ -92,17 +99,19 @@ pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
         return continue_existing(app, project, &known, &config, trace).await;
     }
     // Only now: what a key started stays started, even if its commit is gone.
-    repository::require_indexable(&repository, indexing, project.id(), &repo_sha).await?;
-    let site = RunSite::new(profile);
-    let site_sha = blocking(move || site.head()).await?;
+    if let RunRepository::Indexed(row) = &repository {
+        repository::require_indexable(row, indexing, project.id(), &repo_sha).await?;
+    }
+    let site_sha = site_head(app, profile).await?;
     require_room(app, store, project).await?;
     let new = NewRun {
+        tool,
         app,
         store,
         project,
         config: &config,
         key: idempotency_key,
-        repository_id: repository.id,
+        repository_id,
         site_sha,
         principal,
         trace,
@@ -120,6 +129,21 @@ pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
         }
     }
     Err(Fault::internal("The launch run could not be started.", "all ids that were tried are taken"))
+}
+
+/// The id and the commit of the repository of a run.
+async fn pinned(
+    app: &App,
+    project: &Project,
+    repository: &RunRepository,
+    reference: Option<&str>,
+) -> Result<(i64, String), Fault> {
+    match repository {
+        RunRepository::Indexed(row) => {
+            Ok((row.id, repository::pin(row, app, project.id(), reference).await?))
+        }
+        RunRepository::Fetched { id, commit } => Ok((*id, commit.clone())),
+    }
 }
 
 async fn run_with_key(store: &Store, project: &Project, key: &str) -> Result<Option<RunRow>, Fault> {
@@ -183,6 +207,7 @@ async fn require_room(app: &App, store: &Store, project: &Project) -> Result<(),
 
 /// A run that is about to be written.
 struct NewRun<'a> {
+    tool: &'static str,
     app: &'a Arc<App>,
     store: &'a Store,
     project: &'a Project,
@@ -215,7 +240,7 @@ impl NewRun<'_> {
         let row = self.row(&run_id, &created, hash, now.as_millisecond());
         let mut rest = Batch::default();
         rest.event(EventBody::ToolCalled {
-            tool: TOOL.to_owned(),
+            tool: self.tool.to_owned(),
             principal: self.principal.to_owned(),
             outcome: "ok".to_owned(),
         });

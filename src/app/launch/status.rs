@@ -9,8 +9,9 @@ use launch::ids::RunId;
 use launch::legality::legal_tools;
 use launch::sections::{SectionState, planned_pages, section_states};
 use launch::snapshot::Snapshot;
+use launch::state::RunState;
 use launch::worker::PAGE_PLAN;
-use store::launch::{ArtifactContent, RunFilter, RunRow, artifacts, events, runs};
+use store::launch::{ArtifactContent, RunFilter, RunRow, artifacts, events, issues, runs};
 use store::postgres::LAUNCH;
 use store::{Access, Job, Project, ProjectTx, Store};
 
@@ -47,7 +48,7 @@ impl OpenedRun {
 pub type ArtifactPart = ArtifactContent;
 
 /// Begins to read the runs of a project; `None` if it has none.
-async fn begin(store: &Store, project: &Project) -> Result<Option<ProjectTx>, Fault> {
+pub(super) async fn begin(store: &Store, project: &Project) -> Result<Option<ProjectTx>, Fault> {
     if !store::has_module(store, project, &LAUNCH).await? {
         return Ok(None);
     }
@@ -148,6 +149,50 @@ pub async fn events_after(
     let is_known = !page.is_empty() || runs::get(&mut tx, run_id.as_str()).await?.is_some();
     tx.commit().await?;
     if is_known { Ok(page.into_iter().map(rows::event).collect()) } else { Err(run_not_found()) }
+}
+
+/// The last `limit` events of a run, the newest first.
+///
+/// # Errors
+/// `RUN_NOT_FOUND`; storage faults.
+pub async fn newest_events(
+    store: &Store,
+    project: &Project,
+    run_id: &RunId,
+    limit: i64,
+) -> Result<Vec<Event>, Fault> {
+    let mut tx = begin(store, project).await?.ok_or_else(run_not_found)?;
+    let page = events::newest(&mut tx, run_id.as_str(), limit).await?;
+    tx.commit().await?;
+    // A run has at least the event with which it began.
+    if page.is_empty() { Err(run_not_found()) } else { Ok(page.into_iter().map(rows::event).collect()) }
+}
+
+/// Whether a run has ended, so that nothing is added to its log any more.
+///
+/// # Errors
+/// `RUN_NOT_FOUND`; storage faults.
+pub async fn has_ended(store: &Store, project: &Project, run_id: &RunId) -> Result<bool, Fault> {
+    let mut tx = begin(store, project).await?.ok_or_else(run_not_found)?;
+    let row = runs::get(&mut tx, run_id.as_str()).await?;
+    tx.commit().await?;
+    let row = row.ok_or_else(run_not_found)?;
+    Ok(RunState::parse(&row.state).is_some_and(RunState::is_terminal))
+}
+
+/// The number of open issues of each of these runs of a project that has any.
+///
+/// # Errors
+/// Storage faults.
+pub async fn open_issue_counts(
+    store: &Store,
+    project: &Project,
+    run_ids: &[String],
+) -> Result<BTreeMap<String, i64>, Fault> {
+    let Some(mut tx) = begin(store, project).await? else { return Ok(BTreeMap::new()) };
+    let counts = issues::count_open(&mut tx, run_ids).await?;
+    tx.commit().await?;
+    Ok(counts.into_iter().collect())
 }
 
 /// All events of a run.

@@ -7,21 +7,27 @@ use std::time::Duration;
 
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::jobs::{Job, JobState};
+use launch::config::RunConfig;
 use launch::engine::rests;
-use launch::event::Failure;
+use launch::event::{Failure, NOT_INDEXED};
 use launch::ids::Trace;
 use launch::state::RunState;
 use store::jobs::ATTEMPTS_MAX;
 use store::launch::{RunRow, runs};
 use store::postgres::LAUNCH;
-use store::{Access, Project, ProjectTx, Store, repositories};
+use store::{Access, Project, ProjectTx, Store};
 
 use super::answer::JobAnswer;
 use super::inputs::{awaited_job, is_indexed_at};
 use super::journal::{Batch, Journal, JournalContext, Writer};
+use super::repository::row_of_run;
 use super::request::{RunRequest, request_advance};
+use super::rows;
 use super::run_job::{KIND, add_failure};
-use crate::app::App;
+use super::run_metrics;
+use super::site_copy::{copies_folder, remove_old};
+use super::watch::{Requester, request_checks};
+use crate::app::{App, blocking};
 
 /// Interval between two looks at all projects.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -29,6 +35,8 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const RUNS_PAGE: i64 = 100;
 /// Jobs in a row that do not advance a run, after which nothing more is tried.
 const TRIES_MAX: usize = 5;
+/// Jobs about one subject that have to be known to decide that.
+pub(super) const TRIES_READ: i64 = 5;
 /// Time after the first of them until the next is tried, in milliseconds; it doubles with each.
 const RETRY_MS: i64 = 5_000;
 /// Jobs of one project that are looked at each time, the newest first.
@@ -36,6 +44,9 @@ const JOBS_MAX: i64 = 50;
 
 /// Looks at all projects with runs every 5 s, until the process shuts down.
 pub async fn sweep_runs(app: Arc<App>) {
+    if app.config.launch.enabled {
+        remove_old_copies(&app).await;
+    }
     while app.config.launch.enabled && !app.shutdown.is_cancelled() {
         // The loop does not start a database that no call has needed yet.
         if let Some(store) = app.opened_store()
@@ -50,15 +61,28 @@ pub async fn sweep_runs(app: Arc<App>) {
     }
 }
 
+/// Removes copies of sites that a process left which died.
+async fn remove_old_copies(app: &App) {
+    let folder = copies_folder(&app.layout);
+    let removed = blocking(move || {
+        remove_old(&folder);
+        Ok(())
+    });
+    if let Err(fault) = removed.await {
+        tracing::debug!("old copies of sites could not be removed: {fault}");
+    }
+}
+
 async fn sweep(app: &Arc<App>, store: &Store) -> Result<(), Fault> {
     let mut control = store.control_read().await?;
     let projects = store::modules::projects_with(&mut control, LAUNCH.name).await?;
     control.commit().await?;
-    for id in projects {
-        if let Err(fault) = look_after_project(app, store, &id).await {
+    for id in &projects {
+        if let Err(fault) = look_after_project(app, store, id).await {
             tracing::debug!(project = id, "the launch runs of a project could not be looked after: {fault}");
         }
     }
+    run_metrics::count_runs(&app.metrics, store, &projects).await;
     Ok(())
 }
 
@@ -71,7 +95,10 @@ pub async fn index_ended(app: &Arc<App>, project_id: &str) {
         let store = app.store().await?;
         let id = ProjectId::parse(project_id)?;
         match tenancy::open(store, &id, store::DecidedBy::Argument).await? {
-            Some(project) => look_after_runs(app, store, &project, false).await,
+            Some(project) => {
+                look_after_runs(app, store, &project, false).await?;
+                request_checks(app, store, &project, Requester::IndexRun).await
+            }
             None => Ok(()),
         }
     };
@@ -84,7 +111,8 @@ async fn look_after_project(app: &Arc<App>, store: &Store, id: &str) -> Result<(
     let id = ProjectId::parse(id)?;
     let Some(project) = tenancy::open(store, &id, store::DecidedBy::Argument).await? else { return Ok(()) };
     look_after_runs(app, store, &project, app.config.launch.auto_advance).await?;
-    fail_dead(app, store, &project).await
+    fail_dead(app, store, &project).await?;
+    request_checks(app, store, &project, Requester::Sweep).await
 }
 
 /// Has the runs of a project go on that wait for an index that is ready, and, if `all`, also those that no job advances although nobody has
@@ -133,12 +161,15 @@ async fn may_go_on(app: &App, store: &Store, project: &Project, run: &RunRow) ->
     Ok(awaited_job(store, pending).await?.is_none_or(|job| job.state.is_final()))
 }
 
-/// Whether the repository of a run is indexed at its commit; `None` if there is no such repository.
+/// Whether the repository of a run is indexed at its commit; `None` if there is no such repository any more.
 async fn has_inputs(store: &Store, project: &Project, run: &RunRow) -> Result<Option<bool>, Fault> {
+    let config = RunConfig::parse(&run.config).map_err(|error| rows::malformed("config", error))?;
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
-    let repository = repositories::with_id(&mut tx, run.repository_id).await?;
+    let repository = row_of_run(&mut tx, run.repository_id, &config.github_repo_url).await?;
     tx.commit().await?;
-    Ok(repository.map(|repository| is_indexed_at(&repository, &run.repo_sha)))
+    let has_inputs = repository.map(|repository| is_indexed_at(&repository, &run.repo_sha));
+    // The first index run adds the repository.
+    Ok(has_inputs.or((run.repository_id == NOT_INDEXED).then_some(false)))
 }
 
 async fn go_on(app: &Arc<App>, project: &Project, run: &RunRow) -> Result<(), Fault> {
@@ -183,6 +214,11 @@ async fn continue_abandoned(
         Continuation::Advance => go_on(app, project, run).await,
         Continuation::Fail(why) => fail_run(app, store, project, &run.run_id, why).await,
     }
+}
+
+/// Whether another job may be tried after these last ones about a subject, the newest first.
+pub(super) fn may_try(jobs: &[Job], now_ms: i64) -> bool {
+    continuation(jobs, now_ms) == Continuation::Advance
 }
 
 /// What becomes of a run with these last jobs, the newest first.

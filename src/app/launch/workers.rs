@@ -8,14 +8,14 @@ use launch::evidence::Questions;
 use launch::snippet::ParsedSnippet;
 use launch::validate;
 use launch::worker::{
-    Worker, WorkerError, WorkerInput, WorkerOutput, facts, fix, link, pages_to_parse, plan, scout, snippets,
-    write,
+    WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput, facts, fix, link, pages_to_parse, plan, scout,
+    snippets, write,
 };
 use store::RepositoryRow;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Stop;
-use super::evidence::read_evidence;
+use super::evidence::read_version;
 use super::item::ItemInputs;
 use super::page_secrets::PageSecrets;
 use super::pinned::PinnedIndex;
@@ -66,8 +66,26 @@ impl SiteTrees {
     }
 }
 
+/// The site with what was read of it.
+pub(super) struct OpenSite {
+    trees: SiteTrees,
+    read: ReadSite,
+}
+
+impl OpenSite {
+    /// The item over what was read.
+    pub(super) fn item<'a>(&'a self, inputs: &'a ItemInputs) -> WorkItem<'a> {
+        inputs.item(&self.trees.site, &self.trees.base, &self.read)
+    }
+
+    /// The files of the site as the worker sees it.
+    pub(super) fn site(&self) -> &TreeFiles {
+        &self.trees.site
+    }
+}
+
 /// Runs the worker of an item over an index, without the content of the files in which that differs from the commit of the run. The inner
-/// error is the worker's; `None` if the index changed while it was read, so that nobody knows what was read.
+/// error is the worker's; `None` if the index is not the one any more that was looked at.
 pub(super) async fn run(
     job: &RunJob<'_>,
     inputs: ItemInputs,
@@ -77,20 +95,21 @@ pub(super) async fn run(
 ) -> Result<Option<Result<WorkerOutput, WorkerError>>, Stop> {
     let inputs = Arc::new(inputs);
     let cancel = job.running.cancel.clone();
-    let (trees, read, questions) = {
+    let (read, questions) = {
         let (inputs, parsing) = (Arc::clone(&inputs), job.app.parsing.clone());
         blocking(move || prepare(&site, &inputs, &parsing, &cancel)).await.map_err(stop)?
     };
     job.require_running()?;
     let questions = questions.without_content_of((*index.differing).clone());
-    let facts = read_evidence(job.store, job.project, repository, questions, &job.running.cancel).await?;
+    let (version, cancel) = (&index.version, &job.running.cancel);
+    let facts = read_version(job.store, job.project, repository, version, questions, cancel).await?;
     job.require_running()?;
-    if job.index_version(repository).await? != index.version {
-        return Ok(None);
-    }
+    let Some(facts) = facts else { return Ok(None) };
+    let (read, observed) = job.observe(&inputs, read).await?;
     let work = move || {
-        let item = inputs.item(&trees.site, &trees.base, &read);
-        Ok(inputs.run(&WorkerInput { item, evidence: &facts, secrets: &PageSecrets }))
+        let item = read.item(&inputs);
+        let input = WorkerInput { item, evidence: &facts, secrets: &PageSecrets, observed: &observed };
+        Ok(inputs.run(&input))
     };
     blocking(work).await.map(Some).map_err(stop)
 }
@@ -101,21 +120,19 @@ fn prepare(
     inputs: &ItemInputs,
     parsing: &Parsing,
     cancel: &CancellationToken,
-) -> Result<(SiteTrees, ReadSite, Questions), Fault> {
-    let trees = SiteTrees::open(site, inputs)?;
-    let mut read = ReadSite {
-        changed: match &inputs.site_tree {
-            Some(tree) => site.changed(&inputs.site_sha, tree, CHANGED_MAX)?,
-            None => Vec::new(),
-        },
-        snippets: Vec::new(),
+) -> Result<(OpenSite, Questions), Fault> {
+    let changed = match &inputs.site_tree {
+        Some(tree) => site.changed(&inputs.site_sha, tree, CHANGED_MAX)?,
+        None => Vec::new(),
     };
+    let mut read =
+        OpenSite { trees: SiteTrees::open(site, inputs)?, read: ReadSite { changed, snippets: Vec::new() } };
     if inputs.worker.parses {
-        let pages = pages_to_parse(inputs.worker, &inputs.item(&trees.site, &trees.base, &read));
-        read.snippets = parse_site(parsing, &pages, cancel)?;
+        let pages = pages_to_parse(inputs.worker, &read.item(inputs));
+        read.read.snippets = parse_site(parsing, &pages, cancel)?;
     }
-    let questions = (inputs.worker.asks)(&inputs.item(&trees.site, &trees.base, &read));
-    Ok((trees, read, questions))
+    let questions = (inputs.worker.asks)(&read.item(inputs));
+    Ok((read, questions))
 }
 
 /// A site that cannot be used is an answer; all else makes the job fail.

@@ -1,5 +1,8 @@
 //! `doctor`: checks the installation and says how to repair it.
 
+mod launch_sites;
+mod site_commands;
+
 use std::fmt::Write;
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
@@ -15,6 +18,7 @@ use super::session::{CommandResult, Exit, Session};
 use crate::app::{App, blocking, freshness};
 use crate::surfaces::http;
 use crate::tools::Progress;
+use contract::config::{LaunchSite, SiteLocation};
 use contract::{Fault, RepositoryAddress, escaped_line};
 use engine::indexing::parser;
 use platform::process::{Program, sandbox};
@@ -106,6 +110,8 @@ async fn run_checks(session: &Session) -> Vec<DoctorCheck> {
     if checks.iter().all(|check| check.ok) {
         checks.extend(check_allowed_directories(&session.app).await);
         checks.extend(check_git(&session.app).await);
+        checks.extend(launch_sites::check_launch(&session.app).await);
+        checks.extend(site_commands::check_commands(&session.app));
     }
     checks
 }
@@ -173,14 +179,19 @@ async fn check_git(app: &App) -> Option<DoctorCheck> {
     })
 }
 
-/// Whether repositories are fetched here: there are mirrors of some, or a list or a source names an address.
+/// Whether repositories are fetched here: there are mirrors of some, or a list, a source or a site of launch runs names an address.
 fn fetches_repositories(app: &App) -> bool {
     let settings = &app.config.indexing;
     let mut listed = settings.roots.iter().chain(settings.project_roots.values().flatten());
     let is_address = |root: &PathBuf| root.to_str().and_then(RepositoryAddress::parse_prefix).is_some();
     let mut mirrors = fs::read_dir(app.layout.mirrors()).into_iter().flatten().flatten();
     let is_mirror = |entry: DirEntry| entry.path().extension().is_some_and(|ending| ending == "git");
-    listed.any(is_address) || !app.config.sources.is_empty() || mirrors.any(is_mirror)
+    let launch = &app.config.launch;
+    let is_mirrored = |site: &LaunchSite| matches!(site.location(), SiteLocation::Address(_));
+    listed.any(is_address)
+        || !app.config.sources.is_empty()
+        || (launch.enabled && launch.sites.iter().any(is_mirrored))
+        || mirrors.any(is_mirror)
 }
 
 /// Checks the runtime files. With an external database the embedded Postgres is not needed.

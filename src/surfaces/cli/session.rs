@@ -96,6 +96,8 @@ impl Session {
         mirrors::check_git_settings(&config.git)?;
         code_hosts::check_sources(&config.sources)?;
         launch::site_profiles::check_sites(&config.launch.sites)?;
+        launch::addresses::product_hosts(&config.launch.product_hosts)?;
+        code_hosts::forge::check_forges(&config.launch.forges, &config.launch.sites)?;
         check_revisions(&config.sources)?;
         let terminal = Terminal::new(flags, &config.terminal)?;
         telemetry::start_logging(&log_settings(flags, serves, &config.log));

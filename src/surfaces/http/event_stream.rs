@@ -60,7 +60,7 @@ pub(super) fn event_stream(
     streamed: StreamedCall,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
-    server_sent(sent_during(run_call(app, caller, streamed, sender), receiver))
+    server_sent(sent_during(run_call(app, caller, streamed, sender), receiver, None))
 }
 
 /// Starts an operation that sends its own events, and returns these and its end: `done` with its result, or `error` and `done`.
@@ -72,17 +72,24 @@ pub(super) fn operation_events(
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
     let call = run_operation(app, caller, operation, arguments, (sender, server_sent_event));
-    server_sent(sent_during(call, receiver))
+    server_sent(sent_during(call, receiver, None))
 }
 
+/// An event; one with a number has it as its id, which a client that lost the connection sends as `Last-Event-ID`.
 fn server_sent_event(name: &'static str, envelope: &Envelope) -> Option<Event> {
-    Some(event(name, envelope))
+    let number = envelope.result.as_ref().and_then(|content| content.get("seq")?.as_i64());
+    let event = event(name, envelope);
+    Some(match number {
+        Some(number) => event.id(number.to_string()),
+        None => event,
+    })
 }
 
 /// The media type of [`operation_lines`].
 pub(super) const LINES: &str = "application/x-ndjson";
 
-/// As [`operation_events`], but one JSON document a line: the content of each event, and the envelope of a failure.
+/// As [`operation_events`], but one JSON document a line: the content of each event, and the envelope of a failure. While nothing happens,
+/// an empty line is sent now and then, so that both sides notice when the other has gone.
 pub(super) fn operation_lines(
     app: Arc<App>,
     caller: Caller,
@@ -91,7 +98,11 @@ pub(super) fn operation_lines(
 ) -> Response {
     let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
     let call = run_operation(app, caller, operation, arguments, (sender, line));
-    ([(header::CONTENT_TYPE, LINES)], Body::from_stream(sent_during(call, receiver))).into_response()
+    (
+        [(header::CONTENT_TYPE, LINES)],
+        Body::from_stream(sent_during(call, receiver, Some(Bytes::from_static(b"\n")))),
+    )
+        .into_response()
 }
 
 fn line(name: &'static str, envelope: &Envelope) -> Option<Bytes> {
@@ -109,19 +120,26 @@ fn server_sent(
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
-/// What a call sends, until it ends.
-fn sent_during<T: Send + 'static>(
+/// What a call sends, until it ends; `heartbeat` is sent while it sends nothing.
+fn sent_during<T: Clone + Send + 'static>(
     call: impl Future<Output = ()> + Send + 'static,
     receiver: mpsc::Receiver<T>,
+    heartbeat: Option<T>,
 ) -> impl Stream<Item = Result<T, Infallible>> + Send + 'static {
     // Polled by the stream rather than spawned, so that the call ends with the stream.
-    unfold((Box::pin(call), receiver, false), |(mut call, mut receiver, mut done)| async move {
+    let state = (Box::pin(call), receiver, heartbeat, false);
+    unfold(state, |(mut call, mut receiver, heartbeat, mut done)| async move {
         loop {
-            tokio::select! {
+            let sent = tokio::select! {
                 biased;
-                event = receiver.recv() => return event.map(|event| (Ok(event), (call, receiver, done))),
-                () = &mut call, if !done => done = true,
-            }
+                event = receiver.recv() => event?,
+                () = &mut call, if !done => {
+                    done = true;
+                    continue;
+                }
+                () = tokio::time::sleep(KEEP_ALIVE), if heartbeat.is_some() => heartbeat.clone()?,
+            };
+            return Some((Ok(sent), (call, receiver, heartbeat, done)));
         }
     })
 }

@@ -30,6 +30,9 @@ pub(super) const STATUS: &str = "launch_get_status";
 /// The path of an artifact, whose name may have several parts.
 pub(super) const ARTIFACT_PATH: &str = "/launch/runs/{run_id}/artifacts/{*artifact_name}";
 
+/// The header in which a client that connects again sends the id of the last event that it has.
+const LAST_EVENT_ID: &str = "last-event-id";
+
 /// Fields of the list's filter, which are parameters of their own in the query.
 const FILTER_FIELDS: [&str; 2] = ["product_slug", "state"];
 
@@ -65,7 +68,7 @@ pub(super) async fn status(
     Ok(answer::envelope(&call_tool(&app, STATUS, arguments, caller).await))
 }
 
-/// `GET /launch/runs/{run_id}/events`.
+/// `GET /launch/runs/{run_id}/events`. A client that lost the connection sends the number of the last event that it has in a header.
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
@@ -76,7 +79,12 @@ pub(super) async fn events(
 ) -> Result<Response, Response> {
     let operation = STREAM_LAUNCH_EVENTS;
     let named = [("run_id", from_path(run))];
-    let arguments = run_arguments(&app, &id, query, Some(operation.input), &named)?;
+    let mut arguments = run_arguments(&app, &id, query, Some(operation.input), &named)?;
+    if let Some(last) = headers.get(LAST_EVENT_ID) {
+        // It was sent after the address was written, so it counts. What is no number is refused by the gate.
+        let last = String::from_utf8_lossy(last.as_bytes());
+        arguments["after"] = last.parse::<i64>().map_or_else(|_| Value::from(&*last), Value::from);
+    }
     Ok(match wants_lines(&headers) {
         true => operation_lines(app, caller, operation, arguments),
         false => operation_events(app, caller, operation, arguments).into_response(),
@@ -116,7 +124,7 @@ pub(super) async fn artifact(
     Ok(etag::with_version(&headers, &artifact.sha256, || file_response(&artifact.content_type, &file, bytes)))
 }
 
-fn file_response(content_type: &str, file: &str, bytes: Vec<u8>) -> Response {
+pub(super) fn file_response(content_type: &str, file: &str, bytes: Vec<u8>) -> Response {
     let mut response = bytes.into_response();
     let disposition = format!("attachment; filename=\"{file}\"");
     let headers = [

@@ -239,8 +239,9 @@ static ROUTES: &[Route] = &[
         public: false,
         operation: Operation::Tool {
             id: "launchRunEvents",
-            summary: "The log of a launch run after the event with the number `after`, as server-sent events: event, with one entry \
-                each; error; done. With `Accept: application/x-ndjson`, one entry a line",
+            summary: "The log of a launch run after the event with the number `after` or in `Last-Event-ID`, as server-sent events: \
+                event, with one entry each; error; done. With `follow=true`, also what happens until the run ends. With `Accept: \
+                application/x-ndjson`, one entry a line",
             tag: "launch",
             tool: launch::STATUS,
             result: None,

@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::browse::BrowseRequest;
 use super::prompts;
-use super::uri::{INSTRUCTION_TEMPLATE, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT};
+use super::uri::{
+    ARTIFACT_TEMPLATE, INSTRUCTION_TEMPLATE, RUN_TEMPLATE, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT,
+};
 use crate::tools::browse::{COMPLETE, COMPLETE_INSTRUCTION, Completions};
 
 /// Arguments that can be completed; the others are free text.
@@ -73,15 +75,17 @@ fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
         return Ok(prompts::arguments(prompt).into_iter().map(|argument| argument.name).collect());
     }
     let uri = reference.as_resource_uri().unwrap_or_default();
-    let templates = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE, INSTRUCTION_TEMPLATE];
-    if uri == SYMBOL_TEMPLATE {
-        return Ok(vec!["repository".to_owned(), "symbol".to_owned()]);
-    }
-    if uri == INSTRUCTION_TEMPLATE {
-        return Ok(vec!["id".to_owned(), "project".to_owned()]);
-    }
-    if !templates.contains(&uri) {
-        return Err(prompts::unknown("ref/uri", "template", uri, templates.into_iter()));
-    }
-    Ok(OF_FILES.iter().map(|name| (*name).to_owned()).collect())
+    let known = match uri {
+        TEMPLATE | TEMPLATE_WITH_PROJECT => OF_FILES.to_vec(),
+        SYMBOL_TEMPLATE => vec!["repository", "symbol"],
+        INSTRUCTION_TEMPLATE => vec!["id", "project"],
+        RUN_TEMPLATE => vec!["run_id"],
+        ARTIFACT_TEMPLATE => vec!["run_id", "artifact"],
+        _ => {
+            let templates = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE, INSTRUCTION_TEMPLATE];
+            let of_runs = [RUN_TEMPLATE, ARTIFACT_TEMPLATE];
+            return Err(prompts::unknown("ref/uri", "template", uri, templates.into_iter().chain(of_runs)));
+        }
+    };
+    Ok(known.into_iter().map(str::to_owned).collect())
 }

@@ -15,6 +15,7 @@ mod progress;
 mod prompts;
 mod resources;
 mod roots;
+mod run_resources;
 mod server;
 mod text;
 mod uri;

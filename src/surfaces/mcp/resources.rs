@@ -1,8 +1,8 @@
-//! `resources/list`, `resources/templates/list` and `resources/read`: indexed files by URI.
+//! `resources/list`, `resources/templates/list` and `resources/read`: indexed files, symbols, instructions and launch runs by URI.
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    Annotations, ListResourceTemplatesResult, ListResourcesResult, MetaObject, PaginatedRequestParams,
+    Annotations, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 use serde::Serialize;
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
 use super::text::result_text;
 use super::uri::{
-    INSTRUCTION_TEMPLATE, ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT, parse_instruction,
-    parse_symbol,
+    ARTIFACT_TEMPLATE, INSTRUCTION_TEMPLATE, ResourceUri, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT,
+    parse_instruction, parse_launch, parse_symbol,
 };
-use super::wire;
+use super::{run_resources, wire};
 use crate::tools::Caller;
 use crate::tools::browse::{
-    FileText, InstructionText, LIST_FILES, ListedResource, READ_FILE, READ_INSTRUCTION, READ_SYMBOL,
-    ResourcePage, is_open_to,
+    FileText, InstructionText, LIST_FILES, ListedResource, READ_FILE, READ_INSTRUCTION, READ_LAUNCH_RUN,
+    READ_SYMBOL, ResourcePage, is_open_to,
 };
 use contract::config::Config;
-use contract::{ECHO_CHARS_MAX, ErrorCode, Fault, echo};
+use contract::{ErrorCode, Fault, echo};
 
 /// One page of files; empty if the caller may not search.
 pub(super) async fn list(
@@ -38,7 +38,7 @@ pub(super) async fn list(
     let mut result = ListResourcesResult::with_all_items(resources);
     result.next_cursor = listed.next_cursor;
     result.meta = listed.truncated.then(|| {
-        to_meta(&TruncatedListMeta {
+        wire::to_meta(&TruncatedListMeta {
             truncated: true,
             hint: "The list is truncated: to reach other files, complete the URI templates or call `search`.",
         })
@@ -57,6 +57,9 @@ pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplat
             .with_title("Instruction")
             .with_description("One of the team's instructions for agents, by id, as Markdown.");
         templates.push(instruction);
+    }
+    if is_open_to(READ_LAUNCH_RUN, config, caller) {
+        templates.extend(run_resources::templates());
     }
     ListResourceTemplatesResult::with_all_items(templates)
 }
@@ -82,7 +85,8 @@ async fn read_symbol(
     (repository, symbol): (String, String),
 ) -> Result<ReadResourceResult, ErrorData> {
     let arguments = json!({ "symbol": symbol, "repoPath": repository });
-    let found: Value = request.run(READ_SYMBOL, arguments).await.map_err(|error| with_uri(error, &uri))?;
+    let found: Value =
+        request.run(READ_SYMBOL, arguments).await.map_err(|error| wire::with_uri(error, &uri))?;
     let contents = ResourceContents::text(result_text(&found), uri).with_mime_type("text/plain");
     Ok(ReadResourceResult::new(vec![contents]))
 }
@@ -95,20 +99,21 @@ async fn read_instruction(
 ) -> Result<ReadResourceResult, ErrorData> {
     let arguments = json!({ "id": id, "project_id": project });
     let found: InstructionText =
-        request.run(READ_INSTRUCTION, arguments).await.map_err(|error| with_uri(error, &uri))?;
+        request.run(READ_INSTRUCTION, arguments).await.map_err(|error| wire::with_uri(error, &uri))?;
     let Some(source_hash) = found.source_hash else {
         let fault =
             Fault::new(ErrorCode::NotFound, format!("The catalog has no instruction `{}`.", echo(&id)))
                 .with_hint("`instructions_list` lists the ids.");
-        return Err(with_uri(wire::fault_error(&fault), &uri));
+        return Err(wire::with_uri(wire::fault_error(&fault), &uri));
     };
     let meta = json!({ "sourceHash": source_hash, "revision": found.revision });
-    let contents =
-        ResourceContents::text(found.text, uri).with_mime_type("text/markdown").with_meta(to_meta(&meta));
+    let contents = ResourceContents::text(found.text, uri)
+        .with_mime_type("text/markdown")
+        .with_meta(wire::to_meta(&meta));
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// The text of one file, or where a symbol is used.
+/// The text of one file, where a symbol is used, an instruction, or a launch run.
 pub(super) async fn read(
     request: BrowseRequest<'_>,
     params: ReadResourceRequestParams,
@@ -126,11 +131,15 @@ pub(super) async fn read(
         let named = parsed.map_err(|reason| malformed(reason, INSTRUCTION_TEMPLATE))?;
         return read_instruction(request, params.uri, named).await;
     }
+    if let Some(parsed) = parse_launch(&params.uri) {
+        let named = parsed.map_err(|reason| malformed(reason, ARTIFACT_TEMPLATE))?;
+        return run_resources::read(request, params.uri, named).await;
+    }
     let ResourceUri { repository, path, project } =
         ResourceUri::parse(&params.uri).map_err(|reason| malformed(reason, TEMPLATE_WITH_PROJECT))?;
     let arguments = ReadFileArguments { repository, path, project_id: project };
     let file: FileText =
-        request.run(READ_FILE, &arguments).await.map_err(|error| with_uri(error, &params.uri))?;
+        request.run(READ_FILE, &arguments).await.map_err(|error| wire::with_uri(error, &params.uri))?;
     let meta = FileMeta {
         repo: &file.repository,
         content_hash: &file.content_hash,
@@ -141,7 +150,7 @@ pub(super) async fn read(
     };
     let contents = ResourceContents::text(file.text, params.uri)
         .with_mime_type(file.mime_type)
-        .with_meta(to_meta(&meta));
+        .with_meta(wire::to_meta(&meta));
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
@@ -176,23 +185,6 @@ struct FileMeta<'a> {
     next_line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-}
-
-fn to_meta(value: &impl Serialize) -> MetaObject {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(fields)) => MetaObject(fields),
-        _ => MetaObject::default(),
-    }
-}
-
-/// Adds the URI to the error, as the protocol specifies for this method.
-fn with_uri(mut error: ErrorData, uri: &str) -> ErrorData {
-    // A long URI is not repeated; the message quotes part of it.
-    let is_short = uri.chars().nth(ECHO_CHARS_MAX).is_none();
-    if let Some(Value::Object(data)) = error.data.as_mut().filter(|_| is_short) {
-        data.insert("uri".to_owned(), Value::from(uri));
-    }
-    error
 }
 
 fn to_resource(file: ListedResource, project: Option<&str>) -> Resource {

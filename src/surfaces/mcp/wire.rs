@@ -10,6 +10,7 @@ use rmcp::model::{
     CallToolResult, ContentBlock, ErrorCode as RpcCode, MetaObject, ServerJsonRpcMessage, Tool,
     ToolAnnotations,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::text;
@@ -61,8 +62,8 @@ pub(super) fn refusal_error(refusal: &Refusal) -> ErrorData {
 /// defines for it, which `MUTATION_DISABLED` also has; `data.code` distinguishes them.
 pub(super) fn fault_error(fault: &Fault) -> ErrorData {
     let code = match fault.code {
-        ErrorCode::NotFound | ErrorCode::NoIndex => RpcCode::RESOURCE_NOT_FOUND,
-        ErrorCode::ValidationError => RpcCode::INVALID_PARAMS,
+        ErrorCode::NotFound | ErrorCode::NoIndex | ErrorCode::RunNotFound => RpcCode::RESOURCE_NOT_FOUND,
+        ErrorCode::ValidationError | ErrorCode::InvalidInput => RpcCode::INVALID_PARAMS,
         code => code.info().json_rpc.map_or(RpcCode::INTERNAL_ERROR, RpcCode),
     };
     rpc_error(code, fault)
@@ -93,6 +94,24 @@ pub(super) fn unknown_method(method: &str) -> ErrorData {
         "The answer to `initialize` lists the server's capabilities; tools are called with `tools/call`.",
     );
     rpc_error(RpcCode::METHOD_NOT_FOUND, &fault)
+}
+
+/// The `_meta` of an answer.
+pub(super) fn to_meta(value: &impl Serialize) -> MetaObject {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => MetaObject(fields),
+        _ => MetaObject::default(),
+    }
+}
+
+/// Adds the URI to the error, as the protocol specifies for this method.
+pub(super) fn with_uri(mut error: ErrorData, uri: &str) -> ErrorData {
+    // A long URI is not repeated; the message quotes part of it.
+    let is_short = uri.chars().nth(ECHO_CHARS_MAX).is_none();
+    if let Some(Value::Object(data)) = error.data.as_mut().filter(|_| is_short) {
+        data.insert("uri".to_owned(), Value::from(uri));
+    }
+    error
 }
 
 /// A JSON-RPC error. `data` has code, message, details and hint like an envelope's `error`, because clients display different

@@ -156,6 +156,7 @@ impl<'a> GarbageCollection<'a> {
             project: removal::project_upkeep(self.call, self.store, self.project, self.folder, cancel),
             repository: self.repository,
             limits: self.limits,
+            launch_keep_days: self.call.app.config.launch.keep_days,
             now_ms: self.call.app.clock.now().as_millisecond(),
         }
     }

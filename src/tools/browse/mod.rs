@@ -26,6 +26,7 @@ use contract::config::Config;
 use contract::{Envelope, Refusal};
 
 pub use super::launch::artifact_bytes::ArtifactBytes;
+pub use super::launch::recent_events::RecentEvents;
 pub use complete::{Completions, VALUES_MAX};
 pub use file_facts::{KnownDefinition, KnownFile, KnownPart};
 pub use folder::{FolderItem, FolderList};
@@ -65,6 +66,17 @@ pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL
 pub const READ_LAUNCH_ARTIFACT: &ToolSpec = &super::launch::artifact_bytes::TOOL;
 /// The log of a launch run, one event each.
 pub const STREAM_LAUNCH_EVENTS: &ToolSpec = &super::launch::event_stream::TOOL;
+/// The last events of a launch run; answers [`RecentEvents`].
+pub const LIST_LAUNCH_EVENTS: &ToolSpec = &super::launch::recent_events::TOOL;
+/// A launch run as it is now; answers like the tool `launch_get_status`.
+pub const READ_LAUNCH_RUN: &ToolSpec =
+    &ToolSpec { name: "launch/run", title: "Read a launch run", ..super::launch::get_status::TOOL };
+/// A part of an artifact of a launch run; answers like the tool `launch_get_artifact`.
+pub const READ_LAUNCH_PART: &ToolSpec = &ToolSpec {
+    name: "launch/part",
+    title: "Read a part of an artifact",
+    ..super::launch::get_artifact::TOOL
+};
 /// The API keys; answers `KeyList`.
 pub(crate) const LIST_KEYS: &ToolSpec = &super::admin::keys::LIST;
 /// A new API key; answers `CreatedKey`.
@@ -122,6 +134,7 @@ pub(crate) fn operations() -> &'static Toolbox {
                 LIST_AUDIT,
             ])
             .chain([LIST_FINDINGS, READ_FINDING, READ_LAUNCH_ARTIFACT, STREAM_LAUNCH_EVENTS])
+            .chain([LIST_LAUNCH_EVENTS, READ_LAUNCH_RUN, READ_LAUNCH_PART])
             .chain(PROMPTS.iter().copied())
             .collect(),
         )

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::run_call::{RunCall, RunInput};
 use super::run_status::RunStatus;
 use super::spec::reading;
+use crate::app::launch as runs;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, ToolSpec, schema};
 use contract::Fault;
@@ -29,5 +30,8 @@ struct Output {
 
 async fn get_status(call: Call, input: RunInput) -> Result<Output, Fault> {
     let run = RunCall::for_reading(call, &input.run_id, input.project_id.as_deref()).await?;
-    Ok(Output { status: RunStatus::from(&run.open().await?) })
+    let opened = run.open().await?;
+    let profile = &opened.snapshot.created.site_profile;
+    let freshness = runs::run_freshness(&run.call.app, &run.project, run.run_id.as_str(), profile).await?;
+    Ok(Output { status: RunStatus::from(&opened).with_freshness(freshness) })
 }

@@ -1,5 +1,7 @@
 //! `launch_list_runs`: the runs of a project.
 
+use std::collections::BTreeMap;
+
 use launch::ids::RunId;
 use launch::state::RunState;
 use schemars::JsonSchema;
@@ -73,6 +75,8 @@ struct RunSummary {
     product_slug: String,
     /// Its state.
     state: String,
+    /// Number of open issues.
+    open_issue_count: i64,
     /// The commit of the repository.
     repo_sha: String,
     /// When it was started.
@@ -83,18 +87,23 @@ struct RunSummary {
     /// Where its pages are published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pr_url: Option<String>,
+    /// Number of sentences of its pages that the repository does not say any more; absent if they are not watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale: Option<u32>,
 }
 
-impl From<&RunRow> for RunSummary {
-    fn from(row: &RunRow) -> Self {
+impl RunSummary {
+    fn new(row: &RunRow, open_issues: &BTreeMap<String, i64>, stale: &BTreeMap<String, u32>) -> Self {
         Self {
             run_id: row.run_id.clone(),
             product_slug: row.product_slug.clone(),
             state: row.state.clone(),
+            open_issue_count: open_issues.get(&row.run_id).copied().unwrap_or(0),
             repo_sha: row.repo_sha.clone(),
             started_at: iso_from_millis(row.created_ms),
             finished_at: row.finished_ms.map(iso_from_millis),
             pr_url: row.pr_url.clone(),
+            stale: stale.get(&row.run_id).copied(),
         }
     }
 }
@@ -115,7 +124,11 @@ async fn list_runs(call: Call, input: Input) -> Result<Output, Fault> {
     let has_more = rows.len() > size;
     rows.truncate(size);
     let next_cursor = rows.last().filter(|_| has_more).map(cursor_after);
-    Ok(Output { runs: rows.iter().map(RunSummary::from).collect(), next_cursor })
+    let ids: Vec<String> = rows.iter().map(|row| row.run_id.clone()).collect();
+    let open_issues = runs::open_issue_counts(call.app.store().await?, &project, &ids).await?;
+    let stale = runs::stale_counts(&call.app, &project, &rows).await?;
+    let summaries = rows.iter().map(|row| RunSummary::new(row, &open_issues, &stale)).collect();
+    Ok(Output { runs: summaries, next_cursor })
 }
 
 fn known_state(text: &str) -> Result<RunState, Fault> {

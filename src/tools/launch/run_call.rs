@@ -94,38 +94,14 @@ impl RunCall {
     /// Has a job do something with the run, waits for it, and records the call in the log of the run.
     pub(super) async fn act(&self, action: Action) -> Result<JobAnswer, Fault> {
         let request = self.request();
-        let outcome = self.with_progress(runs::run_action(&request, action, &self.call.cancel)).await;
+        let work = runs::run_action(&request, action, &self.call.cancel);
+        let outcome = with_progress(&self.call, "The run goes on", work).await;
         let word = match &outcome {
             Ok(_) => "ok",
             Err(fault) => fault.code.as_str(),
         };
         runs::record_call(&request, action.tool().as_str(), self.principal(), word).await;
         outcome
-    }
-
-    /// Waits for work, and reports now and then that it goes on.
-    async fn with_progress<T>(&self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
-        let mut seconds = 0.0;
-        // The first tick is at once.
-        ticks.tick().await;
-        loop {
-            tokio::select! {
-                biased;
-                finished = &mut work => return finished,
-                _ = ticks.tick() => {
-                    seconds += PROGRESS_INTERVAL.as_secs_f64();
-                    self.call.progress.report(ProgressUpdate {
-                        phase: "launch",
-                        done: seconds,
-                        total: None,
-                        message: format!("The run goes on, for {seconds:.0} seconds now."),
-                        detail: None,
-                    });
-                }
-            }
-        }
     }
 
     /// The report of the last validation.
@@ -138,6 +114,31 @@ impl RunCall {
             part.map_err(|_| Fault::internal("A launch run has no validation report.", VALIDATION_REPORT))?;
         serde_json::from_slice(&part.content)
             .map_err(|error| Fault::internal("A validation report could not be read.", error))
+    }
+}
+
+/// Waits for work, and reports now and then that it goes on.
+pub(super) async fn with_progress<T>(call: &Call, what: &str, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
+    let mut seconds = 0.0;
+    // The first tick is at once.
+    ticks.tick().await;
+    loop {
+        tokio::select! {
+            biased;
+            finished = &mut work => return finished,
+            _ = ticks.tick() => {
+                seconds += PROGRESS_INTERVAL.as_secs_f64();
+                call.progress.report(ProgressUpdate {
+                    phase: "launch",
+                    done: seconds,
+                    total: None,
+                    message: format!("{what}, for {seconds:.0} seconds now."),
+                    detail: None,
+                });
+            }
+        }
     }
 }
 

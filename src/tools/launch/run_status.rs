@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use launch::freshness::StaleSentence;
 use launch::issue::{Issue, Severity};
 use launch::sections::SectionState;
 use launch::snapshot::Snapshot;
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::app::launch::OpenedRun;
+use crate::app::launch::{OpenedRun, RunFreshness};
 use contract::clock::iso_from_millis;
 use store::{Job, JobState};
 
@@ -70,6 +71,26 @@ pub(super) struct RunStatus {
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at: Option<String>,
+    /// Whether the repository still says what its pages say; absent if nobody watches them, or if they were not compared yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    freshness: Option<FreshnessStatus>,
+}
+
+/// What the last comparison of the pages with the repository found out.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FreshnessStatus {
+    /// The commit of the repository.
+    checked_sha: String,
+    /// When they were compared.
+    checked_at: String,
+    /// Number of claims that the pages make.
+    claims: u32,
+    /// Number of stale sentences.
+    stale_count: u32,
+    /// The stale sentences, by page and line.
+    stale: Vec<StaleSentence>,
+    /// Whether there are more of them than are listed.
+    truncated: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -161,6 +182,28 @@ impl From<&OpenedRun> for RunStatus {
             started_at: iso_from_millis(snapshot.created_ms),
             updated_at: iso_from_millis(snapshot.updated_ms),
             finished_at: snapshot.finished_ms.map(iso_from_millis),
+            freshness: None,
+        }
+    }
+}
+
+impl RunStatus {
+    /// The status with what is known of the pages.
+    pub(super) fn with_freshness(self, freshness: Option<RunFreshness>) -> Self {
+        Self { freshness: freshness.map(FreshnessStatus::from), ..self }
+    }
+}
+
+impl From<RunFreshness> for FreshnessStatus {
+    fn from(freshness: RunFreshness) -> Self {
+        let listed = u32::try_from(freshness.stale.len()).unwrap_or(u32::MAX);
+        Self {
+            checked_sha: freshness.checked_sha,
+            checked_at: iso_from_millis(freshness.checked_ms),
+            claims: freshness.claims,
+            stale_count: freshness.stale_count,
+            truncated: listed < freshness.stale_count,
+            stale: freshness.stale,
         }
     }
 }

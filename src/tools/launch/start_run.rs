@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::run_call::trace_of;
+use super::run_call::{trace_of, with_progress};
 use super::spec::changing;
 use crate::app::launch::{self as runs, StartRequest, StartedRun, config_refused};
 use crate::tools::project_id_arg::ProjectIdArg;
@@ -17,9 +17,12 @@ use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ToolSpec, schema};
 use contract::{Fault, Violation};
 
+/// Name of the tool.
+const NAME: &str = "launch_start_run";
+
 pub(crate) const TOOL: ToolSpec = changing(
     (
-        "launch_start_run",
+        NAME,
         "Start a launch run",
         "Write pages about an indexed repository for a documentation site, each sentence tied to lines of the code. Starts a run that \
          plans, writes, checks and fixes the pages; `launch_get_status` shows how far it is, `launch_open_pr` publishes it.",
@@ -63,15 +66,19 @@ async fn start_run(call: Call, input: Input) -> Result<Output, Fault> {
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
-    let StartedRun { run_id, state, existing } = runs::start(StartRequest {
+    let trace = trace_of(&call);
+    let starting = runs::start(StartRequest {
+        tool: NAME,
         app: &call.app,
         project: &project,
         config,
+        repository: None,
         idempotency_key: input.idempotency_key.as_deref(),
         principal: &call.caller.principal.id,
-        trace: &trace_of(&call),
-    })
-    .await?;
+        trace: &trace,
+    });
+    let StartedRun { run_id, state, existing } =
+        with_progress(&call, "The run is being started", starting).await?;
     call.set_run_id(run_id.as_str());
     Ok(Output { run_id, state, existing })
 }

@@ -6,6 +6,7 @@ use super::{Page, Shop};
 use crate::harness::{commit_all, result};
 use crate::instructions::{entry, import};
 use crate::triage::ingest;
+use crate::valid_arguments::ABSENT_RUN;
 
 /// Files that [`furnished`] shows beside those of the shop.
 const FILES: &[(&str, &str)] = &[("src/empty.py", ""), ("docs/a & <b>.md", "# A & B\n\nText.\n")];
@@ -50,6 +51,10 @@ fn pages(shop: &Shop) -> Vec<Row> {
         ("symbol: unknown", shop.at("/symbol", "symbol=none")),
         ("repositories", shop.at("/repositories", "")),
         ("repositories: none", "/repositories?project=absent".to_owned()),
+        ("runs: none yet", shop.at("/runs", "")),
+        ("runs: none pass", shop.at("/runs", "state=DONE")),
+        ("runs: error", shop.at("/runs", "state=none")),
+        ("run: missing", shop.at(&format!("/runs/{ABSENT_RUN}"), "")),
         ("administration", shop.at("/administration", "")),
         ("administration: keys", shop.at("/administration/keys", "")),
         ("administration: audit", shop.at("/administration/audit", "")),

@@ -10,6 +10,7 @@ mod conditions;
 mod find;
 mod page;
 mod read;
+mod runs;
 mod screenshots;
 mod session;
 mod texts;

@@ -23,6 +23,10 @@ fn metrics() -> BTreeMap<String, BTreeSet<String>> {
     metrics.record_http_request("/search".to_owned(), 200);
     metrics.record_watch_events(1);
     metrics.record_automatic_run("watch", "ok");
+    metrics.record_forge_call("github", "2xx");
+    metrics.set_launch_runs([("DONE", 1)]);
+    metrics.record_launch_item("scout", "finished");
+    metrics.record_gate_failure("secrets");
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let exported = to_prometheus_format(&metrics.to_openmetrics(Gauges::default()));
     for line in exported.lines().filter(|line| !line.starts_with('#')) {

@@ -333,7 +333,13 @@ async fn a_suspended_worker_is_replaced_and_writes_nothing_when_resumed() {
     })
     .await;
     signal(pid, Signal::STOP);
-    let other = parse_stdout(&run(&id).output().unwrap());
+    // If it was suspended in the middle of a transaction, its rows stay locked until Postgres ends its connection.
+    let mut other = Value::Null;
+    wait_for("the rows that it locked to be free", async || {
+        other = parse_stdout(&run(&id).output().unwrap());
+        other["error"]["retryable"] != true
+    })
+    .await;
     signal(pid, Signal::CONT);
     assert_eq!(other["ok"], true, "{other:#}");
     assert!(

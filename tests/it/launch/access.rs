@@ -31,7 +31,7 @@ async fn a_disabled_subsystem_answers_nothing_and_makes_no_tables() {
         Toolbox::standard().listed(&app.config, &caller).count()
     };
     assert_eq!(listed(&scene.app), 0, "not even if it is named");
-    assert_eq!(listed(&crate::harness::app()), 9);
+    assert_eq!(listed(&crate::harness::app()), 11);
     let by_default = Caller::local(Surface::Cli);
     let shown = crate::harness::app();
     let mut shown = Toolbox::standard().listed(&shown.config, &by_default);

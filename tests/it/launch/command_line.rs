@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::{Scene, code};
-use crate::harness::{PROGRAM, new_home, result, run_json};
+use crate::harness::{PROGRAM, git, new_home, result, run_json};
 
 /// A home whose configuration names the site of the scene.
 async fn scene_in_home(name: &str) -> (std::path::PathBuf, Scene) {
@@ -76,6 +76,28 @@ async fn commands_start_show_publish_and_cancel_runs() {
         (1, "ILLEGAL_STATE"),
         "a published run has ended: {refused:#}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_start_runs() {
+    let (home, scene) = scene_in_home("launch-addresses").await;
+    let origin = "https://github.com/acme/ShopKit-for-Python";
+    git(scene.repository.path(), &["remote", "add", "origin", origin]);
+    let start = |source: &str, more: &[&str]| {
+        let flags = ["--no-wait", "--project", scene.project.as_str()];
+        run_json(&home, &[&["launch", "start", source], more, &flags].concat())
+    };
+    let (exit, started) = start(origin, &["--site", "docs"]);
+    assert_eq!((exit, &started["result"]["derived_config"]["family"]), (0, &json!("shopkit")), "{started:#}");
+    let (exit, started) = start("https://docs.aspose.org/shopkit/en/python/", &[]);
+    assert_eq!((exit, &started["result"]["state"]), (0, &json!("CREATED")), "{started:#}");
+    let (exit, refused) = start("https://example.com/shopkit/en/python/", &[]);
+    assert_eq!((exit, code(&refused["error"])), (1, "UNSUPPORTED_SITE"), "{refused:#}");
+    let file = home.join("run.json");
+    std::fs::write(&file, scene.config("shop").to_string()).unwrap();
+    let (exit, refused) = start(file.to_str().unwrap(), &["--site", "absent"]);
+    assert_eq!((exit, code(&refused["error"])), (1, "INVALID_INPUT"), "{refused:#}");
+    assert_eq!(refused["error"]["details"]["field"], "site_profile", "the flag goes before the file");
 }
 
 #[tokio::test(flavor = "multi_thread")]

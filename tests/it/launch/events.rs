@@ -12,7 +12,7 @@ use crate::serving::TestServer;
 use crate::upkeep::{execute_sql, schema};
 
 /// All events of a run, and its snapshot as it is stored.
-async fn log_and_snapshot(scene: &Scene, run: &str) -> (Vec<Event>, Snapshot) {
+pub(super) async fn log_and_snapshot(scene: &Scene, run: &str) -> (Vec<Event>, Snapshot) {
     let store = scene.app.store().await.unwrap();
     let id = contract::ProjectId::parse(&scene.project).unwrap();
     let project = tenancy::require(store, &id).await.unwrap();

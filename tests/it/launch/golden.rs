@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{Scene, blockers, hashes};
 use crate::harness::{Repository, commit_all, git};
 
-const README: &str = "# ShopKit\n\nShopKit counts the coins in a drawer. It keeps a list of sales.\n\n\
+pub(super) const README: &str = "# ShopKit\n\nShopKit counts the coins in a drawer. It keeps a list of sales.\n\n\
     ## Installation\n\nThe package is on the usual index.\n\n```sh\n$ pip install shopkit\n```\n\n\
     ## Usage\n\nCall `drawer` with the coins of one day.\n\n```python\nfrom shopkit.cash import drawer\n\nprint(drawer([1, 2]))\n```\n\n\
     ## Formats\n\nReads sales from CSV files\nof one day.\n\n## Limitations\n\nShopKit does not convert currencies.\n";
@@ -24,7 +24,7 @@ const MIT: &str = "Permission is hereby granted, free of charge, to any person o
 const CASH: &str = "\"\"\"Cash.\"\"\"\n\n\ndef drawer(coins):\n    \"\"\"Adds the values of all coins.\"\"\"\n    return sum(coins)\n";
 const START: &str = "content/docs/shop/getting-started.md";
 
-fn product() -> Repository {
+pub(super) fn product() -> Repository {
     Repository::new(&[
         ("README.md", README),
         ("LICENSE", MIT),
@@ -44,7 +44,7 @@ async fn scene_of_product(workers: WorkerTable) -> Scene {
     Scene::with_workers(repository, workers).await
 }
 
-fn config(scene: &Scene) -> Value {
+pub(super) fn config(scene: &Scene) -> Value {
     let mut config = scene.config("shop");
     config["required_sections"] = json!(["docs", "kb", "reference"]);
     config["max_fix_attempts"] = 10.into();

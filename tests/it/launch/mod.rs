@@ -2,16 +2,27 @@
 //! workers in place of those that write pages. The gates are the real ones.
 
 mod access;
+mod addresses;
 mod artifacts;
+mod checks;
 mod command_line;
 mod events;
+mod external_links;
 mod fixing;
+mod following;
+mod forges;
+mod freshness;
 mod golden;
+mod keeping;
 mod kills;
 mod legality;
+mod metrics;
 mod pinning;
+mod planning;
 mod publishing;
+mod random_kills;
 mod recovery;
+mod resources;
 mod starting;
 mod waiting;
 mod workers;
@@ -21,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::config::{Config, Forge, LaunchSite};
+use contract::config::{Config, LOCAL_FORGE, LaunchSite};
 use embedding::StubEmbedder;
 use pairofcleats::app::App;
 use pairofcleats::app::launch::WorkerTable;
@@ -76,10 +87,14 @@ pub(crate) fn profile(project: &str, repository: PathBuf) -> LaunchSite {
     LaunchSite {
         name: "docs".to_owned(),
         project: Some(project.to_owned()),
-        repository,
+        repository: repository.to_str().unwrap().to_owned(),
         base: "main".to_owned(),
         allowed_paths: vec!["content/docs".to_owned()],
-        forge: Forge::Local,
+        forge: LOCAL_FORGE.to_owned(),
+        repo: None,
+        checks: Vec::new(),
+        external_hosts: Vec::new(),
+        watch: false,
     }
 }
 

@@ -81,6 +81,31 @@ async fn a_page_that_still_holds_elsewhere_is_not_proved_for_its_commit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_gates_run_again_only_if_something_changed() {
+    let scene = Scene::new().await;
+    let run = scene.ready("shop").await;
+    let items = format!("{}.launch_items", schema(&scene.project));
+    let count = format!("SELECT count(*) FROM {items} WHERE run_id = '{run}' AND worker = 'validate'");
+    let validate = async || -> (i64, Value) {
+        let mut validated = scene.result("launch_validate", &run).await;
+        (query_number(&count).await, validated["validation_report"].take())
+    };
+    assert_eq!(query_number(&count).await, 1);
+    let first = validate().await;
+    assert_eq!(
+        (first.0, validate().await),
+        (1, first.clone()),
+        "nothing changed since the run was validated"
+    );
+    // No cited line changes, and the commit is the same.
+    scene.repository.write("notes.md", "# Notes\n");
+    scene.index().await;
+    let edited = validate().await;
+    assert_eq!(edited.0, 2, "the index changed: {:#}", edited.1);
+    assert_eq!(validate().await, edited, "and not since");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn items_are_not_repeated_because_the_index_moves() {
     let scene = Scene::with(|config| config.launch.auto_advance = false).await;
     let run = scene.start("slow-pinned").await;

@@ -187,3 +187,31 @@ async fn a_tag_names_its_commit() {
     let run = scene.start_with(config).await;
     assert_eq!(scene.status(&run).await["repo_sha"], tagged.trim());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_annotated_tag_names_the_commit_that_it_is_of() {
+    let scene = Scene::new().await;
+    let path = scene.repository.path();
+    git(path, &["tag", "--annotate", "--message", "One", "v1"]);
+    git(path, &["tag", "--annotate", "--message", "One again", "stable", "v1"]);
+    git(path, &["tag", "--annotate", "--message", "A tree", "tree", "v1^{tree}"]);
+    let tagged = git_output(path, &["rev-parse", "v1^{commit}"]);
+    assert_ne!(tagged, git_output(path, &["rev-parse", "v1"]), "the tag is an object of its own");
+    let named = |reference: &str| {
+        let mut config = scene.config("shop");
+        config["github_ref"] = reference.into();
+        config
+    };
+    for packed in [false, true] {
+        if packed {
+            git(path, &["gc", "--quiet"]);
+        }
+        for reference in ["v1", "stable"] {
+            let run = scene.start_with(named(reference)).await;
+            assert_eq!(scene.status(&run).await["repo_sha"], tagged.trim(), "{reference}, packed: {packed}");
+        }
+    }
+    let arguments = json!({ "run_config": named("tree"), "project_id": scene.project });
+    let refused = error(&scene.app, "launch_start_run", arguments).await;
+    assert_eq!((code(&refused), &refused["details"]["field"]), ("INVALID_INPUT", &json!("github_ref")));
+}

@@ -27,6 +27,7 @@ mod protocol;
 mod quoted_values;
 mod requests;
 mod roots;
+mod run_pages;
 mod search_pages;
 mod sessions;
 mod tls;

@@ -166,6 +166,12 @@ async fn every_answer_conforms_to_the_document() {
         "/tools/prompt_review" => json!({ "prompt": "Do it.", "project_id": ours }),
         "/tools/usage_track_batch" => json!({ "items": [{ "id": "a" }], "project_id": ours }),
         "/tools/launch_start_run" => json!({ "run_config": {}, "project_id": ours }),
+        "/tools/launch_start_run_from_product_url" => {
+            json!({ "url": "https://products.aspose.org/3d/en/python/", "project_id": ours })
+        }
+        "/tools/launch_start_run_from_github_repo_url" => {
+            json!({ "github_repo_url": "https://github.com/acme/shop", "project_id": ours })
+        }
         "/tools/launch_get_artifact" => {
             json!({ "run_id": ABSENT_RUN, "artifact_name": "a", "project_id": ours })
         }
@@ -183,6 +189,8 @@ async fn every_answer_conforms_to_the_document() {
     // Launch runs need a documentation site; their answers are checked against the same schemas in the tests of launch.
     let valid_status = |path: &str| match path {
         "/tools/launch_start_run" => 422,
+        // Without a site.
+        path if path.starts_with("/tools/launch_start_run_from_") => 400,
         "/tools/launch_list_runs" => 200,
         path if path.starts_with("/tools/launch_") || path == "/launch/runs/{run_id}" => 404,
         _ => 200,

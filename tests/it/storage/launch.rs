@@ -2,10 +2,10 @@
 
 use contract::Fault;
 use store::launch::{
-    ArtifactRow, ArtifactWrite, EventRow, IssueRow, ItemRow, RunFilter, RunRow, RunWrite, artifacts, events,
-    issues, items, runs, write,
+    ArtifactRow, ArtifactWrite, EventRow, IssueRow, ItemRow, RunFilter, RunRow, RunWrite, WatchRow,
+    artifacts, events, issues, items, removal, runs, watches, write,
 };
-use store::postgres::LAUNCH;
+use store::postgres::{LAUNCH, Pool, sql};
 use store::{Access, Fence, Project, ProjectTx, Store};
 
 use super::database::Fresh;
@@ -129,6 +129,10 @@ pub(super) async fn run_statements(store: &Store, project: &Project) -> Result<(
     assert_eq!(issues::list(&mut tx, &first.run_id).await?, [issue("open", Some(3))]);
     assert_eq!(events::page(&mut tx, &first.run_id, 0, 5).await?, [event(&first, 1)]);
     assert_eq!(artifacts::latest(&mut tx, &first.run_id).await?, [artifact(2, b"second").row]);
+    let named = ["reports/a.md", "reports/none.md"].map(str::to_owned);
+    let contents = artifacts::contents(&mut tx, &first.run_id, &named).await?;
+    assert_eq!(contents.len(), 1);
+    assert_eq!((&contents[0].row, &*contents[0].content), (&artifact(2, b"second").row, &b"second"[..]));
 
     let later = RunRow {
         state: "CREATED".to_owned(),
@@ -171,6 +175,8 @@ pub(super) async fn run_statements(store: &Store, project: &Project) -> Result<(
     assert_eq!(part(&mut tx, Some(3), (0, 99)).await?, None);
 
     run_listing_statements(&mut tx, later).await?;
+    run_watching_statements(&mut tx).await?;
+    run_removing_statements(&mut tx).await?;
     assert_eq!(store::repositories::with_id(&mut tx, i64::MAX).await?, None);
     tx.commit().await
 }
@@ -195,6 +201,134 @@ async fn run_listing_statements(tx: &mut ProjectTx, later: RunRow) -> Result<(),
     let oldest = runs::unfinished_page(tx, None, 2).await?;
     assert_eq!(oldest, [later, second.clone()], "the oldest first, then by id");
     assert_eq!(runs::unfinished_page(tx, Some((11, &second.run_id)), 9).await?, [third]);
+    let counts = [("CREATED".to_owned(), 3), ("DONE".to_owned(), 1)];
+    assert_eq!(runs::count_by_state(tx).await?, counts);
+    Ok(())
+}
+
+/// The statements about watched pages, beside runs without any that are stored already.
+async fn run_watching_statements(tx: &mut ProjectTx) -> Result<(), Fault> {
+    let with_pages = |suffix, slug: &str, state: &str, created_ms| RunRow {
+        site_profile: "watched".to_owned(),
+        product_slug: slug.to_owned(),
+        state: state.to_owned(),
+        created_ms,
+        ..run(suffix, None)
+    };
+    let older = with_pages('e', "shop", "DONE", 20);
+    let newer = with_pages('f', "shop", "READY_FOR_PR", 21);
+    let failed = with_pages('5', "shop", "FAILED", 22);
+    let other = with_pages('6', "bank", "PR_OPENED", 19);
+    for row in [&older, &newer, &failed, &other] {
+        assert!(write(tx, new(row)).await?);
+    }
+    let profiles = ["watched".to_owned(), "none".to_owned()];
+    let newest = runs::newest_with_pages(tx, &profiles, 9).await?;
+    assert_eq!(newest, [other.clone(), newer.clone()], "one of each product");
+    assert_eq!(runs::newest_with_pages(tx, &profiles, 1).await?, [other]);
+
+    let watch = |run: &RunRow, generation, stale| WatchRow {
+        run_id: run.run_id.clone(),
+        checked_sha: "a".repeat(40),
+        generation,
+        checked_ms: 30,
+        claims: 4,
+        stale,
+        report: "{}".to_owned(),
+    };
+    let ids = [older.run_id.clone(), newer.run_id.clone()];
+    watches::put(tx, &watch(&older, 2, 0)).await?;
+    watches::put(tx, &watch(&newer, 2, 1)).await?;
+    watches::put(tx, &watch(&newer, 9, 9)).await?;
+    watches::put(tx, &watch(&newer, 3, 2)).await?;
+    let removed = run('7', None);
+    watches::put(tx, &watch(&removed, 2, 1)).await?;
+    assert_eq!(watches::get(tx, &removed.run_id).await?, None, "nothing is stored of a run that is gone");
+    assert_eq!(
+        watches::get(tx, &newer.run_id).await?,
+        Some(watch(&newer, 3, 2)),
+        "the last check counts, also of a repository that was indexed anew"
+    );
+    assert_eq!(watches::generations(tx, &ids).await?, [(ids[0].clone(), 2), (ids[1].clone(), 3)]);
+    assert_eq!(watches::stale_counts(tx, &ids[1..]).await?, [(ids[1].clone(), 2)]);
+    watches::keep_only(tx, "elsewhere", &[]).await?;
+    assert!(watches::get(tx, &older.run_id).await?.is_some(), "that of another site stays");
+    watches::keep_only(tx, "watched", &ids[1..]).await?;
+    assert_eq!(watches::get(tx, &older.run_id).await?, None);
+    assert!(watches::get(tx, &newer.run_id).await?.is_some());
+    assert_eq!(store::files::with_paths(tx, i64::MAX, &ids).await?, []);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_an_older_program_are_migrated_when_they_are_read() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("older").await;
+    assert!(!store::has_module(&fresh.store, &project, &LAUNCH).await.unwrap(), "a read makes no tables");
+    store::provision_module(&fresh.store, &project, &LAUNCH).await.unwrap();
+    let begin = |access| ProjectTx::begin(&fresh.store, &project, access);
+    let first = run('a', None);
+    let mut tx = begin(Access::Write).await.unwrap();
+    assert!(write(&mut tx, new(&first)).await.unwrap());
+    tx.commit().await.unwrap();
+    for statement in [
+        format!("DROP TABLE {}", project.schema().table("launch_watches")),
+        "UPDATE pairofcleats.project_modules SET version = 1 WHERE module = 'launch'".to_owned(),
+    ] {
+        let mut tx = fresh.store.database().begin(Pool::Ddl).await.unwrap();
+        tx.execute(sql(statement)).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    assert!(store::has_module(&fresh.store, &project, &LAUNCH).await.unwrap());
+    let mut tx = begin(Access::Search).await.unwrap();
+    assert_eq!(watches::get(&mut tx, &first.run_id).await.unwrap(), None);
+    assert_eq!(runs::get(&mut tx, &first.run_id).await.unwrap(), Some(first), "runs stay");
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+/// The statements that remove runs, beside the unfinished ones that are stored already.
+async fn run_removing_statements(tx: &mut ProjectTx) -> Result<(), Fault> {
+    let ended = |suffix, state: &str, finished_ms| RunRow {
+        state: state.to_owned(),
+        created_ms: finished_ms - 1,
+        finished_ms: Some(finished_ms),
+        product_slug: "old".to_owned(),
+        ..run(suffix, None)
+    };
+    let rows =
+        [ended('1', "FAILED", 20), ended('2', "DONE", 30), ended('3', "DONE", 40), ended('4', "FAILED", 50)];
+    for row in &rows {
+        let created = RunWrite {
+            events: &[event(row, 1)],
+            items: &[item("finished")],
+            artifacts: &[artifact(1, b"twelve bytes")],
+            issues: &[issue("open", None)],
+            ..new(row)
+        };
+        assert!(write(tx, created).await?);
+    }
+    let ids: Vec<String> = rows.iter().map(|row| row.run_id.clone()).collect();
+    let open = issues::count_open(tx, &ids[..2]).await?;
+    assert_eq!(open, [(ids[0].clone(), 1), (ids[1].clone(), 1)]);
+    assert_eq!(events::newest(tx, &ids[0], 5).await?, [event(&rows[0], 1)]);
+    // Those that ended by then, but for the newest that is done.
+    let measured = removal::measure_old(tx, 45).await?;
+    assert_eq!(measured.rows, 2);
+    let mut bytes = 0;
+    for gone in &ids[..2] {
+        assert!(runs::get(tx, gone).await?.is_some());
+        bytes += removal::remove_oldest(tx, 45).await?.unwrap();
+        assert_eq!(runs::get(tx, gone).await?, None, "the oldest first");
+        assert_eq!(events::page(tx, gone, 0, 9).await?, []);
+        assert_eq!(items::list(tx, gone).await?, []);
+        assert_eq!(issues::list(tx, gone).await?, []);
+        assert_eq!(artifacts::latest(tx, gone).await?, []);
+    }
+    assert_eq!(measured.bytes, bytes, "what was announced");
+    assert_eq!(removal::remove_oldest(tx, 45).await?, None);
+    assert_eq!(events::page(tx, &ids[2], 0, 9).await?.len(), 1);
+    assert_eq!(removal::measure_old(tx, i64::MAX).await?.rows, 1);
     Ok(())
 }
 

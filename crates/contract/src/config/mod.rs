@@ -11,7 +11,7 @@ mod load;
 mod sections;
 mod sources;
 
-pub use launch_sites::{Forge, LaunchSite};
+pub use launch_sites::{CheckCommand, ForgeKind, LOCAL_FORGE, LaunchForge, LaunchSite, SiteLocation};
 pub use layout::{ARCHIVES_FOLDER, Layout, RELOCATED_CLUSTERS, default_home};
 pub use load::{
     ConfigError, Overrides, environment_variables, failpoint, is_dumb_terminal, is_env_set, load,

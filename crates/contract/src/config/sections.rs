@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LaunchSite, SourceSettings};
+use super::{LaunchForge, LaunchSite, SourceSettings};
 
 macro_rules! sections {
     ($($(#[$meta:meta])* $name:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty),* $(,)? })*) => {
@@ -145,7 +145,8 @@ sections! {
     /// Launch runs.
     Launch {
         enabled: bool, auto_advance: bool, auto_fix: bool, running_max: usize, runs_max: u32, artifact_bytes_max: usize,
-        files_changed_max: u32, sites: Vec<LaunchSite>,
+        files_changed_max: u32, product_hosts: BTreeMap<String, String>, keep_days: u32, sites: Vec<LaunchSite>, forges: Vec<LaunchForge>, forge_ms: u64,
+        sandbox_require: Vec<String>,
     }
     /// A folder of instruction files that belongs to a project.
     InstructionFolder { path: PathBuf, project: Option<String>, prune: Option<bool> }

@@ -76,6 +76,8 @@ enum HistoryRequest<'t> {
         text: &'t str,
         limits: Limits,
     },
+    /// The commit that a tag is of.
+    Peel(&'t str),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,6 +88,7 @@ enum HistoryAnswer {
     Compared(Option<CommitDifferences>),
     Files(FileHistories),
     Lines(Result<LineHistory, AuthorsUnknown>),
+    Peeled(Option<String>),
 }
 
 /// The reason why a request got no answer. The process is unusable afterwards.
@@ -256,6 +259,22 @@ impl Historian {
         }
     }
 
+    /// Calls [`History::peeled`] in the process.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    pub(super) fn peeled(
+        &mut self,
+        id: &str,
+        until: &RequestDeadline<'_>,
+    ) -> Result<Option<String>, HistorianError> {
+        let is_commit = |id: &String| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match self.ask(&HistoryRequest::Peel(id), ANSWER_BYTES_MAX, until)? {
+            HistoryAnswer::Peeled(peeled) if peeled.as_ref().is_none_or(is_commit) => Ok(peeled),
+            _ => Err(unreadable()),
+        }
+    }
+
     fn ask(
         &mut self,
         request: &HistoryRequest<'_>,
@@ -377,6 +396,7 @@ fn answer_request(
         (HistoryRequest::Lines { path, text, limits }, Some(history)) => {
             HistoryAnswer::Lines(history.line_history(path, text, &limits))
         }
+        (HistoryRequest::Peel(id), Some(history)) => HistoryAnswer::Peeled(history.peeled(id)),
         _ => return Vec::new(),
     };
     postcard::to_stdvec(&answer).unwrap_or_default()

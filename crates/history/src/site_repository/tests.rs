@@ -256,3 +256,32 @@ fn a_branch_above_or_below_is_told() {
     }
     assert_eq!(create("launch/r/x"), BranchCreated::New);
 }
+
+#[test]
+fn changed_files_have_the_modes_and_ids_of_git() {
+    let bare = Bare::new();
+    let (repository, _, base) = bare.open();
+    let changes: [(&str, &[u8]); 2] = [("content/docs/new.md", b"# New\n"), ("content/run.sh", b"exit\n")];
+    let tree = repository.write_tree(&base, &changes).unwrap();
+    let paths = repository.changed_paths(&base, &tree, 10).unwrap();
+    let files = repository.changed_files(&base, &tree, &paths).unwrap();
+    let seen: Vec<(&str, bool, bool)> =
+        files.iter().map(|file| (file.path.as_str(), file.is_executable, file.is_new)).collect();
+    assert_eq!(seen, [("content/docs/new.md", false, true), ("content/run.sh", true, false)]);
+    for file in &files {
+        assert_eq!(bare.read(&["rev-parse", &format!("{tree}:{}", file.path)]), file.id);
+        assert_eq!(bare.read(&["cat-file", "blob", &file.id]).as_bytes(), file.content.trim_ascii_end());
+    }
+    for path in ["README.md/x", "gone.md", "content", "content/out"] {
+        let refused = repository.changed_files(&base, &tree, &[path.to_owned()]);
+        assert!(matches!(refused, Err(SiteError::Blocked(_))), "{path}: {refused:?}");
+    }
+    let listed: String = repository
+        .root_entries(&tree)
+        .unwrap()
+        .iter()
+        .map(|entry| format!("{} {} {}\n", entry.mode, entry.id, entry.name))
+        .collect();
+    let shown = bare.read(&["ls-tree", "--format=%(objectmode) %(objectname) %(path)", &tree]);
+    assert_eq!(listed.trim_end(), shown);
+}

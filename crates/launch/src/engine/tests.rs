@@ -7,7 +7,7 @@ use crate::issue::Rule;
 use crate::report::{GateOutcome, GateStatus, Profile};
 use crate::snapshot::tests::in_state;
 use crate::state::step;
-use crate::worker::scene;
+use crate::worker::{PAGE_PLAN, scene};
 
 fn config(max_fix_attempts: u16) -> RunConfig {
     scene::config(&json!({ "max_fix_attempts": max_fix_attempts }))
@@ -16,6 +16,11 @@ fn config(max_fix_attempts: u16) -> RunConfig {
 fn issue(gate: &str, severity: Severity, subject: &str, fixable: bool) -> Issue {
     let rule = if fixable { Rule::fixable("code", "Title") } else { Rule::new("code", "Title") };
     Issue::new(gate, &rule, severity, None, subject, String::new())
+}
+
+/// The issue that a required section has no page.
+fn unplanned() -> Issue {
+    Issue::new("consistency", &NEEDS_PLAN[1], Severity::Blocker, None, "kb", String::new())
 }
 
 fn report(issues: Vec<Issue>) -> ValidationReport {
@@ -42,6 +47,9 @@ fn walk(report: &ValidationReport, auto_fix: bool) -> (Vec<String>, RunState) {
         match next(&snapshot, &situation) {
             Next::Item { worker, scope_key } => {
                 let item = format!("{worker}:{scope_key}");
+                if worker == LINK {
+                    snapshot.site_tree = Some("tree".to_owned());
+                }
                 did.push(item.clone());
                 done.insert(item);
             }
@@ -90,7 +98,7 @@ fn a_run_waits_for_its_inputs_first() {
 fn nothing_is_read_of_an_index_of_another_commit() {
     let config = config(3);
     let broken = report(vec![issue("g", Severity::Error, "x", true)]);
-    let replan = report(vec![issue("PlanCompleteness", Severity::Blocker, "x", false)]);
+    let replan = report(vec![unplanned()]);
     let next_of = |state, report, is_done: bool| {
         let situation = Situation {
             config: &config,
@@ -130,8 +138,8 @@ fn a_run_rests_where_people_decide() {
 
 #[test]
 fn a_plan_that_cannot_work_is_made_again_as_often_as_fixes_are_allowed() {
-    let broken = report(vec![issue("PlanCompleteness", Severity::Blocker, "x", false)]);
-    let after = |attempts| {
+    let broken = report(vec![unplanned()]);
+    let after = |attempts, is_planned: bool| {
         let (config, mut snapshot) = (config(2), in_state(RunState::Validating));
         snapshot.fix_attempts = attempts;
         let situation = Situation {
@@ -140,12 +148,47 @@ fn a_plan_that_cannot_work_is_made_again_as_often_as_fixes_are_allowed() {
             sections: &[],
             report: Some(&broken),
             auto_fix: false,
-            is_done: &|_, _| true,
+            is_done: &|worker, _| worker != PLAN || is_planned,
         };
         next(&snapshot, &situation)
     };
-    assert_eq!(after(1), Next::Step(Step::PlanAgain));
-    assert_eq!(after(2), Next::Park);
+    assert_eq!(after(1, false), Next::Step(Step::PlanAgain));
+    assert_eq!(after(2, false), Next::Park);
+    assert_eq!(after(1, true), Next::Park, "the same inputs give the same plan");
+}
+
+/// The gates over pages whose plan lacks a section ask for another plan, and the pages of that are linked.
+#[test]
+fn a_section_without_a_page_is_planned_again() {
+    let mut scene = scene::Scene::new();
+    scene.link();
+    let mut plan = scene.json(PAGE_PLAN);
+    let pages = plan["pages"].as_array_mut().unwrap();
+    pages.retain(|page| page["section"] != "reference");
+    scene.artifacts.insert(PAGE_PLAN.to_owned(), plan.to_string().into_bytes());
+    let report = scene.validate();
+    let codes: Vec<&str> = report.issues.iter().map(|issue| issue.code.as_str()).collect();
+    assert!(!report.ok && codes.contains(&"missing_section"), "{}", report.to_json());
+
+    let mut snapshot = in_state(RunState::Validating);
+    snapshot.site_tree = Some("tree".to_owned());
+    let next_of = |snapshot: &Snapshot, is_planned: bool| {
+        let situation = Situation {
+            config: &scene.config,
+            inputs_ready: true,
+            sections: &[],
+            report: Some(&report),
+            auto_fix: false,
+            is_done: &|worker, _| worker != PLAN || is_planned,
+        };
+        next(snapshot, &situation)
+    };
+    assert_eq!(next_of(&snapshot, false), Next::Step(Step::PlanAgain));
+    assert_eq!(step(RunState::Validating, Step::PlanAgain), Ok(RunState::FactsReady));
+    // Another plan may ask for drafts that are there already; the tree with the pages of the first one is gone.
+    (snapshot.state, snapshot.site_tree) = (RunState::DraftReady, None);
+    let link = Next::Item { worker: LINK, scope_key: String::new() };
+    assert_eq!(next_of(&snapshot, true), link);
 }
 
 #[test]

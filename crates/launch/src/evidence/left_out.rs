@@ -3,39 +3,15 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 
+use languages::{TOOL_FOLDERS, VENDORED_FOLDERS};
+
 /// The file in which git names the folders of submodules.
 const SUBMODULES_FILE: &str = ".gitmodules";
 /// Most submodules that are kept.
 const SUBMODULES_MAX: usize = 10_000;
 
-/// Names of folders that index runs leave out with all that they contain: of vendored projects, and of tools.
-const LEFT_OUT_NAMES: &[&str] = &[
-    ".dart_tool",
-    ".eggs",
-    ".git",
-    ".gradle",
-    ".next",
-    ".nuxt",
-    ".svelte-kit",
-    ".terraform",
-    ".tox",
-    ".turbo",
-    "3rdparty",
-    "Carthage",
-    "DerivedData",
-    "Pods",
-    "__pycache__",
-    "bower_components",
-    "elm-stuff",
-    "htmlcov",
-    "jspm_packages",
-    "node_modules",
-    "site-packages",
-    "third-party",
-    "third_party",
-    "thirdparty",
-    "vendor",
-];
+/// Names of other folders that index runs leave out with all that they contain.
+const OTHER_LEFT_OUT: &[&str] = &[".git", "vendor"];
 
 /// Looks for files of a repository that its index does not have.
 pub trait UnindexedPaths: Debug + Send + Sync {
@@ -69,7 +45,9 @@ impl LeftOut {
     pub(super) fn contains(&self, path: &str, indexed: &HashSet<String>) -> bool {
         let is_folder_left_out = |folder: &str| {
             let name = folder.rsplit('/').next().unwrap_or(folder);
-            self.submodules.contains(folder) || (LEFT_OUT_NAMES.contains(&name) && !indexed.contains(folder))
+            let is_skipped =
+                [VENDORED_FOLDERS, TOOL_FOLDERS, OTHER_LEFT_OUT].iter().any(|names| names.contains(&name));
+            self.submodules.contains(folder) || (is_skipped && !indexed.contains(folder))
         };
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         ends.filter_map(|end| path.get(..end)).any(is_folder_left_out)

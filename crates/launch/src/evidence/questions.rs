@@ -92,6 +92,12 @@ impl Questions {
         }
     }
 
+    /// Whether definitions can answer anything that is asked.
+    #[must_use]
+    pub fn asks_for_definitions(&self) -> bool {
+        self.public_definitions || !self.names.is_empty()
+    }
+
     /// Whether the text of a file is needed: it was asked for, or it is a licence, a manifest or the README of the repository.
     #[must_use]
     pub fn needs_text(&self, path: &str) -> bool {

@@ -93,6 +93,15 @@ impl RepositoryBuilder {
         *self.facts.code_languages.entry(language.to_owned()).or_default() += 1;
     }
 
+    /// Whether [`Self::add_text`] needs the text of an indexed file; of others, that they are indexed is enough.
+    #[must_use]
+    pub fn reads_text(&self, path: &str, is_prose: bool) -> bool {
+        let questions = &self.questions;
+        (!questions.names.is_empty() && questions.counts_mentions(path, is_prose))
+            || questions.needs_text(path)
+            || LeftOut::needs_text(path)
+    }
+
     /// Adds the text of an indexed file in pieces, each with its first line, in the order of the file. Blank lines between pieces
     /// may be missing.
     pub fn add_text<'t>(&mut self, path: &str, is_prose: bool, pieces: impl Iterator<Item = (u32, &'t str)>) {

@@ -98,6 +98,26 @@ fn texts_are_put_together_with_their_blank_lines() {
 }
 
 #[test]
+fn only_texts_that_can_answer_are_read() {
+    let read = |questions: Questions| {
+        let builder = RepositoryBuilder::new(questions);
+        let paths =
+            ["README.md", "LICENSE", "package.json", ".gitmodules", "src/a.rs", "guide.md", "site/x.py"];
+        let is_prose = |path: &str| path.ends_with(".md");
+        paths.into_iter().filter(|path| builder.reads_text(path, is_prose(path))).collect::<Vec<_>>()
+    };
+    let always = ["README.md", "LICENSE", "package.json", ".gitmodules"];
+    assert_eq!(read(Questions::default()), always);
+    assert!(!Questions::default().asks_for_definitions());
+    let named = Questions { site: Some("site".to_owned()), ..asking(&["count_coins"]) };
+    assert!(named.asks_for_definitions());
+    assert_eq!(read(named), [&always[..], &["src/a.rs"]].concat());
+    let mut about_a_guide = Questions::default();
+    about_a_guide.ask_text("guide.md");
+    assert_eq!(read(about_a_guide), [&always[..], &["guide.md"]].concat());
+}
+
+#[test]
 fn the_content_of_some_files_is_left_out() {
     let files = [
         ("LICENSE", "Apache License\nVersion 2.0, January 2004"),

@@ -1,4 +1,4 @@
-//! Gate `consistency`: pages name the product and its repository alike, and have the headings that were planned.
+//! Gate `consistency`: pages name the product and its repository alike, and all pages and headings that were planned are there.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,15 +12,16 @@ use crate::site::{LineKind, Page};
 
 pub(super) const GATE: Gate = Gate {
     name: "consistency",
-    about: "Pages name the product and its repository alike, and have the headings that were planned.",
-    rules: &[PRODUCT_NAME, REPOSITORY_URL, MISSING_HEADING, MISSING_PAGE],
+    about: "Pages name the product and its repository alike, and all that was planned is there.",
+    rules: &[PRODUCT_NAME, REPOSITORY_URL, MISSING_HEADING, MISSING_PAGE, MISSING_SECTION],
     check,
 };
 
 const PRODUCT_NAME: Rule = Rule::fixable("product_name", "The product is written in another way");
 const REPOSITORY_URL: Rule = Rule::fixable("repository_url", "The address of the repository is another one");
 const MISSING_HEADING: Rule = Rule::fixable("missing_heading", "A planned heading is missing");
-const MISSING_PAGE: Rule = Rule::new("missing_page", "A planned page is missing");
+pub(super) const MISSING_PAGE: Rule = Rule::new("missing_page", "A planned page is missing");
+pub(super) const MISSING_SECTION: Rule = Rule::new("missing_section", "A required section has no page");
 
 /// An address of a repository: host, owner and name.
 pub(crate) static ADDRESS: LazyLock<Regex> =
@@ -30,6 +31,12 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     let Some(run) = input.run else {
         return Checked::NotApplicable("nobody said what the product is called");
     };
+    for section in run.required_sections {
+        if !run.pages.iter().any(|planned| planned.section == *section) {
+            let message = format!("No page is planned for the section `{}`.", section.as_str());
+            found.add_to_site(&MISSING_SECTION, Severity::Blocker, section.as_str(), message);
+        }
+    }
     for planned in run.pages {
         let Some(page) = input.site.page(&planned.path) else {
             let message = "The planned page does not exist.".to_owned();

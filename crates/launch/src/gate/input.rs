@@ -10,6 +10,7 @@ use crate::config::{Budgets, Section};
 use crate::evidence::Evidence;
 use crate::fence::Fence;
 use crate::issue::Severity;
+use crate::observed::Observed;
 use crate::report::Profile;
 use crate::site::{Page, Site};
 use crate::snippet::ParsedSnippet;
@@ -60,8 +61,10 @@ pub struct RunInput<'a> {
     pub fence: &'a Fence,
     /// Limits of the change.
     pub budgets: Budgets,
+    /// The sections that have to get pages.
+    pub required_sections: &'a BTreeSet<Section>,
     /// The planned pages.
-    pub pages: &'a [PlannedPage],
+    pub pages: &'a [RequiredPage],
     /// Where the pages of sections are; `None` if the site has no such order.
     pub layout: Option<&'a Layout>,
     /// What the front matter of sections must have.
@@ -72,6 +75,8 @@ pub struct RunInput<'a> {
     pub install_commands: &'a [String],
     /// Artifacts with their schemas.
     pub artifacts: &'a [Artifact<'a>],
+    /// What the program found out for the gates.
+    pub observed: &'a Observed,
 }
 
 /// A changed file of the site.
@@ -85,9 +90,9 @@ pub struct Change {
     pub after: String,
 }
 
-/// A page that was planned.
+/// A page that the plan promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedPage {
+pub struct RequiredPage {
     /// Its section.
     pub section: Section,
     /// Its path.

@@ -6,7 +6,8 @@ use super::{Checked, Found, Gate, GateInput};
 use crate::evidence::Evidence;
 use crate::issue::{Rule, Severity, quote};
 use crate::site::{
-    AnchorStyle, Link, Page, STATIC_FOLDERS, Target, Unresolved, is_page, names_file, page_files,
+    AnchorStyle, Link, PAGE_ITEMS_MAX, Page, STATIC_FOLDERS, Target, Unresolved, is_page, names_file,
+    page_files,
 };
 
 pub(super) const GATE: Gate = Gate {
@@ -22,9 +23,6 @@ const DEAD_ANCHOR: Rule =
 const LOST_ANCHOR: Rule = Rule::new("lost_anchor", "A page lost an anchor to which another page links");
 const CODE_LINK: Rule = Rule::new("code_link", "A link runs code");
 const UNCHECKED: Rule = Rule::new("unchecked_links", "Links into the repository were not checked");
-
-/// Most headings and links of a page of the repository outside of the site that are read.
-const ITEMS_MAX: usize = 10_000;
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     let mut links = Links { input, anchors: BTreeMap::new(), unchecked: 0 };
@@ -170,7 +168,7 @@ fn lost_anchors(input: &GateInput<'_>, found: &mut Found) {
     let mut lost: BTreeMap<&str, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for change in input.run.into_iter().flat_map(|run| run.changes) {
         if let (Some(before), Some(page)) = (&change.before, input.site.page(&change.path)) {
-            let before = Page::parse(&change.path, before.clone(), ITEMS_MAX);
+            let before = Page::parse(&change.path, before.clone(), PAGE_ITEMS_MAX);
             let style = input.site.style();
             lost.insert(change.path.as_str(), (before.anchors(style), page.anchors(style)));
         }
@@ -206,7 +204,7 @@ fn anchors(input: &GateInput<'_>, path: &str, in_repository: bool) -> Option<BTr
         return input.site.page(path).map(|page| page.anchors(input.site.style()));
     }
     let text = input.evidence.ok()?.text(path)?;
-    Some(Page::parse(path, text.to_owned(), ITEMS_MAX).anchors(AnchorStyle::Any))
+    Some(Page::parse(path, text.to_owned(), PAGE_ITEMS_MAX).anchors(AnchorStyle::Any))
 }
 
 /// Whether an anchor means lines of a text, as code hosts show them, or the top of the page.

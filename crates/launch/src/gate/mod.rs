@@ -5,7 +5,9 @@
 
 mod allowed_paths;
 mod change_budget;
+mod checks;
 mod consistency;
+mod external_links;
 mod frontmatter;
 mod input;
 mod internal_links;
@@ -20,6 +22,7 @@ mod risk_disclosure;
 mod schema;
 mod secrets;
 mod shell;
+mod site_build;
 mod site_layout;
 mod snippets;
 mod template_token_lint;
@@ -31,7 +34,7 @@ mod tests;
 pub(crate) use consistency::{ADDRESS, misspelt};
 pub use frontmatter::{FrontMatterContract, KeyType, discover_contract};
 pub use input::{
-    Artifact, Change, FoundSecret, GateInput, Layout, PlannedPage, RunInput, SecretFinder, SectionFolder,
+    Artifact, Change, FoundSecret, GateInput, Layout, RequiredPage, RunInput, SecretFinder, SectionFolder,
 };
 pub(crate) use limitations_and_distribution::installs_one_of;
 pub use markdown_lint::LINT_RULES;
@@ -74,7 +77,14 @@ pub static GATES: &[Gate] = &[
     allowed_paths::GATE,
     change_budget::GATE,
     readme_checks::GATE,
+    site_build::GATE,
+    checks::GATE,
+    external_links::GATE,
 ];
+
+/// What only another plan resolves: pages are missing, or stand where the site has no place for them.
+pub const NEEDS_PLAN: &[Rule] =
+    &[consistency::MISSING_PAGE, consistency::MISSING_SECTION, site_layout::OUTSIDE_LAYOUT];
 
 /// What every gate may find.
 pub const GENERAL_RULES: &[Rule] = &[NOT_RUN, NOT_APPLICABLE, MORE_ISSUES];
@@ -89,6 +99,8 @@ enum Checked {
     Done,
     /// There is nothing that it could check, for this reason.
     NotApplicable(&'static str),
+    /// The operator did not ask for it, for this reason. That is no issue.
+    NotAsked(&'static str),
     /// It lacks what it needs, for this reason.
     Unable(String),
 }
@@ -211,6 +223,7 @@ fn run(gate: &Gate, input: &GateInput<'_>) -> (GateOutcome, Vec<Issue>) {
     let (status, reason) = match checked {
         Checked::Done if fails => (GateStatus::Failed, None),
         Checked::Done => (GateStatus::Passed, None),
+        Checked::NotAsked(reason) => (GateStatus::Skipped, Some(reason.to_owned())),
         Checked::NotApplicable(reason) => {
             let message = format!("Not checked: {reason}.");
             issues.push(Issue::new(gate.name, &NOT_APPLICABLE, Severity::Info, None, reason, message));

@@ -16,7 +16,7 @@ pub(super) const GATE: Gate = Gate {
 
 const DUPLICATE_ADDRESS: Rule = Rule::new("duplicate_address", "Two pages have the same address");
 const CASE_COLLISION: Rule = Rule::new("case_collision", "Two paths differ only in case");
-const OUTSIDE_LAYOUT: Rule = Rule::new("outside_layout", "A page is not where its section is");
+pub(super) const OUTSIDE_LAYOUT: Rule = Rule::new("outside_layout", "A page is not where its section is");
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     addresses(input, found);

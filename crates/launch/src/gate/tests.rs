@@ -16,6 +16,7 @@ use crate::config::{Budgets, Section};
 use crate::evidence::tests::evidence;
 use crate::evidence::{Evidence, Questions, RepositoryFacts};
 use crate::fence::Fence;
+use crate::observed::Observed;
 use crate::report::GateStatus;
 use crate::site::{MemoryFiles, Site, SiteLimits};
 use crate::snippet::tests::parsed;
@@ -51,6 +52,8 @@ struct Scene {
     claims: Claims,
     allowed: Vec<String>,
     budgets: Budgets,
+    sections: BTreeSet<Section>,
+    observed: Observed,
     snippets: BTreeSet<String>,
     artifacts: Vec<(Value, Value)>,
     profile: Profile,
@@ -116,6 +119,8 @@ impl Scene {
             },
             allowed: ["content/docs/shop", "content/reference/shop"].map(str::to_owned).to_vec(),
             budgets: Budgets { max_files_changed: 10, max_lines_per_file: 200 },
+            sections: BTreeSet::from([Section::Docs, Section::Reference]),
+            observed: Observed::default(),
             snippets: BTreeSet::from([span_sha256(CODE)]),
             artifacts: Vec::new(),
             profile: Profile::Local,
@@ -192,7 +197,7 @@ impl Scene {
                 Some(Change { path: (*path).to_owned(), before, after })
             })
             .collect();
-        let planned = |section, path: &str, headings: &[&str]| PlannedPage {
+        let planned = |section, path: &str, headings: &[&str]| RequiredPage {
             section,
             path: path.to_owned(),
             required_headings: headings.iter().map(|heading| (*heading).to_owned()).collect(),
@@ -224,12 +229,14 @@ impl Scene {
             changes: &changes,
             fence: &fence,
             budgets: self.budgets,
+            required_sections: &self.sections,
             pages: &pages,
             layout: Some(&layout),
             contracts: &contracts,
             snippet_hashes: &self.snippets,
             install_commands: &install,
             artifacts: &artifacts,
+            observed: &self.observed,
         };
         check(&GateInput {
             site: &site,
@@ -263,11 +270,15 @@ fn found(report: &ValidationReport) -> Vec<(&str, &str)> {
 #[test]
 fn gates_and_rules_have_names_of_their_own() {
     let names: BTreeSet<&str> = GATES.iter().map(|gate| gate.name).collect();
-    assert_eq!((names.len(), GATES.len()), (16, 16));
+    assert_eq!((names.len(), GATES.len()), (19, 19));
     let rules: Vec<&str> =
         GATES.iter().flat_map(|gate| gate.rules).chain(GENERAL_RULES).map(|rule| rule.code).collect();
     assert_eq!(rules.iter().collect::<BTreeSet<_>>().len(), rules.len(), "{rules:?}");
     assert_eq!(LINT_RULES.len(), 12);
+    // The engine tells these by their codes.
+    for rule in NEEDS_PLAN {
+        assert!(rules.contains(&rule.code) && !rule.fixable, "{}", rule.code);
+    }
     for text in GATES.iter().map(|gate| gate.about) {
         assert!(text.ends_with('.'), "{text}");
     }

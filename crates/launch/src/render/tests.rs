@@ -69,6 +69,21 @@ fn a_page_consists_of_claims_code_and_lines_of_templates() {
 }
 
 #[test]
+fn a_page_without_claims_says_that_a_run_wrote_it() {
+    let (claims, snippets) = (BTreeMap::new(), BTreeMap::new());
+    let sources = Sources { claims: &claims, snippets: &snippets, product_name: NAME };
+    let written = page(&plan(vec![PlanItem::Line { text: "Take care.".to_owned() }]), &sources).unwrap();
+    assert!(written.text.ends_with("\n\nTake care.\n\n<!-- launch_page -->\n"), "{}", written.text);
+    let page = Page::parse("a.md", written.text, 100);
+    let comments: Vec<bool> =
+        page.comments.iter().map(|comment| crate::claim::is_mark_of_a_run(&comment.text)).collect();
+    assert_eq!(comments, [true]);
+    for other in ["launch", "launch_page of people", "", " "] {
+        assert!(!crate::claim::is_mark_of_a_run(other), "{other:?}");
+    }
+}
+
+#[test]
 fn a_plan_that_refers_to_nothing_is_refused() {
     let (claims, snippets) = (BTreeMap::new(), BTreeMap::new());
     let sources = Sources { claims: &claims, snippets: &snippets, product_name: NAME };

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use anchors::AnchorStyle;
 pub use files::{MemoryFiles, SiteFiles};
 pub use front_matter::{FrontMatter, FrontMatterFormat};
-pub use page::{CodeBlock, CodeSpan, Comment, Heading, LineKind, Link, LinkKind, Page};
+pub use page::{CodeBlock, CodeSpan, Comment, Heading, LineKind, Link, LinkKind, PAGE_ITEMS_MAX, Page};
 pub(crate) use resolve::{STATIC_FOLDERS, names_file, page_files};
 pub use resolve::{Target, Unresolved};
 
@@ -46,7 +46,7 @@ impl Default for SiteLimits {
             pages_max: 20_000,
             page_bytes_max: 1 << 20,
             bytes_max: 256 << 20,
-            items_per_page_max: 10_000,
+            items_per_page_max: PAGE_ITEMS_MAX,
         }
     }
 }

@@ -18,6 +18,8 @@ static GIVEN_ANCHOR: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Most of these that are kept of a page.
 const GIVEN_MAX: usize = 10_000;
+/// Most headings, links, code blocks, code spans and comments that are usually collected of one page, each counted by itself.
+pub const PAGE_ITEMS_MAX: usize = 10_000;
 
 /// What a line belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

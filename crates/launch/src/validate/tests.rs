@@ -6,6 +6,7 @@ use super::*;
 use crate::claim::{Citation, ClaimKind, claim_id, line_sha256, marker, span_sha256};
 use crate::evidence::tests::evidence;
 use crate::gate::{FoundSecret, SecretFinder};
+use crate::observed::Observed;
 use crate::report::GateStatus;
 use crate::snippet::tests::parsed;
 
@@ -78,7 +79,12 @@ fn validate(page: &str, artifacts: &BTreeMap<String, Vec<u8>>) -> Result<WorkerO
     item.snippets = &snippets;
     let files = [("README.md", READS), ("LICENSE", MIT)];
     let evidence = evidence((WORKER.asks)(&item), &files, &[]);
-    (WORKER.run)(&WorkerInput { item, evidence: &evidence, secrets: &NoSecrets })
+    (WORKER.run)(&WorkerInput {
+        item,
+        evidence: &evidence,
+        secrets: &NoSecrets,
+        observed: &Observed::default(),
+    })
 }
 
 fn page() -> String {

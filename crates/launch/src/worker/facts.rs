@@ -15,16 +15,17 @@ use crate::claim::{Citation, Claim};
 use crate::contradiction::ClaimWords;
 use crate::evidence::Questions;
 use crate::forms::{
-    EVIDENCE_MAP, PRODUCT_FACTS, ProductFacts, REPO_INVENTORY, RepoInventory, SNIPPET_CANDIDATES,
-    SnippetCandidates, required,
+    CITED_LINES, EVIDENCE_MAP, PRODUCT_FACTS, ProductFacts, REPO_INVENTORY, RepoInventory,
+    SNIPPET_CANDIDATES, SnippetCandidates, required,
 };
+use crate::freshness::cited_lines;
 use crate::gate::SecretFinder;
 use crate::report::stable_json;
 
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: FACTS,
-    version: 2,
+    version: 3,
     artifacts: &[REPO_INVENTORY],
     site: SiteView::Base,
     parses: false,
@@ -74,6 +75,7 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     all.extend(statements.of_definitions());
     all.retain(|statement| !has_secret(statement, input.secrets));
     let (claims, map) = weighed(all);
+    let cited = cited_lines(&claims, evidence, input.secrets);
     let shown = shown_code(evidence, &inventory.documents, &inventory.examples);
     let address = &item.config.github_repo_url;
     let facts = ProductFacts {
@@ -86,6 +88,7 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
     let artifacts = vec![
         NewArtifact::json(PRODUCT_FACTS, "product_facts", stable_json(&facts)),
         NewArtifact::json(EVIDENCE_MAP, "evidence_map", stable_json(&map)),
+        NewArtifact::json(CITED_LINES, "cited_lines", stable_json(&cited)),
         NewArtifact::json(SNIPPET_CANDIDATES, "snippet_candidates", stable_json(&candidates)),
     ];
     Ok(WorkerOutput { artifacts, ..WorkerOutput::default() })

@@ -100,7 +100,12 @@ impl Scene {
         let snippets = parsed(&pages);
         item.snippets = &snippets;
         let facts = self.facts((worker.asks)(&item));
-        let output = (worker.run)(&WorkerInput { item, evidence: &facts, secrets: &Words })?;
+        let output = (worker.run)(&WorkerInput {
+            item,
+            evidence: &facts,
+            secrets: &Words,
+            observed: &Observed::default(),
+        })?;
         for change in &output.changes {
             self.site.insert(change.path.clone(), change.bytes.clone());
             self.changed.push(change.path.clone());

@@ -17,7 +17,7 @@ use crate::report::stable_json;
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: WRITE,
-    version: 2,
+    version: 3,
     artifacts: &[PAGE_PLAN, PRODUCT_FACTS, SNIPPET_CATALOG],
     site: SiteView::Base,
     parses: false,

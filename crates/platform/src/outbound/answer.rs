@@ -1,12 +1,15 @@
 //! Responses of any status, with their headers: for APIs that answer in pages, limit rates and know conditional requests.
 
+use reqwest::RequestBuilder;
 use reqwest::header::HeaderValue;
+use serde_json::Value;
 
 use super::{HttpClient, HttpError, Url};
 
-/// How much is kept of the body of a response whose status is not 200: enough for a message.
+/// How much is kept of the body of a response that is not a success: enough for a message.
 const MESSAGE_BYTES_MAX: usize = 8192;
-const OK: u16 = 200;
+/// Headers whose values are not shown when a request is logged.
+const SECRET_HEADERS: [&str; 2] = ["authorization", "private-token"];
 
 /// A response of any status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,7 +18,7 @@ pub struct Answer {
     pub status: u16,
     /// Names in lower case, and values; those that are not visible ASCII are left out. A name may occur several times.
     pub headers: Vec<(String, String)>,
-    /// The whole body of a response with status 200, else its beginning.
+    /// The whole body of a success, else its beginning.
     pub body: Vec<u8>,
 }
 
@@ -28,9 +31,9 @@ impl Answer {
 }
 
 impl HttpClient {
-    /// Sends a GET request and returns the response, whatever its status is. With status 200 its body may have `bytes_max` bytes.
+    /// Sends a GET request and returns the response, whatever its status is. The body of a success may have `bytes_max` bytes.
     ///
-    /// The names of `headers` are in lower case. The value of `authorization` is not shown when the request is logged.
+    /// The names of `headers` are in lower case. Credentials among them are not shown when the request is logged.
     ///
     /// # Errors
     /// [`HttpError`], except for [`HttpError::Status`] and [`HttpError::Malformed`].
@@ -40,30 +43,53 @@ impl HttpClient {
         headers: &[(&'static str, &str)],
         bytes_max: usize,
     ) -> Result<Answer, HttpError> {
-        let mut request = self.client.get(url.clone());
-        for (name, value) in headers {
-            let mut value = HeaderValue::from_str(value)
-                .map_err(|_| HttpError::Unreachable(format!("the header `{name}` cannot be sent")))?;
-            value.set_sensitive(*name == "authorization");
-            request = request.header(*name, value);
-        }
+        let request = with_headers(self.client.get(url.clone()), headers)?;
+        read_answer(request.send().await?, bytes_max).await
+    }
+
+    /// Sends JSON by POST and returns the response, as [`HttpClient::get`] does.
+    ///
+    /// # Errors
+    /// As [`HttpClient::get`].
+    pub async fn post(
+        &self,
+        url: &Url,
+        headers: &[(&'static str, &str)],
+        body: &Value,
+        bytes_max: usize,
+    ) -> Result<Answer, HttpError> {
+        let request = with_headers(self.client.post(url.clone()).json(body), headers)?;
         read_answer(request.send().await?, bytes_max).await
     }
 }
 
+fn with_headers(
+    mut request: RequestBuilder,
+    headers: &[(&'static str, &str)],
+) -> Result<RequestBuilder, HttpError> {
+    for (name, value) in headers {
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| HttpError::Unreachable(format!("the header `{name}` cannot be sent")))?;
+        value.set_sensitive(SECRET_HEADERS.contains(name));
+        request = request.header(*name, value);
+    }
+    Ok(request)
+}
+
 async fn read_answer(mut response: reqwest::Response, bytes_max: usize) -> Result<Answer, HttpError> {
     let status = response.status().as_u16();
+    let is_success = response.status().is_success();
     let headers = response
         .headers()
         .iter()
         .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
         .collect();
-    let kept_max = if status == OK { bytes_max } else { MESSAGE_BYTES_MAX };
+    let kept_max = if is_success { bytes_max } else { MESSAGE_BYTES_MAX };
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         let room = kept_max - body.len();
         if chunk.len() > room {
-            if status == OK {
+            if is_success {
                 return Err(HttpError::TooLarge(bytes_max));
             }
             body.extend_from_slice(&chunk[..room]);

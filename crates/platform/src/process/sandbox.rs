@@ -69,7 +69,7 @@ fn set_common_limits() -> io::Result<()> {
 }
 
 /// Sets the limit to `maximum`, or to the existing hard limit if that is lower.
-fn lower_limit(resource: Resource, maximum: u64) -> io::Result<()> {
+pub(super) fn lower_limit(resource: Resource, maximum: u64) -> io::Result<()> {
     let limit = getrlimit(resource).maximum.map_or(maximum, |existing| existing.min(maximum));
     Ok(setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?)
 }

@@ -38,6 +38,7 @@ pub struct Metrics {
     http_requests: Family<[(&'static str, String); 2], Counter>,
     watch_events: Counter,
     watch_runs: Counters<2>,
+    launch: LaunchMetrics,
     gauges: [(&'static str, Gauge); 8],
 }
 
@@ -45,6 +46,34 @@ pub struct Metrics {
 struct RunMetrics {
     seconds: Histogram,
     outcomes: Counters<1>,
+}
+
+/// What is counted of launch runs.
+struct LaunchMetrics {
+    runs: Family<Labels<1>, Gauge>,
+    items: Counters<2>,
+    gate_failures: Counters<1>,
+    forge_calls: Counters<2>,
+}
+
+impl LaunchMetrics {
+    fn register(registry: &mut Registry) -> Self {
+        let (runs, items) = (Family::default(), Counters::default());
+        let (gate_failures, forge_calls) = (Counters::default(), Counters::default());
+        registry.register("launch_runs", "Launch runs of all projects, by state", runs.clone());
+        registry.register("launch_items", "Work items of launch runs, by worker and outcome", items.clone());
+        registry.register(
+            "launch_gate_failures",
+            "Gates that failed in validations of launch runs, by gate",
+            gate_failures.clone(),
+        );
+        registry.register(
+            "launch_forge_calls",
+            "Calls to forges of launch runs, by kind and status",
+            forge_calls.clone(),
+        );
+        Self { runs, items, gate_failures, forge_calls }
+    }
 }
 
 /// The kinds of runs with metrics of their own.
@@ -134,6 +163,7 @@ impl Metrics {
         let (watch_events, watch_runs) = (Counter::default(), Counters::default());
         registry.register("watch_events", "File events in watched repositories", watch_events.clone());
         registry.register("watch_runs", "Automatic index runs, by trigger and outcome", watch_runs.clone());
+        let launch = LaunchMetrics::register(&mut registry);
         let mut register_runs = |name: &str, noun: &str, plural: &str| {
             let (seconds, outcomes) = (histogram(), Counters::<1>::default());
             registry.register(
@@ -176,6 +206,7 @@ impl Metrics {
             http_requests,
             watch_events,
             watch_runs,
+            launch,
             gauges,
         }
     }
@@ -233,6 +264,28 @@ impl Metrics {
     /// Records an automatic index run; `trigger` is `watch`, `schedule`, `push` or `source`.
     pub fn record_automatic_run(&self, trigger: &'static str, outcome: &'static str) {
         self.watch_runs.get_or_create(&[("trigger", trigger), ("status", outcome)]).inc();
+    }
+
+    /// Sets the numbers of launch runs in each state, of all projects.
+    pub fn set_launch_runs(&self, counts: impl IntoIterator<Item = (&'static str, i64)>) {
+        for (state, count) in counts {
+            self.launch.runs.get_or_create(&[("state", state)]).set(count);
+        }
+    }
+
+    /// Records an attempt at a work item that ended: `finished`, `failed` or `dropped`.
+    pub fn record_launch_item(&self, worker: &'static str, outcome: &'static str) {
+        self.launch.items.get_or_create(&[("worker", worker), ("outcome", outcome)]).inc();
+    }
+
+    /// Records that a gate failed in a validation.
+    pub fn record_gate_failure(&self, gate: &'static str) {
+        self.launch.gate_failures.get_or_create(&[("gate", gate)]).inc();
+    }
+
+    /// Records a call to a forge; `status` is the class of the answer, such as `2xx`, or why there was none.
+    pub fn record_forge_call(&self, kind: &'static str, status: &'static str) {
+        self.launch.forge_calls.get_or_create(&[("kind", kind), ("status", status)]).inc();
     }
 
     /// Records an HTTP request; `route` is the route's pattern, never the path of the request.
@@ -297,12 +350,19 @@ mod tests {
         metrics.record_call("search", "mcp", "TOOL_TIMEOUT", Duration::from_secs(8));
         metrics.record_run(RunKind::Search, "ok", Duration::from_millis(3));
         metrics.record_refusal("RATE_LIMITED");
+        metrics.set_launch_runs([("DONE", 3)]);
+        metrics.set_launch_runs([("DONE", 2), ("FAILED", 0)]);
+        metrics.record_launch_item("scout", "finished");
+        metrics.record_gate_failure("secrets");
         let text = metrics.to_openmetrics(Gauges { search_running: 2, ..Gauges::default() });
         for line in [
             "pairofcleats_tool_calls_total{tool=\"search\",surface=\"mcp\",outcome=\"ok\"} 1",
             "pairofcleats_timeouts_total{tool=\"search\"} 1",
             "pairofcleats_search_runs_total{status=\"ok\"} 1",
             "pairofcleats_refusals_total{code=\"RATE_LIMITED\"} 1",
+            "pairofcleats_launch_runs{state=\"DONE\"} 2",
+            "pairofcleats_launch_items_total{worker=\"scout\",outcome=\"finished\"} 1",
+            "pairofcleats_launch_gate_failures_total{gate=\"secrets\"} 1",
             "pairofcleats_search_running 2",
             "pairofcleats_search_duration_seconds_count 1",
         ] {

@@ -81,10 +81,10 @@ pub const INSTRUCTIONS: Module = Module {
 /// Launch runs.
 pub const LAUNCH: Module = Module {
     name: "launch",
-    migrations: &[Migration {
-        version: 1,
-        text: include_str!("../../migrations/project/launch/0001_init.sql"),
-    }],
+    migrations: &[
+        Migration { version: 1, text: include_str!("../../migrations/project/launch/0001_init.sql") },
+        Migration { version: 2, text: include_str!("../../migrations/project/launch/0002_watches.sql") },
+    ],
 };
 
 /// All optional modules; search is not among them, because every project has it.

@@ -87,6 +87,20 @@ pub async fn get(tx: &mut ProjectTx, repository_id: i64, path: &str) -> Result<O
     row.as_ref().map(decode).transpose()
 }
 
+/// The files of a repository with these paths, sorted by path.
+pub async fn with_paths(
+    tx: &mut ProjectTx,
+    repository_id: i64,
+    paths: &[String],
+) -> Result<Vec<FileRow>, Fault> {
+    let text = format!(
+        "SELECT {FILE_COLUMNS} FROM {} f WHERE f.repository_id = $1 AND f.path = ANY($2) ORDER BY f.path",
+        tx.table("files")
+    );
+    let rows = tx.tx.all(sql(text).bind(repository_id).bind(paths)).await?;
+    rows.iter().map(decode).collect()
+}
+
 /// A searchable file in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFile {

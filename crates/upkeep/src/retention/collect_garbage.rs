@@ -1,5 +1,6 @@
-//! Collect garbage: removes unreferenced vectors, names and statistics, old finished jobs and old files.
+//! Collect garbage: removes unreferenced vectors, names and statistics, old launch runs, old finished jobs and old files.
 
+use super::launch_runs;
 use super::plan::{ProjectUpkeep, Removal, RemovalReason, RemovalReport, RemovedKind, remove_files};
 use super::project_files::ProjectFile;
 use contract::Fault;
@@ -27,6 +28,8 @@ pub struct GarbageRequest<'a> {
     pub repository: Option<&'a RepositoryRow>,
     /// Limits on age and size of kept data.
     pub limits: RetentionLimits,
+    /// Days for which a launch run is kept after it ended; 0: for ever.
+    pub launch_keep_days: u32,
     /// The current time, milliseconds since the epoch.
     pub now_ms: i64,
 }
@@ -44,6 +47,8 @@ impl GarbageRequest<'_> {
             planned.add(orphan_removal(RemovedKind::Names, names::orphans(&mut tx, &[]).await?));
             planned.add(orphan_removal(RemovedKind::Statistics, unused_statistics(&mut tx).await?.1));
             tx.commit().await?;
+            let old = launch_runs::measure_old(&self.project, self.launch_keep_days, self.now_ms).await?;
+            planned.add(Removal::rows(RemovedKind::LaunchRuns, RemovalReason::Age, old));
         }
         let mut control = store.control_read().await?;
         let (subject, days) = (self.subject(), self.job_days());
@@ -66,6 +71,7 @@ impl GarbageRequest<'_> {
         index_state::acquire_fence(&mut tx, fence).await?;
         tx.commit().await?;
         let before = self.project.disk_bytes().await?;
+        let mut shrunk = vec!["vectors", "names", "terms"];
         if self.repository.is_none() {
             removed.add(orphan_removal(
                 RemovedKind::Vectors,
@@ -75,6 +81,9 @@ impl GarbageRequest<'_> {
             removed.add(orphan_removal(RemovedKind::Names, names::remove_orphans(&mut tx, fence).await?));
             tx.commit().await?;
             removed.add(orphan_removal(RemovedKind::Statistics, self.rebuild_statistics(fence).await?));
+            let old = launch_runs::remove_old(&self.project, self.launch_keep_days, self.now_ms).await?;
+            shrunk.extend(launch_runs::TABLES.iter().filter(|_| old.rows > 0));
+            removed.add(Removal::rows(RemovedKind::LaunchRuns, RemovalReason::Age, old));
         }
         let mut control = self.project.store.control().await?;
         let (subject, days) = (self.subject(), self.job_days());
@@ -83,7 +92,7 @@ impl GarbageRequest<'_> {
         control.commit().await?;
         removed.add(Removal::rows(RemovedKind::Jobs, RemovalReason::Age, old));
         if self.repository.is_none() {
-            removed.returned_bytes = self.project.vacuum(before, &["vectors", "names", "terms"]).await?;
+            removed.returned_bytes = self.project.vacuum(before, &shrunk).await?;
         }
         remove_files(&self.project, self.files().await?, &mut removed).await?;
         Ok(removed)

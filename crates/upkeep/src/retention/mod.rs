@@ -9,6 +9,7 @@ mod project_files;
 mod clean_artifacts;
 mod collect_garbage;
 mod delete_project;
+mod launch_runs;
 
 pub use clean_artifacts::CleanRequest;
 pub use collect_garbage::{GarbageRequest, RetentionLimits};

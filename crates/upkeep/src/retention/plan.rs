@@ -20,6 +20,9 @@ pub enum RemovedKind {
     Statistics,
     /// Finished runs.
     Jobs,
+    /// Launch runs that ended, with what they wrote.
+    #[serde(rename = "launch_runs")]
+    LaunchRuns,
     /// What was read from a repository.
     Repository,
     /// A file below the project's folder.

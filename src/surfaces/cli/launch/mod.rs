@@ -2,6 +2,8 @@
 
 mod check;
 mod check_text;
+mod forges;
+mod freshness_text;
 mod run_text;
 mod runs;
 
@@ -36,8 +38,10 @@ enum Action {
     Resume(runs::RunArgs),
     /// End a run for good
     Cancel(runs::RunArgs),
-    /// Publish the pages of a run as a branch of the site
+    /// Publish the pages of a run: as a branch of the site, or as a pull request on its forge
     Pr(runs::RunArgs),
+    /// Check the forges of the configuration: do they answer, take their tokens, and let them publish; exits with 1 if one does not
+    Forges,
 }
 
 /// Entry point of `launch`.
@@ -54,6 +58,7 @@ pub(super) async fn run_launch(session: &Session, args: LaunchArgs) -> CommandRe
         Action::Resume(args) => runs::change(session, "launch_resume", &args, run_text::status).await,
         Action::Cancel(args) => runs::change(session, "launch_cancel", &args, run_text::cancelled).await,
         Action::Pr(args) => runs::change(session, "launch_open_pr", &args, run_text::published).await,
+        Action::Forges => forges::check_forges(session).await,
     }
 }
 
@@ -75,6 +80,7 @@ mod tests {
             "check docs --coverage",
             "start run.json --key a --no-wait --project p",
             "start -",
+            "start https://github.com/acme/shop --site docs",
             "status r_1",
             "watch r_1 --project p",
             "list --product shop --state DONE --limit 200",
@@ -84,6 +90,7 @@ mod tests {
             "resume r_1",
             "cancel r_1",
             "pr r_1",
+            "forges",
         ] {
             let parsed = Line::try_parse_from(line.split(' '));
             assert!(parsed.is_ok(), "{line}: {parsed:?}");

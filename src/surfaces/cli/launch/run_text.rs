@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use super::freshness_text;
 use crate::surfaces::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
 use contract::escaped_line;
 
@@ -68,6 +69,7 @@ pub(super) fn status(result: &Value) -> String {
         list_of(status, "artifacts").map(|artifact| plain(artifact, "name")).collect();
     let more = status["artifact_count"].as_u64().unwrap_or(0);
     push(&mut shown, "artifacts", &shortened(&artifacts, more));
+    shown.push_str(&freshness_text::freshness(status));
     let next: Vec<String> = list_of(status, "next").filter_map(Value::as_str).map(command_of).collect();
     push(&mut shown, "next", &next.join(", "));
     shown
@@ -132,11 +134,12 @@ pub(super) fn list(result: &Value) -> String {
     for run in list_of(result, "runs") {
         let _ = writeln!(
             shown,
-            "{}  {:<13} {}  {}",
+            "{}  {:<13} {}  {}{}",
             plain(run, "run_id"),
             plain(run, "state"),
             styled(BOLD, &plain(run, "product_slug")),
-            styled(DIM, &plain(run, "started_at"))
+            styled(DIM, &plain(run, "started_at")),
+            freshness_text::stale_count(run)
         );
     }
     if shown.is_empty() {

@@ -34,9 +34,13 @@ pub(super) struct ProjectArg {
 /// Arguments of `launch start`.
 #[derive(Debug, clap::Args)]
 pub(super) struct StartArgs {
-    /// Configuration of the run: a JSON file, or - for stdin
-    #[arg(value_name = "FILE|-")]
-    run_config: String,
+    /// Configuration of the run: a JSON file, - for stdin, or the address of a repository on GitHub or of a page of a product, which tell
+    /// the configuration
+    #[arg(value_name = "FILE|-|URL")]
+    source: String,
+    /// Site that gets the pages [default: as the configuration says, else the only one of the project]
+    #[arg(long, value_name = "NAME")]
+    site: Option<String>,
     /// Key under which the run is started once, however often the command runs
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -90,13 +94,30 @@ pub(super) struct ArtifactArgs {
 
 /// `launch start`: starts a run and, unless that is not wanted, continues it until people decide.
 pub(super) async fn start(session: &Session, args: StartArgs) -> CommandResult {
-    let config = read_config(&args.run_config).map_err(CommandError::not_run)?;
+    let source = RunSource::of(&args.source);
     let mut arguments = serde_json::to_value(&args.project).unwrap_or_default();
-    arguments["run_config"] = config;
+    match source {
+        RunSource::Config => {
+            let mut config = read_config(&args.source).map_err(CommandError::not_run)?;
+            if let (Some(site), Some(fields)) = (&args.site, config.as_object_mut()) {
+                fields.insert("site_profile".to_owned(), site.as_str().into());
+            }
+            arguments["run_config"] = config;
+        }
+        RunSource::Repository | RunSource::Page => {
+            arguments[if source == RunSource::Repository { "github_repo_url" } else { "url" }] =
+                args.source.as_str().into();
+            if let Some(site) = &args.site {
+                arguments["site_profile"] = site.as_str().into();
+            }
+        }
+    }
     if let Some(key) = args.key {
         arguments["idempotency_key"] = key.into();
     }
-    let started = session.call("launch_start_run", &arguments, Progress::default()).await;
+    let bar = CallProgressBar::new(session.output);
+    let started = session.call(source.tool(), &arguments, bar.progress()).await;
+    bar.finish();
     let run = started.envelope.result.as_ref().and_then(|result| result["run_id"].as_str());
     let Some(run) = run.filter(|_| !args.no_wait) else {
         return Ok(print_answer(session, &started, run_text::started));
@@ -105,6 +126,36 @@ pub(super) async fn start(session: &Session, args: StartArgs) -> CommandResult {
     let run = RunArgs { run: run.to_owned(), project: args.project };
     let finished = drive(session, &run).await;
     Ok(print_answer(session, &finished, run_text::status))
+}
+
+/// What a run is started from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunSource {
+    /// A configuration in a file.
+    Config,
+    /// The address of a repository.
+    Repository,
+    /// The address of another page: of a product, or of none.
+    Page,
+}
+
+impl RunSource {
+    fn of(source: &str) -> Self {
+        let lower = source.to_ascii_lowercase();
+        match lower.split_once("://") {
+            None => Self::Config,
+            Some((_, rest)) if rest.split('/').next() == Some("github.com") => Self::Repository,
+            Some(_) => Self::Page,
+        }
+    }
+
+    fn tool(self) -> &'static str {
+        match self {
+            Self::Config => "launch_start_run",
+            Self::Repository => "launch_start_run_from_github_repo_url",
+            Self::Page => "launch_start_run_from_product_url",
+        }
+    }
 }
 
 /// Prints the answer of a command that works on a run or waits for it. That the run failed is a failure of the command, so that a
@@ -359,6 +410,21 @@ mod tests {
         assert_eq!(serde_json::to_value(&run).unwrap(), json!({ "run_id": "r_1", "project_id": "p" }));
         let run = RunArgs { project: ProjectArg::default(), ..run };
         assert_eq!(serde_json::to_value(run).unwrap(), json!({ "run_id": "r_1" }));
+    }
+
+    #[test]
+    fn addresses_are_told_from_files() {
+        for (source, expected) in [
+            ("run.json", RunSource::Config),
+            ("-", RunSource::Config),
+            ("github.com/acme/shop", RunSource::Config),
+            ("https://github.com/acme/shop", RunSource::Repository),
+            ("HTTPS://GitHub.com/acme/shop", RunSource::Repository),
+            ("https://docs.aspose.org/3d/en/python/", RunSource::Page),
+            ("https://github.com.evil.example/acme/shop", RunSource::Page),
+        ] {
+            assert_eq!(RunSource::of(source), expected, "{source}");
+        }
     }
 
     #[test]

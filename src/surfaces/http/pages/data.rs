@@ -1,6 +1,7 @@
 //! Asks the gate for what a page shows, and reads the answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::FromRequestParts;
@@ -120,6 +121,26 @@ impl Asker {
         arguments: Value,
     ) -> Result<Answered<T>, PageError> {
         read(call_tool(&self.app, tool, arguments, self.caller.clone()).await)
+    }
+
+    /// Calls a tool that may take long, and waits a moment for its answer: `None` if there is none by then. The call goes on, also when the
+    /// browser has left.
+    pub(super) async fn tool_in_background<T: DeserializeOwned>(
+        &self,
+        tool: &'static str,
+        arguments: Value,
+        patience: Duration,
+    ) -> Result<Option<Answered<T>>, PageError> {
+        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
+        let called = tokio::spawn(async move { call_tool(&app, tool, arguments, caller).await });
+        match tokio::time::timeout(patience, called).await {
+            Err(_) => Ok(None),
+            Ok(Ok(envelope)) => read(envelope).map(Some),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a call of a page ended without an answer");
+                Err(PageError::new(ErrorCode::Internal, "The call ended without an answer."))
+            }
+        }
     }
 
     /// Calls an operation that is not a tool.

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets;
 use super::data::{Asker, is_of_records};
 use super::links::with_parameters;
-use super::{administration, catalog, repositories, search, sign_in, triage};
+use super::{administration, catalog, repositories, runs, search, sign_in, triage};
 use contract::escaped_line;
 
 /// The pages that the head of every page links to. A subsystem adds its first page here.
@@ -20,6 +20,7 @@ pub(super) static NAVIGATION: &[NavigationLink] = &[
         tool: Some(catalog::entries::TOOL),
     },
     NavigationLink { label: "Triage", path: triage::board::PATH, tool: Some(triage::board::OPERATION) },
+    NavigationLink { label: "Runs", path: runs::list::PATH, tool: Some(runs::list::TOOL) },
     NavigationLink {
         label: "Administration",
         path: administration::overview::PATH,

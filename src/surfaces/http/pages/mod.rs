@@ -1,4 +1,4 @@
-//! The pages: search, files, symbols and repositories for people with a browser.
+//! The pages: search, files, symbols, repositories, findings, instructions and launch runs for people with a browser.
 //!
 //! A page asks the gate like every other surface and renders the answer, so no rule and no SQL lives here. Each state is a URL that
 //! works without scripts; the one script adds keys and copying. Text from repositories only ever becomes text: `maud` escapes it.
@@ -25,6 +25,7 @@ mod repositories;
 mod repository_word;
 mod result_colours;
 mod results;
+mod runs;
 mod search;
 mod sessions;
 mod sign_in;
@@ -80,6 +81,15 @@ pub(super) static PAGES: &[Route] = &[
     page(triage::board::PATH, GET, |method| on(method, triage::board::show)),
     page(triage::finding::PATH, GET, |method| on(method, triage::finding::show)),
     page(triage::finding::PATH, POST, |method| on(method, triage::finding::decide)),
+    page(runs::list::PATH, GET, |method| on(method, runs::list::show)),
+    page(runs::run::PATH, GET, |method| on(method, runs::run::show)),
+    page(runs::run::PATH, POST, |method| on(method, runs::run::change)),
+    page(runs::question::CANCEL_PATH, GET, |method| on(method, runs::question::ask_cancel)),
+    page(runs::question::CANCEL_PATH, POST, |method| on(method, runs::question::cancel)),
+    page(runs::question::PUBLISH_PATH, GET, |method| on(method, runs::question::ask_publish)),
+    page(runs::question::PUBLISH_PATH, POST, |method| on(method, runs::question::publish)),
+    page(runs::artifact::PATH, GET, |method| on(method, runs::artifact::show)),
+    page(runs::artifact::RAW_PATH, GET, |method| on(method, runs::artifact::send)),
     public(sign_in::PATH, GET, |method| on(method, sign_in::show)),
     public(sign_in::PATH, POST, |method| on(method, sign_in::sign_in)),
     public(issuer::PATH, GET, |method| on(method, issuer::begin)),

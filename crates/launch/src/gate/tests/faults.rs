@@ -1,6 +1,7 @@
 //! Seeded faults of a run: each is found by its gate alone, in the same order every time.
 
 use super::*;
+use crate::observed::{CommandOutcome, CommandResult, ExternalLinks, LinkOutcome};
 
 type Fault = fn(&mut Scene);
 
@@ -118,6 +119,7 @@ const FAULTS: &[(Fault, &str, &str)] = &[
         "contradicted_claim",
     ),
     (|s| s.replace(START, "## Example", "## Sample"), "consistency", "missing_heading"),
+    (|s| s.sections.extend([Section::Kb]), "consistency", "missing_section"),
     (|s| s.append(START, "\n## About SHOPKIT\n"), "consistency", "product_name"),
     (|s| s.append(START, "\n## https://github.com/evil/shop\n"), "consistency", "repository_url"),
     (|s| s.replace(API, "## Limitations", "## Notes"), "limitations_and_distribution", "no_limitations"),
@@ -143,14 +145,72 @@ const FAULTS: &[(Fault, &str, &str)] = &[
     (|s| s.budgets.max_files_changed = 1, "change_budget", "too_many_files"),
     (|s| s.budgets.max_lines_per_file = 20, "change_budget", "too_many_lines"),
     (|s| s.append(START, "\n## `shop/data/gone.csv`\n"), "readme_checks", "missing_path"),
+    (|s| s.observed.commands.push(failed_command("site_build", true)), "site_build", "build_failed"),
+    (|s| s.observed.commands.push(absent_command("site_build", true)), "site_build", "build_not_run"),
+    (|s| s.observed.commands.push(failed_command("spelling", true)), "checks", "check_failed"),
+    (|s| s.observed.commands.push(absent_command("spelling", true)), "checks", "check_not_run"),
+    (|s| external_link(s, LinkOutcome::Gone(404)), "external_links", "external_link_gone"),
 ];
+
+fn failed_command(name: &str, required: bool) -> CommandResult {
+    let outcome =
+        CommandOutcome::Failed { how: "ended with status 1".to_owned(), output: "no such page".to_owned() };
+    CommandResult { name: name.to_owned(), required, outcome }
+}
+
+fn absent_command(name: &str, required: bool) -> CommandResult {
+    let outcome = CommandOutcome::NotRun("TOOLCHAIN_MISSING: `hugo` is not installed.".to_owned());
+    CommandResult { name: name.to_owned(), required, outcome }
+}
+
+fn external_link(scene: &mut Scene, outcome: LinkOutcome) {
+    scene.append(START, "\n## [Elsewhere](https://docs.example.com/a#b)\n");
+    let results = BTreeMap::from([("https://docs.example.com/a".to_owned(), outcome)]);
+    scene.observed.links = Some(ExternalLinks { results, left_out: 0 });
+}
+
+#[test]
+fn what_is_not_required_is_a_warning_and_never_passes_unseen() {
+    let of = |scene: &Scene, gate: &str| {
+        let report = scene.report();
+        let status = report.gates.iter().find(|outcome| outcome.gate == gate).unwrap().status;
+        let found = report.issues.iter().filter(|issue| issue.gate == gate).map(|issue| issue.severity);
+        (status, found.min(), report.ok)
+    };
+    let with = |result: CommandResult, profile| {
+        let mut scene = Scene { profile, ..Scene::new() };
+        scene.observed.commands.push(result);
+        scene
+    };
+    let warning = Some(Severity::Warning);
+    let failed = with(failed_command("site_build", false), Profile::Ci);
+    assert_eq!(of(&failed, "site_build"), (GateStatus::Passed, warning, true));
+    let absent = with(absent_command("spelling", false), Profile::Ci);
+    assert_eq!(of(&absent, "checks"), (GateStatus::Skipped, warning, true));
+    for result in [failed_command("spelling", false), absent_command("spelling", false)] {
+        let gate = of(&with(result, Profile::Prod), "checks");
+        assert_eq!((gate.0, gate.1), (GateStatus::Failed, warning));
+    }
+    let mut unclear = Scene::new();
+    external_link(&mut unclear, LinkOutcome::Unclear("no answer".to_owned()));
+    assert_eq!(of(&unclear, "external_links"), (GateStatus::Passed, warning, true));
+    for gate in ["site_build", "checks", "external_links"] {
+        assert_eq!(of(&Scene::new(), gate).0, GateStatus::Skipped, "{gate}");
+    }
+}
 
 #[test]
 fn a_clean_run_passes() {
     let report = Scene::new().report();
     assert!(report.ok, "{}", report.to_json());
     assert!(found(&report).is_empty(), "{}", report.to_json());
-    assert!(report.gates.iter().all(|gate| gate.status == GateStatus::Passed), "{}", report.to_json());
+    let not_passed: Vec<&str> = report
+        .gates
+        .iter()
+        .filter(|gate| gate.status != GateStatus::Passed)
+        .map(|gate| gate.gate.as_str())
+        .collect();
+    assert_eq!(not_passed, ["site_build", "checks", "external_links"], "which the site has to ask for");
     let strict = Scene { profile: Profile::Prod, ..Scene::new() };
     assert!(strict.report().ok, "{}", strict.report().to_json());
     for before in ["# Shop\n\n## Formats\n\n", "It has formats.\n\n- [x] ", "**Formats**\n\n* "] {
@@ -201,7 +261,7 @@ fn all_faults_together_are_listed_in_one_order() {
         scene.report()
     };
     let report = all();
-    let codes: Vec<&str> = report.issues.iter().map(|issue| issue.code.as_str()).collect();
+    let codes: Vec<&str> = found(&report).into_iter().map(|(_, code)| code).collect();
     assert_eq!(codes, ["secret", "uncited_line", "dead_link", "heading_jump", "snippet_not_in_catalog"]);
     assert_eq!(report.to_json(), all().to_json());
 }

@@ -6,14 +6,12 @@ use crate::claim::span_sha256;
 use crate::evidence::Evidence;
 use crate::forms::CatalogSnippet;
 use crate::gate::installs_one_of;
-use crate::site::{CodeBlock, Page};
+use crate::site::{CodeBlock, PAGE_ITEMS_MAX, Page};
 
 /// Most candidates; their longest code in lines and bytes.
 const CANDIDATES_MAX: usize = 200;
 const LINES_MAX: usize = 60;
 const BYTES_MAX: usize = 4_000;
-/// Most headings and other parts of a document that are read.
-const ITEMS_MAX: usize = 10_000;
 /// Most commands.
 const COMMANDS_MAX: usize = 5;
 /// The language of commands, which are no examples of code.
@@ -34,7 +32,7 @@ pub(super) fn shown_code(evidence: &dyn Evidence, documents: &[String], examples
     let mut seen = BTreeSet::new();
     for path in documents {
         let Some(text) = evidence.text(path) else { continue };
-        let page = Page::parse(path, text.to_owned(), ITEMS_MAX);
+        let page = Page::parse(path, text.to_owned(), PAGE_ITEMS_MAX);
         for block in page.code_blocks.iter().filter(|block| block.is_closed) {
             shown.add_commands(block, evidence);
             if let Some(language) = block.language() {

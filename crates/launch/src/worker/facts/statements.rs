@@ -11,12 +11,10 @@ use crate::doc_comment::doc_sentence;
 use crate::evidence::{Evidence, KnownDefinition, is_readme};
 use crate::pattern::pattern;
 use crate::prose::{Sentence, is_limiting, sentences};
-use crate::site::Page;
+use crate::site::{PAGE_ITEMS_MAX, Page};
 
 /// Most definitions.
 const DEFINITIONS_MAX: usize = 400;
-/// Most headings and other parts of a document that are read.
-const ITEMS_MAX: usize = 10_000;
 
 /// Who says something: of two that contradict each other, the higher one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +71,7 @@ impl<'a> Statements<'a> {
         let mut found = Vec::new();
         for path in paths {
             let Some(text) = self.evidence.text(path) else { continue };
-            let page = Page::parse(path, text.to_owned(), ITEMS_MAX);
+            let page = Page::parse(path, text.to_owned(), PAGE_ITEMS_MAX);
             let priority = if is_readme(path) { Priority::Readme } else { Priority::Document };
             for sentence in sentences(&page, SENTENCES_MAX - found.len()) {
                 let kind = kind_of(&sentence, priority);

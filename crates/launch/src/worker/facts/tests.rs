@@ -105,6 +105,22 @@ fn a_statement_with_a_secret_is_no_claim() {
 }
 
 #[test]
+fn the_cited_lines_are_kept_without_secrets() {
+    let mut scene = Scene::new();
+    scene.write("docs/use.md", "# Use\n\nKeeps the coins of a day. The token is TOPSECRETTOKEN.\n");
+    let facts = facts(&mut scene);
+    let cited = scene.json(CITED_LINES);
+    let lines = |text: &str| cited["claims"][&claim(&facts, text).claim_id].clone();
+    let readme = lines("It keeps a list of sales.");
+    assert_eq!(readme["lines"], json!(["ShopKit counts the coins in a drawer. It keeps a list of sales."]));
+    assert_eq!((&readme["start_line"], readme.get("truncated")), (&json!(3), None));
+    assert_eq!(lines("`drawer` is a function in `shopkit/cash.py`.")["lines"], json!(["def drawer(coins):"]));
+    let hidden = lines("Keeps the coins of a day.");
+    assert_eq!(hidden, json!({ "start_line": 3, "lines": [], "truncated": true }));
+    assert_eq!(cited["claims"].as_object().unwrap().len(), facts.claims.len(), "all claims cite lines");
+}
+
+#[test]
 fn without_an_inventory_nothing_is_collected() {
     let error = Scene::new().run(&WORKER, "").unwrap_err();
     assert_eq!(error.0.code, "FACTS_MISSING_INPUT");

@@ -1,14 +1,11 @@
 //! Paths of planned pages, none of which takes the place of a page that people wrote.
 
-use crate::claim::marked_id;
+use crate::claim::is_mark_of_a_run;
 use crate::config::{LOCALE_DEFAULT, RunConfig, Section};
 use crate::forms::{PagePlan, SiteContext};
 use crate::render::ruleset::PageRule;
-use crate::site::Page;
+use crate::site::{PAGE_ITEMS_MAX, Page};
 use crate::worker::{WorkItem, WorkerError};
-
-/// Most comments and other parts of an existing page that are read.
-const ITEMS_MAX: usize = 10_000;
 
 /// The path of a page in the site.
 pub(super) fn output_path(rule: &PageRule, context: &SiteContext, config: &RunConfig) -> String {
@@ -41,11 +38,11 @@ pub(super) fn check_paths(item: &WorkItem<'_>, plan: &PagePlan) -> Result<(), Wo
     Ok(())
 }
 
-/// Whether a page has marks of claims.
+/// Whether a page has a mark of a run.
 fn is_of_a_run(item: &WorkItem<'_>, path: &str) -> bool {
     item.site_text(path).is_some_and(|text| {
-        let page = Page::parse(path, text, ITEMS_MAX);
-        page.comments.iter().any(|comment| marked_id(&comment.text).is_some())
+        let page = Page::parse(path, text, PAGE_ITEMS_MAX);
+        page.comments.iter().any(|comment| is_mark_of_a_run(&comment.text))
     })
 }
 

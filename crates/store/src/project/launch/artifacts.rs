@@ -72,7 +72,22 @@ pub async fn part(
     );
     let query = sql(text).bind(run_id).bind(name).bind(version).bind(from).bind(bytes_max);
     let row = tx.tx.first(query).await?;
-    row.map(|row| Ok(ArtifactContent { row: decode(&row)?, content: row.try_get("part")? })).transpose()
+    row.as_ref().map(content).transpose()
+}
+
+/// The latest versions of these artifacts of a run with all their bytes, sorted by name.
+pub async fn contents(
+    tx: &mut ProjectTx,
+    run_id: &str,
+    names: &[String],
+) -> Result<Vec<ArtifactContent>, Fault> {
+    let text = format!(
+        "SELECT DISTINCT ON (name COLLATE \"C\") {COLUMNS}, bytes AS part FROM {} \
+         WHERE run_id = $1 AND name = ANY($2) ORDER BY name COLLATE \"C\", version DESC",
+        tx.table("launch_artifacts")
+    );
+    let rows = tx.tx.all(sql(text).bind(run_id).bind(names)).await?;
+    rows.iter().map(content).collect()
 }
 
 /// Stores a version of an artifact.
@@ -86,6 +101,10 @@ pub(super) async fn insert(tx: &mut ProjectTx, run_id: &str, artifact: &Artifact
     let query = sql(text).bind(run_id).bind(&row.name).bind(row.version).bind(row.sha256.as_slice());
     let query = query.bind(&row.content_type).bind(row.schema_id.as_deref()).bind(&row.writer);
     tx.execute(query.bind(artifact.content.as_slice())).await.map(drop)
+}
+
+fn content(row: &Row) -> Result<ArtifactContent, Fault> {
+    Ok(ArtifactContent { row: decode(row)?, content: row.try_get("part")? })
 }
 
 fn decode(row: &Row) -> Result<ArtifactRow, Fault> {

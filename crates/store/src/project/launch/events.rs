@@ -44,6 +44,17 @@ pub async fn page(tx: &mut ProjectTx, run_id: &str, after: i32, limit: i64) -> R
     rows.iter().map(decode).collect()
 }
 
+/// The last `limit` events of a run, the newest first.
+pub async fn newest(tx: &mut ProjectTx, run_id: &str, limit: i64) -> Result<Vec<EventRow>, Fault> {
+    let text = format!(
+        "SELECT run_id, seq, event_id, ts_ms, type, payload, trace_id, span_id, parent_span_id, prev_hash, hash \
+         FROM {} WHERE run_id = $1 ORDER BY seq DESC LIMIT $2",
+        tx.table("launch_events")
+    );
+    let rows = tx.tx.all(sql(text).bind(run_id).bind(limit)).await?;
+    rows.iter().map(decode).collect()
+}
+
 /// Appends events of one run.
 pub(super) async fn append(tx: &mut ProjectTx, run_id: &str, events: &[EventRow]) -> Result<(), Fault> {
     let text = format!(

@@ -45,6 +45,17 @@ pub async fn list(tx: &mut ProjectTx, run_id: &str) -> Result<Vec<IssueRow>, Fau
     rows.iter().map(decode).collect()
 }
 
+/// The number of open issues of each of these runs that has any.
+pub async fn count_open(tx: &mut ProjectTx, run_ids: &[String]) -> Result<Vec<(String, i64)>, Fault> {
+    let text = format!(
+        "SELECT run_id, count(*) AS issues FROM {} WHERE run_id = ANY($1) AND status = 'open' \
+         GROUP BY run_id ORDER BY run_id",
+        tx.table("launch_issues")
+    );
+    let rows = tx.tx.all(sql(text).bind(run_ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get("run_id")?, row.try_get("issues")?))).collect()
+}
+
 /// Stores new issues, and what became of known ones.
 pub(super) async fn put(tx: &mut ProjectTx, run_id: &str, issues: &[IssueRow]) -> Result<(), Fault> {
     let text = format!(

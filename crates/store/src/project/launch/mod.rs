@@ -1,12 +1,15 @@
 //! The tables of launch runs, which are created on the first use of the subsystem in a project.
 //!
-//! Rows are written by [`write()`] alone: events, and the rows that follow from them, in one transaction.
+//! Rows are written by [`write()`] alone: events, and the rows that follow from them, in one transaction. [`removal`] removes all that a
+//! run has. What is known of published pages is not of a run's log: [`watches`] writes it.
 
 pub mod artifacts;
 pub mod events;
 pub mod issues;
 pub mod items;
+pub mod removal;
 pub mod runs;
+pub mod watches;
 mod write;
 
 pub use artifacts::{ArtifactContent, ArtifactRow, ArtifactWrite};
@@ -14,6 +17,7 @@ pub use events::EventRow;
 pub use issues::IssueRow;
 pub use items::ItemRow;
 pub use runs::{RunFilter, RunRow};
+pub use watches::WatchRow;
 pub use write::{RunWrite, write};
 
 use crate::postgres::Row;

@@ -81,7 +81,7 @@ const COLUMNS: &str = "run_id, idempotency_key, config, config_hash, product_slu
     pr_number, failure, cancel_requested, created_ms, finished_ms, updated_ms";
 
 /// States that no state follows.
-const TERMINAL: &str = "('DONE', 'FAILED', 'CANCELLED')";
+pub(super) const TERMINAL: &str = "('DONE', 'FAILED', 'CANCELLED')";
 
 /// The run with this id.
 pub async fn get(tx: &mut ProjectTx, run_id: &str) -> Result<Option<RunRow>, Fault> {
@@ -131,6 +131,16 @@ pub async fn unfinished(tx: &mut ProjectTx) -> Result<i64, Fault> {
     tx.tx.scalar(sql(text)).await
 }
 
+/// The number of runs in each state that any run is in.
+pub async fn count_by_state(tx: &mut ProjectTx) -> Result<Vec<(String, i64)>, Fault> {
+    let text = format!(
+        "SELECT state, count(*) AS runs FROM {} GROUP BY state ORDER BY state",
+        tx.table("launch_runs")
+    );
+    let rows = tx.tx.all(sql(text)).await?;
+    rows.iter().map(|row| Ok((row.try_get("state")?, row.try_get("runs")?))).collect()
+}
+
 /// At most `limit` runs that have not ended, the oldest first, and of those of one time by id. With `after`, only those that come after
 /// the run with this time and id.
 pub async fn unfinished_page(
@@ -146,6 +156,22 @@ pub async fn unfinished_page(
     );
     let (time, id) = after.unzip();
     let rows = tx.tx.all(sql(text).bind(time).bind(id).bind(limit)).await?;
+    rows.iter().map(decode).collect()
+}
+
+/// At most `limit` runs on these sites that have pages for people: the newest of each site and product.
+pub async fn newest_with_pages(
+    tx: &mut ProjectTx,
+    site_profiles: &[String],
+    limit: i64,
+) -> Result<Vec<RunRow>, Fault> {
+    let text = format!(
+        "SELECT DISTINCT ON (site_profile COLLATE \"C\", product_slug COLLATE \"C\") {COLUMNS} FROM {} \
+         WHERE site_profile = ANY($1) AND state IN ('READY_FOR_PR', 'PR_OPENED', 'DONE') \
+         ORDER BY site_profile COLLATE \"C\", product_slug COLLATE \"C\", created_ms DESC, run_id COLLATE \"C\" DESC LIMIT $2",
+        tx.table("launch_runs")
+    );
+    let rows = tx.tx.all(sql(text).bind(site_profiles).bind(limit)).await?;
     rows.iter().map(decode).collect()
 }
 

@@ -37,7 +37,7 @@ fn severity_badge(severity: &str) -> Markup {
 }
 
 /// An address of the web as a link; any other text as it is.
-fn external_link(text: &str) -> Markup {
+pub(super) fn external_link(text: &str) -> Markup {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_web = matches!(scheme.as_deref(), Some("http" | "https"))
         && !text.contains(|char: char| char.is_whitespace() || char.is_control());

@@ -1,0 +1,42 @@
+//! The faults of publishing that all forges have in common, also the one on this machine.
+
+use contract::{ErrorCode, Fault};
+use serde_json::json;
+
+/// A `COMMIT_SERVICE_ERROR` that another attempt does not mend.
+pub fn not_retryable(message: impl Into<String>) -> Fault {
+    Fault { retryable: false, ..Fault::new(ErrorCode::CommitServiceError, message) }
+}
+
+/// The fault of a branch that somebody else made, or changed.
+#[must_use]
+pub fn foreign_branch(branch: &str) -> Fault {
+    not_retryable(format!("The site has a branch `{branch}` with another content."))
+        .with_details(json!({ "branch": branch }))
+        .with_hint("Look at the branch; if nobody needs it, delete it and call again.")
+}
+
+/// The fault of a base that is not at the commit any more that the run began with.
+#[must_use]
+pub fn base_moved(base: &str, expected: &str, found: Option<&str>) -> Fault {
+    let (what, hint) = match found {
+        Some(_) => (
+            "moved since the run began",
+            "Cancel this run and start another one, which begins with the new commit.",
+        ),
+        None => (
+            "is gone, or cannot be seen any more",
+            "The operator checks `base` of the site profile and, with a forge, `repo` and that the token may see it.",
+        ),
+    };
+    not_retryable(format!("The branch `{base}` of the site {what}."))
+        .with_details(json!({ "base": base, "expected": expected, "found": found }))
+        .with_hint(hint)
+}
+
+/// The fault of a forge that made something else of the files than this program did.
+pub(super) fn other_content(what: &str) -> Fault {
+    not_retryable(format!("The forge made another {what} of the files of the run.")).with_hint(
+        "A program between here and the forge may change what is sent; nothing was opened for review.",
+    )
+}

@@ -1,0 +1,62 @@
+//! Finds out for a validation what gates cannot: runs the commands of the site profile, and asks its hosts about links. Gates get the
+//! results as data.
+
+use std::sync::Arc;
+
+use contract::Fault;
+use launch::external_hosts::ExternalHosts;
+use launch::observed::Observed;
+use launch::validate::changed_pages;
+use launch::worker::VALIDATE;
+
+use super::answer::Stop;
+use super::item::ItemInputs;
+use super::run_job::RunJob;
+use super::site_commands::SiteCommands;
+use super::site_links;
+use super::workers::OpenSite;
+use crate::app::blocking;
+
+impl RunJob<'_> {
+    /// Whether a validation of the site depends on more than what the run is pinned to: then nobody knows what it says today.
+    pub(super) fn looks_outside(&self) -> bool {
+        self.site().is_ok_and(|site| !site.checks.is_empty() || !site.external_hosts.is_empty())
+    }
+
+    /// Runs the commands of the site, and asks the listed hosts, if the item is a validation.
+    pub(super) async fn observe(
+        &self,
+        inputs: &Arc<ItemInputs>,
+        read: OpenSite,
+    ) -> Result<(OpenSite, Observed), Stop> {
+        if inputs.worker.name != VALIDATE || !self.looks_outside() {
+            return Ok((read, Observed::default()));
+        }
+        let site = self.site()?;
+        let hosts = ExternalHosts::parse(&site.external_hosts)
+            .map_err(|wrong| Fault::internal("A host of the site profile is malformed.", wrong))?;
+        let commands = SiteCommands::new(self.app, site, self.journal.run_id());
+        let (inputs, listed) = (Arc::clone(inputs), hosts.clone());
+        let (cancel, progress) = (self.running.cancel.clone(), self.running.progress.clone());
+        let observed = blocking(move || {
+            let linked = listed.linked_from(&changed_pages(&read.item(&inputs)));
+            // A command that takes its time is no job that hangs: it has a limit of its own.
+            let cancelled = || {
+                progress.touch();
+                cancel.is_cancelled()
+            };
+            let commands = commands.run(read.site(), &cancelled)?;
+            Ok((read, linked, commands))
+        })
+        .await;
+        // If the job shall stop, that is why the commands ended.
+        self.require_running()?;
+        let (read, linked, commands) = observed?;
+        let links = match hosts.is_empty() {
+            true => None,
+            false => Some(site_links::ask(hosts, linked, &self.running.cancel).await),
+        };
+        self.require_running()?;
+        Ok((read, Observed { commands, links: links.transpose()? }))
+    }
+}

@@ -1,0 +1,48 @@
+//! What may be done with a run: the forms that are legal now and that the asker may send.
+
+use maud::{Markup, html};
+
+use super::super::data::Asker;
+use super::super::forms::token_field;
+use super::super::layout::project_field;
+use super::answers::RunStatus;
+use super::{question, run_url};
+
+/// The actions that are done at once: their names in forms, their tools and their labels.
+const ACTIONS: [(&str, &str, &str); 3] = [
+    ("resume", "launch_resume", "Go on"),
+    ("validate", "launch_validate", "Validate"),
+    ("fix", "launch_fix_next", "Fix the next issue"),
+];
+
+/// The tool of an action.
+pub(super) fn tool_of(action: &str) -> Option<&'static str> {
+    ACTIONS.into_iter().find(|(name, _, _)| *name == action).map(|(_, tool, _)| tool)
+}
+
+/// The forms, in the order in which the tools are proposed.
+pub(super) fn actions(asker: &Asker, project: &str, status: &RunStatus) -> Markup {
+    let is_offered = |tool: &str| status.is_legal(tool) && asker.may_call(tool);
+    html! {
+        div.options {
+            @for (action, tool, label) in ACTIONS {
+                @if is_offered(tool) {
+                    // With the project, so that the script finds this run again from the page of an error.
+                    form method="post" action=(run_url(project, &status.run_id)) {
+                        (token_field(asker))
+                        (project_field(project))
+                        button name="action" value=(action) { (label) }
+                    }
+                }
+            }
+            @for asked in question::ALL {
+                @if is_offered(asked.tool) {
+                    form action=(asked.path_of(&status.run_id)) {
+                        (project_field(project))
+                        button.quiet { (asked.label) }
+                    }
+                }
+            }
+        }
+    }
+}

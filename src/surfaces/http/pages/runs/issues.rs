@@ -1,0 +1,75 @@
+//! The open issues of a run, in the order in which they are fixed, and the artifacts.
+
+use maud::{Markup, html};
+
+use super::super::text::bytes;
+use super::answers::{OpenIssue, RunStatus};
+use super::artifact_url;
+
+/// The severities that have a colour, with its class.
+const COLOURS: [(&str, &str); 3] = [("blocker", "critical"), ("error", "high"), ("warning", "medium")];
+
+/// The open issues, the worst first.
+pub(super) fn issues(status: &RunStatus) -> Markup {
+    let hidden = status.open_issue_count.saturating_sub(status.open_issues.len());
+    html! {
+        h2 id="issues" { "Open issues " span.dim { (status.open_issue_count) } }
+        @if status.open_issues.is_empty() {
+            p.dim { "None." }
+        } @else {
+            ol.plain { @for issue in &status.open_issues { li.card { (card(issue)) } } }
+        }
+        @if hidden > 0 { p.dim { (hidden) " more; the artifact " code { "validation_report.json" } " has all." } }
+    }
+}
+
+fn card(issue: &OpenIssue) -> Markup {
+    html! {
+        p { (severity(&issue.severity)) " " (issue.title) }
+        p.dim {
+            @if let Some(path) = &issue.path {
+                bdi.path { (path) @if let Some(line) = issue.line { ":" (line) } }
+                " · "
+            }
+            (issue.gate) " · " code { (issue.issue_id) }
+            @if issue.fixable { " · can be fixed" }
+        }
+    }
+}
+
+/// A severity in its colour.
+fn severity(severity: &str) -> Markup {
+    let class = COLOURS.iter().find(|(name, _)| *name == severity).map_or("other", |(_, class)| *class);
+    html! { span class={ "badge " (class) } { (severity) } }
+}
+
+/// What the run wrote, each with a link to its page.
+pub(super) fn artifacts(project: &str, status: &RunStatus) -> Markup {
+    let hidden = status.artifact_count.saturating_sub(status.artifacts.len());
+    html! {
+        h2 { "Artifacts " span.dim { (status.artifact_count) } }
+        ul.plain {
+            @for artifact in &status.artifacts {
+                li {
+                    a.path href=(artifact_url(project, &status.run_id, &artifact.name, "")) { bdi { (artifact.name) } }
+                    " " span.dim { (bytes(artifact.bytes)) }
+                }
+            }
+        }
+        @if hidden > 0 { p.dim { (hidden) " more are not listed." } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_severity_without_a_colour_names_no_class() {
+        assert_eq!(severity("blocker").into_string(), "<span class=\"badge critical\">blocker</span>");
+        assert_eq!(
+            severity("\"><b>").into_string(),
+            "<span class=\"badge other\">&quot;&gt;&lt;b&gt;</span>"
+        );
+    }
+}
