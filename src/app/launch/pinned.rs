@@ -190,7 +190,9 @@ fn pin_issue(index: &PinnedIndex, repo_sha: &str, is_published: bool) -> Option<
         index.differing.len(),
         examples.join(", ")
     );
-    Some(Issue::new(GATE, &UNCOMMITTED, Severity::Info, None, "", message))
+    // Pages say less than people expect, who see their edits indexed.
+    let severity = if is_published { Severity::Info } else { Severity::Warning };
+    Some(Issue::new(GATE, &UNCOMMITTED, severity, None, "", message))
 }
 
 #[cfg(test)]
@@ -205,8 +207,11 @@ mod tests {
     }
 
     fn checked(index: &PinnedIndex, is_published: bool) -> ValidationReport {
-        let report = ValidationReport::new(Profile::Prod, Vec::new(), Vec::new());
-        with_pin(report, index, "aaa", is_published)
+        checked_as(Profile::Ci, index, is_published)
+    }
+
+    fn checked_as(profile: Profile, index: &PinnedIndex, is_published: bool) -> ValidationReport {
+        with_pin(ValidationReport::new(profile, Vec::new(), Vec::new()), index, "aaa", is_published)
     }
 
     #[test]
@@ -219,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn uncommitted_changes_are_told_and_fail_nothing() {
+    fn uncommitted_changes_are_a_warning_until_the_run_is_published() {
         let clean = checked(&index("aaa", &[]), false);
         assert!(clean.ok && clean.issues.is_empty() && clean.gates.len() == 1, "{clean:?}");
         let edited = checked(&index("aaa", &["README.md", "a\nb.md"]), false);
@@ -227,5 +232,8 @@ mod tests {
         let message = &edited.issues[0].message;
         assert!(message.contains("2 indexed files") && message.contains("`README.md`"), "{message}");
         assert!(!message.contains('\n'), "{message}");
+        assert_eq!(edited.issues[0].severity, Severity::Warning);
+        assert!(!checked_as(Profile::Prod, &index("aaa", &["README.md"]), false).ok);
+        assert!(checked_as(Profile::Prod, &index("aaa", &["README.md"]), true).ok);
     }
 }

@@ -100,6 +100,8 @@ struct OpenIssue {
     gate: String,
     code: String,
     title: String,
+    /// What exactly is wrong.
+    message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,6 +218,7 @@ impl From<&Issue> for OpenIssue {
             gate: issue.gate.clone(),
             code: issue.code.clone(),
             title: issue.title.clone(),
+            message: issue.message.clone(),
             path: issue.path.clone(),
             line: issue.line,
             fixable: issue.fixable,

@@ -3,7 +3,9 @@
 mod blocks;
 mod paths;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
 
 use self::blocks::Material;
 use self::paths::{check_paths, output_path};
@@ -26,7 +28,7 @@ use crate::report::stable_json;
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: PLAN,
-    version: 2,
+    version: 3,
     artifacts: &[PRODUCT_FACTS, SNIPPET_CATALOG, FRONT_MATTER_CONTRACT, SITE_CONTEXT],
     site: SiteView::Base,
     parses: false,
@@ -108,6 +110,13 @@ impl Planner<'_> {
         {
             pages.remove(at);
         }
+        // A page beyond the least is left out if nothing tells what its front matter must have, unless its section has no other.
+        while let Some(at) = pages.iter().rposition(|(rule, page)| {
+            let of_section = pages.iter().filter(|(other, _)| other.section == rule.section).count();
+            rule.tier != LaunchTier::Minimal && of_section > 1 && self.front_matter(page, 1).is_err()
+        }) {
+            pages.remove(at);
+        }
         let mut plan = PagePlan { pages: pages.into_iter().map(|(_, page)| page).collect() };
         add_links(&mut plan);
         let mut position = 0;
@@ -145,7 +154,7 @@ impl Planner<'_> {
             required_headings: Vec::new(),
             title: rule.title.replace("{name}", &self.config.product_name),
             format: None,
-            front_matter: std::collections::BTreeMap::new(),
+            front_matter: BTreeMap::new(),
             blocks: planned,
         })
     }
@@ -156,6 +165,13 @@ impl Planner<'_> {
         blocks::cut(page, most, &self.material);
         let headings = page.blocks.iter().filter(|block| !block.is_code);
         page.required_headings = headings.map(|block| block.heading.clone()).collect();
+        page.front_matter = self.front_matter(page, position)?;
+        page.format = self.contracts.styles.get(&page.section).and_then(|style| style.format);
+        Ok(())
+    }
+
+    /// The front matter of a page at a position of its section.
+    fn front_matter(&self, page: &PlanPage, position: u32) -> Result<BTreeMap<String, Value>, WorkerError> {
         let contract = self.contracts.sections.get(&page.section).cloned().unwrap_or_default();
         let style = self.contracts.styles.get(&page.section).cloned().unwrap_or_default();
         let claims = page.blocks.iter().flat_map(|block| &block.items).filter_map(|item| match item {
@@ -165,10 +181,7 @@ impl Planner<'_> {
         let mut texts = claims.map(|claim| spelt(&claim.text, &self.config.product_name));
         let description = texts.find_map(|text| prose::description(&text));
         let of_page = FieldsOfPage { title: &page.title, description: description.as_deref(), position };
-        page.front_matter =
-            fields(&contract, &style, of_page).map_err(|key| unknown_key(page.section, &key))?;
-        page.format = style.format;
-        Ok(())
+        fields(&contract, &style, of_page).map_err(|key| unknown_key(page.section, &key))
     }
 
     fn claim(&self, id: &str) -> Option<&Claim> {

@@ -8,8 +8,10 @@ use super::freshness_text;
 use crate::surfaces::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
 use contract::escaped_line;
 
-/// Issues and artifacts that are printed.
+/// Issues that are printed.
 const PRINTED_MAX: usize = 20;
+/// Artifacts that are printed.
+const ARTIFACTS_PRINTED_MAX: usize = 40;
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_default()
@@ -70,7 +72,12 @@ pub(super) fn status(result: &Value) -> String {
     let more = status["artifact_count"].as_u64().unwrap_or(0);
     push(&mut shown, "artifacts", &shortened(&artifacts, more));
     shown.push_str(&freshness_text::freshness(status));
-    let next: Vec<String> = list_of(status, "next").filter_map(Value::as_str).map(command_of).collect();
+    // A fix that finds nothing to fix ends the run.
+    let can_fix = list_of(status, "open_issues")
+        .any(|issue| issue["fixable"] == true && matches!(text(issue, "severity"), "blocker" | "error"));
+    let next = list_of(status, "next").filter_map(Value::as_str);
+    let next: Vec<String> =
+        next.filter(|tool| can_fix || *tool != "launch_fix_next").map(command_of).collect();
     push(&mut shown, "next", &next.join(", "));
     shown
 }
@@ -85,8 +92,8 @@ fn push(shown: &mut String, name: &str, value: &str) {
 
 /// The first texts, and how many more there are.
 fn shortened(texts: &[String], count: u64) -> String {
-    let mut shown = texts.iter().take(PRINTED_MAX).cloned().collect::<Vec<_>>().join(", ");
-    let listed = u64::try_from(texts.len().min(PRINTED_MAX)).unwrap_or(u64::MAX);
+    let mut shown = texts.iter().take(ARTIFACTS_PRINTED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let listed = u64::try_from(texts.len().min(ARTIFACTS_PRINTED_MAX)).unwrap_or(u64::MAX);
     if count > listed {
         let _ = write!(shown, " and {} more", count - listed);
     }
@@ -118,7 +125,7 @@ fn push_issues<'v>(shown: &mut String, issues: impl Iterator<Item = &'v Value>, 
             "  {} {} {} {}",
             styled(style, &plain(issue, "severity")),
             styled(PATH, &place),
-            plain(issue, "title"),
+            what(issue),
             styled(DIM, &format!("{} {}", plain(issue, "gate"), plain(issue, "issue_id")))
         );
     }
@@ -126,6 +133,15 @@ fn push_issues<'v>(shown: &mut String, issues: impl Iterator<Item = &'v Value>, 
     if count > listed {
         let _ = writeln!(shown, "  {}", styled(DIM, &format!("… and {} more issues", count - listed)));
     }
+}
+
+/// What is wrong: a message may have several lines, such as what a command printed.
+fn what(issue: &Value) -> String {
+    let lines: Vec<String> = match text(issue, "message") {
+        "" => return plain(issue, "title"),
+        message => message.lines().map(escaped_line).collect(),
+    };
+    lines.join("\n    ")
 }
 
 /// The runs of a project.
@@ -197,7 +213,8 @@ mod tests {
             "run_id": "r_1", "product_slug": "shop", "state": "VALIDATING",
             "section_states": { "docs": "BLOCKED", "kb": "DONE" },
             "open_issues": [
-                { "severity": "error", "path": "a\u{1b}.md", "line": 3, "title": "Dead link", "gate": "g", "issue_id": "0" },
+                { "severity": "error", "path": "a\u{1b}.md", "line": 3, "title": "Dead link", "gate": "g", "issue_id": "0",
+                  "message": "`b.md`\u{1b} is not there.\nLast lines", "fixable": true },
                 { "severity": "warning", "title": "No licence", "gate": "g", "issue_id": "1" },
             ],
             "open_issue_count": 9,
@@ -206,7 +223,7 @@ mod tests {
         } }));
         assert_eq!(
             stripped(&shown),
-            "r_1 shop VALIDATING\n  sections: docs BLOCKED, kb DONE\n  error a\\u{1b}.md:3 Dead link g 0\n  warning  No licence g 1\n  … and 7 more issues\n  artifacts: page_plan.json and 1 more\n  next: launch resume, launch fix, launch pr\n"
+            "r_1 shop VALIDATING\n  sections: docs BLOCKED, kb DONE\n  error a\\u{1b}.md:3 `b.md`\\u{1b} is not there.\n    Last lines g 0\n  warning  No licence g 1\n  … and 7 more issues\n  artifacts: page_plan.json and 1 more\n  next: launch resume, launch fix, launch pr\n"
         );
         let failed = status(&json!({ "status": { "run_id": "r_1", "product_slug": "shop", "state": "FAILED",
             "failure": { "code": "FIX_EXHAUSTED", "message": "No attempt is left." } } }));

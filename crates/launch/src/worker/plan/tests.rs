@@ -75,6 +75,26 @@ fn a_description_means_nothing_but_text() {
 }
 
 #[test]
+fn a_page_beyond_the_least_is_left_out_if_its_front_matter_cannot_be_told() {
+    let mut scene = Scene::new();
+    for name in ["a", "b"] {
+        let code = format!("from shopkit.cash import drawer\n\n{name} = drawer([3])\nprint({name})\n");
+        scene.write(&format!("examples/{name}.py"), &code);
+    }
+    let examples = "content/docs/shop/examples.md".to_owned();
+    let all: Vec<String> = paths(&plan(&mut scene).unwrap()).into_iter().map(str::to_owned).collect();
+    assert!(all.contains(&examples), "{all:?}");
+    // Its pages are described by claims, and that one makes none.
+    for number in 0..6 {
+        let page = format!("---\ntitle: T{number}\ndescription: D{number}\n---\nText.\n");
+        scene.base.insert(format!("content/docs/{number}.md"), page);
+    }
+    let described = plan(&mut scene).unwrap();
+    let others: Vec<&String> = all.iter().filter(|path| **path != examples).collect();
+    assert_eq!(paths(&described), others);
+}
+
+#[test]
 fn pages_of_people_keep_their_place() {
     for path in ["content/docs/shop/getting-started.md", "content/docs/shop/getting-started/_index.md"] {
         let mut scene = Scene::new();
