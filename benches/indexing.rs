@@ -13,7 +13,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,7 +23,7 @@ use serde_json::{Value, json};
 
 mod corpus;
 
-use corpus::{app, call, collect, peak_megabytes, unshared_app};
+use corpus::{app, call, collect, commit_all, files_argument, git, median, peak_megabytes, unshared_app};
 
 const FILES: usize = 10_000;
 /// How many bytes of a file are copied at most.
@@ -34,8 +33,7 @@ const QUERIES: usize = 300;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let files =
-        std::env::args().skip_while(|arg| arg != "--files").nth(1).map_or(FILES, |n| n.parse().unwrap());
+    let files = files_argument(FILES);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-indexing");
     let _ = fs::remove_dir_all(&folder);
     let repository = folder.join("repository");
@@ -133,19 +131,6 @@ async fn measure_address(folder: &Path, repository: &Path) {
     app.store().await.unwrap().database().close().await;
 }
 
-fn git(directory: &Path, arguments: &[&str]) {
-    let mut git = Command::new("git");
-    git.current_dir(directory).args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(arguments);
-    assert!(git.status().unwrap().success(), "git {arguments:?}");
-}
-
-/// Makes a git repository of a directory, with one commit of all its files.
-fn commit_all(repository: &Path) {
-    git(repository, &["init", "--quiet", "--initial-branch=main"]);
-    git(repository, &["add", "--all"]);
-    git(repository, &["commit", "--quiet", "-m", "All"]);
-}
-
 /// Makes a bare clone of a git repository; its address.
 fn publish(folder: &Path, repository: &Path) -> String {
     git(folder, &["clone", "--quiet", "--bare", repository.to_str().unwrap(), "host.git"]);
@@ -158,11 +143,6 @@ fn stub_app(folder: &Path) -> Arc<App> {
     Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// Release branches of the measured repository.
 const RELEASES: usize = 20;
 /// One file of so many changes between two releases.
@@ -170,11 +150,7 @@ const CHANGED_BETWEEN: usize = 100;
 
 /// What is searched in a repository with revisions.
 const REVISION_QUERIES: &[&str] = &[
-    "parse the arguments",
-    "where is the error returned",
-    "read a file",
-    "default value",
-    "new",
+    "parse the arguments", "where is the error returned", "read a file", "default value", "new",
     "write to the socket",
 ];
 

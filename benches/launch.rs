@@ -30,6 +30,8 @@ use tokio_util::sync::CancellationToken;
 
 mod corpus;
 
+use corpus::{commit_all, git, median};
+
 const FILES: usize = 10_000;
 const HEAD_BYTES: usize = 4_500;
 /// Pages of the site that is checked, and of the one that runs add pages to.
@@ -102,8 +104,7 @@ fn main() {
             server.shutdown.cancelled().await;
         });
     }
-    let files =
-        std::env::args().skip_while(|arg| arg != "--files").nth(1).map_or(FILES, |n| n.parse().unwrap());
+    let files = corpus::files_argument(FILES);
     let _ = fs::remove_dir_all(&folder);
     let texts = corpus::collect(files, HEAD_BYTES, &places.repository);
     write_product(&places.repository);
@@ -111,18 +112,6 @@ fn main() {
     write_site(&folder, &places.site);
     runtime.block_on(measure(&places, &texts));
     fs::remove_dir_all(&folder).unwrap();
-}
-
-fn git(directory: &Path, arguments: &[&str]) {
-    let mut git = Command::new("git");
-    git.current_dir(directory).args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(arguments);
-    assert!(git.status().unwrap().success(), "git {arguments:?}");
-}
-
-fn commit_all(repository: &Path) {
-    git(repository, &["init", "--quiet", "--initial-branch=main"]);
-    git(repository, &["add", "--all"]);
-    git(repository, &["commit", "--quiet", "-m", "All"]);
 }
 
 fn write(folder: &Path, path: &str, text: &str) {
@@ -221,11 +210,6 @@ async fn measure(places: &Places, texts: &[String]) {
     corpus::call(&app, "build_index", index).await;
     measure_recovery(&app, places).await;
     app.store().await.unwrap().database().close().await;
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn milliseconds(since: Instant) -> f64 {

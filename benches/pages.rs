@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 
 mod corpus;
 
+use corpus::median;
+
 const FILES: usize = 400;
 const HEAD_BYTES: usize = 2_500;
 const ROUNDS: usize = 60;
@@ -88,11 +90,6 @@ async fn measure(folder: &Path, repository: &Path, texts: &[String]) {
     app.shutdown.cancel();
     server.await.unwrap();
     app.store().await.unwrap().database().close().await;
-}
-
-fn median(mut millis: Vec<f64>) -> f64 {
-    millis.sort_by(f64::total_cmp);
-    millis[millis.len() / 2]
 }
 
 /// The server as a browser sees it.

@@ -62,8 +62,7 @@ fn main() {
         let app = corpus::app(&folder.join("home"), |_| {});
         return runtime.block_on(serve_stdio(app, tools(), Caller::local(Surface::Stdio))).unwrap();
     }
-    let files =
-        std::env::args().skip_while(|arg| arg != "--files").nth(1).map_or(FILES, |n| n.parse().unwrap());
+    let files = corpus::files_argument(FILES);
     let _ = std::fs::remove_dir_all(&folder);
     let repository = folder.join("repository");
     let texts = corpus::collect(files, HEAD_BYTES, &repository);

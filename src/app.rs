@@ -21,6 +21,7 @@ mod unused_mirrors;
 pub mod upkeep_job;
 mod usage_writer;
 pub mod worker;
+mod writers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use tokio_util::task::TaskTracker;
 use crate::catalog::UsageCounter;
 use contract::clock::Clock;
 use contract::config::{Config, Layout};
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, ProjectId, Refusal};
 use embedding::Embedder;
 use engine::highlighting::Highlighter;
 use engine::indexing::parser::Parsing;
@@ -46,11 +47,11 @@ use platform::telemetry::{Gauges, Metrics};
 use store::Store;
 use store::postgres::Database;
 use store::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
-use tenancy::Workflow;
+use tenancy::{Principal, Workflow};
 use upkeep::install::{AssetSelection, InstalledAssets, installed_assets};
 
 pub use admission::{Admission, Bulkhead, CallSlot, Queues};
-pub use audit::Audit;
+pub use audit::{Audit, Entrance};
 pub use cleaning::Cleaning;
 pub use dictionaries::Dictionaries;
 pub use freshness::Freshness;
@@ -59,6 +60,7 @@ pub use method_times::{CallTimes, MethodTimes};
 pub use platform::task::blocking;
 pub use record_sources::RECORD_SOURCES;
 pub use unused_mirrors::{remove_mirror, unused_mirrors};
+pub use writers::Writers;
 
 /// The application.
 pub struct App {
@@ -74,6 +76,8 @@ pub struct App {
     pub limits: Limits,
     /// The audit log.
     pub audit: Audit,
+    /// The state of the background writers.
+    pub writers: Writers,
     /// Looks up the active project, if workflow-mcp is configured.
     pub workflow: Option<Workflow>,
     /// State of automatic refreshes.
@@ -141,6 +145,7 @@ impl App {
             queues: Queues::new(&config.queue),
             limits: Limits::new(config.access.calls_per_minute),
             audit: Audit::default(),
+            writers: Writers::default(),
             workflow: Workflow::from_settings(&config.workflow, Arc::clone(&clock)),
             freshness: Freshness::default(),
             dictionaries: Dictionaries::new(&layout, &config.dictionaries),
@@ -286,9 +291,26 @@ impl App {
         self.background.spawn(launch::sweep_runs(Arc::clone(self)));
     }
 
+    /// Counts a request that the gate of calls does not see towards the limit of its principal.
+    ///
+    /// # Errors
+    /// As [`Limits::admit`].
+    pub fn admit_request(&self, principal: &Principal) -> Result<(), Refusal> {
+        let admitted = self.limits.admit(principal, self.clock.instant());
+        admitted.inspect_err(|refusal| self.metrics.record_refusal(refusal.code().as_str()))
+    }
+
     /// Writes uses of instructions that are not written yet, at the end of a command.
     pub async fn write_pending_uses(&self) {
         usage_writer::write(self).await;
+    }
+
+    /// Writes the uses of a project's instructions that are not written yet; returns how many entries they are about.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn flush_uses(&self, project: &ProjectId) -> Result<usize, Fault> {
+        usage_writer::flush(self, Some(project)).await
     }
 
     /// Starts the automatic refreshes that `[freshness]` and `[[sources]]` configure.

@@ -1,9 +1,10 @@
-//! Shared by the benchmarks: a corpus of real files, an application, and a tool call.
+//! Shared by the benchmarks: a corpus of real files, an application, a tool call, git, and the median.
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first error")]
 #![allow(dead_code, clippy::allow_attributes, reason = "each benchmark uses only some of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use contract::clock::SystemClock;
@@ -12,6 +13,11 @@ use pairofcleats::app::App;
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::Value;
 use upkeep::install::{AssetSelection, install_for_tests, test_home};
+
+/// The value of `--files`: how many files are copied.
+pub(crate) fn files_argument(default: usize) -> usize {
+    std::env::args().skip_while(|arg| arg != "--files").nth(1).map_or(default, |n| n.parse().unwrap())
+}
 
 /// The first lines of a text, `bytes_max` bytes at most.
 fn head(text: &str, bytes_max: usize) -> String {
@@ -92,6 +98,26 @@ pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value 
         tools::call(app, Request::new(tool, arguments, Caller::local(Surface::Cli))).await.unwrap();
     assert!(envelope.ok, "{:?}", envelope.error);
     envelope.result.unwrap()
+}
+
+/// Runs git in a directory; it must succeed.
+pub(crate) fn git(directory: &Path, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    git.current_dir(directory).args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(arguments);
+    assert!(git.status().unwrap().success(), "git {arguments:?}");
+}
+
+/// Makes a git repository of a directory, with one commit of all its files.
+pub(crate) fn commit_all(repository: &Path) {
+    git(repository, &["init", "--quiet", "--initial-branch=main"]);
+    git(repository, &["add", "--all"]);
+    git(repository, &["commit", "--quiet", "-m", "All"]);
+}
+
+/// The median of an odd number of values.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// The peak memory of this process in MB, without Postgres.

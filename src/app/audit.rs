@@ -1,15 +1,18 @@
-//! The audit log: writes every call of a server to an append-only table, asynchronously.
+//! The audit log: writes every call of a server, and who signs in or is refused, to an append-only table, asynchronously.
 //!
 //! Answers do not wait for it. Entries are queued; if the database is unavailable until the bounded queue is full, entries are lost,
-//! which is counted (`pairofcleats_audit_lost_total`) and logged.
+//! which [`super::Writers`] says.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::App;
+use contract::Fault;
+use store::EntryTable;
 use store::audit::{self, AuditEntry};
 
 /// Capacity of the queue.
@@ -18,8 +21,6 @@ const QUEUE_CAPACITY: usize = 8192;
 const BATCH_ENTRIES: usize = 256;
 /// How long an entry waits for others. One transaction for each entry would cost the database as much as a small search.
 const BATCH_DELAY: Duration = Duration::from_millis(100);
-/// Interval of retries while the database is unavailable.
-const RETRY: Duration = Duration::from_secs(2);
 /// During shutdown: interval of checks whether calls are still running.
 const DRAIN_POLL: Duration = Duration::from_millis(50);
 /// Interval of deleting expired entries.
@@ -41,11 +42,44 @@ impl Default for Audit {
 }
 
 impl Audit {
-    /// Queues an entry; false if it was lost, for example because the queue is full. Drops it and returns true if entries are
-    /// not written at all.
-    #[must_use]
-    pub fn record(&self, entry: AuditEntry) -> bool {
-        !self.writing.load(Ordering::Acquire) || self.sender.try_send(entry).is_ok()
+    /// Queues an entry. Drops it if entries are not written at all; one that is lost, for example because the queue is full, is counted.
+    pub fn record(&self, app: &App, entry: AuditEntry) {
+        if self.writing.load(Ordering::Acquire) && self.sender.try_send(entry).is_err() {
+            app.writers.audit.lost(app, 1);
+        }
+    }
+}
+
+/// Something that is audited although it is no call: a sign-in, a refused credential, a webhook.
+pub struct Entrance<'a> {
+    /// Id of the principal; `nobody` if that is not known.
+    pub principal: &'a str,
+    /// Who it is, or claims to be, and from where.
+    pub name: String,
+    /// `sign-in`, `credential` or `webhook`, in place of a tool.
+    pub action: &'static str,
+    /// `ok` or an error code.
+    pub outcome: &'static str,
+    /// Correlation id.
+    pub request_id: &'a str,
+}
+
+impl App {
+    /// Records what came in over HTTP without a call.
+    pub fn audit_entrance(&self, entrance: Entrance<'_>) {
+        let entry = AuditEntry {
+            at_ms: self.clock.now().as_millisecond(),
+            principal: entrance.principal.to_owned(),
+            name: entrance.name,
+            surface: "http",
+            tool: entrance.action.to_owned(),
+            project_id: None,
+            outcome: entrance.outcome,
+            duration_ms: 0.0,
+            request_id: Some(entrance.request_id.to_owned()),
+            query: None,
+        };
+        self.audit.record(self, entry);
     }
 }
 
@@ -66,16 +100,10 @@ pub(super) async fn write_entries(app: Arc<App>) {
             }
             () = app.shutdown.cancelled() => break,
         }
-        while !append(&app, &batch).await {
-            if app.shutdown.is_cancelled() {
-                return report_lost(&app, batch.len() + receiver.len());
-            }
-            tokio::select! {
-                () = tokio::time::sleep(RETRY) => {}
-                () = app.shutdown.cancelled() => {}
-            }
+        app.writers.audit.write_persistently(&app, &mut batch, &AuditTable(&app)).await;
+        if !batch.is_empty() {
+            return report_lost(&app, batch.len() + receiver.len()).await;
         }
-        batch.clear();
     }
     write_remaining(&app, receiver).await;
     app.audit.writing.store(false, Ordering::Release);
@@ -102,10 +130,9 @@ async fn write_remaining(app: &App, mut receiver: mpsc::Receiver<AuditEntry>) {
         let running = app.calls.load(Ordering::Acquire) > 0;
         while !receiver.is_empty() {
             receiver.recv_many(&mut batch, BATCH_ENTRIES).await;
-            if !append(app, &batch).await {
-                return report_lost(app, batch.len() + receiver.len());
+            if !app.writers.audit.write(app, &mut batch, &AuditTable(app)).await {
+                return report_lost(app, batch.len() + receiver.len()).await;
             }
-            batch.clear();
         }
         if !running {
             return;
@@ -114,16 +141,17 @@ async fn write_remaining(app: &App, mut receiver: mpsc::Receiver<AuditEntry>) {
     }
 }
 
-async fn append(app: &App, batch: &[AuditEntry]) -> bool {
-    let written = async {
-        let mut tx = app.store().await?.control().await?;
-        audit::append(&mut tx, batch).await?;
-        tx.commit().await
-    };
-    written
-        .await
-        .inspect_err(|fault| tracing::debug!("the audit table could not be written: {}", fault.message))
-        .is_ok()
+/// The audit table.
+struct AuditTable<'a>(&'a App);
+
+impl EntryTable<AuditEntry> for AuditTable<'_> {
+    fn write<'a>(&'a self, entries: &'a [AuditEntry]) -> BoxFuture<'a, Result<(), Fault>> {
+        Box::pin(async move {
+            let mut tx = self.0.store().await?.control().await?;
+            audit::append(&mut tx, entries).await?;
+            tx.commit().await
+        })
+    }
 }
 
 async fn prune_old(app: &App) {
@@ -138,9 +166,9 @@ async fn prune_old(app: &App) {
     }
 }
 
-fn report_lost(app: &App, entries: usize) {
+async fn report_lost(app: &App, entries: usize) {
     if entries > 0 {
-        tracing::warn!(entries, "audit entries were lost");
-        app.metrics.record_lost_audit_entries(u64::try_from(entries).unwrap_or(u64::MAX));
+        app.writers.audit.lost(app, entries);
+        app.writers.audit.note(app).await;
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::target::{JobTarget, JobTree};
+use super::freshness::TurnedRun;
 use super::worker::{JobKind, as_own_task};
 use super::{App, CallSlot, launch};
 use contract::{ErrorCode, Fault, ProjectId};
@@ -314,24 +315,29 @@ pub async fn enqueue_if_due(
 }
 
 /// Completes an enqueued run that no call waits for: runs it here if it is free, else waits for the process that runs it. When
-/// this process shuts down, the run goes back to the queue.
+/// this process shuts down, the run goes back to the queue. It executes in its turn, which others have while it waits.
 ///
 /// # Errors
 /// The run's own fault; storage faults.
-pub async fn run_to_completion(app: &Arc<App>, enqueued: Enqueued) -> Result<FinishedJob, Fault> {
+pub(super) async fn run_to_completion(
+    app: &Arc<App>,
+    enqueued: Enqueued,
+    turned: &TurnedRun,
+) -> Result<FinishedJob, Fault> {
     let settings = LeaseSettings::from(&app.config.indexing);
-    let execute = |running| execute(Arc::clone(app), running);
+    let execute = |running| execute_as(Arc::clone(app), Admitted::Turn(turned.clone()), running);
+    let park = || turned.park();
     let control = RunControl {
         cancel: &app.shutdown,
         on_cancel: OnCancel::ReturnToQueue,
         shutdown: None,
-        on_wait: None,
+        on_wait: Some(&park),
     };
     jobs::run_to_completion(app.store().await?, enqueued, &app.worker, settings, control, |_| (), execute)
         .await
 }
 
-/// Interval of renewing the activity of a claimed job whose call waits for a slot.
+/// Interval of renewing the activity of a claimed job that waits for a slot or a turn.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a claimed job as soon as the call that requested it has a slot again.
@@ -340,36 +346,91 @@ pub(super) fn execute_in_slot(
     slot: CallSlot,
     running: RunningJob,
 ) -> BoxFuture<'static, Result<Value, Fault>> {
+    execute_as(app, Admitted::Slot(slot), running)
+}
+
+/// Runs a claimed job that nothing admits.
+fn execute(app: Arc<App>, running: RunningJob) -> BoxFuture<'static, Result<Value, Fault>> {
+    execute_as(app, Admitted::Freely, running)
+}
+
+fn execute_as(
+    app: Arc<App>,
+    admitted: Admitted,
+    running: RunningJob,
+) -> BoxFuture<'static, Result<Value, Fault>> {
     Box::pin(async move {
-        let mut resumed = Box::pin(slot.resume());
-        loop {
-            // Otherwise the job would count as stalled.
-            running.progress.touch();
-            tokio::select! {
-                () = &mut resumed => break,
-                () = running.cancel.cancelled() => break,
-                () = tokio::time::sleep(TOUCH_INTERVAL) => {}
-            }
-        }
-        drop(resumed);
-        execute(app, running).await
+        admitted.resume(&running).await;
+        as_own_task(index(app, admitted, running)).await
     })
 }
 
-/// Runs a claimed job.
-fn execute(app: Arc<App>, running: RunningJob) -> BoxFuture<'static, Result<Value, Fault>> {
-    as_own_task(index(app, running))
+/// The permission with which a job executes, so that not too many do.
+enum Admitted {
+    /// The slot of the call that requested it.
+    Slot(CallSlot),
+    /// A turn among automatic runs.
+    Turn(TurnedRun),
+    /// Nothing: a loop of this process takes up one job at a time.
+    Freely,
+}
+
+impl Admitted {
+    /// Waits until the job may execute.
+    async fn resume(&self, running: &RunningJob) {
+        match self {
+            Self::Slot(slot) => wait_alive(running, slot.resume()).await,
+            Self::Turn(turned) => wait_alive(running, turned.resume()).await,
+            Self::Freely => {}
+        }
+    }
+
+    /// Fetches within the turns of runs that fetch; each host has a share of them. A call gives its slot to others meanwhile: a host
+    /// may be slow.
+    async fn fetching<T>(
+        &self,
+        app: &App,
+        (running, target): (&RunningJob, &JobTarget),
+        fetch: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        if !target.is_remote() || matches!(self, Self::Turn(_)) {
+            return fetch.await;
+        }
+        if let Self::Slot(slot) = self {
+            slot.park();
+        }
+        let project = ProjectId::parse(&running.job.project_id)?;
+        let turned = app.freshness.turn_of(&project, target.root(), &running.job.id);
+        wait_alive(running, turned.resume()).await;
+        let fetched = fetch.await;
+        turned.park();
+        self.resume(running).await;
+        fetched
+    }
+}
+
+/// Waits for `ready`, or until the job must stop. It does not count as stalled meanwhile.
+async fn wait_alive(running: &RunningJob, ready: impl Future<Output = ()>) {
+    let mut ready = std::pin::pin!(ready);
+    loop {
+        running.progress.touch();
+        tokio::select! {
+            () = &mut ready => return,
+            () = running.cancel.cancelled() => return,
+            () = tokio::time::sleep(TOUCH_INTERVAL) => {}
+        }
+    }
 }
 
 /// Indexes. Launch runs may have waited for it.
-async fn index(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+async fn index(app: Arc<App>, admitted: Admitted, running: RunningJob) -> Result<Value, Fault> {
     let (waiting, project) = (Arc::clone(&app), running.job.project_id.clone());
-    let result = run_job(app, running).await;
+    let result = run_job(app, &admitted, running).await;
     launch::index_ended(&waiting, &project).await;
     result
 }
 
-async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+async fn run_job(app: Arc<App>, admitted: &Admitted, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
     let id = ProjectId::parse(&running.job.project_id)?;
@@ -386,7 +447,8 @@ async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         Err(fault) => return Err(fault),
     };
     let sqlite = request.options.sqlite;
-    let fetched = match target.fetch_tree(&app, &running, &project, &request.options).await {
+    let fetch = target.fetch_tree(&app, &running, &project, &request.options);
+    let fetched = match admitted.fetching(&app, (&running, &target), fetch).await {
         Ok(fetched) => fetched,
         Err(fault) => {
             indexing::record_unfetched(store, &project, running.fence, target.root(), &fault).await;

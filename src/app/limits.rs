@@ -4,6 +4,7 @@
 //! never exceeded, and a caller waits at most one slot longer than necessary.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,16 +52,28 @@ impl Limits {
     /// [`Refusal::RateLimited`], with the time until the call would be admitted.
     pub fn admit(&self, principal: &Principal, now: Instant) -> Result<(), Refusal> {
         let limit = principal.calls_per_minute.unwrap_or(self.calls_per_minute);
-        if limit == 0 || principal.is_local {
+        if principal.is_local { Ok(()) } else { self.admit_as(&principal.id, limit, now) }
+    }
+
+    /// Counts a request from this client address whose sender is not known, at `now`. Callers with a key do not share its count.
+    ///
+    /// # Errors
+    /// As [`Limits::admit`].
+    pub fn admit_unknown(&self, address: IpAddr, now: Instant) -> Result<(), Refusal> {
+        self.admit_as(&format!("address {}", network(address)), self.calls_per_minute, now)
+    }
+
+    fn admit_as(&self, id: &str, limit: u32, now: Instant) -> Result<(), Refusal> {
+        if limit == 0 {
             return Ok(());
         }
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let begin = *counted.begin.get_or_insert(now);
         let at = now.saturating_duration_since(begin);
-        if !counted.calls.contains_key(&principal.id) && counted.calls.len() >= PRINCIPALS_MAX {
+        if !counted.calls.contains_key(id) && counted.calls.len() >= PRINCIPALS_MAX {
             counted.make_room(at);
         }
-        let calls = counted.calls.entry(principal.id.clone()).or_default();
+        let calls = counted.calls.entry(id.to_owned()).or_default();
         calls.admit(limit, at).map_err(|wait| Refusal::RateLimited {
             calls_per_minute: limit,
             retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
@@ -117,6 +130,14 @@ impl PrincipalCalls {
     }
 }
 
+/// The address, or the network that one client has with IPv6: it may choose any address of it.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
+
 fn slot_of(at: Duration) -> u32 {
     u32::try_from(at.as_millis() / SLOT.as_millis()).unwrap_or(u32::MAX)
 }
@@ -153,6 +174,17 @@ mod tests {
         assert_eq!((0..4).filter(|_| limits.admit(&wide, now).is_ok()).count(), 3, "its own limit counts");
         assert!((0..9).all(|_| limits.admit(&Principal::local(), now).is_ok()));
         assert!((0..9).all(|_| Limits::new(0).admit(&one, now).is_ok()), "0 is no limit");
+    }
+
+    #[test]
+    fn an_address_has_a_count_of_its_own() {
+        let limits = Limits::new(1);
+        let now = Instant::now();
+        let admit = |address: &str| limits.admit_unknown(address.parse().unwrap(), now).is_ok();
+        assert!(admit("192.0.2.1") && admit("192.0.2.2") && admit("2001:db8::1"));
+        assert!(!admit("192.0.2.1") && !admit("::ffff:192.0.2.1"), "the same address in both forms");
+        assert!(!admit("2001:db8::ffff:1"), "the same network");
+        assert!(admit("2001:db8:0:1::1") && limits.admit(&key("192.0.2.1", None), now).is_ok());
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::App;
+use crate::catalog::UsesWritten;
+use contract::{Fault, ProjectId};
 
 /// Interval of retries while the database is unavailable.
 const RETRY: Duration = Duration::from_secs(2);
@@ -34,15 +36,27 @@ pub(super) async fn write_uses(app: Arc<App>) {
 
 /// Writes the pending uses; false if some could not be written.
 pub(super) async fn write(app: &App) -> bool {
-    if app.usage.is_empty() {
-        return true;
+    app.usage.is_empty() || flush(app, None).await.is_ok()
+}
+
+/// Writes the pending uses of a project, or of all; returns how many entries they are about. What could not be written is said by
+/// [`super::Writers`].
+///
+/// # Errors
+/// Storage faults; what could not be written stays pending.
+pub(super) async fn flush(app: &App, only: Option<&ProjectId>) -> Result<usize, Fault> {
+    let writer = &app.writers.usage;
+    let end = match app.store().await {
+        Ok(store) => app.usage.flush(store, only).await,
+        Err(fault) => UsesWritten { stopped: Some(fault), ..UsesWritten::default() },
+    };
+    for fault in &end.refused {
+        writer.refused(app, fault);
     }
-    let written = async { app.usage.flush(app.store().await?, None).await };
-    match written.await {
-        Ok(_) => true,
-        Err(fault) => {
-            tracing::warn!("uses of instructions could not be written: {}", fault.message);
-            false
-        }
+    match &end.stopped {
+        Some(fault) => writer.stopped(app, fault),
+        None => writer.wrote(),
     }
+    writer.note(app).await;
+    end.stopped.map_or(Ok(end.written), Err)
 }

@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 use super::{App, index_job, launch, upkeep_job};
 use contract::config::Config;
 use contract::{ErrorCode, Fault, ProjectId};
-use engine::jobs::{self, LeaseSettings, NewJob, RunningJob};
+use engine::jobs::{self, Choice, LeaseSettings, NewJob, RunningJob, ServedProjects};
 
 /// A kind of job.
 pub struct JobKind {
@@ -20,7 +20,8 @@ pub struct JobKind {
     pub name: &'static str,
     /// The lane of a job, from its subject. Of the jobs in one project and lane, one runs at a time.
     pub lane: fn(&str) -> String,
-    /// How many of these jobs one process executes at a time.
+    /// How many of these jobs of one project a process executes at a time. It can execute one more, so that another project's job need
+    /// not wait for them.
     pub parallel: fn(&Config) -> usize,
     /// Executes a claimed job; `None` if only the call that requested it may.
     pub execute: Option<Execute>,
@@ -65,25 +66,43 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Executes jobs of these kinds until the process shuts down. Each kind has loops of its own, so that a long job does not delay
 /// other kinds.
 pub async fn run_worker_loops(app: Arc<App>, kinds: &[&'static JobKind]) {
-    let executed = kinds.iter().filter_map(|kind| Some((*kind, kind.execute?)));
-    let loops = executed.flat_map(|(kind, execute)| {
-        let loops = std::iter::repeat_n((), (kind.parallel)(&app.config));
-        loops.map(|()| poll_kind(&app, kind.name, execute)).collect::<Vec<_>>()
+    let works: Vec<Work> = kinds.iter().filter_map(|kind| Work::of(kind, &app)).collect();
+    let loops = works.iter().flat_map(|work| {
+        let loops = std::iter::repeat_n((), work.share + 1);
+        loops.map(|()| poll_kind(&app, work)).collect::<Vec<_>>()
     });
     futures::future::join_all(loops).await;
 }
 
-async fn poll_kind(app: &Arc<App>, kind: &str, execute: Execute) {
+/// What the loops of one kind share.
+struct Work {
+    kind: &'static str,
+    execute: Execute,
+    /// Most jobs of one project at a time.
+    share: usize,
+    served: ServedProjects,
+}
+
+impl Work {
+    /// None if no process executes the kind by itself.
+    fn of(kind: &JobKind, app: &App) -> Option<Self> {
+        let share = (kind.parallel)(&app.config);
+        let execute = kind.execute.filter(|_| share > 0)?;
+        Some(Self { kind: kind.name, execute, share, served: ServedProjects::default() })
+    }
+}
+
+async fn poll_kind(app: &Arc<App>, work: &Work) {
     while !app.shutdown.is_cancelled() {
         // The loop does not start a database that no call has needed yet.
         let worked = match app.opened_store() {
-            Some(_) => execute_next(app, kind, execute).await,
+            Some(_) => execute_next(app, work).await,
             None => Ok(false),
         };
         match worked {
             Ok(true) => continue,
             Ok(false) => {}
-            Err(fault) => tracing::debug!(kind, "the job queue could not be polled: {fault}"),
+            Err(fault) => tracing::debug!(kind = work.kind, "the job queue could not be polled: {fault}"),
         }
         tokio::select! {
             () = app.shutdown.cancelled() => {}
@@ -92,13 +111,15 @@ async fn poll_kind(app: &Arc<App>, kind: &str, execute: Execute) {
     }
 }
 
-async fn execute_next(app: &Arc<App>, kind: &str, execute: Execute) -> Result<bool, Fault> {
+async fn execute_next(app: &Arc<App>, work: &Work) -> Result<bool, Fault> {
     let store = app.store().await?;
     // Without disk space a job would only be claimed and given back.
     store.require_disk_space().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
-    let execute = |running| execute(Arc::clone(app), running);
-    jobs::run_next(store, kind, &app.worker, settings, &app.shutdown, execute).await
+    let except = app.freshness.waiting_jobs();
+    let choice = Choice { kind: work.kind, served: &work.served, share: work.share, except: &except };
+    let execute = |running| (work.execute)(Arc::clone(app), running);
+    jobs::run_next(store, choice, &app.worker, settings, &app.shutdown, execute).await
 }
 
 #[cfg(test)]

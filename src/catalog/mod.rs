@@ -14,6 +14,6 @@ pub use documents::checked_documents;
 pub use folder::{FolderContent, read_folder};
 pub use read::{Catalog, Document};
 pub use record_source::{RECORDS, RECORDS_ROOT, entry_id_of_path};
-pub use usage::UsageCounter;
+pub use usage::{UsageCounter, UsesWritten};
 pub(crate) use write::prune_refused;
 pub use write::{CatalogChange, Import, ImportReport, RemoveReport, Writer};

@@ -5,14 +5,29 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::{Fault, ProjectId};
+use futures::future::BoxFuture;
 use instructions::Usage;
 use store::instructions::{UsageDelta, usage};
 use store::postgres::INSTRUCTIONS;
-use store::{Access, Project, ProjectTx, Store};
+use store::{Access, EntryTable, Project, ProjectTx, Store, write_entries};
 use tokio::sync::{Notify, RwLock};
 
 /// Ids with uses that are not written yet; with more, they are written at once.
 const PENDING_IDS_MAX: usize = 100_000;
+
+/// Entries whose uses are written together.
+const WRITTEN_MAX: usize = 1_000;
+
+/// What a write of pending uses did.
+#[derive(Debug, Default)]
+pub struct UsesWritten {
+    /// Entries whose counts were written.
+    pub written: usize,
+    /// Why others will never be: the database refuses their counts.
+    pub refused: Vec<Fault>,
+    /// Why the rest stays pending: the first fault, after all projects were tried.
+    pub stopped: Option<Fault>,
+}
 
 /// Uses of one entry that are not written yet.
 #[derive(Debug, Clone, Copy)]
@@ -88,29 +103,28 @@ impl UsageCounter {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Writes the pending uses of a project, or of all; returns how many entries they are about. What cannot be written stays
-    /// pending.
-    ///
-    /// # Errors
-    /// Storage faults; the first, after all projects were tried.
-    pub async fn flush(&self, store: &Store, only: Option<&ProjectId>) -> Result<usize, Fault> {
+    /// Writes the pending uses of a project, or of all. What cannot be written stays pending, unless the database refuses it for good.
+    pub async fn flush(&self, store: &Store, only: Option<&ProjectId>) -> UsesWritten {
         let _writing = self.writing.write().await;
         let due: Vec<(Project, Vec<UsageDelta>)> = {
             let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
             let of_projects = pending.iter().filter(|(id, _)| only.is_none_or(|only| *id == only));
             of_projects.map(|(_, project)| (project.project.clone(), project.deltas())).collect()
         };
-        let (mut written, mut failed) = (0, None);
+        let mut end = UsesWritten::default();
         for (project, deltas) in due {
-            match write(store, &project, &deltas).await {
-                Ok(()) => {
-                    written += deltas.len();
-                    self.take_out(project.id(), &deltas);
+            for part in deltas.chunks(WRITTEN_MAX) {
+                let written = write_entries(part, &UsageTable { store, project: &project }).await;
+                self.take_out(project.id(), &part[..written.done]);
+                end.written += written.done - written.refused.len();
+                end.refused.extend(written.refused.into_iter().map(|(_, fault)| fault));
+                if let Some(fault) = written.stopped {
+                    end.stopped.get_or_insert(fault);
+                    break;
                 }
-                Err(fault) => failed = failed.or(Some(fault)),
             }
         }
-        failed.map_or(Ok(written), Err)
+        end
     }
 
     /// Subtracts what was written; uses that came meanwhile stay pending.
@@ -149,12 +163,22 @@ impl PendingProject {
     }
 }
 
-/// Adds uses to the stored ones. A project without a catalog has no uses.
-async fn write(store: &Store, project: &Project, deltas: &[UsageDelta]) -> Result<(), Fault> {
-    if !store::has_module(store, project, &INSTRUCTIONS).await? {
-        return Ok(());
+/// The stored uses of a project.
+struct UsageTable<'a> {
+    store: &'a Store,
+    project: &'a Project,
+}
+
+impl EntryTable<UsageDelta> for UsageTable<'_> {
+    /// Adds uses. A project without a catalog has none.
+    fn write<'a>(&'a self, deltas: &'a [UsageDelta]) -> BoxFuture<'a, Result<(), Fault>> {
+        Box::pin(async move {
+            if !store::has_module(self.store, self.project, &INSTRUCTIONS).await? {
+                return Ok(());
+            }
+            let mut tx = ProjectTx::begin(self.store, self.project, Access::Write).await?;
+            usage::add(&mut tx, deltas).await?;
+            tx.commit().await
+        })
     }
-    let mut tx = ProjectTx::begin(store, project, Access::Write).await?;
-    usage::add(&mut tx, deltas).await?;
-    tx.commit().await
 }

@@ -31,6 +31,7 @@ const PARTS: &[(&str, &str, Operation)] = &[
     ("coherence", "other hits in the file", Operation::Add),
     ("role", "path kind", Operation::Multiply),
     ("saturation", "better hits in the file", Operation::Multiply),
+    ("literal", "has the text as it stands", Operation::Add),
 ];
 
 fn part(parts: &Map<String, Value>, name: &str) -> f64 {
@@ -48,6 +49,7 @@ pub(super) fn found_by(parts: &Map<String, Value>) -> &'static str {
         (true, true) => "found by words and vectors",
         (true, false) => "found by words",
         (false, true) => "found by vectors",
+        (false, false) if part(parts, "literal") > 0.0 => "found by its text",
         // The last candidate of vectors has the figure 0, because figures reach from the last to the best one.
         (false, false) if is_ranked(parts) => "found by vectors, as the last candidate",
         (false, false) => "found by the filters alone, which do not rank",

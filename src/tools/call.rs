@@ -22,7 +22,8 @@ use super::spec::{ToolSpec, Toolset};
 use super::violation;
 use crate::app::{Admission, App, Bulkhead, CallSlot};
 use contract::{
-    ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, escape_invisible,
+    ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, ProjectId, Refusal, Violation, Warning, echo,
+    escape_invisible,
 };
 use platform::telemetry::RunKind;
 use store::AuditEntry;
@@ -84,7 +85,7 @@ impl Toolbox {
         let (spec, arguments) = accepted().inspect_err(|refusal| record.record_refusal(app, refusal))?;
         let alias =
             (record.tool != spec.name).then(|| std::mem::replace(&mut record.tool, spec.name.to_owned()));
-        let answered = AnsweredCall::new(spec, &arguments, &caller);
+        let mut answered = AnsweredCall::new(spec, &arguments, &caller);
 
         let deadline = CallDeadline::from_now(spec.timeout.millis(&app.config));
         let running = RunningCall::new(app);
@@ -132,6 +133,7 @@ impl Toolbox {
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
             record.record_result(&app, spec, outcome.as_ref().err(), &meta);
+            answered.look_around(&task_call, outcome.as_ref()).await;
             let next = answered.next(&app.config, outcome.as_ref(), &meta, &task_call.suggestion());
             let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
@@ -146,9 +148,10 @@ impl Toolbox {
     }
 
     /// Checks the arguments against the input schema and normalises them: a null field counts as absent, because many
-    /// clients fill optional fields with null, and `27.0` counts as the integer 27, as in JSON Schema.
+    /// clients fill optional fields with null, `27.0` counts as the integer 27, as in JSON Schema, and the case of a
+    /// value from a list of values does not count.
     pub(super) fn checked_arguments(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
-        let arguments = match arguments {
+        let mut arguments = match arguments {
             Value::Null => Value::Object(Map::new()),
             Value::Object(fields) => {
                 let present = fields.into_iter().filter(|(_, value)| !value.is_null());
@@ -158,6 +161,7 @@ impl Toolbox {
         };
         let violations = match self.schema(spec) {
             Ok(schema) => {
+                schema.fold_choices(&mut arguments);
                 let mut violations = schema.violations(&arguments);
                 let cleans_texts = spec.toolset == Toolset::Triage && !spec.effects.read_only;
                 let accepts_nul = cleans_texts || TOOLS_THAT_CLEAN_TEXTS.contains(&spec.name);
@@ -181,6 +185,12 @@ impl Toolbox {
 
 /// Tools beside those for triage that accept NUL, because they take it out of texts that people wrote.
 const TOOLS_THAT_CLEAN_TEXTS: [&str; 2] = ["instructions_import", "prompt_review"];
+
+/// The fault of a malformed `project_id`, so that no tool begins its work before it is found.
+fn malformed_project(arguments: &Value) -> Option<Fault> {
+    let id = arguments.get("project_id").and_then(Value::as_str)?;
+    ProjectId::parse(id).err().map(Fault::from)
+}
 
 /// The text of a query, if the audit log keeps it.
 fn audited_query(app: &App, arguments: &Value) -> Option<String> {
@@ -255,19 +265,22 @@ impl CallDeadline {
 enum QueueOutcome {
     /// The call got a slot.
     Admitted(Admission),
-    /// The call was cancelled or timed out in the queue.
+    /// The call was cancelled, timed out in the queue, or names a malformed project.
     Stopped(Fault),
     /// The queue is full.
     Refused(Refusal),
 }
 
-/// Waits for a slot in the queue until the call is cancelled or times out.
+/// Waits for a slot in the queue until the call is cancelled or times out. A call that names no possible project gets none.
 async fn wait_in_queue(
     spec: &ToolSpec,
     arguments: &Value,
     call: &Call,
     deadline: CallDeadline,
 ) -> QueueOutcome {
+    if let Some(fault) = malformed_project(arguments) {
+        return QueueOutcome::Stopped(fault);
+    }
     let bulkhead = spec.bulkhead_for(arguments);
     let on_wait = |others: usize| {
         call.progress.report(ProgressUpdate {
@@ -404,9 +417,7 @@ impl CallRecord {
             request_id: self.caller.request_id.clone(),
             query: self.query.clone(),
         };
-        if !app.audit.record(entry) {
-            app.metrics.record_lost_audit_entries(1);
-        }
+        app.audit.record(app, entry);
     }
 }
 

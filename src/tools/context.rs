@@ -12,9 +12,11 @@ use crate::app::{App, CallSlot, blocking};
 use crate::tools::event_sink::EventSink;
 use crate::tools::next::Suggestion;
 use crate::tools::visibility::ToolVisibility;
-use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, RepositoryAddress, SearchScope, Warning};
+use contract::{
+    Coverage, Envelope, ErrorCode, Fault, Meta, ProjectId, RepositoryAddress, SearchScope, Warning,
+};
 use embedding::ModelName;
-use engine::search::{as_shown, tokens};
+use engine::search::{as_shown, newer_index, tokens};
 use store::{DecidedBy, ModelFacts, Project};
 use tenancy::{self, Principal, Session, Trust};
 
@@ -175,6 +177,7 @@ struct AnswerNotes {
     repo: Option<String>,
     project: Option<(Option<String>, &'static str)>,
     scope: Option<SearchScope>,
+    coverage: Option<Coverage>,
     warnings: Vec<Warning>,
     suggestion: Suggestion,
     run_id: Option<String>,
@@ -209,9 +212,13 @@ impl Call {
         Self { writes: false, target: Arc::default(), ..self.clone() }
     }
 
-    /// Adds a warning to the answer.
+    /// Adds a warning to the answer, unless it has the same one.
     pub fn warn(&self, warning: Warning) {
-        self.with_notes(|notes| notes.warnings.push(warning));
+        self.with_notes(|notes| {
+            if !notes.warnings.contains(&warning) {
+                notes.warnings.push(warning);
+            }
+        });
     }
 
     /// Sets what `_meta.next` may propose.
@@ -250,6 +257,11 @@ impl Call {
         self.with_notes(|notes| notes.scope = Some(scope));
     }
 
+    /// Sets `_meta.coverage`: where the answer looked, and what is not indexed there.
+    pub(super) fn set_coverage(&self, coverage: Coverage) {
+        self.with_notes(|notes| notes.coverage = Some(coverage));
+    }
+
     /// Opens the project of the call if its workspace exists; never creates one.
     ///
     /// # Errors
@@ -260,7 +272,11 @@ impl Call {
         if !self.caller.principal.may_use(&id) {
             return Ok(None);
         }
-        tenancy::open(self.app.store().await?, &id, decided_by).await
+        let project = tenancy::open(self.app.store().await?, &id, decided_by).await?;
+        if project.as_ref().is_some_and(Project::is_newer) {
+            self.warn(newer_index(&format!("The project `{id}`")));
+        }
+        Ok(project)
     }
 
     /// Whether the call, its session or its working directory names a project. Otherwise it uses the default workspace.
@@ -418,6 +434,7 @@ impl Call {
                 meta.project_decided_by = Some((*decided_by).to_owned());
             }
             meta.scope.clone_from(&notes.scope);
+            meta.coverage.clone_from(&notes.coverage);
             meta.warnings.clone_from(&notes.warnings);
         });
         meta

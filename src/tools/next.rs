@@ -1,5 +1,8 @@
 //! Proposes the next call: `_meta.next` of an answer.
 
+mod elsewhere;
+mod indexable;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -10,8 +13,8 @@ use super::search_scope::ALL_REPOSITORIES;
 use super::spec::ToolSpec;
 use super::unindexed_directory::{IN_OTHER_PROJECT, NOT_INDEXED};
 use contract::config::Config;
-use contract::{Envelope, ErrorCode, Fault, Meta, Next, RepositoryAddress};
-use engine::search::{as_shown, tokens};
+use contract::{Envelope, ErrorCode, Fault, Meta, Next};
+use engine::search::{as_shown, filter_text, tokens};
 use languages::terms::squash;
 
 /// The query of a proposed search if nothing is known about the repository.
@@ -44,6 +47,10 @@ pub(super) struct AnsweredCall {
     arguments: Map<String, Value>,
     max_tokens: Option<usize>,
     caller: Caller,
+    /// The path or address of what an index run may be proposed for.
+    indexable: Option<String>,
+    /// The call that was probably meant, where a name was misspelt.
+    meant: Option<Next>,
 }
 
 impl AnsweredCall {
@@ -61,6 +68,8 @@ impl AnsweredCall {
             arguments: arguments.as_object().cloned().unwrap_or_default(),
             max_tokens: most.and_then(|most| usize::try_from(most).ok()),
             caller: caller.clone(),
+            indexable: None,
+            meant: None,
         }
     }
 
@@ -145,12 +154,9 @@ impl AnsweredCall {
         self.call(tool, arguments)
     }
 
-    /// An index run of the named repository, or of the caller's directory.
+    /// An index run of the named repository, or of the caller's directory, if that may be one.
     fn index(&self) -> Option<Next> {
-        let is_address = |named: &str| matches!(RepositoryAddress::parse(named), Some(Ok(_)));
-        let named = self.repository.clone().filter(|named| named.starts_with('/') || is_address(named));
-        let here = self.caller.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned());
-        let path = named.or_else(|| here.filter(|_| self.repository.is_none()))?;
+        let path = self.indexable.as_deref()?;
         Some(self.call("build_index", json!({ "repoPath": path, "wait": false })))
     }
 
@@ -247,7 +253,8 @@ impl AnsweredCall {
         let definition = ["calls:", "uses:"].iter().find_map(|field| query.strip_prefix(field));
         let name = |hit: &Value| hit["name"].as_str().map(str::to_owned).unwrap_or_default();
         let is_definition = |hit: &Value| {
-            definition.is_some_and(|sought| name(hit).rsplit(['.', ':']).next() == Some(sought))
+            definition
+                .is_some_and(|sought| name(hit).rsplit(['.', ':']).next() == Some(sought.trim_matches('"')))
         };
         let hit = result["hits"].as_array()?.iter().find(|hit| !is_definition(hit))?;
         // `show_file` knows only the ids of Postgres, not those of a portable file.
@@ -346,7 +353,7 @@ impl AnsweredCall {
             return match (symbol["kind"] == "field", symbol["name"].as_str()) {
                 // Uses of fields are not followed.
                 (true, Some(name)) => {
-                    vec![self.call_here("search", json!({ "query": format!("uses:{name}") }))]
+                    vec![self.call_here("search", json!({ "query": filter_text("uses", name) }))]
                 }
                 _ => vec![about(symbol, json!({}))],
             };
@@ -368,7 +375,7 @@ impl AnsweredCall {
     fn after_unknown_symbol(&self, fault: &Fault) -> Vec<Next> {
         let detail = |pointer: &str| fault.details.as_ref().and_then(|details| details.pointer(pointer));
         if let Some(name) = detail("/usedName").and_then(Value::as_str) {
-            return vec![self.call_here("search", json!({ "query": format!("uses:{name}") }))];
+            return vec![self.call_here("search", json!({ "query": filter_text("uses", name) }))];
         }
         if let Some(nearest) = detail("/nearest/0") {
             let relation = self.arguments.get("relation");
@@ -411,7 +418,9 @@ impl AnsweredCall {
                 let out = self.arguments.get("path");
                 vec![self.call_here("build_sqlite_index", json!({ "mode": mode, "out": out }))]
             }
-            ErrorCode::NoIndex => self.index().into_iter().chain([list_workspaces()]).collect(),
+            ErrorCode::NoIndex => {
+                self.meant.clone().into_iter().chain(self.index()).chain([list_workspaces()]).collect()
+            }
             ErrorCode::NotFound if self.tool == "show_file" => {
                 let detail =
                     |pointer: &str| fault.details.as_ref().and_then(|details| details.pointer(pointer));

@@ -261,6 +261,8 @@ pub fn without_descriptions(mut schema: Map<String, Value>) -> Map<String, Value
 pub struct InputSchema {
     validator: Validator,
     fields: Vec<String>,
+    /// The values of fields that have a list of them.
+    choices: Vec<(String, Vec<String>)>,
 }
 
 impl InputSchema {
@@ -270,7 +272,7 @@ impl InputSchema {
     /// # Errors
     /// The schema itself is malformed.
     pub fn compile(mut schema: Map<String, Value>) -> Result<Self, String> {
-        let mut fields = Vec::new();
+        let (mut fields, mut choices) = (Vec::new(), Vec::new());
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             if let Some(Value::Object(project_id)) = properties.get_mut("project_id") {
                 for rule in ["pattern", "minLength", "maxLength"] {
@@ -278,9 +280,22 @@ impl InputSchema {
                 }
             }
             fields = properties.keys().cloned().collect();
+            let listed = |(name, rules): (&String, &Value)| (name.clone(), choices_of(rules));
+            choices = properties.iter().map(listed).filter(|(_, choices)| !choices.is_empty()).collect();
         }
         let validator = jsonschema::validator_for(&Value::Object(schema)).map_err(|e| e.to_string())?;
-        Ok(Self { validator, fields })
+        Ok(Self { validator, fields, choices })
+    }
+
+    /// Replaces texts that are one of the listed values of their field in another case, also in lists, by that value.
+    pub(super) fn fold_choices(&self, arguments: &mut Value) {
+        for (field, choices) in &self.choices {
+            match arguments.get_mut(field) {
+                Some(Value::Array(list)) => list.iter_mut().for_each(|item| fold_choice(item, choices)),
+                Some(value) => fold_choice(value, choices),
+                None => {}
+            }
+        }
     }
 
     /// All violations; empty if the arguments are valid.
@@ -290,6 +305,23 @@ impl InputSchema {
             .iter_errors(arguments)
             .flat_map(|error| violation::violations_of(&error, &self.fields))
             .collect()
+    }
+}
+
+/// The texts that the rules of a field list, for itself or for its elements.
+fn choices_of(rules: &Value) -> Vec<String> {
+    let alternatives = ["anyOf", "oneOf"].iter().filter_map(|word| rules.get(word)?.as_array()).flatten();
+    let texts = rules.get("enum").and_then(Value::as_array).into_iter().flatten();
+    let texts = texts.chain(rules.get("const")).filter_map(Value::as_str).map(str::to_owned);
+    texts.chain(rules.get("items").into_iter().chain(alternatives).flat_map(choices_of)).collect()
+}
+
+fn fold_choice(value: &mut Value, choices: &[String]) {
+    let Value::String(text) = value else { return };
+    if !choices.contains(text)
+        && let Some(choice) = choices.iter().find(|choice| choice.eq_ignore_ascii_case(text.trim()))
+    {
+        text.clone_from(choice);
     }
 }
 
@@ -342,6 +374,23 @@ mod tests {
         assert_eq!(schema["properties"]["id"], id);
         assert_eq!(schema["required"], json!(["query"]));
         assert!(schema["properties"]["project_id"]["pattern"].is_string());
+    }
+
+    #[test]
+    fn values_from_a_list_are_read_in_any_case() {
+        let schema = json!({ "properties": {
+            "mode": { "enum": ["code", "Code", "all"] }, "wait": { "enum": [true, "words"] },
+            "kinds": { "type": "array", "items": { "enum": ["a_b"] } }, "text": { "type": "string" }
+        } });
+        let Value::Object(schema) = schema else { panic!("an object") };
+        let compiled = InputSchema::compile(schema).unwrap();
+        let mut arguments = json!({ "mode": "CODE", "wait": " Words", "kinds": ["A_B", "c"], "text": "ALL" });
+        compiled.fold_choices(&mut arguments);
+        let expected = json!({ "mode": "code", "wait": "words", "kinds": ["a_b", "c"], "text": "ALL" });
+        assert_eq!(arguments, expected);
+        let mut exact = json!({ "mode": "Code", "wait": true });
+        compiled.fold_choices(&mut exact);
+        assert_eq!(exact, json!({ "mode": "Code", "wait": true }), "what is listed stays");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::spec::{ToolSpec, Toolset};
 use contract::{ErrorCode, Fault, echo};
 
-/// Name that selects all toolsets, including those that are not listed by default.
+/// Name that selects all toolsets, including those that are not listed by default; others beside it add nothing.
 pub const EVERY_TOOLSET: &str = "all";
 /// Name that selects the toolsets that are listed by default; can be combined with others.
 pub const DEFAULT_TOOLSETS: &str = "default";
@@ -18,7 +18,7 @@ pub struct ToolVisibility {
 }
 
 impl ToolVisibility {
-    /// Parses a list of toolsets, separated by commas; an empty list means no selection. `all` cannot be combined with others.
+    /// Parses a list of toolsets, separated by commas; an empty list means no selection.
     ///
     /// # Errors
     /// `INVALID_REQUEST` with the names of all toolsets.
@@ -26,7 +26,6 @@ impl ToolVisibility {
         let named: Vec<&str> = toolsets.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let toolsets = match named[..] {
             [] => None,
-            [EVERY_TOOLSET] => Some(Toolset::ALL.to_vec()),
             _ => Some(named.iter().map(|name| toolsets_named(name)).collect::<Result<Vec<_>, _>>()?.concat()),
         };
         Ok(Self { toolsets, read_only })
@@ -77,14 +76,16 @@ fn listed_by_default() -> impl Iterator<Item = Toolset> {
 
 /// The toolsets that a name selects.
 fn toolsets_named(name: &str) -> Result<Vec<Toolset>, Fault> {
-    if name == DEFAULT_TOOLSETS {
-        return Ok(listed_by_default().collect());
+    match name {
+        EVERY_TOOLSET => return Ok(Toolset::ALL.to_vec()),
+        DEFAULT_TOOLSETS => return Ok(listed_by_default().collect()),
+        _ => {}
     }
     let known = Toolset::ALL.into_iter().find(|toolset| toolset.as_str() == name);
     known.map(|toolset| vec![toolset]).ok_or_else(|| {
         let known: Vec<&str> = Toolset::ALL.iter().map(|toolset| toolset.as_str()).collect();
         Fault::new(ErrorCode::InvalidRequest, format!("Unknown toolset `{}`.", echo(name)))
-            .with_hint(format!("The toolsets are: {}.", known.join(", ")))
+            .with_hint(format!("The toolsets are: {}; `all` and `default` name several.", known.join(", ")))
     })
 }
 
@@ -112,7 +113,7 @@ mod tests {
         let fault = ToolVisibility::parse("serch", false).unwrap_err();
         assert!(fault.hint.unwrap().contains("search, index"));
         assert_eq!(ToolVisibility::parse(" , ", false).unwrap(), ToolVisibility::default());
-        assert!(ToolVisibility::parse("search,all", false).is_err());
+        assert!(ToolVisibility::parse("all,serch", false).is_err());
     }
 
     #[test]
@@ -125,6 +126,8 @@ mod tests {
         for (text, listed, opted_in, callable) in [
             ("", true, false, true),
             ("all", true, true, true),
+            ("all,launch", true, true, true),
+            ("search, all", true, true, true),
             ("default", true, true, true),
             ("triage", false, true, true),
             ("search,triage", true, true, true),

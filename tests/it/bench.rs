@@ -334,5 +334,6 @@ fn speed_edits_only_files_that_the_index_holds() {
     fs::write(folder.path().join("store.py"), STORE).unwrap();
     let path = folder.path().to_str().unwrap();
     let report = bench(&home, &["speed", path, "--stub", "--edits", "4", "--questions", "4"]);
-    assert_eq!(report["edited"]["searchable"]["count"], 4, "{report:#}");
+    let edited = &report["edited"];
+    assert_eq!((&edited["searchable"]["count"], &edited["leftOut"]), (&json!(4), &json!(0)), "{report:#}");
 }

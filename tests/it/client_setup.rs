@@ -181,21 +181,9 @@ fn a_shell_passes_the_printed_arguments_unchanged() {
     assert_eq!(
         shell_arguments(&stdio),
         [
-            "mcp",
-            "add",
-            "pairofcleats",
-            "--",
-            "/opt/my tools/pairofcleats",
-            "--home",
-            "/data/it's \"$HOME\" `id`",
-            "mcp",
-            "--project",
-            "shop",
-            "--toolsets",
-            "search,index",
-            "--text",
-            "short",
-            "--read-only",
+            "mcp", "add", "pairofcleats", "--", "/opt/my tools/pairofcleats", "--home",
+            "/data/it's \"$HOME\" `id`", "mcp", "--project", "shop", "--toolsets", "search,index", "--text",
+            "short", "--read-only",
         ]
     );
     let transport = Transport::Http { url: "http://127.0.0.1:7171/mcp", key: true };

@@ -53,6 +53,9 @@ pub(crate) fn check_answer(tool: &str, envelope: &Value) {
 
 #[test]
 fn contract_snapshots_match_the_code() {
+    if updating() {
+        crate::contract_versions::keep_version_before();
+    }
     for (name, document) in surface::documents() {
         let path = contracts_folder().join(name);
         let text = format!("{document:#}\n");
@@ -127,4 +130,16 @@ fn the_readme_lists_the_tools() {
             "docs/instructions.md must name `{method}`"
         );
     }
+}
+
+#[test]
+fn the_tools_without_a_project_are_named() {
+    let takes_project = |tool: &&pairofcleats::tools::ToolSpec| {
+        (tool.input)().get("properties").is_some_and(|fields| fields.get("project_id").is_some())
+    };
+    let others: Vec<String> =
+        LIST.iter().filter(|tool| !takes_project(tool)).map(|tool| format!("`{}`", tool.name)).collect();
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let sentence = format!("`project_id`, which every tool takes except {}", others.join(" and "));
+    assert!(readme.contains(&sentence), "README.md must say: {sentence}");
 }

@@ -1,12 +1,16 @@
 //! What an agent pays: the tokens of the tool list and of answers. The next call that an answer suggests saves it a turn.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
+use contract::ProjectId;
 use engine::search::tokens::count;
 use pairofcleats::surfaces::cli::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
 use pairofcleats::tools::{Caller, LIST, Request, Surface, ToolSpec, ToolVisibility, call as call_tool};
 use serde_json::{Value, json};
+use tenancy::{Principal, Projects};
 
 use crate::harness::{PROGRAM, Repository, app, call, home, project, result};
 use crate::valid_arguments::{ToolSubject, failure_without_site};
@@ -462,4 +466,46 @@ async fn failures_suggest_a_call_that_the_caller_may_make() {
     let missing = call(&app, "show_file", json!({ "file": "src/tell_story.py", "project_id": absent })).await;
     assert_eq!(missing["error"]["code"], "NOT_FOUND");
     follow(&app, "NOT_FOUND", &missing).await;
+}
+
+/// Where the project of a call does not exist, the same call in the one that has the repository helps, and not a first run in the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_project_leads_to_the_one_that_has_the_repository() {
+    let (app, repository, has_it) = indexed("has-it").await;
+    let wrong = project("wrong");
+    let directory = repository.path().join("src/cash");
+    let as_caller = async |directory: Option<&std::path::Path>, projects: Projects, arguments: Value| {
+        let principal = Arc::new(Principal { projects, ..Principal::local() });
+        let directory = directory.map(std::path::Path::to_owned);
+        let caller = Caller { principal, directory, ..Caller::local(Surface::Stdio) };
+        let envelope = call_tool(&app, Request::new("search", arguments, caller)).await.unwrap();
+        let envelope = serde_json::to_value(envelope).unwrap();
+        assert_eq!(envelope["error"]["code"], "NO_INDEX", "{envelope:#}");
+        envelope
+    };
+    let named = json!({ "query": "count coins", "project_id": wrong, "repoPath": repository.root() });
+    let unnamed = json!({ "query": "count coins", "project_id": wrong });
+    for (directory, arguments) in [(None, &named), (Some(directory.as_path()), &unnamed)] {
+        let envelope = as_caller(directory, Projects::All, arguments.clone()).await;
+        let next = &envelope["_meta"]["next"];
+        let mut expected = arguments.clone();
+        expected["project_id"] = json!(has_it);
+        assert_eq!((&next["tool"], &next["arguments"]), (&json!("search"), &expected), "{envelope:#}");
+        let answer = follow(&app, "NO_INDEX", &envelope).await;
+        assert!(!answer["result"]["hits"].as_array().unwrap().is_empty(), "{answer:#}");
+        // To who may not use that project, it does not exist.
+        let others = Projects::Only(BTreeSet::from([ProjectId::parse(&wrong).unwrap()]));
+        let envelope = as_caller(directory, others, arguments.clone()).await;
+        assert!(!envelope.to_string().contains(&has_it), "{envelope:#}");
+        let next = &envelope["_meta"]["next"];
+        assert_eq!(
+            (&next["tool"], &next["arguments"]["project_id"]),
+            (&json!("build_index"), &json!(wrong)),
+            "{envelope:#}"
+        );
+    }
+    // A similar name comes first.
+    let misspelt = format!("{}x", has_it);
+    let envelope = as_caller(None, Projects::All, json!({ "query": "x", "project_id": misspelt })).await;
+    assert_eq!(envelope["_meta"]["next"]["arguments"]["project_id"], json!(has_it), "{envelope:#}");
 }

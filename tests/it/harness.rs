@@ -4,6 +4,7 @@
 //! Runtime assets are installed once per machine, into the cache folder that `test_home` names, by the same code that
 //! `pairofcleats bootstrap` runs.
 
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -202,10 +203,12 @@ fn bare_app(config: Config, home: &Path) -> App {
     App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM))
 }
 
-/// A new project id that no other test uses.
+/// A new project id that no other test uses. Numbers would make all ids alike, and each would be proposed for the other.
 pub(crate) fn project(name: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    let mut hasher = std::hash::DefaultHasher::new();
+    (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)).hash(&mut hasher);
+    format!("{name}-{:016x}", hasher.finish())
 }
 
 /// Calls a tool and returns the envelope as JSON. Panics if the call is refused.

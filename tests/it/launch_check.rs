@@ -297,3 +297,54 @@ async fn what_is_no_site_is_refused() {
     let (code, _) = run_json(home(), &["launch", "check", "--profile", "strict", "."]);
     assert_eq!(code, 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_are_not_read_are_named() {
+    let folder = Repository::new(&[
+        ("docs/a.md", "# A\n\nText.\n"),
+        ("docs/_templates/base.html", "<p>"),
+        ("docs/logo.svg", ""),
+    ]);
+    for number in 0..78 {
+        folder.write(&format!("docs/guide/{number:02}.mdx"), "# Page\n");
+    }
+    folder.write("docs/api.rst", "API\n===\n");
+    folder.write("docs/.github/notes.mdx", "# Not a page of the site\n");
+    let docs = folder.path().join("docs");
+    let docs = docs.to_str().unwrap();
+    let checked = |site: &str| {
+        let mut command = std::process::Command::new(crate::harness::PROGRAM);
+        command.args(["launch", "check", site]).env("PAIROFCLEATS_HOME", home()).env("NO_COLOR", "1");
+        command.output().unwrap()
+    };
+    let output = checked(docs);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(
+        text.contains(
+            "! not read, so not checked: 78 .mdx, 1 .rst: api.rst, guide/00.mdx, guide/01.mdx and 76 more\n"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("1 page (79 documents not read)"), "{text}");
+    let (code, answer) = run_json(home(), &["launch", "check", docs, "--profile", "prod"]);
+    let unread = answer["result"]["unread"].as_array().unwrap();
+    assert_eq!((unread.len(), &unread[0]), (79, &json!("api.rst")), "{answer:#}");
+    let found = issues(&answer, &["info"]);
+    assert_eq!(
+        found.iter().filter(|(_, code, ..)| code == "unread_documents").count(),
+        1,
+        "{found:?} {code}"
+    );
+    // Without a single page, the reason is said.
+    std::fs::remove_file(folder.path().join("docs/a.md")).unwrap();
+    let output = checked(docs);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains(
+            "has no Markdown pages. It has documents in formats that are not read: 78 .mdx, 1 .rst."
+        ),
+        "{error}"
+    );
+}

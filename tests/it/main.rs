@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod blocked_embedder;
+mod contract_versions;
 mod contracts;
 mod documents;
 mod effects;
@@ -16,6 +17,7 @@ mod agent_install;
 mod agents;
 mod answers;
 mod archives;
+mod arguments;
 mod artifacts;
 mod bench;
 mod browser;
@@ -70,4 +72,5 @@ mod terminal_output;
 mod triage;
 mod upkeep;
 mod valid_arguments;
+mod words;
 mod workflow;

@@ -363,8 +363,9 @@ async fn the_number_of_statements_does_not_grow_with_the_repositories() {
         counts.push(statements);
     }
     for (few, many) in counts[0].iter().zip(&counts[1]) {
-        // The terms of chosen repositories that are not among the largest take one more statement.
-        assert!(many.abs_diff(*few) <= 1, "{few} statements for 100 repositories, {many} for 2,000");
+        // The terms of chosen repositories that are not among the largest take one more statement; the equal scores of copies
+        // take one to read on, and two to order them by place.
+        assert!(many.abs_diff(*few) <= 4, "{few} statements for 100 repositories, {many} for 2,000");
     }
     let (answer, _) = count_statements(&app, &project, "drain_ledger").await;
     assert_eq!(answer.hits[0].name.as_deref(), Some("drain_ledger"), "{:#?}", answer.hits[0]);

@@ -32,15 +32,7 @@ fn a_grown_corpus_is_counted_and_searched() {
     let measure = || -> Value {
         let output = Command::new(PROGRAM)
             .args([
-                "bench",
-                "scale",
-                "--json",
-                "--chunks",
-                "300,600",
-                "--projects",
-                "1,2",
-                "--questions",
-                "6",
+                "bench", "scale", "--json", "--chunks", "300,600", "--projects", "1,2", "--questions", "6",
             ])
             .arg(corpus.path())
             .env("PAIROFCLEATS_HOME", &home)
@@ -62,14 +54,8 @@ fn a_grown_corpus_is_counted_and_searched() {
         let conditions: Vec<&str> =
             searches.iter().map(|search| search["condition"].as_str().unwrap()).collect();
         let expected = [
-            "no filter",
-            "folder",
-            "repository",
-            "10 repositories",
-            "50 repositories",
-            "path part",
-            "language",
-            "words alone",
+            "no filter", "folder", "repository", "10 repositories", "50 repositories", "path part",
+            "language", "words alone",
         ];
         assert_eq!(conditions, expected);
         assert!(

@@ -312,10 +312,7 @@ async fn what_is_exported_is_read_as_it_was() {
     assert_eq!(
         area,
         [
-            "main.py:10:18-22",
-            "main.py:10:29-33",
-            "main.py:6:20-24",
-            "pkg/shapes.py:11:21-25",
+            "main.py:10:18-22", "main.py:10:29-33", "main.py:6:20-24", "pkg/shapes.py:11:21-25",
             "pkg/shapes.py:7:8-12"
         ]
     );

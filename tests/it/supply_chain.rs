@@ -35,34 +35,13 @@ fn licences_sources_and_bans_are_respected() {
 
 /// Crates that use the network.
 const NETWORK_CRATES: &[&str] = &[
-    "attohttpc",
-    "curl",
-    "curl-sys",
-    "git2",
-    "hyper",
-    "isahc",
-    "minreq",
-    "native-tls",
-    "openssl",
-    "reqwest",
-    "rustls",
-    "surf",
-    "tokio",
-    "ureq",
+    "attohttpc", "curl", "curl-sys", "git2", "hyper", "isahc", "minreq", "native-tls", "openssl", "reqwest",
+    "rustls", "surf", "tokio", "ureq",
 ];
 /// Words in a build script that indicate a download, or a program that downloads.
 const DOWNLOAD_WORDS: &[&str] = &[
-    "TcpStream",
-    "UdpSocket",
-    "ureq",
-    "reqwest",
-    "curl",
-    "wget",
-    "powershell",
-    "download",
-    "\"git\"",
-    "\"pip\"",
-    "\"npm\"",
+    "TcpStream", "UdpSocket", "ureq", "reqwest", "curl", "wget", "powershell", "download", "\"git\"",
+    "\"pip\"", "\"npm\"",
 ];
 /// Build scripts that contain such a word but download nothing, with the reason found in review.
 const REVIEWED: &[(&str, &str)] = &[

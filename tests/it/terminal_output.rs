@@ -34,25 +34,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 /// Variables that decide what a terminal shows.
 const VARIABLES: &[&str] = &[
-    "NO_COLOR",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "FORCE_HYPERLINK",
-    "TERM",
-    "TERM_PROGRAM",
-    "COLORTERM",
-    "VTE_VERSION",
-    "KONSOLE_VERSION",
-    "KITTY_WINDOW_ID",
-    "WT_SESSION",
-    "DOMTERM",
-    "TMUX",
-    "STY",
-    "ZELLIJ",
-    "PAIROFCLEATS_PAGER",
-    "PAGER",
-    "LESS",
-    "CI",
+    "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_HYPERLINK", "TERM", "TERM_PROGRAM", "COLORTERM",
+    "VTE_VERSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "DOMTERM", "TMUX", "STY", "ZELLIJ",
+    "PAIROFCLEATS_PAGER", "PAGER", "LESS", "CI",
 ];
 
 /// A terminal with colours and links.

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 /// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
     ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"], &["catalog"]]),
-    ("crates/engine/src", &[&["triage", "navigation", "highlighting"], &["indexing", "search"], &["jobs"]]),
+    (
+        "crates/engine/src",
+        &[&["triage", "navigation", "highlighting", "left_out"], &["indexing", "search"], &["jobs"]],
+    ),
     (
         "crates/platform/src",
         &[

@@ -61,8 +61,17 @@ pub(crate) fn below(root: &Url, segments: &[&str], query: &[(&str, &str)]) -> Ur
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().extend(segments);
     }
-    url.query_pairs_mut().extend_pairs(query);
+    // Without pairs, this would still add a `?`.
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
     url
+}
+
+/// The host of `url`, with a port if it is not the usual one; empty without a host.
+pub(crate) fn server_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// `url` with another number of the page.
@@ -165,6 +174,7 @@ mod tests {
             below(&url("https://git.example"), &["a"], &[("b", "c")]).as_str(),
             "https://git.example/a?b=c"
         );
+        assert_eq!(below(&root, &["a"], &[]).as_str(), "https://git.example/gitlab/api/v4/a");
         let third = with_page(&url("https://git.example/x?limit=50&page=2"), 3);
         assert_eq!(third.as_str(), "https://git.example/x?limit=50&page=3");
         assert_eq!((page_number(&third), page_number(&root)), (3, 1));

@@ -26,16 +26,7 @@ mod tests {
             assert!(has_archive_name(path), "{path}");
         }
         for path in [
-            "/srv/click",
-            "/a.zip/src",
-            "/.zip",
-            "/.tar.gz",
-            "/a.gz",
-            "/a.zst",
-            "/zip",
-            "/a.zip.txt",
-            "",
-            "/",
+            "/srv/click", "/a.zip/src", "/.zip", "/.tar.gz", "/a.gz", "/a.zst", "/zip", "/a.zip.txt", "", "/",
         ] {
             assert!(!has_archive_name(path), "{path}");
         }

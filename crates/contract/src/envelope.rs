@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION, truncate_chars};
+use super::{Coverage, ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION, truncate_chars};
 
 /// Success or failure of one call. Nothing else is ever merged into the top level.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -68,6 +68,9 @@ pub struct Meta {
     /// Which repositories were searched, and which rule chose them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<SearchScope>,
+    /// Where an empty or partial answer looked, and what is not indexed there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
     /// How long the call took, in milliseconds.
     #[serde(rename = "durationMs", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
@@ -131,6 +134,7 @@ impl Meta {
             project_id: None,
             project_decided_by: None,
             scope: None,
+            coverage: None,
             duration_ms: None,
             warnings: Vec::new(),
             next: None,

@@ -8,6 +8,7 @@ pub mod config;
 
 mod address;
 mod archive_name;
+mod coverage;
 mod echo;
 mod envelope;
 mod error;
@@ -20,6 +21,7 @@ mod version;
 
 pub use address::RepositoryAddress;
 pub use archive_name::has_archive_name;
+pub use coverage::{COVERAGE_NAMES_MAX, Coverage, LeftOut, LeftOutFile, Occurrence, SearchedRepository};
 pub use echo::{ECHO_CHARS_MAX, echo, echo_within, truncate_chars};
 pub use envelope::{Envelope, ErrorBody, Meta, Next, SearchScope, Warning};
 pub use error::{ErrorCode, ErrorInfo, Fault, error_table};

@@ -8,4 +8,6 @@ pub mod navigation;
 
 pub mod highlighting;
 
+pub mod left_out;
+
 pub mod triage;

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use gix::objs::tree::{Entry, EntryKind};
-use gix::objs::{Kind, Tree, Write};
-use gix::odb::loose::Store;
+use gix::objs::{Kind, Tree, WriteTo};
+
+use super::pack_writer::PackWriter;
 
 /// The branch that has the commit.
 const BRANCH: &str = "refs/heads/pairofcleats";
@@ -27,7 +28,7 @@ const COMMIT_REST: &str =
 /// other needs a folder, the later one counts.
 pub struct CommitWriter {
     git_dir: PathBuf,
-    objects: Store,
+    objects: PackWriter,
     files: BTreeMap<Vec<u8>, WrittenFile>,
     folders: usize,
 }
@@ -60,7 +61,7 @@ impl CommitWriter {
         }
         fs::write(git_dir.join("HEAD"), format!("ref: {BRANCH}\n"))?;
         fs::write(git_dir.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")?;
-        let objects = Store::at(git_dir.join("objects"), gix::hash::Kind::Sha1);
+        let objects = PackWriter::create(&git_dir.join("objects/pack"))?;
         Ok(Self { git_dir: git_dir.to_owned(), objects, files: BTreeMap::new(), folders: 0 })
     }
 
@@ -87,7 +88,7 @@ impl CommitWriter {
     /// # Errors
     /// Those of reading the content and of writing it.
     pub fn add_file(&mut self, path: &[u8], bytes: u64, content: &mut dyn Read) -> io::Result<bool> {
-        let id = self.objects.write_stream(Kind::Blob, bytes, content).map_err(io::Error::other)?;
+        let id = self.objects.write_stream(Kind::Blob, bytes, content)?;
         Ok(self.place(path, WrittenFile { kind: EntryKind::Blob, id }))
     }
 
@@ -96,7 +97,7 @@ impl CommitWriter {
     /// # Errors
     /// Those of writing it.
     pub fn add_link(&mut self, path: &[u8], target: &[u8]) -> io::Result<bool> {
-        let id = self.objects.write_buf(Kind::Blob, target).map_err(io::Error::other)?;
+        let id = self.objects.write(Kind::Blob, target)?;
         Ok(self.place(path, WrittenFile { kind: EntryKind::Link, id }))
     }
 
@@ -114,10 +115,13 @@ impl CommitWriter {
     ///
     /// # Errors
     /// Those of the file system, and of `check`.
-    pub fn finish(self, check: &dyn Fn() -> io::Result<()>) -> io::Result<String> {
-        let tree = self.write_folders(self.common_folder_len(), check)?;
+    pub fn finish(mut self, check: &dyn Fn() -> io::Result<()>) -> io::Result<String> {
+        let skipped = self.common_folder_len();
+        let files = std::mem::take(&mut self.files);
+        let tree = write_folders(&mut self.objects, &files, skipped, check)?;
         let commit = format!("tree {tree}\n{COMMIT_REST}");
-        let commit = self.objects.write_buf(Kind::Commit, commit.as_bytes()).map_err(io::Error::other)?;
+        let commit = self.objects.write(Kind::Commit, commit.as_bytes())?;
+        self.objects.finish()?;
         fs::write(self.git_dir.join(BRANCH), format!("{commit}\n"))?;
         Ok(commit.to_string())
     }
@@ -159,48 +163,55 @@ impl CommitWriter {
         let folder = first.find_byte(b'/').map_or(&[][..], |slash| &first[..=slash]);
         if last.starts_with(folder) { folder.len() } else { 0 }
     }
+}
 
-    /// Writes all folders; returns the id of the top one. Not recursive, because paths of archives may be as deep as they are long.
-    fn write_folders(&self, skipped: usize, check: Check<'_>) -> io::Result<ObjectId> {
-        let mut open = vec![OpenFolder::default()];
-        for (path, file) in &self.files {
-            let path = &path[skipped..];
-            let (folders, name) = path.rsplit_once_str("/").unwrap_or((&[][..], path));
-            let folders: Vec<&[u8]> = folders.split_str("/").filter(|name| !name.is_empty()).collect();
-            let is_same = |(folder, name): &(&OpenFolder, &&[u8])| folder.name == **name;
-            let common = open.iter().skip(1).zip(&folders).take_while(is_same).count();
-            while open.len() > common + 1 {
-                self.close_folder(&mut open, check)?;
-            }
-            let entered = folders.iter().skip(common);
-            open.extend(entered.map(|name| OpenFolder { name: (*name).into(), entries: Vec::new() }));
-            if let Some(folder) = open.last_mut() {
-                folder.entries.push(Entry { mode: file.kind.into(), filename: name.into(), oid: file.id });
-            }
+/// Writes all folders; returns the id of the top one. Not recursive, because paths of archives may be as deep as they are long.
+fn write_folders(
+    objects: &mut PackWriter,
+    files: &BTreeMap<Vec<u8>, WrittenFile>,
+    skipped: usize,
+    check: Check<'_>,
+) -> io::Result<ObjectId> {
+    let mut open = vec![OpenFolder::default()];
+    for (path, file) in files {
+        let path = &path[skipped..];
+        let (folders, name) = path.rsplit_once_str("/").unwrap_or((&[][..], path));
+        let folders: Vec<&[u8]> = folders.split_str("/").filter(|name| !name.is_empty()).collect();
+        let is_same = |(folder, name): &(&OpenFolder, &&[u8])| folder.name == **name;
+        let common = open.iter().skip(1).zip(&folders).take_while(is_same).count();
+        while open.len() > common + 1 {
+            close_folder(objects, &mut open, check)?;
         }
-        while open.len() > 1 {
-            self.close_folder(&mut open, check)?;
+        let entered = folders.iter().skip(common);
+        open.extend(entered.map(|name| OpenFolder { name: (*name).into(), entries: Vec::new() }));
+        if let Some(folder) = open.last_mut() {
+            folder.entries.push(Entry { mode: file.kind.into(), filename: name.into(), oid: file.id });
         }
-        self.write_folder(open.pop().unwrap_or_default(), check)
     }
+    while open.len() > 1 {
+        close_folder(objects, &mut open, check)?;
+    }
+    write_folder(objects, open.pop().unwrap_or_default(), check)
+}
 
-    /// Writes the innermost open folder, and adds it to the one around it.
-    fn close_folder(&self, open: &mut Vec<OpenFolder>, check: Check<'_>) -> io::Result<()> {
-        let Some(mut folder) = open.pop() else { return Ok(()) };
-        let filename = std::mem::take(&mut folder.name);
-        let oid = self.write_folder(folder, check)?;
-        if let Some(parent) = open.last_mut() {
-            parent.entries.push(Entry { mode: EntryKind::Tree.into(), filename, oid });
-        }
-        Ok(())
+/// Writes the innermost open folder, and adds it to the one around it.
+fn close_folder(objects: &mut PackWriter, open: &mut Vec<OpenFolder>, check: Check<'_>) -> io::Result<()> {
+    let Some(mut folder) = open.pop() else { return Ok(()) };
+    let filename = std::mem::take(&mut folder.name);
+    let oid = write_folder(objects, folder, check)?;
+    if let Some(parent) = open.last_mut() {
+        parent.entries.push(Entry { mode: EntryKind::Tree.into(), filename, oid });
     }
+    Ok(())
+}
 
-    fn write_folder(&self, folder: OpenFolder, check: Check<'_>) -> io::Result<ObjectId> {
-        check()?;
-        let mut entries = folder.entries;
-        entries.sort();
-        self.objects.write(&Tree { entries }).map_err(io::Error::other)
-    }
+fn write_folder(objects: &mut PackWriter, folder: OpenFolder, check: Check<'_>) -> io::Result<ObjectId> {
+    check()?;
+    let mut entries = folder.entries;
+    entries.sort();
+    let mut tree = Vec::new();
+    Tree { entries }.write_to(&mut tree)?;
+    objects.write(Kind::Tree, &tree)
 }
 
 #[cfg(test)]

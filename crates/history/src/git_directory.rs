@@ -169,6 +169,11 @@ impl GitDirectory {
         self.common_dir_folder.read(path, bytes_max)
     }
 
+    /// Reads a file that this work tree has for itself, of at most `bytes_max` bytes.
+    pub(super) fn read_own_file(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+        self.git_dir_folder.read(path, bytes_max)
+    }
+
     /// Reads the commit and branch of HEAD; `None` on a branch without commits.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ pub mod fuzzing;
 
 mod git_directory;
 mod objects;
+mod pack_writer;
 mod repository;
 mod tree_changes;
 
@@ -20,6 +21,7 @@ mod committed_files;
 mod line_diff;
 mod revision;
 mod site_repository;
+mod tracked_files;
 mod tree_edit;
 
 mod files;
@@ -42,3 +44,4 @@ pub use revision::{FoundCommit, REVISIONS_MAX, Revision, RevisionKind, RevisionP
 pub use site_repository::{
     BranchCreated, ChangedFile, NewCommit, RootEntry, SiteError, SiteRepository, SiteTree,
 };
+pub use tracked_files::TrackedFiles;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::objs::{CommitRef, FindHeader, TreeRefIter};
+use gix::objs::{CommitRef, FindHeader, TagRefIter, TreeRefIter};
 use serde::{Deserialize, Serialize};
 
 use platform::safe_open::Folder;
@@ -238,8 +238,7 @@ impl History {
                 _ => return None,
             }
             let tag = self.objects.object(id, gix::objs::Kind::Tag).ok()?;
-            let named = tag.strip_prefix(b"object ")?.lines().next()?;
-            id = ObjectId::from_hex(named).ok()?;
+            id = TagRefIter::from_bytes(&tag, gix::hash::Kind::Sha1).target_id().ok()?;
         }
         None
     }

@@ -4,6 +4,7 @@
 //! counts are limited. No program is executed, no hook runs, and nothing that exists is changed: objects and one branch are added.
 
 mod changed_files;
+mod past;
 
 use std::collections::BTreeMap;
 use std::fmt;

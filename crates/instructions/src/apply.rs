@@ -1,8 +1,9 @@
 //! Which instructions hold for a task and the files that it touches, within a budget of tokens.
 
-use crate::entry::Stored;
+use crate::agents::{MANUAL, ON_DEMAND};
+use crate::entry::{Instruction, Stored};
 use crate::levels::Requirement;
-use crate::scope::{ScopeMatch, TouchedFiles, matches_scope};
+use crate::scope::{ALWAYS, ScopeMatch, TouchedFiles, has_category, matches_scope};
 
 /// An instruction that holds, and why.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,14 +73,12 @@ pub fn apply<'a>(
         }
         let entry = &stored.instruction;
         let rank = rank(&entry.id);
-        let reason = match (entry.requirement, matches_scope(entry, &mut files)) {
+        let scope = matches_scope(entry, &mut files);
+        let reason = match (entry.requirement, scope) {
             (Requirement::Deprecated, _) => continue,
             // Without files, it is not known that a rule is about others.
             (_, ScopeMatch::No) if !paths.is_empty() => continue,
-            (
-                Requirement::Critical | Requirement::Mandatory,
-                ScopeMatch::Everywhere | ScopeMatch::Matches,
-            ) => Reason::Required,
+            _ if is_required(entry, scope) => Reason::Required,
             (_, ScopeMatch::Matches) => Reason::Scope,
             _ if rank.is_some() => Reason::Task,
             _ => continue,
@@ -114,10 +113,22 @@ pub fn apply<'a>(
     Some(applied)
 }
 
+/// Checks if an entry must be followed, given how its globs match the files. Rules that agents read on demand, such as skills, bind those who
+/// need it, and no others.
+fn is_required(entry: &Instruction, scope: ScopeMatch) -> bool {
+    let has = |category: &str| has_category(entry, category);
+    let is_on_demand = scope == ScopeMatch::Everywhere && !has(ALWAYS) && (has(ON_DEMAND) || has(MANUAL));
+    match entry.requirement {
+        Requirement::Critical => scope != ScopeMatch::No,
+        Requirement::Mandatory => scope != ScopeMatch::No && !is_on_demand,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Instruction, Rules};
+    use crate::entry::Rules;
     use serde_json::json;
 
     fn stored(id: &str, requirement: &str, priority: u8, categories: &[&str]) -> Stored {
@@ -162,6 +173,28 @@ mod tests {
         assert!(omitted.is_empty());
         let (entries, _) = applied(&["db/a.sql"], 1000);
         assert_eq!(entries, ["keys", "sql", "always", "task-a", "task-b"]);
+    }
+
+    #[test]
+    fn what_is_read_on_demand_is_not_required() {
+        let catalog = [
+            stored("by-name", "mandatory", 1, &["manual"]),
+            stored("in-all", "mandatory", 1, &["always", "on-demand"]),
+            stored("never", "critical", 1, &["on-demand"]),
+            stored("skill-pdf", "mandatory", 1, &["on-demand"]),
+            stored("skill-sql", "mandatory", 1, &["on-demand"]),
+            stored("sql", "mandatory", 1, &["on-demand", "scope:**/*.sql"]),
+        ];
+        let applied = |paths: &[&str]| -> Vec<(String, Reason)> {
+            let scored = [("skill-sql".to_owned(), 0.9)];
+            let applied = apply(&catalog, paths, &scored, 1000, |_| 10, || false).unwrap();
+            applied.entries.iter().map(|one| (one.stored.instruction.id.clone(), one.reason)).collect()
+        };
+        let told = |id: &str, reason: Reason| (id.to_owned(), reason);
+        let required = [told("never", Reason::Required), told("in-all", Reason::Required)];
+        assert_eq!(applied(&[]), [&required[..], &[told("skill-sql", Reason::Task)]].concat());
+        let sql = [told("sql", Reason::Required), told("skill-sql", Reason::Task)];
+        assert_eq!(applied(&["a.sql"]), [&required[..], &sql].concat(), "its files are at hand");
     }
 
     #[test]

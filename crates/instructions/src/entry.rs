@@ -18,7 +18,7 @@ pub const SCHEMA_VERSION: &str = "1";
 pub const ID_CHARS_MAX: usize = 120;
 const TITLE_CHARS_MAX: usize = 200;
 const RATIONALE_BYTES_MAX: usize = 4096;
-const CATEGORIES_MAX: usize = 32;
+pub(crate) const CATEGORIES_MAX: usize = 32;
 pub(crate) const CATEGORY_CHARS_MAX: usize = 255;
 
 /// Limits that an operator sets.

@@ -86,18 +86,9 @@ mod tests {
             assert!(holds(path), "{path}");
         }
         for path in [
-            "src/main.rs",
-            "README.md",
-            "rules/README.md",
-            "rules/package.json",
-            "rules/deep/a.md",
-            "rules/a.rs",
-            "other/a.md",
-            "other/gates.json",
-            "team/bound/README.md",
-            "team/bound/deep/b.md",
-            ".claude/skills/pdf/fill.py",
-            ".claude/skills/other.md",
+            "src/main.rs", "README.md", "rules/README.md", "rules/package.json", "rules/deep/a.md",
+            "rules/a.rs", "other/a.md", "other/gates.json", "team/bound/README.md", "team/bound/deep/b.md",
+            ".claude/skills/pdf/fill.py", ".claude/skills/other.md",
         ] {
             assert!(!holds(path), "{path}");
         }

@@ -123,22 +123,8 @@ mod tests {
             assert_eq!(scalar(text), text);
         }
         for text in [
-            "yes",
-            "No",
-            "null",
-            "1",
-            "1e3",
-            "2026-01-24",
-            "a: b",
-            "a #b",
-            "",
-            " a",
-            "a ",
-            "- a",
-            "'a'",
-            "~",
-            ".inf",
-            "*a",
+            "yes", "No", "null", "1", "1e3", "2026-01-24", "a: b", "a #b", "", " a", "a ", "- a", "'a'", "~",
+            ".inf", "*a",
         ] {
             assert!(scalar(text).starts_with('"'), "{text}");
             assert_eq!(read(&scalar(text))["key"], *text);

@@ -15,7 +15,7 @@ use super::tree_query::Nodes;
 use super::{merge, name, sections, split, symbols, syntax};
 
 /// Increase when the same file yields other chunks. It is stored with an index, which is rebuilt when it changes.
-pub const CHUNKER_VERSION: i32 = 6;
+pub const CHUNKER_VERSION: i32 = 8;
 
 /// Bytes of thread stack for each byte of text. If a grammar is ambiguous, the parser releases its own stack recursively, in
 /// the worst case once per token. Frames of a hundred bytes were observed; this allows five times as much.
@@ -74,7 +74,7 @@ pub(super) fn chunk_until(
                     }
                     Ok(chunked)
                 };
-                let cut = syntax::with_outline(text, language.separator, grammar, stop, along)?;
+                let cut = syntax::with_outline(text, language, grammar, stop, along)?;
                 cut.map_err(|Stopped| "parse_timeout")
             })
             .unwrap_or(Err("parse_failed")),
@@ -129,7 +129,7 @@ fn add_facts(
     chunked.flow = gathered.flow;
     let symbols = match extracted {
         Some(symbols) => symbols.map(Some),
-        None => symbols::extract(grammar.symbols, outline.text, nodes.node(0), stop),
+        None => symbols::extract(grammar.symbols, (outline.text, outline.marks), nodes.node(0), stop),
     };
     chunked.symbols = symbols.map_err(|Stopped| "facts_timeout")?;
     let listed = chunked.chunks.iter().flat_map(|chunk| &chunk.definitions);
@@ -222,7 +222,7 @@ mod tests {
         let grammar = python.unwrap().grammar.as_ref().unwrap();
         let in_time = Stop::new(Duration::from_secs(600), &|| false);
         let over = Stop::new(Duration::ZERO, &|| false);
-        let outcome = syntax::with_outline(&text, ".", grammar, &in_time, |outline, nodes| {
+        let outcome = syntax::with_outline(&text, &SLOW, grammar, &in_time, |outline, nodes| {
             let mut chunked = Chunked::new(Vec::new(), ChunkingMethod::Syntax);
             add_facts(&mut chunked, grammar, outline, nodes, &over)
         });

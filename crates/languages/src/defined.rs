@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::facts::Field;
+use super::identifier::fold;
 use super::terms::squash;
 use super::word::{self, Word};
 
@@ -62,10 +63,16 @@ const SEPARATORS: [char; 6] = [':', '.', '#', '\\', '/', ' '];
 /// The folded forms of a name, without duplicates: the simple name, the simple name with its container, and the qualified name.
 #[must_use]
 pub fn name_forms(name: &str, qualified: &str) -> Vec<String> {
-    let simple = squash(name);
-    let outer = container(name, qualified).and_then(|outer| outer.rsplit(SEPARATORS).next());
-    let mut forms = vec![squash(qualified)];
-    forms.extend(outer.map(|outer| squash(outer) + &simple));
+    let simple = fold(name);
+    let outer = container(name, qualified);
+    let mut forms = Vec::with_capacity(3);
+    match outer {
+        Some(outer) => {
+            let innermost = outer.rsplit(SEPARATORS).next().unwrap_or(outer);
+            forms.extend([squash(outer) + &simple, squash(innermost) + &simple]);
+        }
+        None => forms.push(fold(qualified)),
+    }
     forms.push(simple);
     forms.sort();
     forms.dedup();
@@ -82,6 +89,8 @@ mod tests {
         assert_eq!(name_forms("json", "Hono.Context.json"), ["contextjson", "honocontextjson", "json"]);
         assert_eq!(name_forms("open", "Store::open"), ["open", "storeopen"]);
         assert_eq!(name_forms("cors", "cors"), ["cors"]);
+        assert_eq!(name_forms("<=>", "Geo::Vec::<=>"), ["<=>", "geovec<=>", "vec<=>"]);
+        assert_eq!(name_forms("operator+", "Vec::operator+"), ["operator+", "vecoperator+"]);
         assert_eq!(container("open", "a::Store::open"), Some("a::Store"));
         assert_eq!(container("app.get('/x')", "app.get('/x')"), None);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::chunking::chunk_until;
 use super::risk::{RuleSet, analyse};
 use super::stop::Stop;
+use super::syntax::parse;
 use super::{Chunk, ChunkLimits, Chunked, ChunkingMethod, Language, PARSED};
 
 /// Small sizes, so that short texts are split and merged. The fuzzer limits the time itself.
@@ -105,6 +106,47 @@ pub fn rule_files() -> Vec<Vec<u8>> {
                 confidence = 0.9\nlanguages = [\"javascript\"]\ncalls = [\"launch\"]\npattern = \"^a.*b{1,3}\"\n\
                 [rule.examples.javascript]\npositive = [\"launch(x)\"]\nnegative = [\"land(x)\"]\n";
     vec![rule.as_bytes().to_vec(), include_bytes!("risk/rules/crypto.toml").to_vec()]
+}
+
+/// What a grammar says of a text.
+#[derive(Debug, Default)]
+pub struct Leaves {
+    /// Number of places that the grammar cannot read: nodes that are errors or missing.
+    pub errors: usize,
+    /// The leaves of the tree that have text, in order, each with its kind and that of the node around it.
+    pub leaves: Vec<(std::ops::Range<usize>, String, String)>,
+}
+
+/// Parses a text; `None` if the language has no grammar, the grammar would crash, or the time limit passed.
+pub fn leaves(text: &str, language: &Language, limit: Duration) -> Option<Leaves> {
+    let grammar = language.grammar.as_ref()?;
+    if grammar.crash_check.is_some_and(|crashes| crashes(text)) {
+        return None;
+    }
+    let stop = Stop::new(limit, &|| false);
+    stop.begin();
+    let tree = parse(text, grammar, &stop).ok()?;
+    let mut found = Leaves::default();
+    let mut cursor = tree.walk();
+    let mut parents = vec![String::new()];
+    loop {
+        let node = cursor.node();
+        found.errors += usize::from(node.is_error() || node.is_missing());
+        if cursor.goto_first_child() {
+            parents.push(node.kind().to_owned());
+            continue;
+        }
+        if !node.byte_range().is_empty() {
+            let parent = parents.last().cloned().unwrap_or_default();
+            found.leaves.push((node.byte_range(), node.kind().to_owned(), parent));
+        }
+        while !cursor.goto_next_sibling() {
+            parents.pop();
+            if !cursor.goto_parent() {
+                return Some(found);
+            }
+        }
+    }
 }
 
 /// Reads a repository's risk rules. They must be accepted, or rejected with a message.

@@ -7,44 +7,10 @@ use super::grammar::Grammar;
 
 /// Languages without a grammar that are not programming languages: documents, data, markup, configuration, templates.
 const NO_CODE: &[&str] = &[
-    "asciidoc",
-    "bazel",
-    "cmake",
-    "csv",
-    "diff",
-    "dockerfile",
-    "docx",
-    "gettext",
-    "gherkin",
-    "graphql",
-    "handlebars",
-    "hcl",
-    "ini",
-    "jinja",
-    "jupyter",
-    "just",
-    "latex",
-    "liquid",
-    "makefile",
-    "meson",
-    "nix",
-    "odp",
-    "ods",
-    "odt",
-    "pdf",
-    "pptx",
-    "prisma",
-    "proto",
-    "pug",
-    "puppet",
-    "rst",
-    "sass",
-    "scss",
-    "text",
-    "thrift",
-    "twig",
-    "xlsx",
-    "xml",
+    "asciidoc", "bazel", "cmake", "csv", "diff", "dockerfile", "docx", "gettext", "gherkin", "graphql",
+    "handlebars", "hcl", "ini", "jinja", "jupyter", "just", "latex", "liquid", "makefile", "meson", "nix",
+    "odp", "ods", "odt", "pdf", "pptx", "prisma", "proto", "pug", "puppet", "rst", "sass", "scss", "text",
+    "thrift", "twig", "xlsx", "xml",
 ];
 
 /// One language of the registry. Two are the same when their `id` is.
@@ -68,12 +34,6 @@ pub struct Language {
 }
 
 impl Language {
-    /// Whether it has a grammar.
-    #[must_use]
-    pub fn is_parsed(&self) -> bool {
-        self.grammar.is_some()
-    }
-
     /// Whether files of this language are documents.
     #[must_use]
     pub fn is_prose(&self) -> bool {

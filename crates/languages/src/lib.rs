@@ -17,6 +17,9 @@ pub mod risk;
 
 pub mod symbols;
 
+mod identifier;
+
+mod attributes;
 mod cells;
 mod crash_check;
 mod innermost;
@@ -63,19 +66,70 @@ pub use defined::{ChunkDefinition, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;
 pub use folders::{TOOL_FOLDERS, VENDORED_FOLDERS};
+pub use identifier::{
+    Closeness, IdentifierAt, Mapped, QuestionName, bare, closeness, fold, identifier_at, near_spellings, nfc,
+    spelled, spellings_of_name, split_name,
+};
 pub use language::Language;
 pub use limits::ChunkLimits;
 pub use registry::{all, by_name, detect, nearest};
 
-/// The languages with a grammar, one folder each.
-macro_rules! languages {
-    ($($folder:ident)*) => {
-        $(mod $folder;)*
-        static PARSED: &[&Language] = &[$(&$folder::LANGUAGE),*];
-    };
-}
+// The languages with a grammar, one folder each.
+mod bash;
+mod c;
+mod cpp;
+mod csharp;
+mod css;
+mod elixir;
+mod go;
+mod haskell;
+mod html;
+mod java;
+mod javascript;
+mod json;
+mod kotlin;
+mod lua;
+mod markdown;
+mod php;
+mod python;
+mod ruby;
+mod rust;
+mod scala;
+mod sql;
+mod swift;
+mod toml;
+mod tsx;
+mod typescript;
+mod yaml;
+mod zig;
 
-languages! {
-    bash c cpp csharp css elixir go haskell html java javascript json kotlin lua markdown php python ruby rust
-    scala sql swift toml tsx typescript yaml zig
-}
+/// The languages with a grammar.
+static PARSED: &[&Language] = &[
+    &bash::LANGUAGE,
+    &c::LANGUAGE,
+    &cpp::LANGUAGE,
+    &csharp::LANGUAGE,
+    &css::LANGUAGE,
+    &elixir::LANGUAGE,
+    &go::LANGUAGE,
+    &haskell::LANGUAGE,
+    &html::LANGUAGE,
+    &java::LANGUAGE,
+    &javascript::LANGUAGE,
+    &json::LANGUAGE,
+    &kotlin::LANGUAGE,
+    &lua::LANGUAGE,
+    &markdown::LANGUAGE,
+    &php::LANGUAGE,
+    &python::LANGUAGE,
+    &ruby::LANGUAGE,
+    &rust::LANGUAGE,
+    &scala::LANGUAGE,
+    &sql::LANGUAGE,
+    &swift::LANGUAGE,
+    &toml::LANGUAGE,
+    &tsx::LANGUAGE,
+    &typescript::LANGUAGE,
+    &yaml::LANGUAGE,
+    &zig::LANGUAGE,
+];

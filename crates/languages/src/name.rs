@@ -139,7 +139,7 @@ impl Names<'_> {
         if let Some((_, signature)) = self.signed.as_ref().filter(|(last, _)| *last == of) {
             return signature.clone();
         }
-        let signature = signature(&self.outline.text[of.0..of.1], self.stop);
+        let signature = signature(self.outline.without_attributes(of.0..of.1), self.stop);
         self.signed = Some((of, signature.clone()));
         signature
     }
@@ -177,12 +177,19 @@ fn main(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>, from: usize) ->
     }
 }
 
-/// The head of a definition on one line, without trailing braces, `=` and `:`.
-fn signature(head: &str, stop: &Stop<'_>) -> String {
+/// The head of a definition, given in parts, on one line, without trailing braces, `=` and `:`.
+fn signature<'h>(head: impl Iterator<Item = &'h str>, stop: &Stop<'_>) -> String {
     let mut signature = String::new();
     let mut left = SIGNATURE_CHARS_MAX;
     let mut spaced = false;
-    for c in head[..head.floor_char_boundary(SIGNATURE_BYTES_MAX)].chars() {
+    let mut bytes = SIGNATURE_BYTES_MAX;
+    let head = head.map_while(|part| {
+        let read = &part[..part.floor_char_boundary(bytes)];
+        let is_any = bytes > 0;
+        bytes -= read.len();
+        is_any.then_some(read)
+    });
+    for c in head.flat_map(str::chars) {
         stop.count(1);
         if c.is_whitespace() {
             spaced = true;

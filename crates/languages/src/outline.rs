@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::defined::DEFINITIONS_MAX;
+use super::identifier::Marks;
 use super::innermost::Innermost;
 use super::limits::ChunkLimits;
 use super::stop::{Stop, Stopped};
@@ -22,6 +23,8 @@ pub(super) struct Definition {
     pub(super) head: usize,
     /// … to here: the start of the body, or the end of the definition.
     pub(super) body: usize,
+    /// The row where its code begins, without the attributes above it.
+    pub(super) code_row: usize,
     /// Where the simple name stands …
     pub(super) name_row: usize,
     pub(super) name_start: usize,
@@ -68,6 +71,8 @@ impl Definition {
 /// The outline of a file: what the splitter needs besides the tree.
 pub(super) struct Outline<'t> {
     pub(super) text: &'t str,
+    /// How its language writes names.
+    pub(super) marks: &'static Marks,
     /// Sorted by start; an outer definition precedes its inner ones.
     pub(super) definitions: Vec<Definition>,
     /// Anonymous functions that are passed to a call, such as the handlers of a web server; sorted by start. They do not affect
@@ -75,6 +80,8 @@ pub(super) struct Outline<'t> {
     pub(super) handlers: Vec<Definition>,
     /// Ids of nodes that belong to what follows them: comments, attributes.
     pub(super) leading: HashSet<usize>,
+    /// Attributes in the heads of definitions, in text order.
+    attributes: Vec<Range<usize>>,
     /// The definitions that are not small: their numbers.
     large: Vec<usize>,
     /// Definitions and handlers in the order of their names: the row of the name, and the number.
@@ -91,10 +98,11 @@ pub(super) struct Outline<'t> {
 impl<'t> Outline<'t> {
     /// The outline of a text with definitions and handlers that are sorted and nested.
     pub(super) fn new(
-        text: &'t str,
+        (text, marks): (&'t str, &'static Marks),
         definitions: Vec<Definition>,
         handlers: Vec<Definition>,
         leading: HashSet<usize>,
+        attributes: Vec<Range<usize>>,
     ) -> Self {
         let ranges = |all: &[Definition]| {
             let end = |d: &Definition| if d.member { d.start } else { d.end };
@@ -108,7 +116,20 @@ impl<'t> Outline<'t> {
         names.sort_unstable();
         let names = names.into_iter().map(|(row, _, number)| (row, number)).collect();
         let large = (0..definitions.len()).filter(|at| !definitions[*at].small).collect();
-        Self { text, definitions, handlers, leading, large, names, inner, inner_handlers, callables, ends }
+        Self {
+            text,
+            marks,
+            definitions,
+            handlers,
+            leading,
+            attributes,
+            large,
+            names,
+            inner,
+            inner_handlers,
+            callables,
+            ends,
+        }
     }
 }
 
@@ -117,6 +138,15 @@ impl Outline<'_> {
     pub(super) fn get(&self, number: usize) -> &Definition {
         let count = self.definitions.len();
         if number < count { &self.definitions[number] } else { &self.handlers[number - count] }
+    }
+
+    /// The parts of a range of the text that are not attributes of definitions, in text order.
+    pub(super) fn without_attributes(&self, range: Range<usize>) -> impl Iterator<Item = &str> {
+        let first = self.attributes.partition_point(|attribute| attribute.start < range.start);
+        let inside = self.attributes[first..].iter().take_while(move |attribute| attribute.end <= range.end);
+        let starts = std::iter::once(range.start).chain(inside.clone().map(|attribute| attribute.end));
+        let ends = inside.map(|attribute| attribute.start).chain(std::iter::once(range.end));
+        starts.zip(ends).filter_map(|(start, end)| self.text.get(start..end))
     }
 
     /// Numbers of the definitions whose names are in some rows, in text order.

@@ -57,14 +57,7 @@ fn disputed(language: &'static Language, extension: &str, first_bytes: &[u8]) ->
 fn looks_like_cpp(first_bytes: &[u8]) -> bool {
     first_bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_start).any(|line| {
         [
-            "class ",
-            "namespace ",
-            "template<",
-            "template <",
-            "using ",
-            "public:",
-            "private:",
-            "protected:",
+            "class ", "namespace ", "template<", "template <", "using ", "public:", "private:", "protected:",
             "constexpr ",
         ]
         .iter()

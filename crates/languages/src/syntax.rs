@@ -2,11 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
+use super::attributes::{self, Head};
 use super::grammar::Grammar;
+use super::identifier::{Marks, nfc};
+use super::language::Language;
 use super::lines::node_rows;
 use super::outline::{Definition, NAME_CHARS_MAX, Outline, cut, nest, nest_handlers};
 use super::query::{self, FoundDefinition, Wrappers};
@@ -15,6 +18,8 @@ use super::tree_query::Nodes;
 
 /// Most bytes that are read for a name, because many names can share one long text, such as the calls of a chain.
 const NAME_BYTES_MAX: usize = 4096;
+/// Most parts of a name, some of which are quoted.
+const PARTS_MAX: usize = 16;
 
 thread_local! {
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
@@ -24,7 +29,7 @@ thread_local! {
 /// queries were compiled. The error is the reason why there is no tree.
 pub(super) fn with_outline<R>(
     text: &str,
-    separator: &'static str,
+    language: &Language,
     grammar: &Grammar,
     stop: &Stop<'_>,
     then: impl FnOnce(&Outline<'_>, &Nodes<'_>) -> R,
@@ -36,7 +41,7 @@ pub(super) fn with_outline<R>(
     let tree = parse(text, grammar, stop)?;
     let nodes = Nodes::new(tree.root_node(), stop.deadline()).ok_or("parse_timeout")?;
     let matches =
-        query::find(text, compiled, &nodes, stop).and_then(|matches| outline(text, separator, matches, stop));
+        query::find(text, compiled, &nodes, stop).and_then(|matches| outline(text, language, matches, stop));
     let outline = matches.map_err(|Stopped| "parse_timeout")?;
     Ok(then(&outline, &nodes))
 }
@@ -79,15 +84,19 @@ pub(super) fn first_error(root: Node<'_>) -> Option<u32> {
 
 fn outline<'t>(
     text: &'t str,
-    separator: &str,
+    language: &Language,
     mut matches: query::Matches<'t>,
     stop: &Stop<'_>,
 ) -> Result<Outline<'t>, Stopped> {
     let handlers = matches.found.extract_if(.., |found| found.handler).collect();
     let wrappers = &mut matches.wrappers;
-    let mut definitions =
-        nest(to_definitions(text, separator, matches.found, wrappers, stop)?, separator, stop)?;
-    let mut handlers = nest_handlers(to_definitions(text, separator, handlers, wrappers, stop)?);
+    let writing = (language.separator, Marks::of(language.id));
+    let (separator, marks) = writing;
+    let mut heads = HashMap::new();
+    let definitions = to_definitions(text, writing, matches.found, (wrappers, &mut heads), stop)?;
+    let mut definitions = nest(definitions, separator, stop)?;
+    let handlers = to_definitions(text, writing, handlers, (wrappers, &mut heads), stop)?;
+    let mut handlers = nest_handlers(handlers);
     let attributes = attribute_runs(matches.attributes);
     for definition in definitions.iter_mut().chain(&mut handlers) {
         stop.step(1)?;
@@ -95,7 +104,10 @@ fn outline<'t>(
         definition.begin = above.copied().unwrap_or(definition.begin);
     }
     stop.step(1)?;
-    Ok(Outline::new(text, definitions, handlers, matches.leading))
+    let mut in_heads: Vec<Range<usize>> = heads.into_values().flat_map(|head| head.attributes).collect();
+    in_heads.sort_unstable_by_key(|range| (range.start, range.end));
+    in_heads.dedup();
+    Ok(Outline::new((text, marks), definitions, handlers, matches.leading, in_heads))
 }
 
 /// For each last row of an attribute, the beginning of the run of adjacent attributes that ends there.
@@ -128,9 +140,9 @@ fn outermost<'t>(node: Node<'t>, wrappers: &mut Wrappers<'t>, stop: &Stop<'_>) -
 /// Converts matches to definitions, one for each name node: the earliest pattern of the query wins.
 fn to_definitions<'t>(
     text: &str,
-    separator: &str,
+    writing: (&str, &Marks),
     mut found: Vec<FoundDefinition<'t>>,
-    wrappers: &mut Wrappers<'t>,
+    (wrappers, heads): (&mut Wrappers<'t>, &mut HashMap<usize, Head>),
     stop: &Stop<'_>,
 ) -> Result<Vec<Definition>, Stopped> {
     found.sort_by_key(|f| (f.name.start_byte(), f.pattern));
@@ -142,7 +154,10 @@ fn to_definitions<'t>(
         stop.step(1)?;
         let outer = outermost(f.node, wrappers, stop);
         let body = f.body.or_else(|| *bodies.entry(f.node.id()).or_insert_with(|| body(f.node, stop)));
-        definitions.extend(definition(text, separator, f, outer, body));
+        let body = body.map_or(f.node.end_byte(), |body| body.start_byte());
+        // Names of one declaration share its head.
+        let head = heads.entry(f.node.id()).or_insert_with(|| attributes::head(outer, body, stop));
+        definitions.extend(definition(text, writing, f, outer, (body, head.row)));
     }
     definitions.sort_by_key(|d| (d.start, std::cmp::Reverse(d.end), d.head));
     Ok(definitions)
@@ -154,13 +169,14 @@ fn body<'t>(node: Node<'t>, stop: &Stop<'_>) -> Option<Node<'t>> {
     node.child_by_field_name("body")
 }
 
-/// The definition for a match; `None` if its name is empty. `outer` is its extent.
+/// The definition for a match; `None` if its name is empty. `outer` is its extent; the last argument has the byte where its body
+/// starts and the row where its code does.
 fn definition(
     text: &str,
-    separator: &str,
+    (separator, marks): (&str, &Marks),
     f: &FoundDefinition<'_>,
     outer: Node<'_>,
-    body: Option<Node<'_>>,
+    (body, code_row): (usize, usize),
 ) -> Option<Definition> {
     let written = &text[f.name.byte_range()];
     let full = match f.handler {
@@ -169,7 +185,7 @@ fn definition(
             let argument = f.argument.map(|node| &text[node.byte_range()]);
             handler_name(text.get(callee).unwrap_or_default(), argument)
         }
-        false => clean_name(written),
+        false => qualified_name(written, separator, marks),
     };
     // Headings, keys and selectors are not split at separators.
     let whole = f.handler || f.kind == "section";
@@ -179,9 +195,9 @@ fn definition(
         _ if whole => 0,
         _ => last_name(beginning(written), separator),
     };
-    let name = if last == 0 { full.clone() } else { clean_name(&written[last..]) };
+    let name = if last == 0 { full.clone() } else { clean_name(&written[last..], marks) };
     let before = written[..last].bytes();
-    let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
+    let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()], marks));
     let (first_row, last_row) = node_rows(outer);
     // `declare module '../..'` has no name by which anybody would look for it.
     let is_name = !is_quoted(written) || name.contains(char::is_alphanumeric);
@@ -192,7 +208,8 @@ fn definition(
         last_row,
         // `export` and `template <…>` on the same line belong to the signature; decorators above do not.
         head: if first_row == node_rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
-        body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
+        body,
+        code_row,
         name_row: f.name.start_position().row + before.filter(|byte| *byte == b'\n').count(),
         name_start: f.name.start_byte() + last,
         written_start: f.name.start_byte(),
@@ -213,7 +230,8 @@ fn definition(
 fn handler_name(callee: &str, argument: Option<&str>) -> String {
     let callee = beginning(callee).split_whitespace().collect::<String>();
     let argument = argument.map(|text| beginning(text).split_whitespace().collect::<Vec<_>>().join(" "));
-    cut(argument.map_or(callee.clone(), |text| format!("{callee}({text})")), NAME_CHARS_MAX)
+    let name = argument.map_or(callee.clone(), |text| format!("{callee}({text})"));
+    cut(nfc(&name).into_owned(), NAME_CHARS_MAX)
 }
 
 fn is_quoted(written: &str) -> bool {
@@ -223,11 +241,12 @@ fn is_quoted(written: &str) -> bool {
 /// Where the last part of a qualified name begins. What is quoted or between brackets is not divided.
 pub(crate) fn last_name(written: &str, separator: &str) -> usize {
     let (mut last, mut depth, mut at) = (0, 0_usize, 0);
-    if is_quoted(written) {
-        return 0;
-    }
     while let Some(c) = written[at..].chars().next() {
         match c {
+            // `"a"."b"`, `@"a.b"`: what is between quotes is one part.
+            '"' | '\'' | '`' if at == last || written[..at].ends_with('@') => {
+                at += written[at + 1..].find(c).map_or(0, |length| length + 1);
+            }
             '<' | '(' | '[' => depth += 1,
             '>' | ')' | ']' => depth = depth.saturating_sub(1),
             _ if depth == 0 && written[at..].starts_with(separator) => {
@@ -243,10 +262,29 @@ pub(crate) fn last_name(written: &str, separator: &str) -> usize {
     last
 }
 
-/// Folds whitespace in a name and removes the quotes around it.
-fn clean_name(raw: &str) -> String {
+/// The parts of a name as it is written, if one of them is quoted; else the whole name.
+fn qualified_name(written: &str, separator: &str, marks: &Marks) -> String {
+    let mut rest = beginning(written);
+    if !rest.contains(['"', '`']) {
+        return clean_name(rest, marks);
+    }
+    let mut parts = Vec::new();
+    while parts.len() < PARTS_MAX {
+        let last = last_name(rest, separator);
+        parts.push(clean_name(&rest[last..], marks));
+        rest = rest[..last].trim_end().trim_end_matches(separator);
+        if rest.is_empty() {
+            parts.reverse();
+            return cut(parts.join(separator), NAME_CHARS_MAX);
+        }
+    }
+    clean_name(written, marks)
+}
+
+/// Folds whitespace in a name and removes what is only written around it.
+fn clean_name(raw: &str, marks: &Marks) -> String {
     let folded = beginning(raw).split_whitespace().collect::<Vec<_>>().join(" ");
-    cut(folded.trim_matches(['"', '\'', '`']).trim().to_owned(), NAME_CHARS_MAX)
+    cut(marks.stored(&folded), NAME_CHARS_MAX)
 }
 
 /// The beginning of a text, as much as is read for a name.

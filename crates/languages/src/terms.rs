@@ -15,12 +15,13 @@ use std::collections::hash_map::Entry;
 
 use self::naming_styles::{ideograph_pairs, is_word_char, kebab_names};
 use super::dictionary::Dictionary;
+use super::identifier::nfc;
 
 pub use self::naming_styles::{Word, is_identifier, parts, squash, words};
 pub use super::paths::{PathWords, paths_in};
 
 /// Version of the rules in this file and below it; stored with the index, bumped when the terms of a text change.
-pub const TERMS_VERSION: i32 = 1;
+pub const TERMS_VERSION: i32 = 2;
 
 /// BM25's saturation of a term's frequency.
 const K1: f32 = 1.2;
@@ -128,7 +129,7 @@ pub fn document(document: &Document<'_>, dictionary: Option<&Dictionary>) -> Lex
 /// only one, is also searched as a definition (`def:`); one that looks like a path, also as a file (`file:`).
 #[must_use]
 pub fn query_terms(text: &str, dictionary: Option<&Dictionary>) -> Vec<QueryTerm> {
-    let text = &text[..floor_char_boundary(text, QUERY_BYTES_MAX)];
+    let text = &*nfc(&text[..floor_char_boundary(text, QUERY_BYTES_MAX)]);
     let mut order: Vec<QueryTerm> = Vec::new();
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut add = |term: &str, weight: f32| match seen.entry(term.to_owned()) {
@@ -176,6 +177,7 @@ pub fn query_terms(text: &str, dictionary: Option<&Dictionary>) -> Vec<QueryTerm
 /// The id of the term of a whole word, which every chunk that contains the word has; `None` if the text is not one word.
 #[must_use]
 pub fn whole_word(word: &str) -> Option<i32> {
+    let word = &*nfc(word);
     let whole = parts(word).concat();
     (!whole.is_empty() && word.chars().all(is_word_char)).then(|| term_id(cut(&whole)))
 }
@@ -197,6 +199,7 @@ struct Counts<'d> {
 impl Counts<'_> {
     /// Counts the terms of `text`; each occurrence adds `frequency`.
     fn add_text(&mut self, text: &str, frequency: f32) {
+        let text = &*nfc(text);
         for word in words(text) {
             let parts = parts(word.text);
             terms_of_word(&parts, &mut |term| {

@@ -9,32 +9,14 @@ pub(super) type Word = &'static str;
 
 /// Kinds of definition a query may name (`@definition.<kind>`). `impl` adds to a type and defines nothing itself.
 pub(super) const KINDS: &[&str] = &[
-    "function",
-    "method",
-    "class",
-    "struct",
-    "interface",
-    "trait",
-    "enum",
-    "impl",
-    "module",
-    "type",
-    "variable",
-    "section",
+    "function", "method", "class", "struct", "interface", "trait", "enum", "impl", "module", "type",
+    "variable", "section",
 ];
 
 /// Other words: the kind of a chunk without definitions, and the reasons why a file has no tree or no facts.
 const OTHERS: &[&str] = &[
-    "block",
-    "no_grammar",
-    "too_large",
-    "hazard",
-    "parse_timeout",
-    "parse_failed",
-    "bad_query",
-    "bad_grammar",
-    "facts_timeout",
-    "too_many_facts",
+    "block", "no_grammar", "too_large", "hazard", "parse_timeout", "parse_failed", "bad_query",
+    "bad_grammar", "facts_timeout", "too_many_facts",
 ];
 
 fn known<E: Error>(word: &str) -> Result<&'static str, E> {

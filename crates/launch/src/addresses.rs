@@ -162,8 +162,8 @@ impl GithubRepository {
         let address = RepositoryAddress::parse(&format!("https://{GITHUB}/{owner}/{name}"));
         let is_named = is_owner(owner) && is_repository_name(name);
         let address = address.and_then(Result::ok).filter(|_| is_named);
-        let address =
-            address.ok_or_else(|| invalid("its owner or its repository has a name that GitHub has not"))?;
+        let address = address
+            .ok_or_else(|| invalid("its owner or its repository has a name that GitHub does not allow"))?;
         Ok(Self { owner: (*owner).to_owned(), name: name.to_owned(), address })
     }
 }

@@ -132,13 +132,11 @@ pub fn marker(claim_id: &str) -> String {
 
 /// The mark of a page that makes no claims, by which a later run knows that a run wrote it.
 pub const PAGE_MARK: &str = "<!-- launch_page -->";
-/// The text of the comment that [`PAGE_MARK`] is.
-const PAGE_COMMENT: &str = "launch_page";
 
-/// Whether a comment says that a run wrote the page: a mark of a claim, or of a page without claims.
+/// Whether a run wrote this comment, given its text: the mark of a claim, or [`PAGE_MARK`].
 #[must_use]
 pub fn is_mark_of_a_run(comment: &str) -> bool {
-    marked_id(comment).is_some() || comment.trim() == PAGE_COMMENT
+    marked_id(comment).is_some() || format!("<!-- {} -->", comment.trim()) == PAGE_MARK
 }
 
 /// The id of a mark, given the text of a comment.

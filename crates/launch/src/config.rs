@@ -23,18 +23,8 @@ const LINES_PER_FILE_DEFAULT: u32 = 500;
 
 /// Fields that such configurations have elsewhere and that a run must not have: the operator decides where things are.
 const RESERVED: [&str; 12] = [
-    "llm",
-    "mcp",
-    "telemetry",
-    "commit_service",
-    "checks",
-    "command",
-    "token",
-    "api_base_url",
-    "site_repo_url",
-    "workflows_repo_url",
-    "extra_evidence_urls",
-    "hugo",
+    "llm", "mcp", "telemetry", "commit_service", "checks", "command", "token", "api_base_url",
+    "site_repo_url", "workflows_repo_url", "extra_evidence_urls", "hugo",
 ];
 /// Depth to which a configuration is searched for them; its own fields are two deep.
 const RESERVED_DEPTH_MAX: usize = 8;

@@ -4,22 +4,8 @@ use std::collections::BTreeSet;
 
 /// Words that deny.
 const NEGATIONS: &[&str] = &[
-    "ain't",
-    "aren't",
-    "can't",
-    "cannot",
-    "doesn't",
-    "don't",
-    "isn't",
-    "lacks",
-    "neither",
-    "never",
-    "no",
-    "nor",
-    "not",
-    "unsupported",
-    "without",
-    "won't",
+    "ain't", "aren't", "can't", "cannot", "doesn't", "don't", "isn't", "lacks", "neither", "never", "no",
+    "nor", "not", "unsupported", "without", "won't",
 ];
 /// Words without content.
 const EMPTY_WORDS: &[&str] = &[

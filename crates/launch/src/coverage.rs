@@ -25,26 +25,9 @@ const LISTED_MAX: usize = 2_000;
 const KINDS: &[&str] = &["function", "method", "class", "struct", "interface", "trait", "enum", "type"];
 /// Folders whose definitions are not for others.
 const NOT_PUBLIC: &[&str] = &[
-    "test",
-    "tests",
-    "spec",
-    "specs",
-    "__tests__",
-    "testdata",
-    "fixtures",
-    "example",
-    "examples",
-    "bench",
-    "benches",
-    "benchmarks",
-    "vendor",
-    "third_party",
-    "node_modules",
-    "generated",
-    "internal",
-    "scripts",
-    "fuzz",
-    "migrations",
+    "test", "tests", "spec", "specs", "__tests__", "testdata", "fixtures", "example", "examples", "bench",
+    "benches", "benchmarks", "vendor", "third_party", "node_modules", "generated", "internal", "scripts",
+    "fuzz", "migrations",
 ];
 
 /// A definition that no page mentions.

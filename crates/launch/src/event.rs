@@ -126,9 +126,21 @@ pub enum EventBody {
         publish_key: String,
         /// The branch.
         branch: String,
+        /// Who asked for it; unknown in logs of older programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        principal: Option<String>,
     },
+    /// The base branch of the site moved, and what the run changes was put on it.
+    SiteRebased(SiteRebased),
     /// The pull request is open.
-    PrOpened(PrOpened),
+    PrOpened {
+        /// The pull request, or the branch.
+        #[serde(flatten)]
+        opened: PrOpened,
+        /// Who asked for it; unknown in logs of older programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        principal: Option<String>,
+    },
     /// Everything is done.
     RunCompleted {
         /// Number of artifacts.
@@ -215,6 +227,17 @@ pub struct ArtifactWritten {
     pub writer: String,
     /// Its size.
     pub bytes: u64,
+}
+
+/// A site whose base branch moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteRebased {
+    /// The commit that the run started from.
+    pub from_sha: String,
+    /// The commit that it goes on from.
+    pub site_sha: String,
+    /// The tree of the patched site.
+    pub tree: String,
 }
 
 /// An open pull request.

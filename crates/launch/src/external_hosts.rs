@@ -103,17 +103,13 @@ mod tests {
         let listed = hosts(&["docs.Example.com", "127.0.0.1:8080", "[::1]:81"]).unwrap();
         assert_eq!(listed.with_port().collect::<Vec<_>>(), ["127.0.0.1", "[::1]"]);
         for good in [
-            "https://docs.example.com/a?b",
-            "http://docs.example.com",
-            "http://127.0.0.1:8080/",
+            "https://docs.example.com/a?b", "http://docs.example.com", "http://127.0.0.1:8080/",
             "http://[::1]:81/",
         ] {
             assert!(listed.has(&address(good).unwrap()), "{good}");
         }
         for bad in [
-            "https://docs.example.com:8443/",
-            "https://docs.example.com.evil/",
-            "https://example.com/",
+            "https://docs.example.com:8443/", "https://docs.example.com.evil/", "https://example.com/",
             "http://127.0.0.1/",
         ] {
             assert!(!listed.has(&address(bad).unwrap()), "{bad}");

@@ -11,6 +11,7 @@ use crate::claim::Claim;
 use crate::config::Section;
 use crate::freshness::ShownLines;
 use crate::gate::{FrontMatterContract, Layout, SectionFolder};
+use crate::published::KeptPage;
 use crate::site::FrontMatterFormat;
 use crate::worker::{PAGE_PLAN, WorkItem, WorkerError};
 
@@ -174,6 +175,9 @@ pub struct CatalogSnippet {
 pub struct PagePlan {
     /// The pages.
     pub pages: Vec<PlanPage>,
+    /// Pages that are not written, because what is there is people's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptPage>,
 }
 
 /// A planned page.
@@ -319,6 +323,14 @@ pub fn required<T: DeserializeOwned>(
     let bytes = item.artifacts.get(name).ok_or_else(|| WorkerError::missing(worker, name))?;
     serde_json::from_slice(bytes)
         .map_err(|error| WorkerError::new("MALFORMED_ARTIFACT", format!("`{name}` cannot be read: {error}.")))
+}
+
+/// Reads an artifact that a run of an older program may not have.
+///
+/// # Errors
+/// `MALFORMED_ARTIFACT` if it does not have its form.
+pub fn optional<T: DeserializeOwned>(item: &WorkItem<'_>, name: &str) -> Result<Option<T>, WorkerError> {
+    if item.artifacts.contains_key(name) { required(item, "", name).map(Some) } else { Ok(None) }
 }
 
 /// The lines that templates wrote, of all artifacts of an item.

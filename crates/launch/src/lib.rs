@@ -41,6 +41,7 @@ pub mod origin;
 pub mod pack;
 pub mod patch;
 pub mod placement;
+pub mod published;
 pub mod quickstart;
 pub mod render;
 pub mod sections;

@@ -1,5 +1,5 @@
-//! What the program found out for a validation and gates cannot: how commands of the site ended, and whether other hosts have the pages to
-//! which links lead. Gates get it as data, so that they stay pure.
+//! What the program finds out before the gates run: how the commands of the site ended, and whether other hosts have the pages to which
+//! links lead. Gates get it as data, so that they stay pure.
 
 use std::collections::BTreeMap;
 

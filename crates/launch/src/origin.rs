@@ -48,10 +48,7 @@ mod tests {
     #[test]
     fn what_has_no_origin_has_no_url() {
         for config in [
-            "",
-            "url = x",
-            "[remote \"Origin\"]\nurl = x",
-            "[remote]\nurl = x",
+            "", "url = x", "[remote \"Origin\"]\nurl = x", "[remote]\nurl = x",
             "[remote \"origin\"]\nurl =\n",
         ] {
             assert_eq!(origin_url(config), None, "{config:?}");

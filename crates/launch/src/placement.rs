@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::claim::is_mark_of_a_run;
 use crate::config::{LayoutMode, RunConfig, Section};
 use crate::forms::{Folder, FrontMatterStyle, SiteContext};
 use crate::gate::{FrontMatterContract, discover_contract};
@@ -102,19 +103,23 @@ fn with_slug(root: &str, slug: &str) -> String {
 }
 
 /// What the front matter of the pages around a folder has, and how it is written. Without pages there, those around the folder above
-/// count.
+/// count. Pages that runs wrote do not: they would ask less of the next run than the pages of people asked of this one.
 #[must_use]
 pub fn front_matter_of(site: &Site, folder: &str) -> (FrontMatterContract, FrontMatterStyle) {
     let mut folder = folder;
     loop {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let pages: Vec<&Page> =
-            site.pages().iter().filter(|page| page.path.starts_with(&prefix) && !is_index(page)).collect();
+        let counts = |page: &&Page| page.path.starts_with(&prefix) && !is_index(page) && !is_of_a_run(page);
+        let pages: Vec<&Page> = site.pages().iter().filter(counts).collect();
         if !pages.is_empty() || folder.is_empty() {
             return (contract(&pages), style(&pages));
         }
         folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
     }
+}
+
+fn is_of_a_run(page: &Page) -> bool {
+    page.comments.iter().any(|comment| is_mark_of_a_run(&comment.text))
 }
 
 /// Whether a page stands for a folder; such pages have front matter of their own kind.
@@ -224,6 +229,10 @@ mod tests {
         assert_eq!(style.shared, BTreeMap::from([("type".to_owned(), json!("docs"))]));
         let (few, _) = front_matter_of(&site(&files[..2]), "content/docs/shop");
         assert_eq!(few.required.keys().collect::<Vec<_>>(), ["title"], "of two pages nobody can tell");
+        let mark = "---\ntitle: Start\n---\n\nSays it. <!-- claim_id: 1 -->\n";
+        let written = [files.as_slice(), &[("content/docs/shop/start.md", mark)]].concat();
+        let (after, _) = front_matter_of(&site(&written), "content/docs/shop");
+        assert_eq!(after, contract, "a page of a run asks for nothing");
         let (none, style) = front_matter_of(&site(&[("content/old.md", "# Old\n")]), "content/docs/shop");
         assert_eq!((none.sample_size, style.format), (0, None));
     }

@@ -28,35 +28,13 @@ const WORDS_MAX: usize = 45;
 
 /// Words by which a sentence depends on what stands around it, or on who says it.
 const DEPENDENT: &[&str] = &[
-    "above",
-    "below",
-    "click",
-    "fixme",
-    "following",
-    "here",
-    "i",
-    "i'm",
-    "me",
-    "my",
-    "our",
-    "tbd",
-    "todo",
-    "us",
-    "we",
-    "we'll",
-    "we're",
+    "above", "below", "click", "fixme", "following", "here", "i", "i'm", "me", "my", "our", "tbd", "todo",
+    "us", "we", "we'll", "we're",
 ];
 /// Phrases that do the same.
 const DEPENDENT_PHRASES: &[&str] = &[
-    "this section",
-    "this page",
-    "this document",
-    "this file",
-    "this guide",
-    "this readme",
-    "this example",
-    "see the ",
-    "for example",
+    "this section", "this page", "this document", "this file", "this guide", "this readme", "this example",
+    "see the ", "for example",
 ];
 /// Parts of texts that mean something to Markdown, to HTML, to templates, or that lead elsewhere.
 const ACTIVE: &[&str] =

@@ -6,7 +6,7 @@ pub mod ruleset;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use front_matter::{FieldsOfPage, fields, front_matter};
+pub use front_matter::{FieldsOfPage, fields, front_matter, kept_fields};
 pub(crate) use front_matter::{delimiter, field_line};
 pub use markdown::{escaped, fenced, relative_link};
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Section;
 use crate::issue::Issue;
+use crate::published::{KeptPage, KeptReason};
 use crate::snapshot::{ItemState, Snapshot};
 use crate::state::RunState;
 use crate::worker::WRITE;
@@ -44,6 +45,8 @@ pub struct PlannedPage {
 #[derive(Deserialize)]
 struct Plan {
     pages: Vec<PlannedPage>,
+    #[serde(default)]
+    kept: Vec<KeptPage>,
 }
 
 /// The pages of the artifact `page_plan.json`; none if that is no plan.
@@ -53,6 +56,37 @@ pub fn planned_pages(page_plan: &[u8]) -> Vec<PlannedPage> {
     let mut pages = plan.map(|plan| plan.pages).unwrap_or_default();
     pages.truncate(PAGES_MAX);
     pages
+}
+
+/// As [`planned_pages`], and those that are not written because what is there is people's.
+#[must_use]
+pub fn planned_or_kept_pages(page_plan: &[u8]) -> Vec<PlannedPage> {
+    let mut pages = planned_pages(page_plan);
+    let kept = kept_pages(page_plan).into_iter();
+    pages.extend(kept.map(|kept| PlannedPage {
+        section: kept.section.as_str().to_owned(),
+        output_path: kept.output_path,
+    }));
+    pages
+}
+
+/// Paths of the pages of the artifact `page_plan.json` that have claims: those that the run writes, and those of earlier runs that people
+/// edited or moved.
+#[must_use]
+pub fn claiming_paths(page_plan: &[u8]) -> Vec<String> {
+    let kept = kept_pages(page_plan).into_iter().filter_map(|kept| match kept.reason {
+        KeptReason::Edited => Some(kept.output_path),
+        KeptReason::Moved => kept.other,
+        KeptReason::Foreign | KeptReason::AddressTaken | KeptReason::Removed => None,
+    });
+    planned_pages(page_plan).into_iter().map(|page| page.output_path).chain(kept).collect()
+}
+
+fn kept_pages(page_plan: &[u8]) -> Vec<KeptPage> {
+    let plan: Option<Plan> = serde_json::from_slice(page_plan).ok();
+    let mut kept = plan.map(|plan| plan.kept).unwrap_or_default();
+    kept.truncate(PAGES_MAX);
+    kept
 }
 
 /// The sections of these pages, each once: those that every site has in their fixed order, then others.
@@ -134,6 +168,17 @@ mod tests {
     fn sections_are_listed_in_their_fixed_order() {
         assert_eq!(sections_of(&pages()), ["products", "docs", "extra"]);
         assert_eq!(planned_pages(b"no plan"), []);
+    }
+
+    #[test]
+    fn pages_that_people_own_belong_to_the_plan() {
+        let plan = br#"{"pages":[{"section":"docs","output_path":"a.md"}],"kept":[
+            {"section":"kb","output_path":"b.md","reason":"edited"},
+            {"section":"kb","output_path":"c.md","reason":"moved","other":"d.md"},
+            {"section":"kb","output_path":"e.md","reason":"removed"}]}"#;
+        assert_eq!(claiming_paths(plan), ["a.md", "b.md", "d.md"]);
+        assert_eq!(sections_of(&planned_or_kept_pages(plan)), ["docs", "kb"]);
+        assert_eq!(sections_of(&planned_pages(plan)), ["docs"], "nothing is written of the other");
     }
 
     #[test]

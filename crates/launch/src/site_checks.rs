@@ -1,5 +1,5 @@
 //! What the operator lets a validation of a site do beyond the gates: commands that run, and hosts that are asked. Checked when the
-//! program starts; whether a program is installed is seen when it runs.
+//! server starts; whether a command is installed is seen when it runs.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const HOSTS_MAX: usize = 32;
 const NAME_CHARS_MAX: usize = 64;
 /// Longest time of a command, in milliseconds: one hour.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
-/// Smallest address space of a command: what starts it needs some, too.
+/// Smallest address space of a command: the process that starts it has the same limit.
 const MEMORY_BYTES_MIN: u64 = 1 << 30;
 
 /// What is wrong with the commands and hosts of a site; completes "the site: ".

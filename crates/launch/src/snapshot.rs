@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::event::{
     ArtifactRef, ArtifactWritten, Event, EventBody, Failure, InputsPending, ItemRef, PrOpened, RunCreated,
+    SiteRebased,
 };
 use crate::issue::{Issue, IssueStatus};
 use crate::state::{RunState, Step, step};
@@ -111,7 +112,7 @@ pub type ItemRow<'a> = (&'a ItemRef, &'a Item);
 pub struct Snapshot {
     /// Its id.
     pub run_id: String,
-    /// What it was started with.
+    /// What it was started with; the commit of the site is the one that it goes on from.
     pub created: RunCreated,
     /// Its state.
     pub state: RunState,
@@ -278,10 +279,14 @@ impl Snapshot {
             EventBody::RunStateChanged { from, to, step: taken, issue_id, .. } => {
                 self.change_state((from, to), taken, issue_id, event.ts_ms)?;
             }
-            EventBody::PublishPrepared { publish_key, branch } => {
+            EventBody::PublishPrepared { publish_key, branch, .. } => {
                 self.publication = Some(Publication { publish_key, branch, opened: None });
             }
-            EventBody::PrOpened(opened) => {
+            EventBody::SiteRebased(SiteRebased { site_sha, tree, .. }) => {
+                self.created.site_sha = site_sha;
+                self.site_tree = Some(tree);
+            }
+            EventBody::PrOpened { opened, .. } => {
                 let Some(publication) = &mut self.publication else {
                     return Err(self.malformed("a pull request was opened that was not prepared"));
                 };

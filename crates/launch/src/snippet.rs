@@ -129,7 +129,7 @@ fn language_of(block: &CodeBlock) -> Option<&'static Language> {
     let info = block.info.as_deref().unwrap_or_default();
     let is_ignored = info.split([',', ' ']).any(|word| matches!(word, "ignore" | "text"));
     let language = languages::by_name(&named)?;
-    let is_read = language.is_parsed() && !language.is_prose() && block.code.len() <= BLOCK_BYTES_MAX;
+    let is_read = language.has_grammar() && !language.is_prose() && block.code.len() <= BLOCK_BYTES_MAX;
     (is_read && !is_ignored).then_some(language)
 }
 

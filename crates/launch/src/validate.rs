@@ -22,14 +22,9 @@ use crate::worker::{
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: VALIDATE,
-    version: 3,
+    version: 4,
     artifacts: &[
-        PAGE_PLAN,
-        PRODUCT_FACTS,
-        SNIPPET_CATALOG,
-        FRONT_MATTER_CONTRACT,
-        SITE_CONTEXT,
-        TEMPLATE_LINES,
+        PAGE_PLAN, PRODUCT_FACTS, SNIPPET_CATALOG, FRONT_MATTER_CONTRACT, SITE_CONTEXT, TEMPLATE_LINES,
     ],
     site: SiteView::Patched,
     parses: true,
@@ -115,6 +110,7 @@ impl Artifacts {
             budgets: config.budgets,
             required_sections,
             pages: &planned(self.plan.form.as_ref()),
+            kept: self.plan.form.as_ref().map(|plan| plan.kept.as_slice()).unwrap_or_default(),
             layout: layout.as_ref(),
             contracts: form(self.contracts.as_ref()).map_or(&no_contracts, |contracts| &contracts.sections),
             snippet_hashes: &snippet_hashes,

@@ -17,23 +17,9 @@ use platform::process::{Program, ProgramOutput};
 
 /// Variables that the program inherits: where programs and certificates are, which proxy to use, and the user's agent of SSH keys.
 const INHERITED: [&str; 17] = [
-    "PATH",
-    "USER",
-    "LOGNAME",
-    "TMPDIR",
-    "SSH_AUTH_SOCK",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "http_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "LD_LIBRARY_PATH",
+    "PATH", "USER", "LOGNAME", "TMPDIR", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH", "HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY",
+    "no_proxy", "LD_LIBRARY_PATH",
 ];
 
 /// The script that limits the memory of git, in KiB: private memory, so that packs may be mapped.

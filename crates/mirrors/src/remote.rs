@@ -171,17 +171,8 @@ mod tests {
             assert!(is_branch(name), "{name}");
         }
         for name in [
-            "main",
-            "refs/heads/",
-            "refs/heads/-x",
-            "refs/heads/a/../b",
-            "refs/heads/a:b",
-            "refs/heads/a*",
-            "refs/heads/x.lock",
-            "refs/heads/x.",
-            "refs/heads/@{u}",
-            "refs/tags/v1",
-            "refs/heads/a\tb",
+            "main", "refs/heads/", "refs/heads/-x", "refs/heads/a/../b", "refs/heads/a:b", "refs/heads/a*",
+            "refs/heads/x.lock", "refs/heads/x.", "refs/heads/@{u}", "refs/tags/v1", "refs/heads/a\tb",
         ] {
             assert!(!is_branch(name), "{name}");
         }

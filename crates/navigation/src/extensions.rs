@@ -2,6 +2,7 @@
 
 use languages::symbols::{Expr, ScopeKind, SymbolKind};
 
+use super::extending::Extending;
 use super::reference::Target;
 use super::repository::last_name;
 use super::session::Session;
@@ -11,6 +12,8 @@ use super::value::{ANYWHERE, At, Found, Type, Value, Wanted};
 const ANYTHING: &[&str] = &["Any", "Object", "object"];
 /// Most steps from a value to the name of its type.
 const STEPS_MAX: u32 = 6;
+/// Most traits that one scope implements.
+const BASES_MAX: usize = 16;
 
 impl<'r> Session<'r> {
     /// Extensions of a name that the file sees, for the value of the expression `of`, which is not known to have such a member.
@@ -30,27 +33,67 @@ impl<'r> Session<'r> {
             return Vec::new();
         }
         let type_name = self.type_name_of(of, 0);
+        let is_builtin = rules.is_builtin_member(name);
         let mut found = Vec::new();
-        for (target, scope) in candidates.iter().copied() {
+        // Whether one is of another type than the value, of which the value's type may be a kind.
+        let mut may_be = false;
+        for extending in candidates.iter().copied() {
             self.step(1);
-            let extended = self.extended_name(target, scope);
+            let extended = self.extended_name(extending);
             let fits = match (type_name, extended.filter(|name| !ANYTHING.contains(name))) {
                 (_, Some(_)) if is_known => false,
                 (Some(one), Some(other)) => one == other,
-                (None, Some(_)) => is_foreign && !rules.is_builtin_member(name),
-                (_, None) => !rules.is_builtin_member(name),
+                (None, Some(_)) => is_foreign && !is_builtin,
+                (_, None) => !is_builtin,
             };
-            if fits && self.sees_extension(of, target, name) {
-                found.push(Found::Symbol(target, None));
+            if (!fits && (!is_foreign || is_builtin)) || !self.is_implemented(extending, name) {
+                continue;
             }
+            let is_seen = self.sees_extension(of, extending, name);
+            if fits && is_seen {
+                found.push(Found::Symbol(extending.member, None));
+            }
+            may_be |= is_seen || (fits && rules.bases_by_scope);
+        }
+        if found.is_empty() && may_be && is_foreign {
+            found.push(Found::Unknown);
         }
         found
     }
 
-    /// The last name of the type that an extension extends.
-    fn extended_name(&self, target: Target, scope: u32) -> Option<&'r str> {
-        let half = self.half(target.file, self.scope_in_body(target.file, scope))?;
-        last_name(half.arena, self.scope(target.file, scope)?.target?)
+    /// The last name of the type that an extension extends; `None` if that is a type parameter, so that it extends all types.
+    fn extended_name(&mut self, extending: Extending) -> Option<&'r str> {
+        let (file, scope) = extending.by;
+        let half = self.half(file, self.scope_in_body(file, scope))?;
+        let name = last_name(half.arena, self.scope(file, scope)?.target?)?;
+        let own =
+            if self.rules(file).bases_by_scope { self.symbols_in(file, scope, name) } else { Vec::new() };
+        let is_parameter = |target: &Target| self.kind(*target) == Some(SymbolKind::TypeParameter);
+        (!own.iter().any(is_parameter)).then_some(name)
+    }
+
+    /// Whether a scope has the method of a trait from the trait: it implements that very trait, and has no such method itself.
+    fn is_implemented(&mut self, extending: Extending, name: &'r str) -> bool {
+        let (file, scope) = extending.by;
+        let Some((symbol, _)) = self.symbol(extending.member) else { return false };
+        if !self.rules(file).bases_by_scope || (extending.member.file, symbol.scope) == (file, scope) {
+            return true;
+        }
+        self.symbols_in(file, scope, name).is_empty()
+            && self.bases_of_scope(file, scope).iter().any(|base| {
+                base.file == extending.member.file
+                    && self.symbol(*base).is_some_and(|(base, _)| base.inside == Some(symbol.scope))
+            })
+    }
+
+    /// The types of the repository that a scope implements.
+    fn bases_of_scope(&mut self, file: u32, scope: u32) -> Vec<Target> {
+        let Some(row) = self.scope(file, scope) else { return Vec::new() };
+        let body = self.scope_in_body(file, scope);
+        let at = |expr: &u32| At { file, body, scope: row.parent, expr: *expr, place: ANYWHERE };
+        let bases: Vec<At> = row.bases.iter().take(BASES_MAX).map(at).collect();
+        let values = bases.into_iter().flat_map(|base| self.evaluate_type(base, None));
+        values.filter_map(|value| if let Value::Type(of) = value { of.of } else { None }).collect()
     }
 
     /// The last name of the type of a value, where it is declared or plain.
@@ -103,7 +146,16 @@ impl<'r> Session<'r> {
     }
 
     /// Whether a file sees an extension: it imports it or its package, or is of the same package.
-    fn sees_extension(&mut self, at: At, target: Target, name: &'r str) -> bool {
+    fn sees_extension(&mut self, at: At, extending: Extending, name: &'r str) -> bool {
+        let target = extending.member;
+        if self.rules(at.file).bases_by_scope {
+            // The methods of a trait are seen where the trait is.
+            let (file, scope) = extending.by;
+            return self.bases_of_scope(file, scope).into_iter().any(|base| {
+                let found = self.find_name(at.file, at.scope, ANYWHERE, self.name_of(base), Wanted::Type);
+                found.iter().any(|one| matches!(one, Found::Symbol(seen, _) if *seen == base))
+            });
+        }
         if target.file == at.file {
             return true;
         }

@@ -19,21 +19,14 @@ use super::rules::{self, python::clues};
 use packages::Packages;
 
 /// Increase when the same symbols are resolved to other references; all uses are then resolved again.
-pub const RESOLVER_VERSION: i32 = 6;
+pub const RESOLVER_VERSION: i32 = 8;
 
 /// A hash of a name.
 pub type NameHash = u32;
 
 /// Files that say what other files of their folder are: with one of them come or go all meanings.
 const ROOT_FILES: &[&str] = &[
-    "__init__.py",
-    "__init__.pyi",
-    "conftest.py",
-    "lib.rs",
-    "main.rs",
-    "manage.py",
-    "noxfile.py",
-    "setup.py",
+    "__init__.py", "__init__.pyi", "conftest.py", "lib.rs", "main.rs", "manage.py", "noxfile.py", "setup.py",
 ];
 /// Names of files that stand for their folder.
 const FOLDER_FILES: &[&str] = &["__init__", "index", "mod"];

@@ -5,6 +5,7 @@
 
 mod derived;
 mod evaluate;
+mod extending;
 mod extensions;
 mod given;
 mod includes;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use languages::symbols::{Arena, Body, Expr, ExprId, Imported, ScopeId, ScopeKind, Symbol};
+use languages::symbols::{Arena, Body, Expr, ExprId, Imported, ScopeId, Symbol};
 
+use super::extending::{self, Extending};
 use super::index::{Half, Index};
 use super::known_interface::KnownInterface;
 use super::packages::Packages;
@@ -17,7 +18,7 @@ use super::value::Module;
 /// Most imports that hold in all files.
 const GLOBAL_STARS_MAX: usize = 256;
 /// Most scopes that add members to types of one name.
-const EXTENSIONS_MAX: usize = 1024;
+pub(crate) const EXTENSIONS_MAX: usize = 1024;
 
 /// Most files that one file includes itself.
 const INCLUDES_MAX: usize = 1024;
@@ -34,7 +35,7 @@ pub struct SourceFile {
 }
 
 /// Rows by family and name.
-type ByName<R> = HashMap<(Family, String), Vec<R>>;
+pub(crate) type ByName<R> = HashMap<(Family, String), Vec<R>>;
 
 /// The files of a repository.
 pub struct Repository {
@@ -49,8 +50,8 @@ pub struct Repository {
     pub(crate) go: OnceLock<super::rules::GoFolders>,
     pub(crate) python: OnceLock<super::rules::PythonPackages>,
     pub(crate) rust: OnceLock<super::rules::RustCrates>,
-    /// Symbols that are also members of a type that they extend, by family and name, with the scope that says so.
-    extending: OnceLock<ByName<(Target, ScopeId)>>,
+    /// Symbols that are also members of a type that they extend, by family and name.
+    extending: OnceLock<ByName<Extending>>,
     /// Imports of all names that hold in all files of a family.
     global_stars: OnceLock<Vec<(Family, u32, u32)>>,
 }
@@ -126,37 +127,9 @@ impl Repository {
         all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// Symbols of this name that extend a type, with the scope that says so.
-    pub(crate) fn extending(&self, family: Family, name: &str) -> &[(Target, ScopeId)] {
-        let all = self.extending.get_or_init(|| {
-            let mut found: ByName<(Target, ScopeId)> = HashMap::new();
-            let add = |found: &mut ByName<(Target, ScopeId)>, file: u32, symbol: u32, scope: ScopeId| {
-                let target = Target { file, symbol };
-                let Some((row, arena)) = self.seen_symbol(target) else { return };
-                let name = arena.text(row.name).to_owned();
-                let same = found.entry((self.paths.family(file), name)).or_default();
-                if same.len() < EXTENSIONS_MAX {
-                    same.push((target, scope));
-                }
-            };
-            for (number, file) in (0..).zip(self.files()) {
-                if !super::rules::of(&file.language).visible_extensions {
-                    continue;
-                }
-                for (scope, row) in (0..).zip(&file.interface.scopes) {
-                    let extends = row.target.is_some_and(|of| last_name(&file.interface.arena, of).is_some());
-                    if let Some(symbol) = row.symbol.filter(|_| row.target.is_some()) {
-                        add(&mut found, number, symbol, scope);
-                    } else if extends && row.kind == ScopeKind::Type {
-                        let inside = self.interface(number).map(|(_, index)| index.symbols_of(scope));
-                        for symbol in inside.into_iter().flatten() {
-                            add(&mut found, number, symbol, scope);
-                        }
-                    }
-                }
-            }
-            found
-        });
+    /// Symbols of this name that extend a type.
+    pub(crate) fn extending(&self, family: Family, name: &str) -> &[Extending] {
+        let all = self.extending.get_or_init(|| extending::find(self));
         all.get(&(family, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 

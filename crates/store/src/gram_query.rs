@@ -1,7 +1,9 @@
 //! Trigrams of texts: what exact search looks up before it reads a text.
 //!
-//! A trigram is three consecutive bytes of a line with ASCII letters in lower case. It is stored as a hash of 16 bits, so a
-//! lookup may also return texts without it: a search always checks the texts.
+//! A trigram is three consecutive bytes of a line with ASCII letters in lower case and composed letters. It is stored as a hash of
+//! 16 bits, so a lookup may also return texts without it: a search always checks the texts.
+
+use super::normal::nfc;
 
 /// A hashed trigram.
 pub type Gram = i16;
@@ -20,7 +22,7 @@ pub fn gram(bytes: [u8; 3]) -> Gram {
 /// The trigrams of a text, sorted and unique. None spans the end of a line.
 #[must_use]
 pub fn grams_of(text: &str) -> Vec<Gram> {
-    let mut grams: Vec<Gram> = text
+    let mut grams: Vec<Gram> = nfc(text)
         .as_bytes()
         .split(|byte| *byte == b'\n')
         .flat_map(|line| line.windows(3))
@@ -85,6 +87,7 @@ mod tests {
         assert_eq!(grams_of("abc\nabc\r\n").len(), 2, "a carriage return is a byte like any other");
         assert_eq!(grams_of("ä").len(), 0);
         assert_eq!(grams_of("ä-").len(), 1);
+        assert_eq!(grams_of("Gro\u{308}\u{df}e"), grams_of("Gr\u{f6}\u{df}e"));
     }
 
     #[test]

@@ -48,7 +48,7 @@ const NUMBERS: &[(&str, &[&str], i64, i64)] = &[
     ("index_state", &["next_id"], 1, NUMBER_MAX),
     ("index_state", &["generation", "chunks", "files"], 0, NUMBER_MAX),
     ("index_state", &["statistics_chunks", "changed_since_statistics"], 0, NUMBER_MAX),
-    ("triage_records", &["created_ms", "updated_ms", "expires_ms"], 0, MILLIS_MAX),
+    ("triage_records", &["created_ms", "updated_ms", "expires_ms", "fixed_ms"], 0, MILLIS_MAX),
     ("instructions", &["revision"], 0, NUMBER_MAX),
     ("instructions", &["priority"], 1, 100),
     ("instructions", &["created_ms", "updated_ms"], 0, MILLIS_MAX),
@@ -221,6 +221,7 @@ const INVALID_ROWS: &[(&str, &str, &str)] = &[
         "a record with a malformed id",
         "t.id !~ '^[0-9a-f]{40}$' OR t.finding_id !~ '^[0-9a-f]{40}$'",
     ),
+    ("triage_records", "a record with too many claims", "cardinality(t.claims) > 64"),
     // Ids are names of files.
     (
         "instructions",

@@ -9,8 +9,10 @@ mod change_model;
 mod control;
 pub mod damage;
 pub mod deletion;
+mod entries;
 mod gram_query;
 mod import_checks;
+mod normal;
 pub mod portable;
 pub mod postgres;
 mod project;
@@ -26,21 +28,24 @@ pub use change_model::change_model;
 pub use control::api_keys::{self, KeyRow};
 pub use control::audit::{self, AuditEntry};
 pub use control::jobs::{
-    self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome, PassLimits, WRITER_LANE,
+    self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, NextJob, Outcome, PassLimits, WRITER_LANE,
 };
 pub use control::mcp_sessions;
 pub use control::modules;
 pub use control::projects::{self, ProjectSummary};
 pub use control::source_repositories::{self, SourceCounts, SourceRepository, SourceRepositoryRow};
 pub use control::sources::{self, SourceRow, SyncEnd};
+pub use control::writers::{self, WriterNote, WriterRow};
+pub use entries::{EntriesWritten, EntryTable, write_entries};
 pub use gram_query::{Gram, GramQuery, gram, grams_of};
 pub use project::breakdown::{self, FactsMissing, LanguageCount};
 pub use project::chunks::{self, Candidate, CandidateWords, ChunkDetails, ChunkRow, ChunkSpan, Completion};
 pub use project::copies::{self, CandidateText, OtherPlaces, SearchedPlaces, TextPlace};
 pub use project::definitions::{self, DefinitionRow};
 pub use project::facets::{self, CountedValue};
+pub use project::file_lists::{self, ListedFile};
 pub use project::file_write::{ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite};
-pub use project::files::{self, FileRow, ListedFile, Totals};
+pub use project::files::{self, FileRow, Totals};
 pub use project::filter::{ChunkSelection, Counted, Filter, Test, listed, select_chunks};
 pub use project::flows::{self, FlowWrite};
 pub use project::grams::{self, ChunkText, FilePlace};

@@ -38,7 +38,8 @@ pub async fn provision(
     }
 }
 
-/// Whether a project has the tables of a module in this program's version. Those that an older program created are migrated first.
+/// Whether a project has the tables of a module in this program's version. Those that an older program created are migrated first, so
+/// that no caller meets tables of an older form.
 ///
 /// # Errors
 /// As [`provision_module`].

@@ -103,6 +103,8 @@ reads! {
 
     /// The document frequencies of terms in some repositories: the number of chunks that contain each.
     document_frequencies(repositories: &[i64], terms: &[i32]) -> Vec<TermCount>: statistics::document_frequencies, document_frequencies;
+    /// The terms that occur in some chunks, each with the number of these chunks.
+    terms_within(chunk_ids: &[i64], terms: &[i32]) -> Vec<(i32, i64)>: statistics::terms_within, terms_within;
     /// The chunks with the best lexical scores.
     lexical_hits(source: LexicalSource, selection: &ChunkSelection, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
     /// The chunks of each repository with the best lexical scores, with their repository.
@@ -148,8 +150,6 @@ reads! {
     chunk_texts(ids: &[i64]) -> Vec<ChunkText>: grams::texts, chunk_texts;
     /// Texts of the selected chunks of some files whose trigrams pass.
     texts_of_files(files: &[i64], selection: &ChunkSelection, query: &GramQuery) -> Vec<ChunkText>: grams::texts_of_files, texts_of_files;
-    /// Numbers of files of some repositories that were not indexed, by reason; a portable file does not know them.
-    skipped_files(repositories: &[i64]) -> Vec<(String, i64)>: grams::skipped, skipped_files;
     /// The git history of files.
     history_of(file_ids: &[i64]) -> Vec<(i64, FileFacts)>: history::of_files, of_files;
 }

@@ -76,6 +76,12 @@ impl Project {
         Self { is_newer: true, ..self }
     }
 
+    /// True if a newer program created the project's tables, so that this one may misread what is in them.
+    #[must_use]
+    pub fn is_newer(&self) -> bool {
+        self.is_newer
+    }
+
     /// Refuses writes to tables that a newer program created, because data that only that program knows would become
     /// inconsistent.
     ///

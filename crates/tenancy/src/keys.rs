@@ -207,6 +207,12 @@ impl Keyring {
         id_of(text).is_some()
     }
 
+    /// The id of the principal that a text claims to be the key of; `None` if it does not have the format of a key.
+    #[must_use]
+    pub fn public_id(text: &str) -> Option<String> {
+        id_of(text).map(|id| format!("{PRINCIPAL_PREFIX}{id}"))
+    }
+
     /// Finds the principal of a key; `None` if the key is unknown, revoked or expired.
     ///
     /// # Errors

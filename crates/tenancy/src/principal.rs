@@ -179,6 +179,17 @@ impl Principal {
         self.projects.contains(id)
     }
 
+    /// Says whether it is the same principal as `earlier` was, and may do all that it could.
+    #[must_use]
+    pub fn covers(&self, earlier: &Self) -> bool {
+        let has_projects = match (&self.projects, &earlier.projects) {
+            (Projects::All, _) => true,
+            (Projects::Only(_), Projects::All) => false,
+            (Projects::Only(now), Projects::Only(before)) => now.is_superset(before),
+        };
+        self.id == earlier.id && has_projects && self.scopes.is_superset(&earlier.scopes)
+    }
+
     /// Whether it may change what all projects share, such as models, and refer to files on this machine.
     #[must_use]
     pub fn is_operator(&self) -> bool {
@@ -232,6 +243,19 @@ mod tests {
         assert!(principal.may_use(&ProjectId::parse("client-a").unwrap()));
         assert!(!principal.may_use(&ProjectId::default_workspace()));
         assert!(principal.project_hint().contains("client-a"));
+    }
+
+    #[test]
+    fn a_principal_that_lost_something_does_not_cover_what_it_was() {
+        let project = |id: &str| ProjectId::parse(id).unwrap();
+        let only = |ids: &[&str]| Projects::Only(ids.iter().map(|id| project(id)).collect());
+        let before = Principal { projects: only(&["a", "b"]), ..Principal::local() };
+        let covers = |now: Principal| now.covers(&before);
+        assert!(covers(before.clone()) && covers(Principal::local()));
+        assert!(!covers(Principal { projects: only(&["a", "c"]), ..Principal::local() }));
+        assert!(!covers(Principal { scopes: BTreeSet::from([Scope::Search]), ..before.clone() }));
+        assert!(!covers(Principal { id: "other".into(), ..before.clone() }));
+        assert!(!before.covers(&Principal::local()), "it had all projects");
     }
 
     #[test]

@@ -7,13 +7,12 @@ mod follow;
 mod pushes;
 mod schedule;
 mod sources;
+mod turns;
 mod watched;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-use tokio::sync::Semaphore;
 
 use super::{App, blocking, index_job};
 use contract::{ErrorCode, Fault, ProjectId, RepositoryAddress};
@@ -28,36 +27,16 @@ use tenancy::{self, AllowedRoots, RepositoryRoot, RootKind};
 pub use follow::{RunOutcome, WatchEvent, follow};
 pub use pushes::refresh_pushed;
 pub use sources::{SyncReport, SyncTime, check_revisions, sync_source};
+pub(in crate::app) use turns::TurnedRun;
 
 /// The state of automatic refreshes in this process.
 #[derive(Default)]
 pub struct Freshness {
-    turns: Turns,
+    turns: turns::Turns,
     pushes: pushes::Pushes,
     sources: sources::SourceMemory,
     watched: AtomicUsize,
     polled: AtomicUsize,
-}
-
-/// Limits how many automatic runs execute at the same time. Runs that fetch from a host, which may be slow, have turns of their own.
-struct Turns {
-    local: Semaphore,
-    remote: Semaphore,
-}
-
-/// Most automatic runs that fetch from hosts at the same time.
-const REMOTE_RUNS_MAX: usize = 3;
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { local: Semaphore::new(1), remote: Semaphore::new(REMOTE_RUNS_MAX) }
-    }
-}
-
-impl Turns {
-    fn of(&self, key: &RepositoryKey) -> &Semaphore {
-        if key.is_remote() { &self.remote } else { &self.local }
-    }
 }
 
 impl Freshness {
@@ -65,6 +44,16 @@ impl Freshness {
     #[must_use]
     pub fn load(&self) -> [usize; 2] {
         [&self.watched, &self.polled].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// A run of the repository with this root, which takes a turn like automatic ones.
+    pub(super) fn turn_of(&self, project: &ProjectId, root: &Path, job_id: &str) -> TurnedRun {
+        self.turns.run(&RepositoryKey { project: project.clone(), root: root.to_owned() }, job_id)
+    }
+
+    /// Ids of the queued jobs that this process takes up when they have a turn.
+    pub(super) fn waiting_jobs(&self) -> Vec<String> {
+        self.turns.waiting_jobs()
     }
 }
 
@@ -225,12 +214,15 @@ async fn run_job(
                 index_job::enqueue(app, &project, &root, options).await?
             }
         };
-        // A job that another call requested does not take a turn: waiting for a run elsewhere must not delay other refreshes.
-        let turns = app.freshness.turns.of(repository_key);
-        let turn = if enqueued.attached { None } else { turns.acquire().await.ok() };
-        let finished = Box::pin(index_job::run_to_completion(app, enqueued)).await;
-        drop(turn);
-        finished
+        let turned = app.freshness.turns.run(repository_key, &enqueued.job.id);
+        // A job that another call requested is waited for without a turn: a run elsewhere must not delay other refreshes.
+        if !enqueued.attached {
+            tokio::select! {
+                () = turned.resume() => {}
+                () = app.shutdown.cancelled() => {}
+            }
+        }
+        Box::pin(index_job::run_to_completion(app, enqueued, &turned)).await
     };
     let ran = ran.await;
     let outcome = ran.as_ref().map_or_else(|fault| fault.code.as_str(), |_| "ok");

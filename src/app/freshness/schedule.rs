@@ -1,11 +1,14 @@
 //! Refreshes indexed repositories periodically. The database decides which are due, so that several servers share the work.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
+
 use super::{RepositoryKey, indexed_repositories, run_job};
 use crate::app::{App, index_job};
-use contract::Fault;
+use contract::{Fault, ProjectId};
 use engine::indexing::Options;
 
 /// Number of checks per period.
@@ -13,6 +16,8 @@ const CHECKS_PER_PERIOD: u64 = 10;
 /// Shortest and longest interval of checks.
 const CHECK_MIN: Duration = Duration::from_millis(500);
 const CHECK_MAX: Duration = Duration::from_secs(300);
+/// Projects whose repositories are looked at together.
+const PROJECTS_MAX: usize = 16;
 
 /// Refreshes until the process shuts down.
 pub(super) async fn run_schedule(app: &Arc<App>) {
@@ -24,9 +29,7 @@ pub(super) async fn run_schedule(app: &Arc<App>) {
     while !app.shutdown.is_cancelled() {
         match indexed_repositories(app).await {
             Ok(all) => {
-                for repository_key in all {
-                    refresh_if_due(app, repository_key, every).await;
-                }
+                refresh_due(app, all, every).await;
             }
             Err(fault) => {
                 tracing::warn!("the repositories that are due could not be listed: {}", fault.message)
@@ -37,6 +40,22 @@ pub(super) async fn run_schedule(app: &Arc<App>) {
             () = tokio::time::sleep(pause) => {}
         }
     }
+}
+
+/// Refreshes the repositories that are due: those of a project one after another, without regard to other projects. Waits for none whose
+/// host may be slow.
+async fn refresh_due(app: &Arc<App>, all: Vec<RepositoryKey>, every_ms: u64) {
+    let mut by_project: HashMap<ProjectId, Vec<RepositoryKey>> = HashMap::new();
+    for key in all {
+        by_project.entry(key.project.clone()).or_default().push(key);
+    }
+    let of_project = |keys: Vec<RepositoryKey>| async move {
+        for key in keys {
+            refresh_if_due(app, key, every_ms).await;
+        }
+    };
+    // A few projects at a time; turns decide which of their runs execute.
+    futures::stream::iter(by_project.into_values()).for_each_concurrent(PROJECTS_MAX, of_project).await;
 }
 
 /// Refreshes a repository if it is due, and waits for that unless its host may be slow.
@@ -82,7 +101,6 @@ fn jitter_ms(repository_key: &RepositoryKey, every_ms: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contract::ProjectId;
 
     #[test]
     fn repositories_are_spread_over_a_tenth_of_the_period() {

@@ -5,15 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::follow::{RunOutcome, WatchEvent, follow};
 use super::{RepositoryKey, indexed_repositories, run_job};
-use crate::app::App;
+use crate::app::{App, index_job};
 use contract::config::WatchedRepositories;
 use contract::{Fault, ProjectId};
 use engine::indexing::Options;
+use store::jobs::QueueMark;
 use tenancy::RepositoryRoot;
+
+/// After the list was read, the pause before it is read again is at least this many times as long as that took.
+const LIST_PAUSE_FACTOR: u32 = 10;
 
 /// Watches until the process shuts down.
 pub(super) async fn watch_repositories(app: &Arc<App>) {
@@ -22,18 +27,51 @@ pub(super) async fn watch_repositories(app: &Arc<App>) {
     }
     let mut watches = Watches::default();
     while !app.shutdown.is_cancelled() {
+        // Read before the list, so that no run ends unnoticed between the two.
+        let mark = queue_mark(app).await;
+        let started = Instant::now();
         match repositories_to_watch(app).await {
             Ok(wanted) => watches.update(app, wanted),
             Err(fault) => tracing::warn!("the repositories to watch could not be listed: {}", fault.message),
         }
+        let pause = started.elapsed() * LIST_PAUSE_FACTOR;
         tokio::select! {
             () = app.shutdown.cancelled() => {}
             Some(Ok(ended)) = watches.tasks.join_next() => { watches.followed.remove(&ended); }
+            () = run_ended(app, mark, pause) => {}
             () = tokio::time::sleep(Duration::from_millis(app.config.freshness.refresh_ms.max(1))) => {}
         }
     }
     // Wait until each task has given its run back to the queue.
     while watches.tasks.join_next().await.is_some() {}
+}
+
+/// The state of the queue of runs; `None` if it could not be read.
+async fn queue_mark(app: &App) -> Option<QueueMark> {
+    let read = async {
+        let mut tx = app.store().await?.control_read().await?;
+        let mark = store::jobs::queue_mark(&mut tx, &[index_job::KIND.name]).await?;
+        tx.commit().await?;
+        Ok::<_, Fault>(mark)
+    };
+    read.await.inspect_err(|fault| tracing::debug!(%fault, "the queue could not be read")).ok()
+}
+
+/// Completes once the queue differs from `mark`, in this process or another one: the list of repositories may be another. Asks at
+/// most every `freshness.notice_ms`, and not before `pause`. Never completes if the settings list the repositories.
+async fn run_ended(app: &App, mark: Option<QueueMark>, pause: Duration) {
+    if matches!(app.config.freshness.watch, WatchedRepositories::Listed(_)) {
+        return std::future::pending().await;
+    }
+    let every = Duration::from_millis(app.config.freshness.notice_ms.max(1));
+    tokio::time::sleep(pause.max(every)).await;
+    loop {
+        let now = queue_mark(app).await;
+        if now.is_some() && now != mark {
+            return;
+        }
+        tokio::time::sleep(every).await;
+    }
 }
 
 /// The repositories that should be watched now.

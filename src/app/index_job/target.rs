@@ -100,6 +100,11 @@ impl JobTarget {
         }
     }
 
+    /// Whether its files have to be fetched from a host.
+    pub(super) fn is_remote(&self) -> bool {
+        matches!(self, Self::Repository(root) if root.address().is_some())
+    }
+
     pub(super) fn root(&self) -> &Path {
         match self {
             Self::Repository(root) => root.path(),

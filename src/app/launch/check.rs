@@ -7,7 +7,7 @@ use launch::coverage::Coverage;
 use launch::evidence::{Evidence, Questions, RepositoryFacts};
 use launch::gate::{GateInput, Stopped, check_while};
 use launch::report::{Profile, ValidationReport};
-use launch::site::{Site, SiteLimits};
+use launch::site::{Site, SiteLimits, counted_by_extension};
 use launch::snippet::ParsedSnippet;
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,8 @@ pub struct CheckedSite {
     pub coverage: Option<Coverage>,
     /// Number of pages.
     pub pages: usize,
+    /// Documents in formats that are not read.
+    pub unread: Vec<String>,
     /// Folder of the site in the repository, if it is in it.
     pub base: Option<String>,
     /// Name of the repository, if it is known.
@@ -89,6 +91,7 @@ pub async fn check_site(
             report,
             coverage,
             pages: site.pages().len(),
+            unread: site.unread().to_vec(),
             base: site.base().map(str::to_owned),
             repository: repository.as_ref().map(|row| row.name.clone()),
             revision: repository.and_then(|row| row.commit),
@@ -200,8 +203,18 @@ async fn read_site(
         let site = Site::read(&files, base.as_deref(), &limits);
         if site.pages().is_empty() && site.problems().is_empty() {
             let shown = escaped_line(&folder.to_string_lossy());
-            return Err(Fault::new(ErrorCode::InvalidRequest, format!("`{shown}` has no Markdown pages."))
-                .with_hint("Name the folder of a documentation site; its pages end in .md."));
+            let others = match site.unread() {
+                [] => String::new(),
+                unread => format!(
+                    " It has documents in formats that are not read: {}.",
+                    counted_by_extension(unread)
+                ),
+            };
+            return Err(Fault::new(
+                ErrorCode::InvalidRequest,
+                format!("`{shown}` has no Markdown pages.{others}"),
+            )
+            .with_hint("Name the folder of a documentation site; its pages end in .md."));
         }
         let snippets = parse_site(&parsing, &site, &cancel)?;
         let questions = Questions::new(&site, &snippets, None);

@@ -40,7 +40,7 @@ pub(super) async fn read_evidence(
     Ok(facts)
 }
 
-/// The same of an index in this state; `None` if it has another one by now.
+/// The same, if the index is in this state; `None` if it has changed.
 ///
 /// # Errors
 /// `CANCELLED`; storage faults.
@@ -106,7 +106,7 @@ pub(super) fn stopped() -> Fault {
     Fault::new(ErrorCode::Cancelled, "The work on the site was stopped.")
 }
 
-/// Adds the texts of a page of files. Only those are read that somebody asked for, directly or by a name that may stand in them.
+/// Adds the texts of some files. It reads only those that were asked for, and those in which a name may stand that was asked for.
 async fn add_texts(
     tx: &mut ProjectTx,
     builder: &mut RepositoryBuilder,

@@ -15,20 +15,8 @@ use super::disk_paths::exists_below;
 const DEPTH_MAX: usize = 64;
 /// Folders that are not part of any site: of version control, of installed packages, of builds.
 const SKIPPED: &[&str] = &[
-    ".cache",
-    ".docusaurus",
-    ".git",
-    ".hg",
-    ".next",
-    ".nuxt",
-    ".pairofcleats",
-    ".svn",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "node_modules",
-    "target",
-    "venv",
+    ".cache", ".docusaurus", ".git", ".hg", ".next", ".nuxt", ".pairofcleats", ".svn", ".tox", ".venv",
+    "__pycache__", "node_modules", "target", "venv",
 ];
 /// The folder of Hugo's in which templates of pages are, beside that of the pages.
 const TEMPLATES: &str = "archetypes";
@@ -189,10 +177,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for path in [
-            "content/a.md",
-            "archetypes/default.md",
-            ".github/TEMPLATE.md",
-            "docs/archetypes/b.md",
+            "content/a.md", "archetypes/default.md", ".github/TEMPLATE.md", "docs/archetypes/b.md",
             "docs/c.md",
         ] {
             fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();

@@ -98,11 +98,10 @@ impl RunJob<'_> {
                 content: file.content,
             })
             .collect();
-        let mut root: Vec<RootEntry> = root
+        let root: Vec<RootEntry> = root
             .into_iter()
             .map(|entry| RootEntry { name: entry.name, mode: entry.mode, id: entry.id })
             .collect();
-        root.sort();
         let config = self.journal.config();
         let publication = Publication {
             repo: repo_of(profile),
@@ -117,7 +116,7 @@ impl RunJob<'_> {
             time: &iso_seconds(run.time_s),
             message: &run.message,
             title: &format!("Document {}", config.product_name),
-            body: &review_text(&config.product_name, &run.message, &paths, report),
+            body: &review_text(&config.product_name, self.journal.run_id(), &paths, report),
             key: &run.key,
         };
         let published = tokio::select! {
@@ -134,13 +133,12 @@ impl RunJob<'_> {
 
 /// The text of a pull request: what was written, and what the gates say of it. What others wrote stands in it as code, so that it is
 /// neither a link nor calls anybody.
-fn review_text(product: &str, message: &str, paths: &[String], report: Option<&ValidationReport>) -> String {
+fn review_text(product: &str, run_id: &str, paths: &[String], report: Option<&ValidationReport>) -> String {
     let code = |text: &str| format!("`{}`", text.replace('`', "'"));
-    let trailer = message.trim_end().lines().last().unwrap_or_default();
     let mut text = format!(
         "Pages about {}. Every statement is tied to lines of the repository at one commit.\n\n{}\n\n## Pages\n\n",
         code(product),
-        code(trailer)
+        code(&format!("Launch-Run: {run_id}"))
     );
     for (count, path) in paths.iter().enumerate() {
         if count == LISTED_MAX || text.len() > LISTED_BYTES_MAX {
@@ -163,7 +161,7 @@ mod tests {
     #[test]
     fn texts_of_others_stand_in_a_review_as_code() {
         let paths = ["content/docs/a.md".to_owned(), "content/docs/`@ada`.md".to_owned()];
-        let text = review_text("Shop @ada `x`", "Document it\n\nLaunch-Run: r_1\n", &paths, None);
+        let text = review_text("Shop @ada `x`", "r_1", &paths, None);
         assert!(
             text.contains("Pages about `Shop @ada 'x'`.") && text.contains("`Launch-Run: r_1`"),
             "{text}"
@@ -173,7 +171,7 @@ mod tests {
 
     #[test]
     fn many_pages_are_counted_and_not_listed() {
-        let text = |paths: &[String]| review_text("Shop", "Launch-Run: r_1\n", paths, None);
+        let text = |paths: &[String]| review_text("Shop", "r_1", paths, None);
         let short = text(&vec!["a.md".to_owned(); LISTED_MAX + 7]);
         assert_eq!((short.matches("`a.md`").count(), short.contains("- and 7 more\n")), (LISTED_MAX, true));
         let long = text(&vec!["x".repeat(4000); 100]);

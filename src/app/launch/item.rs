@@ -50,7 +50,8 @@ impl RunJob<'_> {
         keys.filter(is_done).collect()
     }
 
-    /// Whether the pages as they are now were validated, with the index as it is now, and nothing else counts.
+    /// Whether the pages as they are now were validated with the index as it is now. False if a validation also runs commands or asks hosts,
+    /// which may say something else each time.
     pub(super) async fn is_validated(&self) -> Result<bool, Stop> {
         if self.looks_outside() {
             return Ok(false);

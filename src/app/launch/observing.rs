@@ -1,5 +1,4 @@
-//! Finds out for a validation what gates cannot: runs the commands of the site profile, and asks its hosts about links. Gates get the
-//! results as data.
+//! Finds out for a validation what gates, which are pure, cannot: runs the commands of the site profile, and asks its hosts about links.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use super::workers::OpenSite;
 use crate::app::blocking;
 
 impl RunJob<'_> {
-    /// Whether a validation of the site depends on more than what the run is pinned to: then nobody knows what it says today.
+    /// Whether a validation of the site depends on more than what the run is pinned to: then an earlier report says nothing about today.
     pub(super) fn looks_outside(&self) -> bool {
         self.site().is_ok_and(|site| !site.checks.is_empty() || !site.external_hosts.is_empty())
     }
@@ -40,7 +39,7 @@ impl RunJob<'_> {
         let (cancel, progress) = (self.running.cancel.clone(), self.running.progress.clone());
         let observed = blocking(move || {
             let linked = listed.linked_from(&changed_pages(&read.item(&inputs)));
-            // A command that takes its time is no job that hangs: it has a limit of its own.
+            // A job whose command takes long does not hang: commands have time limits of their own.
             let cancelled = || {
                 progress.touch();
                 cancel.is_cancelled()
@@ -49,7 +48,7 @@ impl RunJob<'_> {
             Ok((read, linked, commands))
         })
         .await;
-        // If the job shall stop, that is why the commands ended.
+        // A cancelled job ends its commands, so that comes before the fault that they return.
         self.require_running()?;
         let (read, linked, commands) = observed?;
         let links = match hosts.is_empty() {

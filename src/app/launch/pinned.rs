@@ -190,7 +190,7 @@ fn pin_issue(index: &PinnedIndex, repo_sha: &str, is_published: bool) -> Option<
         index.differing.len(),
         examples.join(", ")
     );
-    // Pages say less than people expect, who see their edits indexed.
+    // People who see that their edits are indexed expect the pages to say them.
     let severity = if is_published { Severity::Info } else { Severity::Warning };
     Some(Issue::new(GATE, &UNCOMMITTED, severity, None, "", message))
 }

@@ -1,9 +1,10 @@
 //! Publishes a run: what is needed for it is stored before the first step outside, so that every attempt does the same, and every step
 //! outside looks before it acts.
 
+use code_hosts::forge::is_base_moved;
 use contract::config::LaunchSite;
 use contract::{ErrorCode, Fault};
-use launch::event::{EventBody, PrOpened};
+use launch::event::{EventBody, PrOpened, SiteRebased};
 use launch::fence::Fence;
 use launch::ids::RunId;
 use launch::report::{GateStatus, ValidationReport, stable_json};
@@ -16,18 +17,21 @@ use super::forges::{forge_of, repo_of};
 use super::journal::Batch;
 use super::run_job::RunJob;
 use super::site::{Published, Publishing, RunSite};
+use super::site_head::site_head;
 use crate::app::blocking;
 
 /// Name of the artifact about the pull request.
-const PR: &str = "pr.json";
+pub(super) const PR: &str = "pr.json";
+/// Most times that the pages are put on another head in one job, where people push all the time.
+const REBASES_MAX: usize = 5;
 
 impl RunJob<'_> {
     /// Opens the pull request, and ends the run.
-    pub(super) async fn publish(&mut self) -> Result<JobAnswer, Stop> {
+    pub(super) async fn publish(&mut self, principal: Option<&str>) -> Result<JobAnswer, Stop> {
         if self.snapshot().state == RunState::ReadyForPr {
-            self.prepare().await?;
+            self.prepare(principal).await?;
             self.require_running()?;
-            self.open_pull_request().await?;
+            self.open_pull_request(principal).await?;
         }
         if self.snapshot().state == RunState::PrOpened {
             self.pack().await?;
@@ -36,7 +40,7 @@ impl RunJob<'_> {
     }
 
     /// Stores key and branch, the same in each attempt. Each says so anew: from then on, until the job ends, the run cannot be cancelled.
-    async fn prepare(&mut self) -> Result<(), Stop> {
+    async fn prepare(&mut self, principal: Option<&str>) -> Result<(), Stop> {
         let (publish_key, branch) = match &self.snapshot().publication {
             Some(known) => (known.publish_key.clone(), known.branch.clone()),
             None => {
@@ -44,26 +48,20 @@ impl RunJob<'_> {
                 (random_uuid()?, run_id.branch(&self.snapshot().created.product_slug))
             }
         };
+        let principal = principal.map(str::to_owned);
         self.journal
             .append(|_| {
                 let mut batch = Batch::default();
-                batch.event(EventBody::PublishPrepared { publish_key, branch });
+                batch.event(EventBody::PublishPrepared { publish_key, branch, principal });
                 Ok(batch)
             })
             .await?;
         Ok(())
     }
 
-    async fn open_pull_request(&mut self) -> Result<(), Stop> {
-        let report = self.report(None).await?;
-        let (profile, publishing) = (self.site()?, self.publishing()?);
-        let published = match self.publish_branch(profile, &publishing, report.as_ref()).await {
-            Ok(published) => published,
-            Err(fault) if matches!(fault.code, ErrorCode::Internal | ErrorCode::Cancelled) => {
-                return Err(Stop::Fault(fault));
-            }
-            Err(fault) => return Err(Stop::Answer(fault)),
-        };
+    async fn open_pull_request(&mut self, principal: Option<&str>) -> Result<(), Stop> {
+        let (report, profile) = (self.report(None).await?, self.site()?);
+        let (publishing, published) = self.publish_on_head(profile, report.as_ref()).await?;
         let own_url = || format!("/launch/runs/{}", self.journal.run_id());
         let opened = PrOpened {
             branch: publishing.branch.clone(),
@@ -71,12 +69,65 @@ impl RunJob<'_> {
             pr_url: published.pull.as_ref().map_or_else(own_url, |pull| pull.url.clone()),
             pr_number: published.pull.as_ref().map(|pull| pull.number),
         };
-        let document = self.pr_document(profile, &publishing, &opened, &published, report.as_ref());
+        let principal = principal.map(str::to_owned);
+        let pages = {
+            let (site, tree, paths) =
+                (RunSite::new(self.app, profile), publishing.site_tree.clone(), published.paths.clone());
+            blocking(move || site.page_hashes(&tree, &paths)).await.map_err(stop_of)?
+        };
+        let mut document = self.pr_document(profile, &publishing, &opened, &published, report.as_ref());
+        // By these, later runs recognise the pages that are unchanged.
+        document["pages"] = json!(pages);
         self.journal
             .append(|snapshot| {
                 let mut batch = Batch::default();
                 batch.artifact(NewArtifact::json(PR, "pr", stable_json(&document)), "publish");
-                batch.event(EventBody::PrOpened(opened)).step(snapshot.state, Step::OpenPr)?;
+                batch.event(EventBody::PrOpened { opened, principal }).step(snapshot.state, Step::OpenPr)?;
+                Ok(batch)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Publishes. If the base of the site moved, what the run changes is put on its new head before.
+    async fn publish_on_head(
+        &mut self,
+        profile: &LaunchSite,
+        report: Option<&ValidationReport>,
+    ) -> Result<(Publishing, Published), Stop> {
+        let mut rebases = 0;
+        loop {
+            let publishing = self.publishing()?;
+            // It looks for what an earlier attempt left before it looks at the base.
+            let fault = match self.publish_branch(profile, &publishing, report).await {
+                Ok(published) => return Ok((publishing, published)),
+                Err(fault) if !is_base_moved(&fault) => return Err(stop_of(fault)),
+                Err(fault) => fault,
+            };
+            if rebases == REBASES_MAX {
+                let fault = fault.with_hint("Call again when fewer people push to the site.");
+                return Err(Stop::Answer(Fault { retryable: true, ..fault }));
+            }
+            rebases += 1;
+            self.require_running()?;
+            self.rebase(profile, publishing).await?;
+        }
+    }
+
+    /// Puts what the run changes on the head of the base, and records that before anything is published there.
+    async fn rebase(&mut self, profile: &LaunchSite, publishing: Publishing) -> Result<(), Stop> {
+        let site_sha = site_head(self.app, profile).await.map_err(stop_of)?;
+        let from_sha = publishing.site_sha.clone();
+        if site_sha == from_sha {
+            return Ok(());
+        }
+        let (site, head) = (RunSite::new(self.app, profile), site_sha.clone());
+        let tree = blocking(move || site.rebase(&publishing, &head)).await.map_err(stop_of)?;
+        self.require_running()?;
+        self.journal
+            .append(|_| {
+                let mut batch = Batch::default();
+                batch.event(EventBody::SiteRebased(SiteRebased { from_sha, site_sha, tree }));
                 Ok(batch)
             })
             .await?;
@@ -178,6 +229,14 @@ impl RunJob<'_> {
                 "gates_skipped": gates(GateStatus::Skipped),
             },
         })
+    }
+}
+
+/// A fault of this program, or of a job that was stopped, is tried again; all else is an answer.
+fn stop_of(fault: Fault) -> Stop {
+    match fault.code {
+        ErrorCode::Internal | ErrorCode::Cancelled => Stop::Fault(fault),
+        _ => Stop::Answer(fault),
     }
 }
 

@@ -240,10 +240,11 @@ async fn files_of_index(
 /// The files of a commit that tell what a repository is for.
 fn files_of_commit(git_dir: &Path, commit: &str) -> std::io::Result<BTreeMap<String, String>> {
     let root = CommitTree::open(git_dir, commit)?.root()?;
-    let mut paths = files_to_read(names(&root, EntryKind::File).into_iter());
-    for folder in names(&root, EntryKind::Folder).iter().take(FOLDERS_MAX) {
+    let mut paths = files_to_read(entry_names(&root, EntryKind::File).into_iter());
+    for folder in entry_names(&root, EntryKind::Folder).iter().take(FOLDERS_MAX) {
         if let Ok(opened) = root.open_folder(folder.as_ref()) {
-            let below = names(&opened, EntryKind::File).into_iter().map(|name| format!("{folder}/{name}"));
+            let below =
+                entry_names(&opened, EntryKind::File).into_iter().map(|name| format!("{folder}/{name}"));
             // Only what is read is kept: folders that share their content let a small repository have millions of names.
             paths = files_to_read(paths.into_iter().chain(below));
         }
@@ -257,7 +258,7 @@ fn files_of_commit(git_dir: &Path, commit: &str) -> std::io::Result<BTreeMap<Str
     Ok(found)
 }
 
-fn names(folder: &CommitFolder, kind: EntryKind) -> Vec<String> {
+fn entry_names(folder: &CommitFolder, kind: EntryKind) -> Vec<String> {
     let (entries, _) = folder.entries(ENTRIES_MAX);
     let of_kind = entries.into_iter().filter(|entry| entry.kind == kind);
     of_kind.filter_map(|entry| entry.name.into_string().ok()).collect()

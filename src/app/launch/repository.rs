@@ -11,7 +11,7 @@ use launch::origin::origin_url;
 use launch::site_profiles::is_branch_name;
 use serde_json::json;
 use store::{Access, Project, ProjectTx, RepositoryRow, Store, repositories};
-use tenancy::AllowedRoots;
+use tenancy::{AllowedRoots, RepositoryRoot};
 
 use crate::app::{App, blocking};
 
@@ -127,8 +127,7 @@ pub(super) fn awaits_first_run(row: &RepositoryRow) -> bool {
 
 /// The address that a directory was cloned from.
 pub(super) fn origin_of(root: &Path, allowed: &AllowedRoots) -> Option<RepositoryAddress> {
-    let root = allowed.check(root).ok()?;
-    let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
+    let directory = git_directory(&allowed.check(root).ok()?)?;
     let config = directory.read_common_file("config", CONFIG_BYTES_MAX).ok()?;
     RepositoryAddress::parse(&origin_url(&String::from_utf8_lossy(&config))?)?.ok()
 }
@@ -170,7 +169,7 @@ pub(super) async fn pin(
 
 fn read_reference(root: &Path, allowed: &AllowedRoots, parsing: &Parsing, name: &str) -> Option<String> {
     let root = allowed.check(root).ok()?;
-    let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
+    let directory = git_directory(&root)?;
     let read = |folder: &str| directory.reference(&format!("refs/{folder}/{name}")).ok().flatten();
     read("heads").or_else(|| {
         let tag = read("tags")?;
@@ -218,9 +217,12 @@ pub(super) async fn require_indexable(
 
 /// The commit that is checked out in a folder.
 fn read_head(root: &Path, allowed: &AllowedRoots) -> Option<String> {
-    let root = allowed.check(root).ok()?;
-    let directory = GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()?;
-    directory.head().ok()?.map(|head| head.commit)
+    let head = git_directory(&allowed.check(root).ok()?)?.head().ok()?;
+    head.map(|head| head.commit)
+}
+
+fn git_directory(root: &RepositoryRoot) -> Option<GitDirectory> {
+    GitDirectory::find(root.path(), &|path| root.allowed().contains(path)).ok()
 }
 
 fn is_commit(text: &str) -> bool {

@@ -65,6 +65,9 @@ pub(super) struct JobRequest {
     pub(super) until: AdvanceUntil,
     pub(super) trace_id: String,
     pub(super) parent_span_id: Option<String>,
+    /// Who asked for it; `None` if the run goes on by itself.
+    #[serde(default)]
+    pub(super) principal: Option<String>,
 }
 
 /// A call about a run.
@@ -77,6 +80,8 @@ pub struct RunRequest<'a> {
     pub run_id: &'a str,
     /// Identifies the call.
     pub trace: &'a Trace,
+    /// Who calls; `None` if the run goes on by itself.
+    pub principal: Option<&'a str>,
 }
 
 impl RunRequest<'_> {
@@ -105,7 +110,8 @@ impl RunRequest<'_> {
 
     fn request(&self, action: Action, until: AdvanceUntil) -> JobRequest {
         let Trace { trace_id, parent_span_id } = self.trace.below_call();
-        JobRequest { action, until, trace_id, parent_span_id }
+        let principal = self.principal.map(str::to_owned);
+        JobRequest { action, until, trace_id, parent_span_id, principal }
     }
 }
 

@@ -144,6 +144,7 @@ pub(super) fn run_row(known: &RunRow, snapshot: &Snapshot, head_hash: [u8; 32]) 
     let opened = snapshot.publication.as_ref().and_then(|publication| publication.opened.as_ref());
     RunRow {
         state: snapshot.state.as_str().to_owned(),
+        site_sha: snapshot.created.site_sha.clone(),
         site_tree: snapshot.site_tree.clone(),
         seq: snapshot.seq,
         head_hash,

@@ -121,7 +121,7 @@ impl<'a> RunJob<'a> {
             Action::Advance => self.advance(request.until).await,
             Action::Validate => self.validate().await,
             Action::Fix => self.fix_one(has_begun).await,
-            Action::Publish => self.publish().await,
+            Action::Publish => self.publish(request.principal.as_deref()).await,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The site repository of a profile: its files at a commit, trees with changed files, and the forge on this machine.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use code_hosts::forge::{base_moved, foreign_branch, not_retryable};
@@ -8,6 +9,7 @@ use contract::config::{LaunchSite, SiteLocation};
 use contract::{ErrorCode, Fault, echo};
 use history::{BranchCreated, ChangedFile, NewCommit, RootEntry, SiteError, SiteRepository, SiteTree};
 use launch::fence::Fence;
+use launch::published::page_sha256;
 use launch::site::SiteFiles;
 use launch::worker::SiteChange;
 use platform::failpoints;
@@ -18,16 +20,22 @@ use crate::app::App;
 /// Who the commits of runs are by.
 pub(super) const AUTHOR: (&str, &str) = ("PairOfCleats", "launch@pairofcleats.invalid");
 
+/// Commits of the base branch in which a page is looked for that is not there any more.
+const COMMITS_MAX: usize = 5000;
+
 /// The site of a run. All calls block.
 #[derive(Debug, Clone)]
 pub(super) struct RunSite {
     path: PathBuf,
-    base: String,
+    pub(super) base: String,
 }
 
 /// The files of a tree of the site.
 pub(super) struct TreeFiles {
     tree: SiteTree,
+    repository: SiteRepository,
+    /// The commit that the run starts from.
+    commit: String,
     /// The day of the commit that runs start from.
     date: Option<String>,
 }
@@ -39,6 +47,11 @@ impl SiteFiles for TreeFiles {
 
     fn read(&self, path: &str) -> Option<Vec<u8>> {
         self.tree.read(path)
+    }
+
+    fn last_version(&self, path: &str) -> Option<Vec<u8>> {
+        // If it cannot be found out, such as in a shallow clone, that is no reason to leave a page out.
+        self.repository.last_version(&self.commit, path, COMMITS_MAX).ok().flatten()
     }
 
     fn date(&self) -> Option<String> {
@@ -107,7 +120,7 @@ impl RunSite {
         Self { path, base: profile.base.clone() }
     }
 
-    fn open(&self) -> Result<SiteRepository, Fault> {
+    pub(super) fn open(&self) -> Result<SiteRepository, Fault> {
         SiteRepository::open(&self.path).map_err(site_fault)
     }
 
@@ -156,7 +169,7 @@ impl RunSite {
         let tree = files.map_err(site_fault)?;
         let committed_s = repository.committed_s(commit).map_err(site_fault)?;
         let date = iso_seconds(committed_s).split('T').next().map(str::to_owned);
-        Ok(TreeFiles { tree, date })
+        Ok(TreeFiles { tree, repository, commit: commit.to_owned(), date })
     }
 
     /// The paths in which a tree differs from a commit, sorted.
@@ -167,6 +180,23 @@ impl RunSite {
         let repository = self.open()?;
         let base = repository.tree_of(commit).map_err(site_fault)?;
         repository.changed_paths(&base, tree, paths_max).map_err(site_fault)
+    }
+
+    /// Returns the hashes of those of these pages of a tree that are text.
+    ///
+    /// # Errors
+    /// As [`RunSite::files`].
+    pub(super) fn page_hashes(
+        &self,
+        tree: &str,
+        paths: &[String],
+    ) -> Result<BTreeMap<String, String>, Fault> {
+        let files = self.open()?.files(tree).map_err(site_fault)?;
+        let hash = |path: &String| {
+            let text = String::from_utf8(files.read(path)?).ok()?;
+            Some((path.clone(), page_sha256(&text)))
+        };
+        Ok(paths.iter().filter_map(hash).collect())
     }
 
     /// The tree that the site becomes by changed files, and their paths, sorted.
@@ -256,7 +286,10 @@ impl RunSite {
 }
 
 /// The tree of the commit that a run began with, and the paths in which the patched tree differs from it: all of them within the fence.
-fn allowed_changes(repository: &SiteRepository, run: &Publishing) -> Result<(String, Vec<String>), Fault> {
+pub(super) fn allowed_changes(
+    repository: &SiteRepository,
+    run: &Publishing,
+) -> Result<(String, Vec<String>), Fault> {
     let base_tree = repository.tree_of(&run.site_sha).map_err(site_fault)?;
     let paths =
         repository.changed_paths(&base_tree, &run.site_tree, run.files_changed_max).map_err(site_fault)?;
@@ -276,7 +309,7 @@ fn conflicting_branch(branch: &str, other: &str) -> Fault {
 }
 
 /// The fault of a site that cannot be used.
-fn site_fault(error: SiteError) -> Fault {
+pub(super) fn site_fault(error: SiteError) -> Fault {
     match error {
         SiteError::Damaged(_) => {
             Fault::new(ErrorCode::IllegalState, "Objects of the site that the run needs are missing.")

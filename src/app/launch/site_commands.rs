@@ -1,6 +1,7 @@
-//! Runs the commands of a site profile over a copy of the patched site. Nothing that stands in a repository is started: a program is one
-//! of the operator, and it runs confined.
+//! Runs the commands of a site profile over a copy of the patched site. No file of a repository is started: the programs are those that the
+//! operator installed, and they run confined.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -72,7 +73,7 @@ impl SiteCommands {
         self.checks.iter().zip(0..).map(run).collect()
     }
 
-    /// The folders that commands fill; a command that may write the whole copy finds its files there.
+    /// The folders that commands fill, which are empty in the copy. A command with the output `.` gets the whole copy with its files.
     fn outputs(&self) -> impl Iterator<Item = &str> {
         self.checks.iter().filter_map(|check| check.output.as_deref()).filter(|output| *output != ".")
     }
@@ -93,8 +94,11 @@ impl SiteCommands {
         copy: &SiteCopy,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<CommandOutcome, Fault> {
-        let output = check.output.as_deref().map(|output| copy.output(output)).transpose();
-        let (temporary, output) = match copy.temporary(number).and_then(|folder| Ok((folder, output?))) {
+        let folders = || -> io::Result<_> {
+            let output = check.output.as_deref().map(|output| copy.output(output)).transpose()?;
+            Ok((copy.temporary(number)?, output))
+        };
+        let (temporary, output) = match folders() {
             Ok(folders) => folders,
             Err(error) => {
                 return Ok(CommandOutcome::NotRun(format!("Its folders could not be made: {error}.")));

@@ -1,5 +1,5 @@
-//! A private copy of a site's files on disk, for the commands of the site profile. It is removed when they have ended; what a process
-//! that died left is removed by a later one.
+//! A private copy of a site's files on disk, for the commands of the site profile. It is removed when they have ended; a copy left by a
+//! process that died is removed later.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -14,9 +14,9 @@ use launch::site::SiteFiles;
 const BYTES_MAX: u64 = 1 << 30;
 /// Most names that are tried for a new copy.
 const NAMES_MAX: u32 = 10_000;
-/// Age of a copy that no process uses any more: the commands of a site may take 16 hours together.
+/// Age from which a copy is no longer in use: the commands of a site may take 16 hours together.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
-/// Where root has the copies, if the user of the commands cannot reach the data directory. Only root can make it.
+/// Where a server that runs as root keeps the copies, if the user of the commands cannot reach the data directory. Only root can make it.
 const RELOCATED: &str = "/var/lib/pairofcleats-launch-copies";
 
 /// Everybody may pass through these folders, because the user of a command has to; only their owner sees what they have.
@@ -41,7 +41,7 @@ pub fn copies_folder(layout: &Layout) -> PathBuf {
     }
 }
 
-/// Removes copies that a process left which died.
+/// Removes copies left by processes that died.
 pub(super) fn remove_old(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let modified = entry.metadata().and_then(|metadata| metadata.modified());

@@ -15,7 +15,7 @@ use crate::app::{App, blocking};
 ///
 /// # Errors
 /// `COMMIT_SERVICE_ERROR` if the forge or the repository cannot be read, if there is no such branch, or if the repository on this machine
-/// has not got its commit yet.
+/// does not have its commit yet.
 pub(super) async fn site_head(app: &Arc<App>, profile: &LaunchSite) -> Result<String, Fault> {
     let site = RunSite::new(app, profile);
     let Some(forge) = forge_of(app, profile, || ())? else {
@@ -34,7 +34,7 @@ async fn require_in_clone(site: RunSite, head: &str) -> Result<(), Fault> {
     if blocking(move || site.has(&commit)).await? {
         return Ok(());
     }
-    let message = "The site's repository on this machine has not got the head of its base branch.";
+    let message = "The site's repository on this machine does not have the head of its base branch yet.";
     Err(Fault::new(ErrorCode::CommitServiceError, message).with_hint(
         "The operator fetches the clone that is `repository` of the site profile, or names its address there.",
     ))

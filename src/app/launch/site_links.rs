@@ -20,12 +20,12 @@ const LINKS_MAX: usize = 200;
 const AT_ONCE: usize = 4;
 /// Longest time of one request.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
+/// Longest time of all requests of one validation.
+const TOTAL_TIME: Duration = Duration::from_secs(120);
 /// Longest address and reason that a report shows, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
-/// Longest time of all.
-const TOTAL_TIME: Duration = Duration::from_secs(120);
 
-/// Asks for addresses, all of which are on listed hosts.
+/// Asks for these addresses, all of which are on listed hosts.
 ///
 /// # Errors
 /// `CANCELLED`; `INTERNAL` if TLS cannot be set up.

@@ -7,6 +7,8 @@ use launch::config::{Pins, RunConfig, RunConfigInput};
 use launch::engine::rests;
 use launch::event::{EventBody, RunCreated};
 use launch::ids::{RunId, Trace};
+use launch::published::{PUBLISHED_PAGES, PublishedPages};
+use launch::report::stable_json;
 use launch::site_profiles::find_site;
 use launch::state::RunState;
 use launch::worker::NewArtifact;
@@ -17,6 +19,7 @@ use store::postgres::LAUNCH;
 use store::{Access, Fence, Project, ProjectTx, Store};
 
 use super::journal::{Batch, JournalContext, RUN_CONFIG, Writer, create};
+use super::published::published_pages;
 use super::repository::RunRepository;
 use super::request::{RunRequest, request_advance};
 use super::site_head::site_head;
@@ -103,6 +106,7 @@ pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
         repository::require_indexable(row, indexing, project.id(), &repo_sha).await?;
     }
     let site_sha = site_head(app, profile).await?;
+    let published = published_pages(app, store, project, profile, &site_sha).await?;
     require_room(app, store, project).await?;
     let new = NewRun {
         tool,
@@ -113,6 +117,7 @@ pub async fn start(request: StartRequest<'_>) -> Result<StartedRun, Fault> {
         key: idempotency_key,
         repository_id,
         site_sha,
+        published,
         principal,
         trace,
     };
@@ -164,7 +169,8 @@ async fn continue_existing(
     let started = existing(known, config)?;
     let settings = &app.config.launch;
     if settings.auto_advance && !rests(started.state, known.report_ok, settings.auto_fix) {
-        request_advance(&RunRequest { app, project, run_id: &started.run_id, trace }).await?;
+        request_advance(&RunRequest { app, project, run_id: &started.run_id, trace, principal: None })
+            .await?;
     }
     Ok(started)
 }
@@ -215,6 +221,7 @@ struct NewRun<'a> {
     key: Option<&'a str>,
     repository_id: i64,
     site_sha: String,
+    published: PublishedPages,
     principal: &'a str,
     trace: &'a Trace,
 }
@@ -245,6 +252,10 @@ impl NewRun<'_> {
             outcome: "ok".to_owned(),
         });
         rest.artifact(NewArtifact::json(RUN_CONFIG, "run_config", self.config.to_json()), "start");
+        if !self.published.is_empty() {
+            let text = stable_json(&self.published);
+            rest.artifact(NewArtifact::json(PUBLISHED_PAGES, "published_pages", text), "start");
+        }
         let context = JournalContext {
             store: self.store,
             project: self.project,
@@ -295,7 +306,8 @@ impl NewRun<'_> {
         if !self.app.config.launch.auto_advance {
             return Ok(());
         }
-        let request = RunRequest { app: self.app, project: self.project, run_id, trace: self.trace };
+        let request =
+            RunRequest { app: self.app, project: self.project, run_id, trace: self.trace, principal: None };
         request_advance(&request).await
     }
 }

@@ -7,7 +7,7 @@ use launch::config::{RunConfig, Section};
 use launch::event::Event;
 use launch::ids::RunId;
 use launch::legality::legal_tools;
-use launch::sections::{SectionState, planned_pages, section_states};
+use launch::sections::{SectionState, planned_or_kept_pages, section_states};
 use launch::snapshot::Snapshot;
 use launch::state::RunState;
 use launch::worker::PAGE_PLAN;
@@ -69,7 +69,7 @@ pub async fn open_run(store: &Store, project: &Project, run_id: &RunId) -> Resul
     let snapshot = rows::snapshot(&load_rows(&mut tx, row).await?)?;
     let plan = artifacts::part(&mut tx, run_id.as_str(), PAGE_PLAN, None, (0, i32::MAX - 1)).await?;
     tx.commit().await?;
-    let pages = plan.map(|plan| planned_pages(&plan.content)).unwrap_or_default();
+    let pages = plan.map(|plan| planned_or_kept_pages(&plan.content)).unwrap_or_default();
     let sections = section_states(&snapshot, &config.required_sections, &pages);
     let mut control = store.control_read().await?;
     let jobs = store::jobs::list(&mut control, project.id(), Some(run_id.as_str()), JOBS).await?;

@@ -35,7 +35,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const RUNS_PAGE: i64 = 100;
 /// Jobs in a row that do not advance a run, after which nothing more is tried.
 const TRIES_MAX: usize = 5;
-/// Jobs about one subject that have to be known to decide that.
+/// Jobs about one subject that are read to decide that: as many.
 pub(super) const TRIES_READ: i64 = 5;
 /// Time after the first of them until the next is tried, in milliseconds; it doubles with each.
 const RETRY_MS: i64 = 5_000;
@@ -61,7 +61,7 @@ pub async fn sweep_runs(app: Arc<App>) {
     }
 }
 
-/// Removes copies of sites that a process left which died.
+/// Removes copies of sites that processes left behind when they died.
 async fn remove_old_copies(app: &App) {
     let folder = copies_folder(&app.layout);
     let removed = blocking(move || {
@@ -174,7 +174,7 @@ async fn has_inputs(store: &Store, project: &Project, run: &RunRow) -> Result<Op
 
 async fn go_on(app: &Arc<App>, project: &Project, run: &RunRow) -> Result<(), Fault> {
     let trace = Trace::of_call(Some(&run.run_id), app.clock.now().as_nanosecond());
-    request_advance(&RunRequest { app, project, run_id: &run.run_id, trace: &trace }).await
+    request_advance(&RunRequest { app, project, run_id: &run.run_id, trace: &trace, principal: None }).await
 }
 
 /// What becomes of a run that no job advances.
@@ -206,8 +206,7 @@ async fn continue_abandoned(
         return Ok(());
     }
     let mut control = store.control_read().await?;
-    let limit = i64::try_from(TRIES_MAX).unwrap_or(i64::MAX);
-    let jobs = store::jobs::list(&mut control, project.id(), Some(&run.run_id), limit).await?;
+    let jobs = store::jobs::list(&mut control, project.id(), Some(&run.run_id), TRIES_READ).await?;
     control.commit().await?;
     match continuation(&jobs, app.clock.now().as_millisecond()) {
         Continuation::Leave => Ok(()),

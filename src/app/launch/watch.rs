@@ -1,7 +1,7 @@
-//! Watches pages: after an index run, those of watched sites are compared with what they cite, in a job of its own.
+//! Watches pages: after an index run, the pages of watched sites are compared with what they cite, in a job for each site.
 //!
-//! The job of a site is requested by the end of an index run, and by the sweep if that request was lost. What it found out is one row for
-//! the newest pages of a product, which says what index it is about; a row about another one is due.
+//! The end of an index run requests the job, and the sweep does if that request was lost. The result is one row for the newest pages of each
+//! product, with the generation of the index that they were compared with. Pages without a row of the current generation are due.
 
 mod check;
 mod compared;
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use store::launch::{RunRow, runs, watches};
 use store::postgres::LAUNCH;
 use store::{Access, Project, ProjectTx, RepositoryRow, RepositoryState, Store};
+use tokio::sync::OnceCell;
 
 pub use stored::{RunFreshness, run_freshness, stale_counts};
 
@@ -39,7 +40,7 @@ pub static KIND: JobKind = JobKind {
     execute: Some(execute),
 };
 
-/// Begins the subject of a job; the name of the site follows.
+/// The prefix of a job's subject; the name of the site follows.
 const SUBJECT: &str = "watch:";
 /// Shown in the status of a job that another process has to do.
 const NOT_WATCHED_HERE: &str =
@@ -56,7 +57,7 @@ pub(super) enum Requester {
     Sweep,
 }
 
-/// Pages that were not compared with the index as it is.
+/// A run whose pages have not been compared with the index as it is now.
 struct DueRun {
     run: RunRow,
     repository: RepositoryRow,
@@ -154,7 +155,14 @@ async fn run_job(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
     let (due, newest) = due_runs(&mut tx, std::slice::from_ref(&site.name)).await?;
     tx.commit().await?;
-    let check = check::Check { app: &app, store, project: &project, site, cancel: &running.cancel };
+    let check = check::Check {
+        app: &app,
+        store,
+        project: &project,
+        site,
+        head: OnceCell::new(),
+        cancel: &running.cancel,
+    };
     let (mut checked, mut failed) = (0, None);
     for due in &due {
         if running.cancel.is_cancelled() {

@@ -85,7 +85,7 @@ impl OpenSite {
 }
 
 /// Runs the worker of an item over an index, without the content of the files in which that differs from the commit of the run. The inner
-/// error is the worker's; `None` if the index is not the one any more that was looked at.
+/// error is the worker's; `None` if the index has changed since it was looked at.
 pub(super) async fn run(
     job: &RunJob<'_>,
     inputs: ItemInputs,

@@ -12,16 +12,9 @@ use contract::Fault;
 
 /// Patterns as people type them, each with a literal of at least three letters, from rare to very frequent.
 const PATTERNS: [&str; 10] = [
-    r"BlueprintSetupState\.\w+",
-    r"raise \w+Error\(",
-    r"class \w+\(.*Exception",
-    r"TODO|FIXME",
-    r"def test_\w+_error",
-    r"console\.(log|error)\(",
-    r#"https?://[^\s"]+"#,
-    r"return nil, err",
-    r"fn \w+\(&self",
-    r"[Ss]ession\w*\s*=",
+    r"BlueprintSetupState\.\w+", r"raise \w+Error\(", r"class \w+\(.*Exception", r"TODO|FIXME",
+    r"def test_\w+_error", r"console\.(log|error)\(", r#"https?://[^\s"]+"#, r"return nil, err",
+    r"fn \w+\(&self", r"[Ss]ession\w*\s*=",
 ];
 /// Lines of the page.
 const LINES: usize = 50;

@@ -2,6 +2,7 @@
 
 mod launch_sites;
 mod site_commands;
+mod writers;
 
 use std::fmt::Write;
 use std::fs::{self, DirEntry};
@@ -110,6 +111,7 @@ async fn run_checks(session: &Session) -> Vec<DoctorCheck> {
     if checks.iter().all(|check| check.ok) {
         checks.extend(check_allowed_directories(&session.app).await);
         checks.extend(check_git(&session.app).await);
+        checks.extend(writers::check_writers(&session.app).await);
         checks.extend(launch_sites::check_launch(&session.app).await);
         checks.extend(site_commands::check_commands(&session.app));
     }

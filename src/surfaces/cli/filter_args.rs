@@ -14,6 +14,9 @@ const WITHOUT_VALUE: &str = "y";
 /// Name of the argument with the words of the query.
 const QUERY: &str = "query";
 
+/// Fields whose values are code and may begin with a hyphen: `->`, `-> Result<Order>`, `--i`.
+const CODE_FIELDS: &[&str] = &["content", "signature", "inferredType", "returnType", "riskFlow"];
+
 /// The filter flags that were given, as arguments of the tool.
 #[derive(Debug, Default, Clone, Serialize)]
 #[serde(transparent)]
@@ -25,7 +28,9 @@ fn filter_flag(field: &'static FilterField) -> Arg {
         .help(field.help.trim_end_matches('.'))
         .help_heading("Filters");
     match field.kind {
-        ValueKind::Text | ValueKind::Alternatives | ValueKind::Json => arg.value_name("TEXT"),
+        ValueKind::Text | ValueKind::Alternatives | ValueKind::Json => {
+            arg.value_name("TEXT").allow_hyphen_values(CODE_FIELDS.contains(&field.name))
+        }
         ValueKind::TextOrList => arg.value_name("TEXT").action(ArgAction::Append),
         ValueKind::Pairs => arg.value_name("KEY[=VALUE]").action(ArgAction::Append),
         ValueKind::Number => {
@@ -68,6 +73,12 @@ fn detached_value(field: &FilterField, matches: &ArgMatches) -> Option<String> {
     after.next().map(|(word, _)| word.clone())
 }
 
+/// The filter flag that a field took for its value, because it was given none.
+fn swallowed_flag(field: &FilterField, matches: &ArgMatches) -> Option<&'static str> {
+    let value = matches.get_one::<String>(field.name)?.strip_prefix("--")?;
+    FIELDS.iter().map(|field| field.cli_flag).find(|flag| *flag == value)
+}
+
 impl clap::Args for FilterArgs {
     fn augment_args(command: Command) -> Command {
         command.args(FIELDS.iter().map(filter_flag))
@@ -88,6 +99,12 @@ impl clap::FromArgMatches for FilterArgs {
                 return Err(clap::Error::raw(ErrorKind::InvalidValue, message));
             }
         }
+        for field in FIELDS.iter().filter(|field| CODE_FIELDS.contains(&field.name)) {
+            if let Some(flag) = swallowed_flag(field, matches) {
+                let message = format!("`--{}` needs a value; `--{flag}` is a flag\n", field.cli_flag);
+                return Err(clap::Error::raw(ErrorKind::InvalidValue, message));
+            }
+        }
         let given =
             FIELDS.iter().filter_map(|field| Some((field.name.to_owned(), flag_value(field, matches)?)));
         Ok(Self(given.collect()))
@@ -96,5 +113,39 @@ impl clap::FromArgMatches for FilterArgs {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         self.0.extend(Self::from_arg_matches(matches)?.0);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+    use serde_json::json;
+
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Result<Map<String, Value>, clap::Error> {
+        let command =
+            FilterArgs::augment_args(Command::new("search")).arg(Arg::new(QUERY).action(ArgAction::Append));
+        let matches = command.try_get_matches_from([&["search"], arguments].concat())?;
+        FilterArgs::from_arg_matches(&matches).map(|filters| filters.0)
+    }
+
+    #[test]
+    fn code_that_begins_with_a_hyphen_is_a_value() {
+        for (arguments, name, value) in [
+            (["--risk-flow", "->"], "riskFlow", "->"),
+            (["--return-type", "-> Result<Order>"], "returnType", "-> Result<Order>"),
+            (["--signature", "--count"], "signature", "--count"),
+            (["--content", "- item"], "content", "- item"),
+        ] {
+            assert_eq!(parsed(&arguments).unwrap()[name], json!(value), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_flag_is_not_taken_for_the_value_of_another() {
+        for arguments in [["--risk-flow", "--lang"], ["--path", "--lang"], ["--signature", "--async"]] {
+            assert!(parsed(&arguments).is_err(), "{arguments:?}");
+        }
     }
 }

@@ -209,14 +209,6 @@ struct GrepResult {
 struct FoundLines {
     files: Vec<FoundFile>,
     total_files: u64,
-    not_indexed: Option<NotIndexed>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct NotIndexed {
-    files: u64,
-    reasons: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -329,7 +321,7 @@ fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { several })
 }
 
-/// The totals, and what was not searched.
+/// The totals.
 fn summary(result: &Value) -> String {
     let GrepResult { matches, total, total_relation } = GrepResult::deserialize(result).unwrap_or_default();
     let least = if total_relation.is_some() { "at least " } else { "" };
@@ -341,14 +333,6 @@ fn summary(result: &Value) -> String {
     let printed: usize = matches.files.iter().map(|file| file.lines.len()).sum();
     if (printed as u64) < total {
         let _ = write!(summary, ", {printed} printed");
-    }
-    if let Some(skipped) = matches.not_indexed {
-        let reasons: Vec<String> = skipped
-            .reasons
-            .iter()
-            .map(|(reason, files)| format!("{} {files}", escaped_line(reason)))
-            .collect();
-        let _ = write!(summary, "; {} files are not indexed ({})", skipped.files, reasons.join(", "));
     }
     summary
 }
@@ -413,7 +397,7 @@ mod tests {
         );
         assert_eq!(plain(&answer(), &["grep", "x", "-l"]), "a.rs\nshop: b.rs\n");
         assert_eq!(plain(&answer(), &["grep", "x", "-c"]), "a.rs:2\nshop: b.rs:1\n");
-        assert_eq!(summary(&answer()), "3 lines in 2 files; 2 files are not indexed (minified 2)");
+        assert_eq!(summary(&answer()), "3 lines in 2 files");
         let coloured = render(&answer(), &parse(&["grep", "x"]), &AnswerStyle::default());
         assert!(coloured.contains(&format!("a {}", styled(MARK, "foo"))), "{coloured:?}");
     }

@@ -84,18 +84,8 @@ mod tests {
     #[test]
     fn flags_are_the_tools_fields() {
         let line = [
-            "refs",
-            "Context.json",
-            "--repo",
-            "/",
-            "-n",
-            "3",
-            "--offset",
-            "9",
-            "--certainty",
-            "name",
-            "--kind",
-            "call",
+            "refs", "Context.json", "--repo", "/", "-n", "3", "--offset", "9", "--certainty", "name",
+            "--kind", "call",
         ];
         let Command::Refs(args) = Cli::try_parse_from(line).unwrap().command else { panic!() };
         assert_eq!(

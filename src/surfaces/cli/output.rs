@@ -68,6 +68,9 @@ impl Output {
             for warning in &envelope.meta.warnings {
                 self.print_note(&format!("{} {}", styled(NOTE, "warning:"), escaped_line(&warning.message)));
             }
+            if let Some(coverage) = &envelope.meta.coverage {
+                self.print_note(&styled(DIM, &escaped_line(&coverage.sentence())));
+            }
         } else {
             self.failure(envelope);
         }

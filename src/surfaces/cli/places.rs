@@ -75,6 +75,7 @@ struct UnresolvedUses {
     total: u64,
     total_relation: Option<String>,
     candidates: Option<u64>,
+    candidates_relation: Option<String>,
     files: Vec<FilePlaces>,
 }
 
@@ -195,7 +196,8 @@ impl NavigationResult {
                 None => "of its name and those of its members are not resolved".to_owned(),
                 Some(1) => "of the name are not resolved (1 definition has it)".to_owned(),
                 Some(candidates) => {
-                    format!("of the name are not resolved ({candidates} definitions have it)")
+                    let least = at_least(unresolved.candidates_relation.as_ref());
+                    format!("of the name are not resolved ({least}{candidates} definitions have it)")
                 }
             };
             let (one, several) = if self.is_by_methods() { ("fits", "fit") } else { ("use", "uses") };

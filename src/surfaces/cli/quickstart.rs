@@ -202,14 +202,7 @@ fn readme(repository: &Path) -> Option<String> {
 
 /// Words of announcements, which do not describe the repository.
 const ANNOUNCEMENT_WORDS: [&str; 9] = [
-    "announc",
-    "excited",
-    "released",
-    "release ",
-    "now available",
-    "sponsor",
-    "welcome",
-    "breaking change",
+    "announc", "excited", "released", "release ", "now available", "sponsor", "welcome", "breaking change",
     "deprecated",
 ];
 

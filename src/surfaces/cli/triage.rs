@@ -32,7 +32,8 @@ enum Step {
 #[derive(Debug, clap::Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Ingest {
-    /// Format of the report: dependabot, aws_inspector, sarif, generic, manual
+    /// Format of the report: dependabot, aws_inspector, sarif, semgrep, trivy, grype, gitleaks, snyk, eslint, checkov, bandit, npm_audit,
+    /// generic, manual
     source: String,
     /// Report file
     #[arg(value_name = "FILE", value_parser = absolute)]
@@ -178,6 +179,15 @@ struct IngestResult {
     secrets_redacted: u64,
     record_ids: Vec<String>,
     error_details: Vec<ItemError>,
+    fixed: u64,
+    split: Vec<Split>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Split {
+    record_id: String,
+    record_ids: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -213,6 +223,14 @@ fn render_ingest(result: &Value) -> String {
         for ItemError { index, message } in done.error_details.iter().take(PRINTED_MAX) {
             lines.push(format!("  item {index}: {}", escaped_line(message)));
         }
+    }
+    if done.fixed > 0 {
+        let findings = noun(done.fixed, "finding is", "findings are");
+        lines.push(format!("  {} {findings} no longer reported and now fixed", done.fixed));
+    }
+    for Split { record_id, record_ids } in done.split.iter().take(PRINTED_MAX) {
+        let count = record_ids.len();
+        lines.push(format!("  {} was {count} findings: {count} records now", escaped_line(record_id)));
     }
     lines.extend(done.record_ids.iter().take(PRINTED_MAX).map(|id| format!("  {}", escaped_line(id))));
     if done.record_ids.len() > PRINTED_MAX {
@@ -298,16 +316,7 @@ mod tests {
                 "meta": { "service": "api", "exposure": { "internetExposed": true } }, "project_id": "p" })
         );
         let line = [
-            "decide",
-            "f",
-            "fix",
-            "--code",
-            "a",
-            "--code",
-            "b",
-            "--reviewer",
-            "ada",
-            "--expires",
+            "decide", "f", "fix", "--code", "a", "--code", "b", "--reviewer", "ada", "--expires",
             "2030-01-01",
         ];
         assert_eq!(
@@ -330,6 +339,12 @@ mod tests {
         assert_eq!(
             shown,
             "✓ 2 findings: 1 new, 1 updated, 0 unchanged\n✗ 1 item was rejected\n  item 1: bad\\u{1b}\n  a\n  b\n"
+        );
+        let shown = plain(render_ingest(&serde_json::json!({ "total": 2, "updated": 2, "fixed": 1,
+            "split": [{ "recordId": "a", "recordIds": ["a", "b"] }] })));
+        assert_eq!(
+            shown,
+            "✓ 2 findings: 0 new, 2 updated, 0 unchanged\n  1 finding is no longer reported and now fixed\n  a was 2 findings: 2 records now\n"
         );
         let shown = plain(render_ingest(
             &serde_json::json!({ "total": 3, "written": 1, "errors": 2, "secretsRedacted": 1 }),

@@ -13,12 +13,15 @@ use axum::response::Response;
 
 use super::address::bind_address;
 use super::answer;
+use super::entrances::{Action, Sender, claimed};
 use super::guard::is_own_form;
+use super::mcp_routes;
 use super::oauth;
 use super::pages::{self, Sessions};
 use super::request_parts::{
     API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS, header_text,
 };
+use super::standing::Standing;
 use crate::app::App;
 use crate::tools::{Caller, Surface, ToolVisibility};
 use contract::config::{Config, Required, Server};
@@ -63,7 +66,7 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     // A probe must not wait for the database that holds the keys.
     let is_public = (access.is_public)(route.unwrap_or_else(|| request.uri().path()));
-    let is_page = route.is_some_and(pages::is_page);
+    let (is_page, is_mcp) = (route.is_some_and(pages::is_page), route.is_some_and(mcp_routes::is_mcp));
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     if changes && route.is_some_and(pages::has_forms) && !is_own_form(request.headers()) {
         let fault = Fault::new(ErrorCode::Forbidden, "The form is not from a page of this server.")
@@ -82,13 +85,21 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
         sent = Ok(Some(key));
         request.extensions_mut().insert(session);
     }
+    let credential = sent.as_ref().ok().cloned().flatten();
+    let has_credential = !matches!(sent, Ok(None));
     let principal = match is_public {
         true => Arc::new(Principal::unauthenticated()),
         false => match access.principal(sent, is_local).await {
-            Err(denied) if is_page && denied.status == StatusCode::UNAUTHORIZED => {
-                return pages::redirect_to_sign_in(&request);
+            Err(mut denied) => {
+                if has_credential && denied.status == StatusCode::UNAUTHORIZED {
+                    let sender = Sender::of(request.extensions());
+                    denied = denied.recorded(&access.app, &sender, credential.as_deref());
+                }
+                return match is_page && denied.status == StatusCode::UNAUTHORIZED {
+                    true => pages::redirect_to_sign_in(&request),
+                    false => access.refuse(&denied, &id.0),
+                };
             }
-            Err(denied) => return access.refuse(&denied, &id.0),
             Ok(principal) => principal,
         },
     };
@@ -96,8 +107,20 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
         Ok(caller) => caller,
         Err(fault) => return answer::refused(&access.app, StatusCode::BAD_REQUEST, &fault, &id.0),
     };
+    // Only a credential can end while a stream is open.
+    let standing = credential.filter(|_| !is_public).map(|credential| Standing {
+        principal: Arc::clone(&caller.principal),
+        credential,
+        request_id: id.0,
+        is_mcp,
+        access,
+    });
     request.extensions_mut().insert(caller);
-    next.run(request).await
+    let response = next.run(request).await;
+    match standing {
+        Some(standing) => standing.limit(response),
+        None => response,
+    }
 }
 
 /// Whether the request comes from this machine and no header says that a proxy forwarded it.
@@ -179,6 +202,15 @@ impl AccessDenied {
         Self { status: StatusCode::BAD_REQUEST, fault, error: None }
     }
 
+    /// The same, audited; another if too many senders from there were refused.
+    fn recorded(self, app: &App, sender: &Sender, credential: Option<&str>) -> Self {
+        let fault = sender.refused(app, Action::Credential, &claimed(credential), self.fault);
+        match fault.code {
+            ErrorCode::RateLimited => Self { status: StatusCode::TOO_MANY_REQUESTS, fault, error: None },
+            _ => Self { fault, ..self },
+        }
+    }
+
     fn from_token(denied: &tenancy::TokenError) -> Self {
         if let tenancy::TokenError::KeysUnavailable(_) = denied {
             let fault = Fault::new(ErrorCode::StorageUnavailable, denied.description()).with_hint(
@@ -191,12 +223,13 @@ impl AccessDenied {
 }
 
 impl Access {
-    /// Checks a key or token that was typed into a form.
+    /// Checks a key or token that was typed into a form, or that a request was sent with.
     ///
     /// # Errors
-    /// Why it is not accepted.
-    pub(super) async fn check(&self, credential: &str) -> Result<Arc<Principal>, Fault> {
-        self.principal(Ok(Some(credential.to_owned())), false).await.map_err(|denied| denied.fault)
+    /// The status and the reason why it is not accepted.
+    pub(super) async fn check(&self, credential: &str) -> Result<Arc<Principal>, (StatusCode, Fault)> {
+        let checked = self.principal(Ok(Some(credential.to_owned())), false).await;
+        checked.map_err(|denied| (denied.status, denied.fault))
     }
 
     async fn principal(

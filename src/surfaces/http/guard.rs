@@ -277,32 +277,16 @@ mod tests {
     #[test]
     fn only_loopback_names_are_hosts() {
         for host in [
-            "localhost",
-            "LOCALHOST:7171",
-            "127.0.0.1:7171",
-            "127.0.0.2",
-            "[::1]:7171",
-            "Code.Example.com",
+            "localhost", "LOCALHOST:7171", "127.0.0.1:7171", "127.0.0.2", "[::1]:7171", "Code.Example.com",
             "192.168.1.4:7171",
         ] {
             assert!(!refused(Some(host), None), "{host}");
         }
         for host in [
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "10.0.0.1:7171",
-            "192.168.1.5",
-            "tools.example.com",
-            "[::2]",
-            "",
-            "evil.example@localhost:1:2",
-            "evil.example@localhost",
-            "127.0.0.1:7391.evil.example",
-            "localhost:evil",
-            "127.0.0.1:99999",
-            "l\u{f6}calhost",
-            "2130706433",
+            "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1:7171",
+            "192.168.1.5", "tools.example.com", "[::2]", "", "evil.example@localhost:1:2",
+            "evil.example@localhost", "127.0.0.1:7391.evil.example", "localhost:evil", "127.0.0.1:99999",
+            "l\u{f6}calhost", "2130706433",
         ] {
             assert!(refused(Some(host), None), "{host}");
         }
@@ -345,10 +329,7 @@ mod tests {
     #[test]
     fn only_local_pages_are_origins() {
         for origin in [
-            "http://localhost:3000",
-            "https://127.0.0.1",
-            "http://[::1]:5173",
-            "https://tools.example.com",
+            "http://localhost:3000", "https://127.0.0.1", "http://[::1]:5173", "https://tools.example.com",
             "https://code.example.com",
         ] {
             assert!(!refused(Some("localhost"), Some(origin)), "{origin}");

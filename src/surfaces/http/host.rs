@@ -68,25 +68,9 @@ mod tests {
             assert_eq!(HostPort::parse(text), Some(HostPort { host, port }), "{text}");
         }
         for text in [
-            "",
-            ":80",
-            "localhost:evil",
-            "localhost:+80",
-            "localhost:80:80",
-            "127.0.0.1:99999",
-            "127.0.0.1:7391.evil.com",
-            "evil.com@127.0.0.1",
-            "a:b@localhost:80",
-            "localhost/x",
-            "local host",
-            "l\u{f6}calhost",
-            "::1",
-            "[::1",
-            "[::1]80",
-            "[::1]]",
-            "[[::1]]",
-            "[localhost]",
-            "[127.0.0.1]",
+            "", ":80", "localhost:evil", "localhost:+80", "localhost:80:80", "127.0.0.1:99999",
+            "127.0.0.1:7391.evil.com", "evil.com@127.0.0.1", "a:b@localhost:80", "localhost/x", "local host",
+            "l\u{f6}calhost", "::1", "[::1", "[::1]80", "[::1]]", "[[::1]]", "[localhost]", "[127.0.0.1]",
             "[::1%25eth0]",
         ] {
             assert_eq!(HostPort::parse(text), None, "{text}");

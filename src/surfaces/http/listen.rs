@@ -37,6 +37,7 @@ use super::forwarded::{ClientAddress, TrustedProxies};
 use super::request_parts::ConnectionAddresses;
 use super::routes::router;
 use super::tls::Tls;
+use super::unparsed::AnsweringStream;
 use crate::app::App;
 use crate::surfaces::answer;
 use contract::{ErrorCode, Fault};
@@ -233,6 +234,7 @@ impl Connections {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let stream =
             TimedStream::new(stream, ConnectionTimeouts::from(&self.app.config.server), state.clone());
+        let stream = AnsweringStream::new(stream, Arc::clone(&self.app));
         let router = self.router.clone();
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let (mut router, running) = (router.clone(), state.begin_request());

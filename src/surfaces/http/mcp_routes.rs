@@ -18,6 +18,7 @@ use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SseMcp, StreamableMcp};
 use crate::tools::{Caller, Toolbox};
 use contract::{ErrorCode, Fault};
+use tenancy::Principal;
 
 /// Longest error body of rmcp, in bytes; real ones are a line.
 const REFUSAL_BYTES_MAX: usize = 4096;
@@ -28,6 +29,11 @@ struct McpState {
     app: Arc<App>,
     streamable: StreamableMcp,
     sse: SseMcp,
+}
+
+/// Whether streams of the route carry messages of MCP.
+pub(super) fn is_mcp(route: &str) -> bool {
+    route == "/sse" || route == "/mcp" || route.starts_with("/mcp/")
 }
 
 /// The routes, for example `/mcp`, `/mcp/readonly`, `/mcp/x/search,index`, `/mcp/x/search/readonly`, `/sse` and `/messages`.
@@ -104,7 +110,7 @@ async fn narrowed(
 async fn answer_mcp(mcp: &McpState, caller: &Caller, request: HttpRequest) -> Response {
     let id = caller.request_id.clone().unwrap_or_default();
     let request = if request.method() == Method::POST {
-        match read_message(mcp, &id, request).await {
+        match read_message(mcp, &caller.principal, &id, request).await {
             Ok(request) => request,
             Err(response) => return *response,
         }
@@ -141,7 +147,12 @@ async fn answer_mcp(mcp: &McpState, caller: &Caller, request: HttpRequest) -> Re
 }
 
 /// Reads the bounded body; returns the error response if it is not a JSON-RPC message.
-async fn read_message(mcp: &McpState, id: &str, request: HttpRequest) -> Result<HttpRequest, Box<Response>> {
+async fn read_message(
+    mcp: &McpState,
+    principal: &Principal,
+    id: &str,
+    request: HttpRequest,
+) -> Result<HttpRequest, Box<Response>> {
     let bytes_max = mcp.app.config.server.body_bytes_max;
     let (parts, body) = request.into_parts();
     let request = HttpRequest::from_parts(parts.clone(), body);
@@ -152,7 +163,7 @@ async fn read_message(mcp: &McpState, id: &str, request: HttpRequest) -> Result<
         }
         Err((status, fault)) => return Err(Box::new(answer::refused(&mcp.app, status, &fault, id))),
     };
-    match mcp.streamable.refusal(&parts.headers, &bytes) {
+    match mcp.streamable.refusal(principal, &parts.headers, &bytes) {
         Some((status, refused)) => Err(Box::new((status, Json(refused)).into_response())),
         None => Ok(HttpRequest::from_parts(parts, Body::from(StreamableMcp::without_byte_order_mark(bytes)))),
     }

@@ -25,10 +25,12 @@ mod guard;
 mod host;
 mod oauth;
 mod request_parts;
+mod standing;
 mod timed_body;
 
 mod answer;
 mod body;
+mod entrances;
 mod etag;
 mod event_stream;
 mod instructions;
@@ -41,6 +43,7 @@ mod query;
 mod route;
 mod routes;
 mod tool_routes;
+mod unparsed;
 mod webhooks;
 
 mod dashboard;

@@ -71,6 +71,7 @@ pub(super) async fn ready(State(app): State<Arc<App>>, Extension(id): Extension<
             },
         ),
         ReadinessCheck::new("disk", check_disk(&app).await),
+        ReadinessCheck::new("writers", app.writers.behind(app.clock.instant()).map_or(Ok(()), Err)),
     ];
     let ready = checks.iter().all(|check| check.ok);
     let mut response = answer::answered(&app, &Readiness { ready, checks }, id);

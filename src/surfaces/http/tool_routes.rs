@@ -57,6 +57,9 @@ pub(super) async fn list_tools(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Response {
+    if let Err(refusal) = app.admit_request(&caller.principal) {
+        return answer::envelope(&shared::refused(&app, &refusal, Some(id.0)));
+    }
     let tools = listing::visible_tools(&app.config, &caller);
     let content = serde_json::to_vec(&tools).unwrap_or_default();
     etag::tagged(&headers, &content, || answer::answered(&app, &tools, id))

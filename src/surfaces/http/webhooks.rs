@@ -17,6 +17,7 @@ use serde_json::Value;
 use sha2::Sha256;
 
 use super::body::json_bytes;
+use super::entrances::{Action, Sender};
 use super::request_parts::RequestId;
 use super::{answer, body};
 use crate::app::freshness::refresh_pushed;
@@ -37,17 +38,8 @@ const TOKEN: &str = "x-gitlab-token";
 const DESCRIPTIONS: [&str; 3] = ["/repository", "/project", ""];
 /// Their fields that have an address.
 const ADDRESS_FIELDS: [&str; 11] = [
-    "clone_url",
-    "ssh_url",
-    "git_url",
-    "html_url",
-    "git_http_url",
-    "git_ssh_url",
-    "http_url",
-    "web_url",
-    "homepage",
-    "url",
-    "links/html/href",
+    "clone_url", "ssh_url", "git_url", "html_url", "git_http_url", "git_ssh_url", "http_url", "web_url",
+    "homepage", "url", "links/html/href",
 ];
 
 /// The result of `POST /webhooks/git`. It does not say what is indexed: hosts of several tenants may know the secret.
@@ -63,18 +55,29 @@ pub(super) async fn git(
     Extension(id): Extension<RequestId>,
     request: Request,
 ) -> Response {
+    let sender = Sender::of(request.extensions());
     match receive(&app, request).await {
-        Ok(received) => answer::answered(&app, &received, id),
+        Ok(pushed) => {
+            let about: Vec<&str> = pushed.iter().map(RepositoryAddress::as_str).collect();
+            sender.delivered(&app, &about.join(", "));
+            refresh_pushed(&app, pushed);
+            answer::answered(&app, &Received { received: true }, id)
+        }
+        Err((_, fault)) if fault.code == ErrorCode::Unauthorized => {
+            let (status, fault) = failed(sender.refused(&app, Action::Webhook, "a host", fault));
+            answer::refused(&app, status, &fault, &id.0)
+        }
         Err((status, fault)) => answer::refused(&app, status, &fault, &id.0),
     }
 }
 
-async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::BodyError> {
-    let failed = |fault: Fault| {
-        let status =
-            StatusCode::from_u16(fault.code.info().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        (status, fault)
-    };
+fn failed(fault: Fault) -> body::BodyError {
+    let status = StatusCode::from_u16(fault.code.info().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, fault)
+}
+
+/// The addresses that a signed message names.
+async fn receive(app: &Arc<App>, request: Request) -> Result<Vec<RepositoryAddress>, body::BodyError> {
     let headers = request.headers().clone();
     let unsigned = || {
         failed(
@@ -103,8 +106,7 @@ async fn receive(app: &Arc<App>, request: Request) -> Result<Received, body::Bod
                 .with_hint("Configure JSON as the content type at the host."),
         )
     })?;
-    refresh_pushed(app, addresses(&message));
-    Ok(Received { received: true })
+    Ok(addresses(&message))
 }
 
 fn secret(file: &Path) -> Result<String, Fault> {

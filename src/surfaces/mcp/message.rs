@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{methods, wire};
 use crate::tools::Toolbox;
-use contract::{ErrorCode, Fault, JsonRejection, echo, parse_unique};
+use contract::{ErrorCode, Fault, JsonRejection, Refusal, echo, parse_unique};
 
 /// Longest request id; the answer repeats it.
 const ID_CHARS_MAX: usize = 256;
@@ -180,6 +180,21 @@ fn invalid(id: Option<RequestId>, message: String, hint: &str) -> RefusedMessage
 pub(super) fn duplicate_id(id: &RequestId) -> RefusedMessage {
     let message = "A request with this `id` is still pending; it is not affected.".to_owned();
     invalid(Some(id.clone()), message, "Use a unique `id` for each request of a session.")
+}
+
+/// Counts a request that the gate of calls does not see, such as `initialize` and `tools/list`, towards the caller's limit.
+pub(super) fn over_limit(
+    message: &ClientJsonRpcMessage,
+    tools: &Toolbox,
+    admit: impl FnOnce() -> Result<(), Refusal>,
+) -> Option<(RefusedMessage, Refusal)> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    if methods::is_counted_as_call(tools, request.request.method()) {
+        return None;
+    }
+    let refusal = admit().err()?;
+    let refused = RefusedMessage { id: Some(request.id.clone()), error: wire::refusal_error(&refusal) };
+    Some((refused, refusal))
 }
 
 /// Whether a message is passed to rmcp.

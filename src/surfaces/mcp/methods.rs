@@ -11,20 +11,17 @@ use contract::{Envelope, ErrorCode, Fault, Refusal, Violation, echo};
 
 /// Methods of the protocol. A request for one of them reaches `on_custom_request` only if its parameters are invalid.
 pub(super) const PROTOCOL: &[&str] = &[
-    "initialize",
-    "ping",
-    "tools/list",
-    "tools/call",
-    "prompts/list",
-    "prompts/get",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "completion/complete",
-    "logging/setLevel",
+    "initialize", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list",
+    "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe",
+    "completion/complete", "logging/setLevel",
 ];
+
+/// Whether requests of this method pass the gate of calls, which counts them.
+pub(super) fn is_counted_as_call(tools: &Toolbox, method: &str) -> bool {
+    let passes =
+        ["tools/call", "prompts/get", "resources/list", "resources/read", "completion/complete", DISPATCH];
+    passes.contains(&method) || tools.find_method(method).is_some()
+}
 
 /// Whether requests of this method are served in an open session.
 pub(super) fn is_served(tools: &Toolbox, method: &str) -> bool {

@@ -111,6 +111,11 @@ impl SseMcp {
                 return Err(refused.fault());
             }
         };
+        let admit = || self.app.admit_request(principal);
+        if let Some((refused, refusal)) = message::over_limit(&message, self.tools, admit) {
+            self.answer_on_stream(principal, id, &refused);
+            return Err(refusal.to_fault());
+        }
         message.insert_extension(parts);
         let inbox = self.with(|open| {
             open.get(id).filter(|session| session.owner == principal.id).map(|session| session.inbox.clone())

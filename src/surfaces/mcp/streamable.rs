@@ -51,23 +51,35 @@ impl StreamableMcp {
     }
 
     /// The status and JSON-RPC error for a body that is refused: 400 for an invalid message and for a request without a session
-    /// that does not open one, 200 for a request with a session whose method is not served.
+    /// that does not open one, 200 for a request with a session whose method is not served. A request too many for its principal is
+    /// refused with 200 in a session, and with 429 if it is to open one.
     #[must_use]
-    pub fn refusal(&self, headers: &HeaderMap, body: &[u8]) -> Option<(StatusCode, Value)> {
-        let refused = match message::parse_message(body, self.tools) {
-            Err(refused) => refused,
-            Ok(None) => return None,
-            Ok(Some(message)) if headers.contains_key(SESSION_ID) => {
-                match message::admit(&message, true, self.tools) {
-                    message::MessageDisposition::Refused(refused) => {
-                        return Some((StatusCode::OK, refused.answer()));
-                    }
-                    _ => return None,
-                }
-            }
-            Ok(Some(message)) => message::without_session(&message, self.tools)?,
+    pub fn refusal(
+        &self,
+        principal: &Principal,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Option<(StatusCode, Value)> {
+        let has_session = headers.contains_key(SESSION_ID);
+        let message = match message::parse_message(body, self.tools) {
+            Err(refused) => return Some((StatusCode::BAD_REQUEST, refused.answer())),
+            Ok(message) => message?,
         };
-        Some((StatusCode::BAD_REQUEST, refused.answer()))
+        let refused = match has_session {
+            true => match message::admit(&message, true, self.tools) {
+                message::MessageDisposition::Refused(refused) => Some((StatusCode::OK, refused)),
+                _ => None,
+            },
+            false => message::without_session(&message, self.tools)
+                .map(|refused| (StatusCode::BAD_REQUEST, refused)),
+        };
+        let too_many = if has_session { StatusCode::OK } else { StatusCode::TOO_MANY_REQUESTS };
+        let app = &self.stored.0;
+        let refused = refused.or_else(|| {
+            let (over, _) = message::over_limit(&message, self.tools, || app.admit_request(principal))?;
+            Some((too_many, over))
+        });
+        refused.map(|(status, refused)| (status, refused.answer()))
     }
 
     /// Removes the byte order mark, which rmcp does not accept.

@@ -27,6 +27,10 @@ pub(super) fn short_text(envelope: &Envelope) -> String {
         }
         (None, None) => Ok(()),
     };
+    // The message of a failure has the sentence already.
+    if let Some(coverage) = envelope.meta.coverage.as_ref().filter(|_| envelope.ok) {
+        let _ = write!(text, "\n{}", coverage.sentence());
+    }
     for warning in &envelope.meta.warnings {
         let _ = write!(text, "\nwarning {}: {}", warning.code, warning.message);
     }
@@ -152,13 +156,6 @@ fn write_matches(text: &mut String, result: &Value) -> std::fmt::Result {
         let hint = omitted["hint"].as_str().unwrap_or_default();
         write!(text, "\nomitted: {} lines, texts of {}. {hint}", omitted["hits"], omitted["texts"])?;
     }
-    if matches["notIndexed"].is_object() {
-        write!(
-            text,
-            "\nnot indexed: {} files {}",
-            matches["notIndexed"]["files"], matches["notIndexed"]["reasons"]
-        )?;
-    }
     let written =
         ["backend", "query", "hits", "matches", "total", "totalRelation", "nextOffset", "vectors", "omitted"];
     write_other_fields(text, result, &written)
@@ -188,16 +185,8 @@ fn write_summary(text: &mut String, result: &Value, shown: usize) -> std::fmt::R
         )?;
     }
     let written = [
-        "backend",
-        "query",
-        "confidence",
-        "didYouMean",
-        "hits",
-        "total",
-        "totalRelation",
-        "nextOffset",
-        "vectors",
-        "omitted",
+        "backend", "query", "confidence", "didYouMean", "hits", "total", "totalRelation", "nextOffset",
+        "vectors", "omitted",
     ];
     write_other_fields(text, result, &written)
 }
@@ -232,20 +221,8 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
         write!(text, "\n{}-{} {kind} {name} id {}", chunk["startLine"], chunk["endLine"], chunk["id"])?;
     }
     let written = [
-        "path",
-        "repo",
-        "revision",
-        "commit",
-        "language",
-        "startLine",
-        "endLine",
-        "totalLines",
-        "truncated",
-        "contentHash",
-        "changedSinceIndexed",
-        "text",
-        "omitted",
-        "chunks",
+        "path", "repo", "revision", "commit", "language", "startLine", "endLine", "totalLines", "truncated",
+        "contentHash", "changedSinceIndexed", "text", "omitted", "chunks",
     ];
     write_other_fields(text, result, &written)
 }
@@ -317,7 +294,7 @@ mod tests {
             short_text(&envelope(found)),
             "a.rs\n2- // x\n3:5: let foo;\n4- }\nshop: b\\n.rs\n9:1: foo\n\
              2 of at least 7 lines in at least 2 files, next page: offset 2\n\
-             not indexed: 1 files {\"minified\":1}\nnext: show_file {\"id\":7}"
+             next: show_file {\"id\":7}"
         );
     }
 

@@ -81,6 +81,8 @@ async fn download_dictionaries(
     input: DownloadDictionariesInput,
 ) -> Result<DownloadDictionariesOutput, Fault> {
     call.require_operator()?;
+    // Before anything is installed, because its name may be malformed.
+    call.for_reading().allowed_project(input.project_id.as_deref()).await?;
     let app = &call.app;
     let urls = UrlList::into_urls(input.url);
     let lang = input.lang.as_deref().unwrap_or(if urls.is_empty() { "en" } else { "" });
@@ -111,7 +113,6 @@ async fn download_dictionaries(
     let fingerprint = dictionary.as_ref().map_or([0; 32], |dictionary| dictionary.fingerprint());
     let outdated = match outdated(&call, input.project_id.as_deref(), root, fingerprint).await {
         Ok(outdated) => outdated,
-        Err(fault) if fault.code == contract::ErrorCode::ValidationError => return Err(fault),
         Err(fault) => {
             // The lists are installed, so a database that cannot be reached is only a warning.
             call.warn(Warning::new(

@@ -11,7 +11,7 @@ use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
 use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault, Violation};
-use store::{Access, ListedFile, Project, ProjectTx, RepositoryRow, files};
+use store::{Access, ListedFile, Project, ProjectTx, RepositoryRow, file_lists};
 use tenancy::Scope;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
@@ -113,7 +113,7 @@ async fn files_after(
             continue;
         }
         let rest = i64::try_from(limit - page.len()).unwrap_or(i64::MAX);
-        let rows = files::page(&mut tx, documents, start, rest).await?;
+        let rows = file_lists::page(&mut tx, documents, start, rest).await?;
         page.extend(rows.into_iter().map(|file| (documents, file)));
         start = (0, "");
     }

@@ -113,25 +113,13 @@ pub(crate) fn operations() -> &'static Toolbox {
     BROWSE.get_or_init(|| {
         Toolbox::new(
             [
-                LIST_FILES,
-                READ_FILE,
-                LIST_FOLDER,
-                READ_SYMBOL,
-                COMPLETE,
-                SEARCH_FILE,
-                READ_INSTRUCTION,
+                LIST_FILES, READ_FILE, LIST_FOLDER, READ_SYMBOL, COMPLETE, SEARCH_FILE, READ_INSTRUCTION,
                 COMPLETE_INSTRUCTION,
             ]
             .into_iter()
             .chain([
-                STREAM_DIFFERENCE,
-                SEARCH_PAGE,
-                COMPLETE_QUERY,
-                FILE_FACTS,
-                LIST_KEYS,
-                CREATE_KEY,
-                REVOKE_KEY,
-                LIST_AUDIT,
+                STREAM_DIFFERENCE, SEARCH_PAGE, COMPLETE_QUERY, FILE_FACTS, LIST_KEYS, CREATE_KEY,
+                REVOKE_KEY, LIST_AUDIT,
             ])
             .chain([LIST_FINDINGS, READ_FINDING, READ_LAUNCH_ARTIFACT, STREAM_LAUNCH_EVENTS])
             .chain([LIST_LAUNCH_EVENTS, READ_LAUNCH_RUN, READ_LAUNCH_PART])

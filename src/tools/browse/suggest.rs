@@ -233,7 +233,10 @@ impl<'a> TypedWord<'a> {
             Some(FilterTarget::Imports) => &[Field::Import],
             Some(FilterTarget::CalledBy) => &[Field::Call],
             Some(
-                FilterTarget::Names(fields) | FilterTarget::PartsOfNames(fields) | FilterTarget::Risk(fields),
+                FilterTarget::Names(fields)
+                | FilterTarget::EndsOfNames(fields)
+                | FilterTarget::PartsOfNames(fields)
+                | FilterTarget::Risk(fields),
             ) => fields,
             Some(_) => return Ok(Vec::new()),
         };

@@ -40,6 +40,6 @@ async fn flush(call: Call, input: ProjectInput) -> Result<Output, Fault> {
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
-    let written = call.app.usage.flush(call.app.store().await?, Some(project.id())).await?;
+    let written = call.app.flush_uses(project.id()).await?;
     Ok(Output { flushed: true, written })
 }

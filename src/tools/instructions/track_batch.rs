@@ -95,7 +95,7 @@ pub(super) async fn track(
         uses.into_iter().filter(|(id, _)| existing.binary_search(id).is_ok()).collect();
     let app = &call.app;
     if app.usage.add(&project, &known, app.clock.now().as_millisecond()) {
-        app.usage.flush(app.store().await?, Some(project.id())).await?;
+        app.flush_uses(project.id()).await?;
     }
     let usage = usage_by_id(call, &project, existing).await?;
     let tracked = |id: String| match usage.get(&id) {

@@ -18,4 +18,5 @@ mod spec;
 pub(super) mod start_from_github;
 pub(super) mod start_from_product;
 pub(super) mod start_run;
+mod starting;
 pub(super) mod validate;

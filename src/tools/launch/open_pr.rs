@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::run_call::{RunCall, RunInput};
 use super::spec::changing;
-use crate::app::launch::Action;
+use crate::app::launch::{Action, run_freshness};
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ToolSpec, schema};
-use contract::Fault;
+use contract::{Fault, Warning};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -55,10 +55,25 @@ async fn open_pr(call: Call, input: RunInput) -> Result<Output, Fault> {
     {
         return Ok(output);
     }
+    warn_if_stale(&run, &before.created.site_profile).await;
     run.act(Action::Publish).await?;
     let snapshot = run.open().await?.snapshot;
     published(&snapshot)
         .ok_or_else(|| Fault::internal("A published run has no branch.", "the event PR_OPENED is missing"))
+}
+
+/// Warns of sentences that the repository does not say any more, if the site is watched. People may publish them all the same, also where
+/// it cannot be told.
+async fn warn_if_stale(run: &RunCall, site_profile: &str) {
+    let known = run_freshness(&run.call.app, &run.project, run.run_id.as_str(), site_profile).await;
+    let Ok(Some(freshness)) = known else { return };
+    if freshness.stale_count > 0 {
+        let message = format!(
+            "Stale sentences on the pages of this run: {}. `launch_get_status` lists them.",
+            freshness.stale_count
+        );
+        run.call.warn(Warning::new("stale_sentences", message));
+    }
 }
 
 fn published(snapshot: &Snapshot) -> Option<Output> {

@@ -83,6 +83,7 @@ impl RunCall {
             project: &self.project,
             run_id: self.run_id.as_str(),
             trace: &self.trace,
+            principal: Some(self.principal()),
         }
     }
 

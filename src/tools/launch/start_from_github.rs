@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Project;
 
-use super::run_call::{trace_of, with_progress};
+use super::run_call::with_progress;
 use super::spec::changing;
-use crate::app::launch::{self as runs, DescribedRepository, StartRequest, StartedRun};
+use super::starting::start;
+use crate::app::launch::{self as runs, DescribedRepository, StartedRun};
 use crate::tools::index::index_run::indexable_roots;
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
@@ -107,20 +108,9 @@ async fn start_run(call: Call, input: Input) -> Result<Output, Fault> {
         Some(project) => project,
         None => call.project_for_writing(project_id).await?,
     };
-    let trace = trace_of(&call);
-    let starting = runs::start(StartRequest {
-        tool: NAME,
-        app: &call.app,
-        project: &project,
-        config,
-        repository: Some(repository),
-        idempotency_key: input.idempotency_key.as_deref(),
-        principal: &call.caller.principal.id,
-        trace: &trace,
-    });
+    let key = input.idempotency_key.as_deref();
     let StartedRun { run_id, state, existing } =
-        with_progress(&call, "The run is being started", starting).await?;
-    call.set_run_id(run_id.as_str());
+        start(&call, NAME, &project, config, Some(repository), key).await?;
     let derived_config = DerivedConfig {
         family,
         target_platform,

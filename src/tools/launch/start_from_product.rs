@@ -8,9 +8,10 @@ use launch::state::RunState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::run_call::{trace_of, with_progress};
+use super::run_call::with_progress;
 use super::spec::changing;
-use crate::app::launch::{self as runs, DescribedRepository, StartRequest, StartedRun};
+use super::starting::start;
+use crate::app::launch::{self as runs, DescribedRepository, StartedRun};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ToolSpec, schema};
@@ -95,20 +96,9 @@ async fn start_run(call: Call, input: Input) -> Result<Output, Fault> {
         commit,
     };
     let config = derived_config(product, site, sections_of_site(site, page.section));
-    let trace = trace_of(&call);
-    let starting = runs::start(StartRequest {
-        tool: NAME,
-        app: &call.app,
-        project: &project,
-        config,
-        repository: Some(repository),
-        idempotency_key: input.idempotency_key.as_deref(),
-        principal: &call.caller.principal.id,
-        trace: &trace,
-    });
+    let key = input.idempotency_key.as_deref();
     let StartedRun { run_id, state, existing } =
-        with_progress(&call, "The run is being started", starting).await?;
-    call.set_run_id(run_id.as_str());
+        start(&call, NAME, &project, config, Some(repository), key).await?;
     let ProductPage { site, product_slug, platform, locale, .. } = page;
     let derived_config = DerivedConfig { site, product_slug, platform, locale };
     Ok(Output { run_id, state, existing, derived_config })

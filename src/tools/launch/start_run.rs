@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::run_call::{trace_of, with_progress};
 use super::spec::changing;
-use crate::app::launch::{self as runs, StartRequest, StartedRun, config_refused};
+use super::starting::start;
+use crate::app::launch::{StartedRun, config_refused};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::schema::InputSchema;
 use crate::tools::spec::run_typed;
@@ -66,20 +66,8 @@ async fn start_run(call: Call, input: Input) -> Result<Output, Fault> {
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
-    let trace = trace_of(&call);
-    let starting = runs::start(StartRequest {
-        tool: NAME,
-        app: &call.app,
-        project: &project,
-        config,
-        repository: None,
-        idempotency_key: input.idempotency_key.as_deref(),
-        principal: &call.caller.principal.id,
-        trace: &trace,
-    });
-    let StartedRun { run_id, state, existing } =
-        with_progress(&call, "The run is being started", starting).await?;
-    call.set_run_id(run_id.as_str());
+    let key = input.idempotency_key.as_deref();
+    let StartedRun { run_id, state, existing } = start(&call, NAME, &project, config, None, key).await?;
     Ok(Output { run_id, state, existing })
 }
 

@@ -3,6 +3,7 @@
 use crate::tools::Call;
 use crate::tools::next::Suggestion;
 use contract::Fault;
+use engine::search::filter_text;
 use store::{Access, DefinitionRow, Project, ProjectTx, definitions, use_places};
 
 /// Kinds of definitions whose callers are searched.
@@ -13,35 +14,9 @@ const USED: &[&str] = &["struct", "interface", "trait", "enum", "impl", "type"];
 /// Names so common that a search for their callers is not useful, in lower case and without underscores. Names between double
 /// underscores count as common, too.
 const COMMON: &[&str] = &[
-    "main",
-    "init",
-    "new",
-    "constructor",
-    "initialize",
-    "setup",
-    "setupclass",
-    "setupmodule",
-    "teardown",
-    "teardownclass",
-    "tostring",
-    "string",
-    "clone",
-    "default",
-    "drop",
-    "dispose",
-    "finalize",
-    "equals",
-    "hashcode",
-    "eq",
-    "hash",
-    "fmt",
-    "error",
-    "from",
-    "into",
-    "len",
-    "index",
-    "deinit",
-    "destructor",
+    "main", "init", "new", "constructor", "initialize", "setup", "setupclass", "setupmodule", "teardown",
+    "teardownclass", "tostring", "string", "clone", "default", "drop", "dispose", "finalize", "equals",
+    "hashcode", "eq", "hash", "fmt", "error", "from", "into", "len", "index", "deinit", "destructor",
 ];
 
 /// The lines of a file that `show_file` shows, and the part that the call asked for.
@@ -82,10 +57,11 @@ pub(super) async fn suggest_callers(
 /// A query for the callers of the chosen definition, if its name is distinctive.
 fn callers_query(defined: &[DefinitionRow], shown: &ShownRange) -> Option<String> {
     let chosen = chosen_definition(defined, shown)?;
-    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    // Anonymous handlers are named by the call that registers them.
+    let is_name = |name: &&str| !name.is_empty() && !name.contains(['(', '\n']);
     let name = Some(chosen.name.as_str()).filter(is_name).filter(|name| !is_common(name))?;
     let field = if CALLED.contains(&chosen.kind.as_str()) { "calls" } else { "uses" };
-    Some(format!("{field}:{name}"))
+    Some(filter_text(field, name))
 }
 
 /// The definition that an answer is about. Chooses the definition of the hit; else the one

@@ -2,6 +2,7 @@
 
 pub(super) mod execute;
 mod file_target;
+mod left_out;
 mod missing_file;
 mod named_revision;
 pub(super) mod open_file;

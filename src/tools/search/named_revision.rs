@@ -110,6 +110,7 @@ mod tests {
             files: 1,
             chunks: 1,
             statistics_chunks: 1,
+            is_counted: true,
             indexed_ms: Some(1),
             branch: Some("main".to_owned()),
             commit: Some(MAIN.to_owned()),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::file_target::{hit_line, hit_text};
+use super::left_out::{explain_unknown_name, note_navigation};
 use super::open_file::{RepositoryChoice, find_indexed_file, require_relative};
 use super::search::answer_budget;
 use crate::app::Bulkhead;
@@ -104,16 +105,20 @@ async fn navigate(call: Call, input: NavigateInput) -> Result<NavigationPayload,
         Ok(found) => found,
         Err(fault) => return Err(explained(&call, &project, &request, fault).await),
     };
+    note_navigation(&call, &project, &request, &found).await;
     for warning in &found.warnings {
         call.warn(warning.clone());
     }
     Ok(present(found, answer_budget(&call, input.max_tokens)))
 }
 
-/// The fault, for an unknown file with the reason why it is not indexed, or with the nearest paths.
+/// The fault, for an unknown file with the reason why it is not indexed, or with the nearest paths; for a name without a definition with
+/// what is not indexed.
 async fn explained(call: &Call, project: &Project, request: &NavigationRequest, fault: Fault) -> Fault {
     let is_unknown_file = fault.details.as_ref().is_some_and(|details| details["unknownPath"].is_string());
-    let (true, Subject::Place { file, .. }) = (is_unknown_file, &request.subject) else { return fault };
+    let (true, Subject::Place { file, .. }) = (is_unknown_file, &request.subject) else {
+        return explain_unknown_name(call, project, request, fault).await;
+    };
     let within = match request.repository_roots.as_slice() {
         [only] => RepositoryChoice::Only(only.clone()),
         _ => RepositoryChoice::Any,

@@ -147,17 +147,19 @@ async fn is_archive_on_disk(repository: &RepositoryRow) -> Result<bool, Fault> {
 }
 
 /// The mirror in which the files of a repository may be.
-struct CommitPlace {
-    git_dir: PathBuf,
-    commit: String,
+pub(super) struct CommitPlace {
+    /// Its bare repository.
+    pub(super) git_dir: PathBuf,
+    /// The commit, in hex.
+    pub(super) commit: String,
     /// The folder of the commit that is the repository.
-    folder: String,
+    pub(super) folder: String,
 }
 
 impl CommitPlace {
     /// Where a repository has the commits, the likeliest first: that of a revision, else the one that was indexed, and the one of
     /// a run that goes on.
-    fn list(
+    pub(super) fn list(
         row: &RepositoryRow,
         revision_commit: Option<String>,
         (mirrors, archives): (&Mirrors, &Archives),
@@ -324,7 +326,10 @@ pub(super) async fn find_indexed_file(
     };
     let (mut found, mut skip_reason) = (Vec::new(), None);
     // The path as given; else with the invisible characters that answers show in escaped form.
-    for path in [Some(path.to_owned()), unescaped(path)].into_iter().flatten() {
+    let ids: Vec<i64> = known.iter().map(|(row, _)| row.id).collect();
+    let forms = files::other_forms(&mut tx, &ids, path).await?;
+    // The same letters may be written in another form.
+    for path in [Some(path.to_owned()), unescaped(path)].into_iter().flatten().chain(forms) {
         for (repository, file) in files_at(&mut tx, &known, &path).await? {
             match &file.skipped {
                 None => found.push((repository, file)),

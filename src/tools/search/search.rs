@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::execute::search_project;
+use super::left_out::note_search;
 use super::portable;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
@@ -274,7 +275,9 @@ pub(super) async fn find(call: &Call, mut input: SearchInput, for_page: bool) ->
     match lexical_backend {
         None => {
             let request = SearchRequest { for_page, ..input.request(settings, roots)? };
-            search_project(call, &project, &request).await
+            let mut answer = search_project(call, &project, &request).await?;
+            note_search(call, &project, &request, &mut answer).await;
+            Ok(answer)
         }
         Some(lexical_backend) => {
             let (file, names) = portable::find_portable_file(call, &project, roots).await?;

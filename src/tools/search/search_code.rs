@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::execute::search_project;
+use super::left_out::note_search;
 use super::search::answer_budget;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
@@ -109,7 +110,8 @@ async fn search_code(call: Call, input: SearchCodeInput) -> Result<SearchCodeOut
         top: input.limit.unwrap_or(LIMIT_DEFAULT),
         ..SearchRequest::default()
     };
-    let answer = search_project(&call, &project, &request).await?;
+    let mut answer = search_project(&call, &project, &request).await?;
+    note_search(&call, &project, &request, &mut answer).await;
     let count = answer.hits.len();
     let mut output = SearchCodeOutput {
         results: Vec::new(),

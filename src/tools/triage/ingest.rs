@@ -10,15 +10,17 @@ use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
-use contract::{ErrorCode, Fault};
-use engine::triage::{self, FindingSource, IngestRequest, ItemError, ParsedMeta, RECORDS_ROOT, Report};
+use contract::{ErrorCode, Fault, Warning};
+use engine::triage::{
+    self, FindingSource, IngestRequest, ItemError, ParsedMeta, RECORDS_ROOT, Report, Split,
+};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "triage_ingest",
     title: "Ingest security findings",
-    description: "Import a security report (Dependabot, AWS Inspector, SARIF, generic JSON): one record per finding, updated in \
-        place by its stable key. `search` with mode records and meta filters finds them. Reports broken items and imports the others.",
+    description: "Import a security report (SARIF, Dependabot, AWS Inspector, JSON of scanners, generic JSON): one record per finding, updated in \
+        place, and findings that a scanner no longer reports become fixed. `search` with mode records and meta filters finds them. Reports broken items and imports the others.",
     toolset: Toolset::Triage,
     effects: Effects::WRITES,
     scope: Scope::Triage,
@@ -97,6 +99,13 @@ struct TriageIngestOutput {
     error_details: Vec<ItemError>,
     /// True if the two lists above are cut.
     truncated: bool,
+    /// Findings of earlier reports of the same tool and category that this one no longer has; their status is now `fixed`.
+    fixed: usize,
+    /// Their record ids; at most as many as errors are listed.
+    fixed_ids: Vec<String>,
+    /// Records of older versions that were several findings, and what those are now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    split: Vec<Split>,
     /// Result of indexing the records; absent with `buildIndex: false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<IndexedRecords>,
@@ -147,6 +156,12 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
         progress: &progress,
     };
     let done = triage::ingest(ingestion, report).await?;
+    for warning in &done.warnings {
+        call.warn(warning.clone());
+    }
+    if !done.split.is_empty() {
+        call.warn(Warning::new("records_split", split_message(&done.split)));
+    }
     let indexed = if input.build_index.unwrap_or(true) {
         refresh_records(&call, &project, input.incremental == Some(false)).await?
     } else {
@@ -166,6 +181,9 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
             || (record_count > done.record_ids.len() && done.record_ids.len() >= settings.listed_max),
         record_ids: done.record_ids,
         error_details: done.error_details,
+        fixed: done.fixed,
+        fixed_ids: done.fixed_ids,
+        split: done.split,
         index: indexed.map(|report| IndexedRecords {
             records: report.files,
             changed: report.files_changed,
@@ -173,6 +191,17 @@ async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIng
             vectors_pending: report.vectors_pending,
         }),
     })
+}
+
+/// What people should know of records that were split.
+fn split_message(split: &[Split]) -> String {
+    let decided = split.iter().filter(|it| it.decided).count();
+    let records = if split.len() == 1 { "record was" } else { "records were" };
+    format!(
+        "{} {records} several findings, stored over each other by an older version. They are records of their own now \
+         (`split`). Decisions stay with the old records ({decided} with decisions): check whether they hold for the others.",
+        split.len()
+    )
 }
 
 /// Refuses `stubEmbeddings: true`, which the contract reserves.

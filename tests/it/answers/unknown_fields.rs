@@ -80,10 +80,7 @@ async fn filter_values_are_understood_or_refused() {
         assert_eq!(hit_files(&shop.search(&format!("order async:{value}"), json!({})).await), all, "{value}");
     }
     for query in [
-        "order async:perhaps",
-        "order branches:many",
-        "order modifiedAfter:soon",
-        "order type:functoin",
+        "order async:perhaps", "order branches:many", "order modifiedAfter:soon", "order type:functoin",
         "order lang:rusd",
     ] {
         let refused = error(&shop.app, "search", shop.arguments(query, json!({}))).await;

@@ -10,16 +10,8 @@ use crate::harness::result;
 const NAMES: &[(&[&str], &str)] = &[
     (
         &[
-            "Context.json",
-            "Context#json",
-            "Context::json",
-            "Context->json",
-            "context.json",
-            "Context.json()",
-            "`Context.json`",
-            "Context json",
-            "json in Context",
-            "method Context.json",
+            "Context.json", "Context#json", "Context::json", "Context->json", "context.json",
+            "Context.json()", "`Context.json`", "Context json", "json in Context", "method Context.json",
             "where is Context.json defined?",
         ],
         "src/context.ts:24 method Context.json",

@@ -156,15 +156,7 @@ impl Stack {
         let password = std::fs::read_to_string(&environment["POSTGRES_PASSWORD_FILE"]).unwrap();
         let mut psql = Command::new(postgres_programs().join("psql"));
         psql.args([
-            "-XAtq",
-            "-h",
-            "127.0.0.1",
-            "-U",
-            &environment["POSTGRES_USER"],
-            "-d",
-            database,
-            "-c",
-            statement,
+            "-XAtq", "-h", "127.0.0.1", "-U", &environment["POSTGRES_USER"], "-d", database, "-c", statement,
         ]);
         psql.args(["-p", &self.database_port.to_string()]).env("PGPASSWORD", password).stdin(Stdio::null());
         psql.output().unwrap()

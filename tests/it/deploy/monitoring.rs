@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use platform::telemetry::{ConnectionEnd, Gauges, Metrics, RunKind, to_prometheus_format};
+use platform::telemetry::{ConnectionEnd, Gauges, LostEntries, Metrics, RunKind, to_prometheus_format};
 use promql_parser::parser::{self, Expr, LabelModifier};
 use promql_parser::util::{ExprVisitor, walk_expr};
 use serde_json::Value;
@@ -19,7 +19,7 @@ fn metrics() -> BTreeMap<String, BTreeSet<String>> {
     metrics.record_fallback("degraded");
     metrics.record_refusal("RATE_LIMITED");
     metrics.record_connection_end(ConnectionEnd::NotReading);
-    metrics.record_lost_audit_entries(1);
+    metrics.record_lost_entries(LostEntries::Audit, 1);
     metrics.record_http_request("/search".to_owned(), 200);
     metrics.record_watch_events(1);
     metrics.record_automatic_run("watch", "ok");

@@ -158,17 +158,8 @@ fn ripgrep_agrees_with_the_oracle() {
             let flag = if case { "--case-sensitive" } else { "--ignore-case" };
             let output = Command::new("rg")
                 .args([
-                    "--no-config",
-                    "--crlf",
-                    "--no-ignore",
-                    "--sort=path",
-                    "--no-heading",
-                    "--line-number",
-                    "--null",
-                    flag,
-                    "--",
-                    pattern,
-                    ".",
+                    "--no-config", "--crlf", "--no-ignore", "--sort=path", "--no-heading", "--line-number",
+                    "--null", flag, "--", pattern, ".",
                 ])
                 .current_dir(folder.path())
                 .output()

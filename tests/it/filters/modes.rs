@@ -6,26 +6,14 @@ use super::shop::{IndexedProject, hit_files, index, sorted_hit_files};
 use crate::harness::{Repository, app, error, project};
 
 const CODE: &[&str] = &[
-    "jobs/nightly.py",
-    "src/billing/charge.rs",
-    "src/billing/refund.rs",
-    "src/stock/shelf.rs",
-    "src/stock/walk.rs",
-    "tools/report.go",
-    "trial.rs",
-    "web/basket.ts",
-    "web/money.ts",
+    "jobs/nightly.py", "src/billing/charge.rs", "src/billing/refund.rs", "src/stock/shelf.rs",
+    "src/stock/walk.rs", "tools/report.go", "trial.rs", "web/basket.ts", "web/money.ts",
 ];
 const DOCUMENTS: &[&str] = &["docs/Shipping.md", "docs/returns.md"];
 /// Code files with comments that are extracted.
 const COMMENTED: &[&str] = &[
-    "src/billing/charge.rs",
-    "src/billing/refund.rs",
-    "src/stock/shelf.rs",
-    "src/stock/walk.rs",
-    "tools/report.go",
-    "trial.rs",
-    "web/money.ts",
+    "src/billing/charge.rs", "src/billing/refund.rs", "src/stock/shelf.rs", "src/stock/walk.rs",
+    "tools/report.go", "trial.rs", "web/money.ts",
 ];
 const RECORDS: &[&str] = &["logs/night.log"];
 

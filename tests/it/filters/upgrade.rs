@@ -169,3 +169,46 @@ async fn counts_of_the_whole_project_stand_in_until_each_repository_is_counted()
         assert_eq!(term(&found), 2, "{found:#}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_program_says_that_a_newer_one_wrote_what_it_reads() {
+    let (first_app, project) = (app(), project("newer"));
+    let repository = Repository::new(&[("open.py", "def open_store(path):\n    return read(path)\n")]);
+    index(&first_app, &repository, &project).await;
+    let schema = ProjectId::parse(&project).unwrap().schema_name();
+    let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
+    let codes = async || {
+        // A new application, because one that runs has cached what it knows of the project.
+        let app = app();
+        let mut all = Vec::new();
+        for (tool, arguments) in [
+            ("search", json!({ "query": "open_store", "project_id": project })),
+            ("search", json!({ "query": "open_store", "project_id": project, "regex": true })),
+            ("search_code", json!({ "query": "open_store", "project_id": project })),
+            ("navigate", json!({ "symbol": "open_store", "project_id": project })),
+        ] {
+            let answer = harness::call(&app, tool, arguments.clone()).await;
+            let warnings = answer["_meta"]["warnings"].as_array().cloned().unwrap_or_default();
+            let newer: Vec<String> = warnings
+                .iter()
+                .filter(|warning| warning["code"] == "index_newer")
+                .map(|warning| warning["message"].as_str().unwrap().to_owned())
+                .collect();
+            all.push((format!("{tool} {arguments}"), newer));
+        }
+        all
+    };
+    let is_said = |said: &[(String, Vec<String>)], count: usize| {
+        assert!(said.iter().all(|(_, messages)| messages.len() == count), "{said:#?}");
+    };
+    is_said(&codes().await, 0);
+    run(&mut raw, &format!("UPDATE {schema}.repositories SET terms_version = terms_version + 1")).await;
+    is_said(&codes().await, 1);
+    run(&mut raw, &format!("UPDATE {schema}.repositories SET terms_version = terms_version - 1")).await;
+    is_said(&codes().await, 0);
+    let newer = format!("UPDATE pairofcleats.projects SET search_version = 1000 WHERE id = '{project}'");
+    run(&mut raw, &newer).await;
+    let said = codes().await;
+    is_said(&said, 1);
+    assert!(said[0].1[0].contains("newer version"), "{said:#?}");
+}

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shop::{IndexedProject, index, search_warnings, sorted_hit_files};
-use crate::harness::{Repository, app, app_with, error, project, result, try_call};
+use crate::harness::{Repository, app, error, home_without_servers, project, result, stub_app_in, try_call};
 
 fn warning_with_code<'w>(warnings: &'w [Value], code: &str) -> &'w Value {
     let found = warnings.iter().find(|warning| warning["code"] == code);
@@ -219,7 +219,9 @@ async fn without_git_history_filters_on_it_match_nothing_and_warn() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_facts_filters_on_them_warn() {
-    let (app, project) = (app_with(|config| config.indexing.facts = false), project("no-facts"));
+    // A server of another test would run the job with its own settings.
+    let app = stub_app_in(home_without_servers(), |config| config.indexing.facts = false);
+    let project = project("no-facts");
     let repository = Repository::new(&[("a.rs", "pub fn count_orders(n: u32) -> u32 {\n    check(n)\n}\n")]);
     index(&app, &repository, &project).await;
     let indexed = IndexedProject::new(app, project, repository);

@@ -128,15 +128,7 @@ async fn the_second_server_keeps_watching_when_the_first_is_killed() {
     let list = format!("freshness.watch=[{{path={:?},project={project:?}}}]", repository.root());
     let serve = || {
         Process::start(&[
-            "--json",
-            "-v",
-            "serve",
-            "--port",
-            "0",
-            "--set",
-            &list,
-            "--set",
-            "freshness.debounce_ms=100",
+            "--json", "-v", "serve", "--port", "0", "--set", &list, "--set", "freshness.debounce_ms=100",
         ])
     };
     let (mut first, app) = (serve(), app());

@@ -205,3 +205,43 @@ async fn indexed_repositories_are_watched_within_the_roots_only() {
     assert!(super::files_with(fresh_app.app(), &project, "unheard_word").await.is_empty());
     fresh_app.stop().await;
 }
+
+/// The list of repositories is read once an hour here, so only a run that ended leads to another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_is_watched_from_its_first_run_on_by_every_server() {
+    let inside = tempfile::tempdir().unwrap();
+    let (project, app) = (project("first-run"), app());
+    let make = |name: &str| {
+        let repository = inside.path().join(name);
+        std::fs::create_dir(&repository).unwrap();
+        std::fs::write(repository.join("a.py"), function(&format!("{name}_word"))).unwrap();
+        repository.canonicalize().unwrap()
+    };
+    let (early, late) = (make("early"), make("late"));
+    index(&app, &early.to_string_lossy(), &project).await;
+    let start = || {
+        FreshApp::start(|config| {
+            config.freshness.watch = WatchedRepositories::All(Indexed::Indexed);
+            config.freshness.refresh_ms = 3_600_000;
+            config.indexing.roots = vec![inside.path().canonicalize().unwrap()];
+        })
+    };
+    let (one, other) = (start(), start());
+    let watched = async |count: u64| {
+        wait_until(&format!("{count} watched repositories"), async || {
+            [&one, &other].iter().all(|server| server.metric("pairofcleats_watch_repositories") == count)
+        })
+        .await;
+    };
+    watched(1).await;
+    index(&app, &late.to_string_lossy(), &project).await;
+    // What changes before the servers watch is not lost.
+    std::fs::write(late.join("b.py"), function("between_word")).unwrap();
+    watched(2).await;
+    wait_for(other.app(), &project, "between_word", &["b.py"]).await;
+    // Each of them follows it alone.
+    one.stop().await;
+    std::fs::write(late.join("c.py"), function("later_word")).unwrap();
+    wait_for(other.app(), &project, "later_word", &["c.py"]).await;
+    other.stop().await;
+}

@@ -114,10 +114,7 @@ async fn the_registry_says_what_is_disabled() {
         .map(|row| row["method"].as_str().unwrap())
         .collect();
     let writing = [
-        "instructions/import",
-        "instructions/remove",
-        "instructions/repair",
-        "instructions/reload",
+        "instructions/import", "instructions/remove", "instructions/repair", "instructions/reload",
         "usage/flush",
     ];
     assert_eq!(disabled, writing);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{entry, ids, import, writable_app};
 use crate::harness::{app_at, project, result};
+use crate::upkeep::{execute_sql, schema};
 
 async fn track(app: &Arc<App>, project: &str, id: &str) -> Value {
     result(app, "usage_track", json!({ "id": id, "project_id": project })).await
@@ -98,4 +99,29 @@ async fn methods_are_timed_for_their_project_alone() {
     assert!(get["maxMs"].as_f64() >= get["avgMs"].as_f64() && get["avgMs"].as_f64() > Some(0.0), "{get}");
     let of_theirs = methods(&theirs).await;
     assert_eq!(of_theirs["methods"].as_array().map(Vec::len), Some(1), "{of_theirs:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_count_that_no_column_holds_does_not_keep_the_others_from_being_written() {
+    let project = project("usage-full");
+    let app = writable_app();
+    import(&app, &project, &[entry("a", "A"), entry("full", "F"), entry("z", "Z")], json!({})).await;
+    let flush =
+        async || result(&app, "usage_flush", json!({ "project_id": project })).await["written"].clone();
+    track(&app, &project, "full").await;
+    assert_eq!(flush().await, 1);
+    let table = format!("{}.instruction_usage", schema(&project));
+    execute_sql(&format!("UPDATE {table} SET usage_count = 9223372036854775807 WHERE id = 'full'")).await;
+    for id in ["a", "full", "z"] {
+        track(&app, &project, id).await;
+    }
+    assert_eq!(flush().await, 2, "each of the others");
+    assert_eq!(flush().await, 0, "and the bad one is not tried again");
+    let other = writable_app();
+    for id in ["a", "z"] {
+        let got = result(&other, "instructions_get", json!({ "id": id, "project_id": project })).await;
+        assert_eq!(got["item"]["usageCount"], 1, "{id}");
+    }
+    assert!(app.metrics_text().lines().any(|line| line == "pairofcleats_usage_lost_total 1"));
+    execute_sql("DELETE FROM pairofcleats.writers WHERE writer = 'usage'").await;
 }

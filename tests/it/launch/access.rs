@@ -1,10 +1,12 @@
 //! Who may do what with which runs.
 
 use launch::legality::RunTool;
+use launch::snapshot::Snapshot;
 use pairofcleats::tools::{Caller, Surface, ToolVisibility, Toolbox, Toolset};
 use serde_json::{Value, json};
 use tenancy::Scope;
 
+use super::events::log_and_snapshot;
 use super::{Scene, code};
 use crate::harness::{error, http, result, try_call};
 use crate::serving::{TestServer, issue_key, send_json, with_key};
@@ -82,7 +84,7 @@ async fn publishing_needs_a_scope_of_its_own() {
     let run = scene.ready("shop").await;
     let server = TestServer::over(scene.app.clone(), Toolbox::standard()).await;
     let (_, launcher) = issue_key(&scene.app, &[&scene.project], &[Scope::Launch]).await;
-    let (_, publisher) = issue_key(&scene.app, &[&scene.project], &[Scope::Publish]).await;
+    let (publisher_id, publisher) = issue_key(&scene.app, &[&scene.project], &[Scope::Publish]).await;
     let (_, stranger) = issue_key(&scene.app, &["elsewhere"], &[Scope::Launch, Scope::Publish]).await;
     let call = async |key: &str, tool: &str| {
         let (_, body) = server.call(Some(key), tool, scene.arguments(&run)).await;
@@ -101,6 +103,13 @@ async fn publishing_needs_a_scope_of_its_own() {
     assert_eq!((status.as_u16(), code(&body["error"])), (404, "RUN_NOT_FOUND"), "{body:#}");
     assert_eq!(call(&publisher, "launch_open_pr").await, "ok");
     assert_eq!(scene.published().len(), 1);
+    // The log says who published, by the id of the key.
+    let (events, stored) = log_and_snapshot(&scene, &run).await;
+    for kind in ["PUBLISH_PREPARED", "PR_OPENED"] {
+        let event = events.iter().find(|event| event.kind == kind).unwrap().to_json();
+        assert_eq!(event["payload"]["principal"], format!("key:{publisher_id}"), "{event:#}");
+    }
+    assert_eq!(Snapshot::fold(&events).unwrap(), stored);
     server.stop().await;
 }
 

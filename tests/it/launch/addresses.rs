@@ -70,9 +70,7 @@ async fn a_clear_repository_starts_a_run() {
     let config: Value = serde_json::from_str(&scene.artifact(run, "run_config.json").await).unwrap();
     assert_eq!(
         (
-            &config["product_slug"],
-            &config["product_name"],
-            &config["required_sections"],
+            &config["product_slug"], &config["product_name"], &config["required_sections"],
             &config["site_profile"]
         ),
         (&json!("shopkit"), &json!("ShopKit for Python"), &json!(["docs"]), &json!("docs"))

@@ -58,9 +58,34 @@ fn messages<'r>(report: &'r Value, gate: &str) -> Vec<(&'r str, &'r str)> {
     of_gate.map(|issue| (issue["code"].as_str().unwrap(), issue["message"].as_str().unwrap())).collect()
 }
 
-/// Whether this machine can confine commands. Where it cannot, nothing runs, and the tests below say so.
-fn can_confine() -> bool {
-    protections() == Protection::ALL
+/// Whether this machine can confine these commands. Where it cannot, a run has to start none of them, and to say why.
+async fn can_confine(checks: &[CheckCommand]) -> bool {
+    if lacking().is_empty() {
+        return true;
+    }
+    let (_, state, report) = validated(&scene(checks.to_vec()).await).await;
+    assert_eq!(state, "VALIDATING", "{report:#}");
+    assert_none_ran(&report, checks);
+    false
+}
+
+/// The protections that this machine lacks.
+fn lacking() -> Vec<Protection> {
+    let given = protections();
+    Protection::ALL.into_iter().filter(|protection| !given.contains(protection)).collect()
+}
+
+/// Requires that a report says of each of these commands that it did not run, because this machine lacks a protection.
+fn assert_none_ran(report: &Value, checks: &[CheckCommand]) {
+    let lacking = lacking();
+    let found = [messages(report, "site_build"), messages(report, "checks")].concat();
+    for check in checks {
+        let begin = format!("The command `{}` did not run. TOOLCHAIN_MISSING: ", check.name);
+        let names_one = found.iter().any(|(_, message)| {
+            message.starts_with(&begin) && lacking.iter().any(|one| message.contains(one.as_str()))
+        });
+        assert!(names_one, "{lacking:?} are missing, and nothing says so of {}: {report:#}", check.name);
+    }
 }
 
 /// The processes whose command line has this text. Those that ended and were not reaped have none.
@@ -80,12 +105,12 @@ async fn a_site_that_its_commands_accept_may_be_published() {
     let build = "set -e; test -f content/docs/old.md; grep -q 'Counts coins' content/docs/docs.md; \
          test -z \"$(ls -A public)\"; test -z \"$(env | grep PAIROFCLEATS)\"; test -z \"$DATABASE_URL\"; \
          echo kept > \"$TMPDIR/a\"; echo built > public/index.html; test \"$TMPDIR\" = \"$HOME\"";
-    let scene = scene(vec![
+    let checks = [
         script("site_build", build),
         script("links", "grep -q built public/index.html && test -z \"$(ls -A \"$TMPDIR\")\""),
         CheckCommand { output: Some(".".to_owned()), ..script("whole", "echo x >> content/docs/docs.md") },
-    ])
-    .await;
+    ];
+    let scene = scene(checks.to_vec()).await;
     let copies = copies_folder(&scene.app.layout);
     let old = copies.join(format!("left-by-a-dead-process-{}", std::process::id()));
     fs::create_dir_all(old.join("site")).unwrap();
@@ -96,8 +121,9 @@ async fn a_site_that_its_commands_accept_may_be_published() {
     let left = fs::read_dir(&copies).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with(&run)).collect();
     assert!(left.is_empty() && !old.exists(), "{left:?}");
-    if !can_confine() {
+    if !lacking().is_empty() {
         assert_eq!((gate(&report, "site_build"), &state), (&json!("failed"), &json!("VALIDATING")));
+        assert_none_ran(&report, &checks);
         return;
     }
     let messages = (messages(&report, "site_build"), messages(&report, "checks"));
@@ -113,10 +139,12 @@ async fn a_site_that_its_commands_accept_may_be_published() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_fails_is_an_error_or_a_warning() {
     let optional = CheckCommand { required: false, ..script("spelling", "echo 'no word: teh'; exit 4") };
-    let scene = scene(vec![optional, script("site_build", "echo no template >&2; exit 3")]).await;
+    let checks = [optional, script("site_build", "echo no template >&2; exit 3")];
+    let scene = scene(checks.to_vec()).await;
     let (run, state, report) = validated(&scene).await;
     assert_eq!((&state, gate(&report, "site_build")), (&json!("VALIDATING"), &json!("failed")));
-    if !can_confine() {
+    if !lacking().is_empty() {
+        assert_none_ran(&report, &checks);
         return;
     }
     let built = "The command `site_build` ended with status 3. Its last lines:\nno template";
@@ -167,14 +195,14 @@ fn hostile(seconds: &str, port: u16, canary: &Path) -> Vec<(CheckCommand, &'stat
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_commands_end_within_their_limits() {
-    if !can_confine() {
-        return;
-    }
     let (listener, seconds) = (TcpListener::bind("127.0.0.1:0").unwrap(), own_seconds(1));
     let canary = std::env::temp_dir().join(format!("pairofcleats-canary-{seconds}"));
     let checks = hostile(&seconds, listener.local_addr().unwrap().port(), &canary);
-    let scene = scene(checks.iter().map(|(check, _)| check.clone()).collect()).await;
-    let (_, state, report) = validated(&scene).await;
+    let commands: Vec<CheckCommand> = checks.iter().map(|(check, _)| check.clone()).collect();
+    if !can_confine(&commands).await {
+        return;
+    }
+    let (_, state, report) = validated(&scene(commands).await).await;
     assert_eq!((&state, gate(&report, "checks")), (&json!("VALIDATING"), &json!("failed")), "{report:#}");
     let found = messages(&report, "checks");
     for (check, expected) in &checks {
@@ -222,16 +250,17 @@ async fn without_a_required_protection_or_program_nothing_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_is_asked_again_whenever_somebody_validates() {
-    if !can_confine() {
+async fn each_validation_runs_the_commands_again() {
+    let checks = [script("clock", "date +%s%N; exit 1")];
+    if !can_confine(&checks).await {
         return;
     }
-    let scene = scene(vec![script("clock", "date +%s%N; exit 1")]).await;
+    let scene = scene(checks.to_vec()).await;
     let (run, _, first) = validated(&scene).await;
     let again = scene.result("launch_validate", &run).await["validation_report"].take();
     let (before, now) = (messages(&first, "checks"), messages(&again, "checks"));
     assert_eq!((before.len(), now.len()), (1, 1));
-    assert_ne!(before, now, "nobody knows what a command says today");
+    assert_ne!(before, now, "an earlier result says nothing about today");
     let ids = |report: &Value| {
         report["issues"].as_array().unwrap().iter().find(|issue| issue["gate"] == "checks").unwrap()["issue_id"].clone()
     };
@@ -264,11 +293,12 @@ fn endless(seconds: &str) -> CheckCommand {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelling_a_run_ends_its_commands() {
-    if !can_confine() {
+    let seconds = own_seconds(2);
+    let checks = [endless(&seconds)];
+    if !can_confine(&checks).await {
         return;
     }
-    let seconds = own_seconds(2);
-    let scene = scene(vec![endless(&seconds)]).await;
+    let scene = scene(checks.to_vec()).await;
     let (run, working) = begin_check(&scene, &seconds).await;
     scene.result("launch_cancel", &run).await;
     let ended = working.await.unwrap();
@@ -309,10 +339,11 @@ fn home_of(named: &Value) -> &Path {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_end_with_the_server_that_runs_them() {
-    if !can_confine() {
+    let seconds = own_seconds(3);
+    if !can_confine(&[endless(&seconds)]).await {
         return;
     }
-    let (scene, seconds) = (Scene::new().await, own_seconds(3));
+    let scene = Scene::new().await;
     let run = scene.start("shop").await;
     let named = json!({
         "home": home(), "project": scene.project, "site": scene.site.path(), "run": run, "seconds": seconds,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Scene, code};
 use crate::harness::http;
-use crate::serving::TestServer;
+use crate::serving::{TestServer, issue_key};
 use crate::upkeep::{execute_sql, schema};
 
 /// All events of a run, and its snapshot as it is stored.
@@ -56,12 +56,8 @@ async fn the_log_verifies_and_folds_to_what_is_stored() {
     assert_eq!(
         called,
         [
-            "launch_start_run ok",
-            "launch_resume ok",
-            "launch_resume ok",
-            "launch_resume ok",
-            "launch_fix_next ok",
-            "launch_fix_next ok",
+            "launch_start_run ok", "launch_resume ok", "launch_resume ok", "launch_resume ok",
+            "launch_fix_next ok", "launch_fix_next ok",
         ],
         "the log of a run that ended is complete"
     );
@@ -153,5 +149,36 @@ async fn the_log_is_streamed_as_events_and_as_lines() {
     ));
     let unknown = http().get(unknown).send().await.unwrap().text().await.unwrap();
     assert!(unknown.contains("event: error") && unknown.contains("RUN_NOT_FOUND"), "{unknown}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_hears_no_more_of_a_run() {
+    let scene = Scene::with(|config| config.launch.auto_advance = false).await;
+    let run = scene.start("shop").await;
+    let server = TestServer::over(scene.app.clone(), pairofcleats::tools::Toolbox::standard()).await;
+    let scopes = [tenancy::Scope::Search, tenancy::Scope::Launch];
+    let (id, key) = issue_key(&scene.app, &[&scene.project], &scopes).await;
+    let url = server.url_of(&format!("/launch/runs/{run}/events?follow=true&project_id={}", scene.project));
+    let follow = async |accept: &str| {
+        let stream = http().get(&url).bearer_auth(&key).header("accept", accept).send().await.unwrap();
+        assert_eq!(stream.status(), 200);
+        stream
+    };
+    let (events, lines) = (follow("text/event-stream").await, follow("application/x-ndjson").await);
+    tenancy::revoke_key(scene.app.store().await.unwrap(), &id, 0).await.unwrap();
+    let patience = std::time::Duration::from_secs(60);
+    let rest = async |stream: reqwest::Response| {
+        tokio::time::timeout(patience, stream.text()).await.expect("the stream stayed open").unwrap()
+    };
+    let (events, lines) = (rest(events).await, rest(lines).await);
+    let count = |text: &str| text.matches("RUN_CREATED").count();
+    assert_eq!((count(&events), count(&lines)), (1, 1), "what happened before: {events}");
+    assert!(
+        events.contains("UNAUTHORIZED") && events.trim_end().lines().any(|line| line == "event: done"),
+        "{events}"
+    );
+    let last: Value = serde_json::from_str(lines.trim_end().lines().last().unwrap()).unwrap();
+    assert_eq!(last["error"]["code"], "UNAUTHORIZED", "{lines}");
     server.stop().await;
 }

@@ -146,16 +146,8 @@ async fn only_listed_hosts_are_asked() {
     assert_eq!(found(&report), expected.map(|(code, path)| (code.to_owned(), path.to_owned())), "{report:#}");
     assert_eq!(status(&report), "failed");
     let asked = [
-        "GET /broken",
-        "GET /gone",
-        "GET /no-head",
-        "HEAD /away",
-        "HEAD /broken",
-        "HEAD /gone",
-        "HEAD /moved",
-        "HEAD /no-head",
-        "HEAD /ok",
-        "HEAD /ok",
+        "GET /broken", "GET /gone", "GET /no-head", "HEAD /away", "HEAD /broken", "HEAD /gone",
+        "HEAD /moved", "HEAD /no-head", "HEAD /ok", "HEAD /ok",
     ];
     assert_eq!(server.asked(), asked);
     other.set_nonblocking(true).unwrap();

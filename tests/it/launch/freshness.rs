@@ -222,6 +222,22 @@ async fn a_page_that_somebody_edited_is_theirs_and_a_newer_run_takes_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn publishing_tells_what_went_stale_since_the_pages_were_written() {
+    let mut watched = Watched::new("launch-watch-ready").await;
+    watched.scene.app.start_background();
+    let run = watched.scene.ready_with(golden::config(&watched.scene)).await;
+    watched.scene.repository.write("README.md", &README.replace(OLD_LINE, NEW_LINE));
+    watched.commit().await;
+    let stale = watched.compared(&run).await["stale_count"].as_u64().unwrap();
+    assert!(stale > 0);
+    let published = watched.scene.call("launch_open_pr", &run).await;
+    let warning = &published["_meta"]["warnings"][0];
+    assert_eq!(warning["code"], "stale_sentences", "{published:#}");
+    assert!(warning["message"].as_str().unwrap().contains(&stale.to_string()), "{warning:#}");
+    watched.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lost_request_is_made_again() {
     let mut watched = Watched::new("launch-watch-lost").await;
     let (run, _) = watched.publish().await;

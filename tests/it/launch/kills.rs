@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use futures::stream::{StreamExt, iter};
 use serde_json::{Value, json};
 
-use super::{Scene, app_for, drive, hashes, patiently};
+use super::{OLD_PAGE, Scene, app_for, drive, hashes, patiently, push};
 use crate::harness::{home, result};
 
 /// Names the run that the process below advances: home, project, site, run.
@@ -56,10 +56,10 @@ pub(super) fn advancing(scene: &Scene, run: &str) -> Command {
     command
 }
 
-/// Runs that process, with a failpoint.
-pub(super) async fn advance_elsewhere(scene: &Scene, run: &str, failpoint: &str) -> Output {
+/// Runs that process until it ends: by itself, or at a failpoint.
+pub(super) async fn advance_elsewhere(scene: &Scene, run: &str, failpoint: Option<&str>) -> Output {
     let mut command = advancing(scene, run);
-    command.env("PAIROFCLEATS_FAILPOINT", failpoint);
+    command.envs(failpoint.map(|failpoint| ("PAIROFCLEATS_FAILPOINT", failpoint)));
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn artifacts(scene: &Scene, run: &str) -> BTreeMap<String, Valu
 /// it reached the failpoint.
 async fn killed_at(scene: &Scene, failpoint: &str, uninterrupted: &BTreeMap<String, Value>) -> bool {
     let run = scene.start("faulty").await;
-    let output = advance_elsewhere(scene, &run, failpoint).await;
+    let output = advance_elsewhere(scene, &run, Some(failpoint)).await;
     let died = output.status.signal().is_some();
     assert!(
         died || output.status.success(),
@@ -152,6 +152,43 @@ async fn a_run_survives_a_death_at_every_other_failpoint() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_death_while_the_base_moves_leaves_one_branch() {
+    let scene = Scene::with(|config| config.launch.auto_advance = false).await;
+    let mut visits = 0;
+    for name in [
+        "launch.before_write", "launch.before_commit", "launch.committed", "launch.objects_written",
+        "launch.branch_created",
+    ] {
+        for visit in 1..=STEPS_MAX {
+            let run = scene.ready("shop").await;
+            push(scene.site.path(), |work| {
+                std::fs::write(work.join(OLD_PAGE), format!("# Old\n\n{name} {visit}\n")).unwrap()
+            });
+            let output = advance_elsewhere(&scene, &run, Some(&format!("{name}:{visit}"))).await;
+            let died = output.status.signal().is_some();
+            // People push again before the run goes on.
+            push(scene.site.path(), |work| {
+                std::fs::write(work.join(OLD_PAGE), format!("# Old\n\nLater {visit}\n")).unwrap()
+            });
+            let opened = patiently(&scene.app, &scene.project, "launch_open_pr", &run).await;
+            assert_eq!(opened["state"], "DONE", "{name}:{visit}: {opened:#}");
+            let of_run: Vec<String> =
+                scene.published().into_iter().filter(|name| name.contains(&run)).collect();
+            assert_eq!(of_run, [format!("launch/{run}/shop")], "{name}:{visit}");
+            let changed = scene.site_git(&["diff", "--name-only", &format!("{}^", of_run[0]), &of_run[0]]);
+            assert_eq!(changed, "content/docs/docs.md\ncontent/docs/kb.md\n", "{name}:{visit}");
+            let checked = patiently(&scene.app, &scene.project, "launch_validate", &run).await;
+            assert_eq!(checked["validation_report"]["ok"], true, "{name}:{visit}");
+            if !died {
+                break;
+            }
+            visits += 1;
+        }
+    }
+    assert!(visits >= 14, "{visits}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_being_published_is_not_cancelled() {
     let scene = Scene::with(|config| {
         config.launch.auto_fix = true;
@@ -160,7 +197,7 @@ async fn a_run_that_is_being_published_is_not_cancelled() {
     .await;
     for (failpoint, branches) in [("launch.objects_written:1", 0), ("launch.branch_created:1", 1)] {
         let run = scene.start("shop").await;
-        let output = advance_elsewhere(&scene, &run, failpoint).await;
+        let output = advance_elsewhere(&scene, &run, Some(failpoint)).await;
         assert!(output.status.signal().is_some(), "{failpoint} was not reached");
         let of_run = || scene.published().into_iter().filter(|name| name.contains(&run)).count();
         assert_eq!(of_run(), branches, "{failpoint}");

@@ -4,6 +4,7 @@
 mod access;
 mod addresses;
 mod artifacts;
+mod authored;
 mod checks;
 mod command_line;
 mod events;
@@ -80,6 +81,16 @@ fn bare_site() -> TempDir {
     git(site.path(), &["init", "--quiet", "--bare"]);
     git(source.path(), &["push", "--quiet", site.path().to_str().unwrap(), "HEAD:refs/heads/main"]);
     site
+}
+
+/// Commits a change to the main branch of a bare repository, as people do.
+pub(crate) fn push(bare: &Path, change: impl FnOnce(&Path)) {
+    let work = tempfile::tempdir().unwrap();
+    git(work.path(), &["clone", "--quiet", "--branch", "main", bare.to_str().unwrap(), "."]);
+    change(work.path());
+    git(work.path(), &["add", "--all"]);
+    git(work.path(), &["commit", "--quiet", "--allow-empty", "--message", "Change"]);
+    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
 }
 
 /// The profile of a site for one project.

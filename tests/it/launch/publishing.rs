@@ -2,20 +2,13 @@
 
 use std::path::Path;
 
+use launch::event::{LogHead, verify_chain};
+use launch::snapshot::Snapshot;
 use serde_json::{Value, json};
 
-use super::{OLD_PAGE, README, Scene, blockers, code, hashes};
+use super::events::log_and_snapshot;
+use super::{OLD_PAGE, README, Scene, blockers, code, hashes, push};
 use crate::harness::{commit_all, git};
-
-/// Commits a change to the base of the site, as people do.
-fn change_site(scene: &Scene, change: impl FnOnce(&Path)) {
-    let work = tempfile::tempdir().unwrap();
-    git(work.path(), &["clone", "--quiet", "--branch", "main", scene.site.path().to_str().unwrap(), "."]);
-    change(work.path());
-    git(work.path(), &["add", "--all"]);
-    git(work.path(), &["commit", "--quiet", "--message", "Change"]);
-    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_ends_as_a_branch_whose_sentences_are_proved() {
@@ -126,20 +119,58 @@ async fn a_branch_in_the_way_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_base_that_moved_is_not_published_on() {
+async fn a_run_goes_on_where_the_base_moved_to() {
     let scene = Scene::new().await;
     let run = scene.ready("shop").await;
-    change_site(&scene, |work| std::fs::write(work.join(OLD_PAGE), "# Old\n\nChanged.\n").unwrap());
-    let refused = scene.error("launch_open_pr", &run).await;
-    assert_eq!(
-        (code(&refused), &refused["retryable"]),
-        ("COMMIT_SERVICE_ERROR", &json!(false)),
-        "{refused:#}"
-    );
-    assert!(scene.published().is_empty());
-    // Another run begins with the new commit.
-    let other = scene.ready("shop").await;
-    scene.result("launch_open_pr", &other).await;
+    push(scene.site.path(), |work| std::fs::write(work.join(OLD_PAGE), "# Old\n\nChanged.\n").unwrap());
+    let head = scene.site_git(&["rev-parse", "main"]).trim().to_owned();
+    let opened = scene.result("launch_open_pr", &run).await;
+    let branch = opened["branch"].as_str().unwrap();
+    assert_eq!(scene.site_git(&["rev-parse", &format!("{branch}^")]).trim(), head, "it follows the new head");
+    let changed = scene.site_git(&["diff", "--name-status", "main", branch]);
+    assert_eq!(changed, "A\tcontent/docs/docs.md\nA\tcontent/docs/kb.md\n", "what people changed stays");
+    scene.site_git(&["fsck", "--strict"]);
+    let (events, stored) = log_and_snapshot(&scene, &run).await;
+    verify_chain(LogHead::EMPTY, &events).unwrap();
+    assert_eq!(Snapshot::fold(&events).unwrap(), stored);
+    assert_eq!(stored.created.site_sha, head);
+    let rebased = events.iter().filter(|event| event.kind == "SITE_REBASED").count();
+    assert_eq!(rebased, 1, "and the log says so");
+    let document: Value = serde_json::from_str(&scene.artifact(&run, "pr.json").await).unwrap();
+    assert_eq!(document["base_ref"], head, "{document:#}");
+    assert_eq!(scene.result("launch_validate", &run).await["validation_report"]["ok"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_on_which_the_pages_do_not_fit_is_not_published_on() {
+    type Change = fn(&Path);
+    let cases: [(&str, Change); 3] = [
+        ("content/docs/docs.md", |work| {
+            std::fs::write(work.join("content/docs/docs.md"), "# Mine\n").unwrap()
+        }),
+        ("content/docs/Docs.md", |work| {
+            std::fs::write(work.join("content/docs/Docs.md"), "# Mine\n").unwrap()
+        }),
+        ("content/docs", |work| {
+            std::fs::remove_dir_all(work.join("content/docs")).unwrap();
+            std::fs::write(work.join("content/docs"), "a file").unwrap();
+        }),
+    ];
+    for (conflict, change) in cases {
+        let scene = Scene::new().await;
+        let run = scene.ready("shop").await;
+        push(scene.site.path(), change);
+        let refused = scene.error("launch_open_pr", &run).await;
+        assert_eq!(
+            (code(&refused), &refused["retryable"]),
+            ("COMMIT_SERVICE_ERROR", &json!(false)),
+            "{conflict}: {refused:#}"
+        );
+        assert!(refused["details"]["conflicts"].to_string().contains(conflict), "{conflict}: {refused:#}");
+        assert!(refused["hint"].as_str().unwrap().contains("start another one"), "{refused:#}");
+        assert!(scene.published().is_empty(), "{conflict}");
+        assert_eq!(scene.status(&run).await["state"], "READY_FOR_PR");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +189,7 @@ async fn pages_outside_of_the_allowed_paths_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_on_the_way_is_refused() {
     let scene = Scene::new().await;
-    change_site(&scene, |work| {
+    push(scene.site.path(), |work| {
         std::fs::create_dir_all(work.join("layouts")).unwrap();
         std::fs::write(work.join("layouts/a.html"), "x").unwrap();
         std::os::unix::fs::symlink("../../layouts/a.html", work.join("content/docs/kb.md")).unwrap();

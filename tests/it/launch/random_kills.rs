@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Output, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use futures::stream::{StreamExt, iter};
@@ -51,7 +51,7 @@ impl Kill {
 /// Has another process advance a run and kills it; how it ended.
 async fn advance_and_kill(scene: &Scene, run: &str, kill: &Kill) -> ExitStatus {
     let (events, then) = match kill {
-        Kill::At(failpoint) => return advance_elsewhere(scene, run, failpoint).await.status,
+        Kill::At(failpoint) => return advance_elsewhere(scene, run, Some(failpoint)).await.status,
         Kill::After { events, then } => (*events, *then),
     };
     let mut child = advancing(scene, run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -69,19 +69,13 @@ async fn advance_and_kill(scene: &Scene, run: &str, kill: &Kill) -> ExitStatus {
     tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap()
 }
 
-/// Has another process advance a run to its end.
-async fn advance_whole(scene: &Scene, run: &str) -> Output {
-    let mut command = advancing(scene, run);
-    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
-}
-
 /// Kills a new run, has another process end it, and checks what it left. False if the run ended before it could be killed.
 async fn killed(scene: &Scene, kill: &Kill, uninterrupted: &BTreeMap<String, Value>, which: &str) -> bool {
     let run = scene.start("faulty").await;
     let ended = advance_and_kill(scene, &run, kill).await;
     let died = ended.signal().is_some();
     assert!(died || ended.success(), "{which}: {ended}");
-    let recovered = advance_whole(scene, &run).await;
+    let recovered = advance_elsewhere(scene, &run, None).await;
     assert!(
         recovered.status.success(),
         "{which}: {} {}",
@@ -107,7 +101,7 @@ async fn kill_runs(count: u64, seed: u64) {
     let scene = &scene;
     // A run as long as the others, to know how long their logs get.
     let longest = scene.start("faulty").await;
-    assert!(advance_whole(scene, &longest).await.status.success());
+    assert!(advance_elsewhere(scene, &longest, None).await.status.success());
     let events = log_and_snapshot(scene, &longest).await.1.seq;
     let uninterrupted = &uninterrupted;
     let runs = iter(seed..seed + count).map(|seed| async move {
@@ -133,7 +127,7 @@ async fn runs_that_are_killed_at_random_end() {
 
 /// The long form; docs/reliability.md has the command.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes half an hour: cargo test --test it two_hundred_runs -- --ignored --nocapture"]
+#[ignore = "takes minutes: cargo test --test it -- --ignored --nocapture two_hundred_runs"]
 async fn two_hundred_runs_that_are_killed_at_random_end() {
     kill_runs(200, 2026).await;
 }

@@ -60,3 +60,39 @@ async fn fields_of_one_name_are_candidates() {
         assert_eq!(graph.error(definition(symbol)).await["code"], "NOT_FOUND", "{symbol}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_comes_before_what_only_has_its_letters() {
+    let files = [
+        ("t.ts", "export class Svc {\n  name = 1;\n  inc() { return this.name; }\n}\n"),
+        ("s.ts", "export const $name = 1;\n"),
+        ("box.ts", "export class Box {\n  item$ = 1;\n  get() { return this.item$; }\n}\n"),
+        ("item.ts", "export const item = 1;\n"),
+    ];
+    let graph = Graph::new("field-spellings", &files).await;
+    for (symbol, place) in [
+        ("name", "t.ts:2 Svc.name"),
+        ("Svc.name", "t.ts:2 Svc.name"),
+        ("t.ts:name", "t.ts:2 Svc.name"),
+        ("item$", "box.ts:2 Box.item$"),
+        ("Box.item$", "box.ts:2 Box.item$"),
+    ] {
+        let envelope = graph.ask(definition(symbol)).await;
+        assert_eq!(places(&envelope["result"]["files"]), [place], "{symbol}: {envelope:#}");
+        assert!(envelope["_meta"]["warnings"].as_array().is_none_or(Vec::is_empty), "{symbol}: {envelope:#}");
+        for relation in ["references", "callers", "callees", "implementations", "hierarchy", "impact"] {
+            let error = graph.error(json!({ "symbol": symbol, "relation": relation })).await;
+            let message = error["message"].as_str().unwrap();
+            let file = place.split(' ').next().unwrap();
+            assert!(
+                message.contains("is a field, declared in") && message.contains(file),
+                "{symbol}, {relation}: {error:#}"
+            );
+        }
+    }
+    // What has a definition in its own spelling is that.
+    for (symbol, file) in [("$name", "s.ts"), ("item", "item.ts")] {
+        let found = graph.navigate(json!({ "symbol": symbol })).await;
+        assert_eq!(found["symbol"]["file"], file, "{found:#}");
+    }
+}

@@ -4,8 +4,13 @@ mod complaints;
 mod edits;
 mod fields;
 mod go_interfaces;
+mod homonyms;
 mod large;
+mod letters;
+mod operators;
+mod proposals;
 mod searches;
+mod spellings;
 mod subjects;
 mod walks;
 

@@ -62,6 +62,22 @@ async fn a_filter_by_edges_says_how_many_chunks_have_only_the_name() {
     assert_eq!(warning["code"], "names_left_out", "{warnings:#}");
     assert_eq!(warning["details"], json!({ "field": "calls", "value": "get", "chunks": 1 }), "{warnings:#}");
     assert!(warning["message"].as_str().unwrap().contains("`uses` finds them"), "{warnings:#}");
+    // Only what the other filters pass is left out.
+    for (query, left_out) in [
+        ("calls:get path:guess.py", 1),
+        ("calls:get path:use.py", 0),
+        ("calls:get -path:guess.py", 0),
+        ("(calls:get OR lang:python)", 0),
+        ("(calls:get OR path:use.py)", 1),
+        ("NOT calls:get", 0),
+        ("calls:get type:class", 0),
+    ] {
+        let warnings = ask(query).await;
+        let chunks = warnings.as_array().into_iter().flatten();
+        let chunks = chunks.filter(|warning| warning["code"] == "names_left_out");
+        let chunks: u64 = chunks.filter_map(|warning| warning["details"]["chunks"].as_u64()).sum();
+        assert_eq!(chunks, left_out, "{query}: {warnings:#}");
+    }
     for query in ["calls:sleep", "calls:Store", "extends:Store", "calledBy:read_shelf"] {
         let warnings = ask(query).await;
         let said = |warning: &Value| warning["code"] == "names_left_out";

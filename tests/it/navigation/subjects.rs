@@ -11,20 +11,9 @@ const TILL: &str = "class Till:\n    def open(self):\n        return 1\n\n    de
 async fn every_spelling_of_a_name_and_a_place_means_the_symbol() {
     let graph = Graph::new("spelled", &[("src/till.py", TILL)]).await;
     for symbol in [
-        "Till.open",
-        "Till#open",
-        "Till::open",
-        "`Till.open()`",
-        "open",
-        "def open",
-        "method open",
-        "till.py:open",
-        "src/till.py:Till.open",
-        "./src/till.py:open",
-        "till.Till.open",
-        "src/till.py:2",
-        "src/till.py:2:9",
-        "till.py:6:21",
+        "Till.open", "Till#open", "Till::open", "`Till.open()`", "open", "def open", "method open",
+        "till.py:open", "src/till.py:Till.open", "./src/till.py:open", "till.Till.open", "src/till.py:2",
+        "src/till.py:2:9", "till.py:6:21",
     ] {
         let found = graph.navigate(json!({ "symbol": symbol, "relation": "definition" })).await;
         assert_eq!(places(&found["files"]), ["src/till.py:2 Till.open"], "{symbol}");

@@ -32,12 +32,7 @@ async fn names_that_lead_elsewhere_lead_nowhere() {
     let report = index(&app, &id, &repository.url()).await;
     let mut found = Vec::new();
     for word in [
-        "kept_good",
-        "escaped_up",
-        "escaped_slash",
-        "with_newline",
-        "not_utf8",
-        "first_of_two",
+        "kept_good", "escaped_up", "escaped_slash", "with_newline", "not_utf8", "first_of_two",
         "second_of_two",
     ] {
         found.extend(files_with(&app, &id, word).await);

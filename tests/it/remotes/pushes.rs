@@ -150,3 +150,90 @@ async fn only_messages_with_the_secret_have_an_effect() {
     assert_eq!((status, &answer["error"]["code"]), (404, &json!("NOT_FOUND")));
     closed.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_repositories_of_one_tenant_do_not_keep_the_push_of_another_waiting() {
+    let (slow, fast) = (GitHost::start().await, GitHost::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, SECRET).unwrap();
+    let server = TestServer::start(|config| {
+        config.git.webhook_secret_file = Some(secret);
+        config.git.fetch_ms = 120_000;
+        config.git.probe_ms = 120_000;
+    })
+    .await;
+    let (theirs, ours) = (project("slow-host"), project("fast-host"));
+    let all: Vec<HostedRepository> = (0..5).map(|n| slow.repository(&format!("acme/slow{n}"))).collect();
+    for repository in &all {
+        fill(repository);
+        index(&server.app, &theirs, &repository.url()).await;
+    }
+    let repository = fast.repository("shop/fast");
+    fill(&repository);
+    index(&server.app, &ours, &repository.url()).await;
+    // From now on this host answers after minutes.
+    slow.faults().delay(Duration::from_secs(300));
+    slow.forget_requests();
+    for repository in &all {
+        push(&server, &repository.url()).await;
+    }
+    for attempt in 0.. {
+        if !slow.requests().is_empty() {
+            break;
+        }
+        assert!(attempt < 600, "nothing was fetched from the slow host");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // Time for as many of them to start as may.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    repository.commit(&[("new.py", "def after_the_push():\n    return 1\n")], "More");
+    push(&server, &repository.url()).await;
+    let found = async {
+        while files_with(&server.app, &ours, "after_the_push").await != ["new.py"] {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(60), found).await;
+    assert!(waited.is_ok(), "the push waited for the slow host of another tenant");
+    server.app.shutdown.cancel();
+}
+
+/// Tells the server of a push, as the host of a repository would.
+async fn push(server: &TestServer, url: &str) {
+    let body = json!({ "url": url }).to_string();
+    let (status, answer) = send(server, &body, &[("x-hub-signature-256", &signature(&body))]).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_hosts_are_audited() {
+    let Shop { host: _host, repository, server, _folder } = Shop::start(|_| {}).await;
+    server.app.start_background();
+    crate::models::wait_for("the audit table's writer", async || server.app.has_embedder()).await;
+    push(&server, &repository.url()).await;
+    let (status, _) = send(&server, "{}", &[("x-gitlab-token", "guess")]).await;
+    assert_eq!(status, 401);
+    let audited = async |principal: &'static str, wanted: String| {
+        for _ in 0..200 {
+            let mut control = server.app.store().await.unwrap().control_read().await.unwrap();
+            let filter = store::audit::AuditFilter {
+                principal: Some(principal),
+                tool: Some("webhook"),
+                ..Default::default()
+            };
+            let rows = store::audit::list(&mut control, filter, 100).await.unwrap();
+            control.commit().await.unwrap();
+            if let Some(row) = rows.into_iter().find(|row| row.name == wanted) {
+                return row.outcome;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("no message of {wanted} was audited");
+    };
+    let url = repository.url();
+    let pushed = url.strip_suffix(".git").unwrap_or(&url);
+    assert_eq!(audited("webhook", format!("{pushed} from 127.0.0.1")).await, "ok");
+    assert_eq!(audited("nobody", "a host from 127.0.0.1".to_owned()).await, "UNAUTHORIZED");
+    server.stop().await;
+}

@@ -144,33 +144,16 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
     };
     let admin_tools = ["config_status", "cache_gc", "clean_artifacts", "bootstrap"];
     let read_tools = [
-        "search",
-        "search_code",
-        "show_file",
-        "navigate",
-        "index_status",
-        "check_status",
-        "workspace_status",
+        "search", "search_code", "show_file", "navigate", "index_status", "check_status", "workspace_status",
         "report_artifacts",
     ];
     let write_tools =
         ["index_repository", "build_index", "index_build", "build_sqlite_index", "compact_sqlite_index"];
     let catalog_tools = [
-        "instructions_list",
-        "instructions_get",
-        "instructions_search",
-        "instructions_export",
-        "instructions_diff",
-        "instructions_checksums",
-        "instructions_repair",
-        "prompt_review",
-        "integrity_verify",
-        "gates_evaluate",
-        "usage_track",
-        "usage_track_batch",
-        "usage_hotset",
-        "metrics_snapshot",
-        "meta_tools",
+        "instructions_list", "instructions_get", "instructions_search", "instructions_export",
+        "instructions_diff", "instructions_checksums", "instructions_repair", "prompt_review",
+        "integrity_verify", "gates_evaluate", "usage_track", "usage_track_batch", "usage_hotset",
+        "metrics_snapshot", "meta_tools",
     ];
     let curate_tools = ["instructions_import", "instructions_remove", "instructions_reload", "usage_flush"];
     // Shared assets need a key with the scope `admin` and all projects. Each of these tools has its own tests for that.
@@ -352,7 +335,9 @@ async fn calls_over_the_rate_limit_are_429_with_retry_after() {
         }
         statuses
     };
-    assert_eq!(statuses(Some(&default_limit)).await, [200, 200, 200, 429, 429]);
+    // To open a session counts like a call.
+    let session = server.open("/mcp", Some(&default_limit)).await;
+    assert_eq!(statuses(Some(&default_limit)).await, [200, 200, 429, 429, 429]);
     assert_eq!(statuses(Some(&own_limit)).await, [200; 5], "the key's own limit applies");
     assert_eq!(statuses(None).await, [200; 5], "the local operator has no limit");
     let refused_call = with_key(http().post(server.url_of("/tools/check_status")), Some(&default_limit))
@@ -365,7 +350,6 @@ async fn calls_over_the_rate_limit_are_429_with_retry_after() {
     assert!((1..=61).contains(&wait), "{wait}");
     let body: Value = refused_call.json().await.unwrap();
     assert_eq!((outcome(&body), body["error"]["retryable"].as_bool()), ("RATE_LIMITED", Some(true)));
-    let session = server.open("/mcp", Some(&default_limit)).await;
     let refused = session.call(1, "check_status", json!({})).await;
     assert_eq!(
         (refused["error"]["code"].as_i64(), refused["error"]["data"]["code"].as_str()),

@@ -60,6 +60,48 @@ async fn assert_healthy(server: &TestServer) {
 const POST: &str =
     "POST /tools/check_status HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 
+/// Requests that reach no route are answered with the error envelope, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_cannot_be_parsed_get_an_error_body() {
+    let server = TestServer::start(|_| {}).await;
+    let long = "x".repeat(100_000);
+    for (request, status, message) in [
+        ("NONSENSE\r\n\r\n".to_owned(), "400", "not valid HTTP/1.1"),
+        ("GET / HTTP/1.1\r\nHost localhost\r\n\r\n".to_owned(), "400", "not valid HTTP/1.1"),
+        ("GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(), "400", "not valid HTTP/1.1"),
+        (
+            format!("GET /{long} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            "414",
+            "address of the request is too long",
+        ),
+        (
+            format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X-A: b\r\n".repeat(200)),
+            "431",
+            "headers of the request are too large",
+        ),
+    ] {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        // The server may answer before it has read everything.
+        let _ = stream.write_all(request.as_bytes()).await;
+        let answer = read_until_closed(stream).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{}: {answer}",
+            &request[..20.min(request.len())]
+        );
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.to_lowercase().contains(&format!("content-length: {}", body.len())), "{head}");
+        let envelope: Value = serde_json::from_str(body).unwrap();
+        assert_eq!((&envelope["ok"], &envelope["error"]["code"]), (&json!(false), &json!("INVALID_REQUEST")));
+        assert!(envelope["error"]["message"].as_str().unwrap().contains(message), "{envelope:#}");
+        assert!(
+            envelope["error"]["hint"].is_string() && envelope["_meta"]["requestId"].is_string(),
+            "{envelope:#}"
+        );
+    }
+    assert_healthy(&server).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_clients_are_disconnected() {
     let server = server_with_short_timeouts().await;

@@ -54,7 +54,7 @@ async fn readiness(http_server: &TestServer) -> (StatusCode, Vec<String>) {
     assert_eq!(body["ok"], true, "{body:#}");
     let checks = body["result"]["checks"].as_array().unwrap();
     let names: Vec<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["serving", "database", "model", "disk"]);
+    assert_eq!(names, ["serving", "database", "model", "disk", "writers"]);
     for check in checks {
         assert_eq!(
             check["ok"] == false,

@@ -4,6 +4,9 @@
 //! application. Only [`parity`] starts processes, like `surfaces.rs` and `processes.rs`.
 
 mod access;
+mod background_writers;
+mod ended_keys;
+mod entrances;
 mod fair_queues;
 mod faults;
 mod fixtures;

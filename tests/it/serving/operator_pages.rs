@@ -98,11 +98,11 @@ async fn the_operator_creates_a_key_that_works_and_revokes_it() {
 async fn a_new_key_is_shown_although_the_keys_cannot_be_listed() {
     let server = TestServer::start(|config| config.access.required = Required::Always).await;
     let (_, operator) = issue_key_with(&server.app, &[], &[Scope::Admin, Scope::Search], |new| {
-        new.calls_per_minute = Some(2);
+        new.calls_per_minute = Some(3);
     })
     .await;
     let visitor = Visitor::signed_in(&server, &operator).await;
-    // One call for the page with the form, one to create the key; the third one, for the list, is refused.
+    // One call to open the session, one for the page with the form, one to create the key; the fourth one, for the list, is refused.
     let fields = [("name", "shown"), ("all_projects", "1"), ("scope_search", "1"), ("expires", "30d")];
     let Sent { status, html, .. } = visitor.submit(KEYS, &fields).await;
     assert!(status == StatusCode::OK && html.contains("RATE_LIMITED"), "{status} {html}");

@@ -453,6 +453,10 @@ async fn a_run_in_progress_is_shown_and_the_page_reloads() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert!(html.contains("In progress") && html.contains("http-equiv=\"refresh\""), "{html}");
+    // What is read again is this page, also where another address was the answer to a form.
+    for part in [format!("data-live=\"{path}\""), format!("content=\"3; url={path}\"")] {
+        assert!(html.contains(&part), "{part}: {html}");
+    }
     embedder.set_open(true);
     for _ in 0..200 {
         html = page(&server, &path).await.1;

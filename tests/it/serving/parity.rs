@@ -29,28 +29,18 @@ const VARYING_VALUES: &[&str] = &[
     "/_meta/durationMs", // duration of the call
     "/_meta/next",       // a stdio client has a working directory, an HTTP client has none
     // Durations.
-    "/result/latency_ms",
-    "/result/stats",
-    "/result/duration_seconds",
-    "/result/report/seconds",
-    "/result/report/lexicalSeconds",
-    "/result/jobId",          // each run is a separate job
+    "/result/latency_ms", "/result/stats", "/result/duration_seconds", "/result/report/seconds",
+    "/result/report/lexicalSeconds", "/result/jobId",          // each run is a separate job
     "/result/uptimeMs",       // differs by process
     "/result/files/0/sha256", // the file contains its creation time
     // Other tests use the machine at the same time.
-    "/result/machine",
-    "/result/config", // each process has its own settings
+    "/result/machine", "/result/config", // each process has its own settings
     // Each decision is a separate record, and each pack has its time.
-    "/result/recordId",
-    "/result/path",
-    "/result/pack/generatedAt",
-    "/result/generatedAt",
-    "/result/dynamic/generatedAt",
-    // Calls of the process.
+    "/result/recordId", "/result/path", "/result/pack/generatedAt", "/result/generatedAt",
+    "/result/dynamic/generatedAt", // Calls of the process.
     "/result/methods",
     // Sizes on disk: the call before takes a page of the database, or its clean-up gives one back.
-    "/result/totalBytes",
-    "/result/tables",
+    "/result/totalBytes", "/result/tables",
 ];
 
 /// How a call must end.
@@ -230,7 +220,7 @@ fn triage_calls(ours: &str, absent: &str, finding: &str) -> Vec<(&'static str, V
     vec![
         ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Success),
         ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
-        ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
+        ("triage_ingest", json!({ "source": "spreadsheet" }), Refused("INVALID_REQUEST")),
         ("triage_decision", json!({ "finding": finding, "status": "fix", "project_id": ours }), Success),
         (
             "triage_decision",

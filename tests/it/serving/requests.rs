@@ -134,16 +134,8 @@ async fn what_is_named_twice_is_refused() {
 async fn head_is_get_without_the_body_and_other_methods_are_405() {
     let server = TestServer::start(|_| {}).await;
     for path in [
-        "/health",
-        "/health/ready",
-        "/status",
-        "/status/stream",
-        "/tools",
-        "/metrics",
-        "/openapi.json",
-        "/docs",
-        "/",
-        "/repositories",
+        "/health", "/health/ready", "/status", "/status/stream", "/tools", "/metrics", "/openapi.json",
+        "/docs", "/", "/repositories",
     ] {
         let get = send(http().get(server.url_of(path))).await;
         let head = send(http().head(server.url_of(path))).await;

@@ -53,6 +53,7 @@ async fn the_list_and_a_run_show_what_the_tools_answer() {
         "aria-current=\"step\">VALIDATING</li>",
         "content/docs/docs.md:",
         "A sentence has no claim",
+        "</code> has no claim.</p>",
         "truth_lock",
         "<h2 id=\"issues\">Open issues",
         "<span class=\"badge critical\">blocker</span>",

@@ -220,15 +220,15 @@ async fn the_file_finder_says_that_there_were_too_many_calls() {
     let (id, repository) = (project("find-limited"), Repository::new(&[("src/shop.py", "shop = 1\n")]));
     index(&server, &id, &repository).await;
     let (_, key) = issue_key_with(&server.app, &[&id], &[Scope::Search], |new| {
-        new.calls_per_minute = Some(2);
+        new.calls_per_minute = Some(3);
     })
     .await;
     let visitor = Visitor::signed_in(&server, &key).await;
     let path = format!("/p/{id}/r/{}/find?q=shop", name(&repository));
-    // It takes two calls, so the first one of the second page is refused.
+    // Signing in is a call, and a page takes two, so the first one of the second page is refused.
     assert!(visitor.page(&path).await.contains("src/shop.py"));
     let (status, html) = visitor.get(&path).await;
     assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{html}");
-    assert!(html.contains("More than 2 calls a minute") && html.contains("RATE_LIMITED"), "{html}");
+    assert!(html.contains("More than 3 calls a minute") && html.contains("RATE_LIMITED"), "{html}");
     server.stop().await;
 }

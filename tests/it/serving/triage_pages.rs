@@ -262,11 +262,7 @@ async fn a_decision_is_sent_by_a_form_of_this_session_only() {
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{changed:?}");
         check_markup("refused", &refused.html);
         for part in [
-            "role=\"alert\"",
-            "INVALID_REQUEST",
-            "&lt;b&gt;bounds&lt;/b&gt;",
-            "value=\"grace\"",
-            "notes.md",
+            "role=\"alert\"", "INVALID_REQUEST", "&lt;b&gt;bounds&lt;/b&gt;", "value=\"grace\"", "notes.md",
             "code_not_present, other",
         ] {
             assert!(refused.html.contains(part), "{changed:?}: {part}");

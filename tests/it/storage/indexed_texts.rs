@@ -42,11 +42,15 @@ const BOUNDED: &[(&str, &str)] = &[
     ("source_repositories.project_id", "50 bytes, as an id of a project"),
     ("source_repositories.source", "64 bytes, as a name of a source"),
     ("sources.name", "64 bytes: longer names are refused"),
+    ("triage_records.claims", "hashes"),
     ("triage_records.finding_id", "an id of a record; checked in archives"),
     ("triage_records.id", "made by this program; checked in archives"),
     ("triage_records.package", "2,000 bytes: the rest is not stored"),
+    ("triage_records.scope", "a hash"),
     ("triage_records.vuln", "2,000 bytes: the rest is not stored"),
     ("vectors.hash", "a hash; checked in archives"),
+    ("writers.process", "made by this program"),
+    ("writers.writer", "a name in this program"),
 ];
 
 /// Random letters, which no compression makes short enough for an index.
@@ -142,6 +146,8 @@ async fn decisions_are_related_by_the_beginning_of_an_id() {
         status: Some("accept".to_owned()),
         expires_ms: None,
         related: related.clone(),
+        identity: None,
+        is_fixed: false,
         content_hash: [1; 32],
         record: "{}".to_owned(),
     };

@@ -198,6 +198,7 @@ async fn run_listing_statements(tx: &mut ProjectTx, later: RunRow) -> Result<(),
     let ended = RunRow { created_ms: 11, state: "DONE".to_owned(), ..run('d', None) };
     assert!(write(tx, new(&ended)).await?);
     assert_eq!(runs::unfinished(tx).await?, 3);
+    assert_eq!(runs::publishing(tx, "no-such-site", 9).await?, []);
     let oldest = runs::unfinished_page(tx, None, 2).await?;
     assert_eq!(oldest, [later, second.clone()], "the oldest first, then by id");
     assert_eq!(runs::unfinished_page(tx, Some((11, &second.run_id)), 9).await?, [third]);

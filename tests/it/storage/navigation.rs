@@ -141,12 +141,12 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
     assert_eq!((covered[0].scip_uses, covered[0].resolved_uses, covered[0].name_uses), (1, 1, 1));
 
     let of_name = NamedDefinitions { name_id: ANT, repositories: &[repo], ..NamedDefinitions::default() };
-    let found = navigation::find_definitions(&mut tx, of_name, 10).await?;
+    let found = navigation::find_definitions(&mut tx, of_name, 10).await?.rows;
     let seen: Vec<_> = found.iter().map(|one| (one.path.as_str(), one.line, one.symbol)).collect();
     let other = symbol_id(repo, "src/b.rs", "Outer.ant", 0);
     assert_eq!(seen, [("src/a.rs", 1, Some(ant)), ("src/b.rs", 2, Some(other))]);
     let elsewhere = NamedDefinitions { repositories: &[repo + 1], ..of_name };
-    assert_eq!(navigation::find_definitions(&mut tx, elsewhere, 10).await?, []);
+    assert_eq!(navigation::find_definitions(&mut tx, elsewhere, 10).await?.rows, []);
     // Each condition comes before the limit.
     let file = ["b".to_owned()];
     for narrowed in [
@@ -155,14 +155,14 @@ pub(crate) async fn run_statements(store: &Store, project: &Project, fence: Fenc
         NamedDefinitions { around: &file, ..of_name },
         NamedDefinitions { line: Some(2), ..of_name },
     ] {
-        assert_eq!(navigation::find_definitions(&mut tx, narrowed, 1).await?, [found[1].clone()]);
+        assert_eq!(navigation::find_definitions(&mut tx, narrowed, 1).await?.rows, [found[1].clone()]);
     }
     for other in [["ab.rs"], ["rc/b.rs"], ["src/src/b.rs"]] {
         let elsewhere = NamedDefinitions { paths: &other, ..of_name };
-        assert_eq!(navigation::find_definitions(&mut tx, elsewhere, 10).await?, [], "{other:?}");
+        assert_eq!(navigation::find_definitions(&mut tx, elsewhere, 10).await?.rows, [], "{other:?}");
     }
     let misspelled = NamedDefinitions { spelling: Some("Ant"), ..of_name };
-    assert_eq!(navigation::find_definitions(&mut tx, misspelled, 10).await?, []);
+    assert_eq!(navigation::find_definitions(&mut tx, misspelled, 10).await?.rows, []);
     assert_eq!(navigation::definitions_at(&mut tx, b, 2).await?, [found[1].clone()]);
     assert_eq!(navigation::definitions_by_symbols(&mut tx, &[ant, whole]).await?, [found[0].clone()]);
     assert_eq!(navigation::definitions_of_file(&mut tx, b, 1).await?[0].name, "bee");

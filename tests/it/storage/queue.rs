@@ -8,7 +8,8 @@ use contract::{ErrorCode, Fault, ProjectId};
 use engine::jobs::{self, ClaimedJob, LeaseSettings, NewJob, OnCancel, Phase, RunControl};
 use serde_json::{Value, json};
 use store::{
-    self, Claim, Fence, Heartbeat, Job, JobState, ModelFacts, Outcome, PassLimits, Store, WRITER_LANE,
+    self, Claim, Fence, Heartbeat, Job, JobState, ModelFacts, NextJob, Outcome, PassLimits, Store,
+    WRITER_LANE,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -94,7 +95,9 @@ async fn a_project_runs_one_job_at_a_time() {
     let workers: Vec<_> = (0..16)
         .map(|i| {
             let store = fresh.store.clone();
-            tokio::spawn(async move { claim(&store, Claim::Kind("index"), &format!("w{i}")).await })
+            tokio::spawn(async move {
+                claim(&store, Claim::Next(NextJob::oldest("index")), &format!("w{i}")).await
+            })
         })
         .collect();
     let mut claimed = Vec::new();
@@ -106,13 +109,39 @@ async fn a_project_runs_one_job_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_jobs_of_one_project_do_not_keep_those_of_others_waiting() {
+    let fresh = Fresh::new().await;
+    let of = |project: &str, lane: &str| NewJob {
+        project_id: ProjectId::parse(project).unwrap(),
+        lane: lane.to_owned(),
+        ..index_job(&format!("{project} {lane}"))
+    };
+    let mut greedy = Vec::new();
+    for lane in ["one", "two", "three", "four"] {
+        greedy.push(enqueue_job(&fresh.store, &of("greedy", lane)).await.job.id);
+    }
+    let modest = enqueue_job(&fresh.store, &of("modest", "one")).await.job.id;
+    let (served, except) = (["greedy".to_owned()], [greedy[1].clone()]);
+    let next = async |served: &[String], share: i64, except: &[String]| {
+        let next = NextJob { kind: "index", served, share, except };
+        claim(&fresh.store, Claim::Next(next), "w").await.map(|job| job.id)
+    };
+    assert_eq!(next(&[], 2, &[]).await, Some(greedy[0].clone()), "the oldest, as long as none was served");
+    assert_eq!(next(&served, 2, &except).await, Some(modest), "the one of the project that waited longest");
+    assert_eq!(next(&served, 2, &except).await, Some(greedy[2].clone()), "what others take up is left alone");
+    assert_eq!(next(&served, 2, &[]).await, None, "the share of the project is used up");
+    assert_eq!(next(&served, 3, &[]).await, Some(greedy[1].clone()));
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lanes_of_a_project_run_independently() {
     let fresh = Fresh::new().await;
     let in_lane = |lane: &str, subject: &str| NewJob { lane: lane.into(), ..index_job(subject) };
     let first = enqueue_job(&fresh.store, &in_lane(WRITER_LANE, "/one")).await.job;
     let second = enqueue_job(&fresh.store, &in_lane(WRITER_LANE, "/two")).await.job;
     let other_lane_job = enqueue_job(&fresh.store, &in_lane("launch:r", "r")).await.job;
-    let next = || claim(&fresh.store, Claim::Kind("index"), "w");
+    let next = || claim(&fresh.store, Claim::Next(NextJob::oldest("index")), "w");
     assert_eq!(next().await.unwrap().id, first.id);
     assert_eq!(
         next().await.unwrap().id,
@@ -174,7 +203,7 @@ async fn a_job_that_one_worker_passes_on_waits_for_another() {
         "passing on does not count as an attempt"
     );
     assert_eq!((waiting.note.as_deref(), &waiting.worker), (Some("cannot see it"), &None));
-    for selector in [Claim::Id(&job.id), Claim::Kind("index")] {
+    for selector in [Claim::Id(&job.id), Claim::Next(NextJob::oldest("index"))] {
         assert!(
             claim(&fresh.store, selector, "blind").await.is_none(),
             "a worker that passed the job on does not claim it again"
@@ -182,7 +211,7 @@ async fn a_job_that_one_worker_passes_on_waits_for_another() {
     }
     pass_on("another blind one", limits).await;
     assert!(
-        claim(&fresh.store, Claim::Kind("index"), "blind").await.is_none(),
+        claim(&fresh.store, Claim::Next(NextJob::oldest("index")), "blind").await.is_none(),
         "the first worker that passed it on is still excluded"
     );
     // After the retry delay the same worker may claim it again.
@@ -191,7 +220,7 @@ async fn a_job_that_one_worker_passes_on_waits_for_another() {
     pass_on("blind", limits).await;
 
     // A worker that can run it claims it at once; its heartbeat lifts the exclusion of the others.
-    let seeing = claim(&fresh.store, Claim::Kind("index"), "seeing").await.unwrap();
+    let seeing = claim(&fresh.store, Claim::Next(NextJob::oldest("index")), "seeing").await.unwrap();
     let fence = seeing.fence.unwrap();
     let mut tx = fresh.store.control().await.unwrap();
     store::jobs::heartbeat(&mut tx, &job.id, fence, 30_000, &Value::Null).await.unwrap();
@@ -240,10 +269,11 @@ async fn the_queue_does_not_read_finished_jobs() {
         let store = fresh.another().await;
         for round in 0..3 {
             let job = enqueue(&store, "/0").await.job;
-            let selector = if round == 0 { Claim::Id(&job.id) } else { Claim::Kind("index") };
+            let selector =
+                if round == 0 { Claim::Id(&job.id) } else { Claim::Next(NextJob::oldest("index")) };
             let fence = claim(&store, selector, "w").await.unwrap().fence.unwrap();
             let waiting = enqueue(&store, "/1").await.job;
-            assert!(claim(&store, Claim::Kind("index"), "w").await.is_none());
+            assert!(claim(&store, Claim::Next(NextJob::oldest("index")), "w").await.is_none());
             let mut tx = store.control().await.unwrap();
             store::jobs::heartbeat(&mut tx, &job.id, fence, 30_000, &Value::Null).await.unwrap();
             assert!(store::jobs::ahead(&mut tx, &waiting).await.unwrap().is_some());

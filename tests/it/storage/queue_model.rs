@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use contract::ProjectId;
 use engine::jobs::NewJob;
 use serde_json::{Value, json};
-use store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome, PassLimits, Store, WRITER_LANE};
+use store::{self, Claim, Fence, Heartbeat, Job, JobState, NextJob, Outcome, PassLimits, Store, WRITER_LANE};
 
 use crate::harness::Dice;
 use crate::storage::database::{Fresh, run};
@@ -163,7 +163,7 @@ impl Schedule<'_> {
         let any = self.roll(2) == 0 || self.model.jobs.is_empty();
         let index = if any { 0 } else { self.roll(self.model.jobs.len()) };
         let id = self.model.jobs.get(index).map(|job| job.id.clone()).unwrap_or_default();
-        let selector = if any { Claim::Kind("index") } else { Claim::Id(&id) };
+        let selector = if any { Claim::Next(NextJob::oldest("index")) } else { Claim::Id(&id) };
         let mut tx = self.store.control().await.unwrap();
         let worker = self.roll(WORKERS.len());
         let claimed = store::jobs::try_claim(&mut tx, selector, WORKERS[worker], HOUR_MS).await.unwrap();

@@ -17,9 +17,9 @@ use store::triage::{BoardPage, FindingFilter, RecordWrite, Related};
 use store::{
     self, Access, AttributedFile, AuditEntry, AuthorsWrite, CandidateWords, ChunkSelection, Claim,
     CommentWrite, Completion, Counted, DecidedBy, DefinitionWrite, FileWrite, Filter, FlowWrite, GramQuery,
-    HistoryWrite, KeyRow, KnownNames, LexicalQuery, LexicalSource, ModelFacts, NewJob, Outcome, PassLimits,
-    Project, ProjectPart, ProjectTx, RepositoryQuery, RepositoryState, SearchedPlaces, Store, Test,
-    WRITER_LANE, WordsWrite, grams_of,
+    HistoryWrite, KeyRow, KnownNames, LexicalQuery, LexicalSource, ModelFacts, NewJob, NextJob, Outcome,
+    PassLimits, Project, ProjectPart, ProjectTx, RepositoryQuery, RepositoryState, SearchedPlaces, Store,
+    Test, WRITER_LANE, WordsWrite, grams_of,
 };
 use tokio::sync::mpsc;
 
@@ -131,6 +131,7 @@ async fn run_everything() -> Fresh {
     fresh
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of statements")]
 async fn control(store: &Store) -> Result<(), Fault> {
     let mut control = store.control().await?;
     let key = KeyRow {
@@ -179,6 +180,20 @@ async fn control(store: &Store) -> Result<(), Fault> {
         store::audit::AuditFilter { principal: Some("ann"), outcome: Some("ok"), ..Default::default() };
     assert_eq!(store::audit::list(&mut control, filter, 5).await?[0].tool, "search");
     store::audit::prune(&mut control, 1).await?;
+
+    let note = store::writers::WriterNote {
+        writer: "audit",
+        process: "p",
+        lost: 2,
+        failing_ms: Some(5),
+        problem: "why\0",
+    };
+    store::writers::note(&mut control, note).await?;
+    store::writers::note(&mut control, store::writers::WriterNote { failing_ms: None, ..note }).await?;
+    let rows = store::writers::list(&mut control).await?;
+    let row = rows.iter().find(|row| row.writer == "audit").unwrap();
+    assert_eq!((row.failing_since_ms, row.problem.as_str()), (None, "why\u{fffd}"));
+    assert!(row.lost == 4 && row.lost_ms.is_some());
 
     store::mcp_sessions::save(&mut control, "s", "ann", &json!({"a": 1})).await?;
     assert_eq!(store::mcp_sessions::load(&mut control, "s", "ann", 60_000).await?, Some(json!({"a": 1})));
@@ -338,9 +353,9 @@ async fn fill(store: &Store, project: &Project) -> Result<(), Fault> {
     store::repositories::mark_embedded_ready(&mut tx, fence).await?;
     let (state, report) = (RepositoryState::Ready, json!({"files": 2}));
     store::repositories::set_report(&mut tx, fence, repo, state, VERSIONS, &report).await?;
-    assert_eq!(store::statistics::stale(&mut tx).await?, [repo]);
+    assert_eq!(store::statistics::uncounted(&mut tx).await?, [repo]);
     store::statistics::rebuild_all(&mut tx, fence).await?;
-    assert!(store::statistics::stale(&mut tx).await?.is_empty());
+    assert!(store::statistics::uncounted(&mut tx).await?.is_empty());
     let pending = store::vectors::pending(&mut tx, None, 10).await?;
     let hashes: Vec<_> = pending.iter().map(|text| text.hash.clone()).collect();
     assert_eq!(store::vectors::pending_hashes(&mut tx, &[], 10).await?, hashes);
@@ -380,7 +395,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
 
     let a = store::files::get(&mut tx, repo, "src/a.rs").await?.unwrap();
     assert_eq!((a.bytes, a.modified_ns, a.chunks, a.mode.as_str()), (11, 21, 2, "code"));
-    let page = store::files::page(&mut tx, false, (0, ""), 10).await?;
+    let page = store::file_lists::page(&mut tx, false, (0, ""), 10).await?;
     assert_eq!(page[0].language.as_deref(), Some("rust"));
     // A part of the path; its letters in order; neither, because a `%` stands for itself.
     for (part, expected) in [("A.R", vec!["src/a.rs"]), ("sa r", vec!["src/a.rs"]), ("s%a", vec![])] {
@@ -392,6 +407,9 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!((entries[0].name.as_str(), entries[0].files), ("src", Some(2)));
     assert_eq!(store::files::similar_paths(&mut tx, &[repo], "lib/a.rs", 1).await?, ["src/a.rs"]);
     assert_eq!(store::files::totals(&mut tx, None).await?.files, 2);
+    let reasons = ["minified".to_owned(), "too_large".to_owned()];
+    assert_eq!(store::file_lists::left_out(&mut tx, &[repo], &reasons, 5).await?, (Vec::new(), 0));
+    assert_eq!(store::files::other_forms(&mut tx, &[repo], "gr\u{f6}\u{df}e.py").await?, [""; 0]);
     assert!(store::files::all_chunks(&mut tx).await? > 0);
     assert!(store::files::measure(&mut tx, repo).await?.rows > 5);
     assert_eq!(store::breakdown::languages(&mut tx, &Filter::EVERYTHING).await?[0].chunks, 3);
@@ -417,6 +435,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     assert_eq!(store::chunks::comments(&mut tx, &ids).await?, [(ids[0], 1, 1, "dog".to_owned())]);
     assert_eq!(store::chunks::count(&mut tx).await?, 3);
     assert_eq!(store::statistics::document_frequencies(&mut tx, &[repo], &terms).await?.len(), 2);
+    assert_eq!(store::statistics::terms_within(&mut tx, &ids[..1], &terms).await?.len(), 2);
     let words = query(&terms);
     for sources in [&[][..], &[LexicalSource::Comments, LexicalSource::Chunks][..]] {
         let completion = Completion {
@@ -608,7 +627,6 @@ async fn trigrams(fresh: &Fresh, project: &Project) -> Result<(), Fault> {
         store::grams::candidates(&mut tx, &ChunkSelection::All, &GramQuery::EVERYTHING, 10).await?;
     let chunks: Vec<i64> = everything.into_iter().map(|(chunk, _)| chunk).collect();
     assert_eq!(store::grams::texts(&mut tx, &chunks).await?.len(), 3);
-    assert_eq!(store::grams::skipped(&mut tx, &[files[0].repository_id]).await?, []);
     tx.commit().await?;
     unwritten("src/b.rs").await;
     let mut tx = ProjectTx::begin(&fresh.store, project, Access::Search).await?;
@@ -651,6 +669,8 @@ async fn triage(store: &Store, project: &Project) -> Result<(), Fault> {
         status: finding_id.map(|_| "accepted".to_owned()),
         expires_ms: None,
         related: related.clone(),
+        identity: None,
+        is_fixed: false,
         content_hash: [1; 32],
         record: "{}".to_owned(),
     };
@@ -658,6 +678,12 @@ async fn triage(store: &Store, project: &Project) -> Result<(), Fault> {
     let records = [record(&finding_id, None), record(&decision_id, Some(finding_id.as_str()))];
     assert_eq!(store::triage::put(&mut tx, &records, 5).await?.len(), 2);
     assert!(store::triage::any(&mut tx).await?);
+    let known = store::triage::known(&mut tx, &["c".to_owned()], &[&finding_id]).await?;
+    assert!(known.len() == 1 && known[0].is_decided && known[0].record.is_some());
+    let foreign = store::triage::foreign_ids(&mut tx, &[&finding_id], &["c".to_owned()]).await?;
+    assert_eq!(foreign, std::slice::from_ref(&finding_id));
+    let scope = ("s", &Related::default());
+    assert_eq!(store::triage::mark_fixed(&mut tx, scope, (&[], &[]), 5).await?, [] as [String; 0]);
     let finding = store::triage::get(&mut tx, &finding_id, 6).await?.unwrap();
     assert_eq!((finding.is_decision, finding.current.unwrap().status.as_str()), (false, "accepted"));
     assert!(store::triage::page(&mut tx, "", 5, 6).await?[0].is_decision);
@@ -691,10 +717,13 @@ async fn jobs(store: &Store, project: &Project) -> Result<(), Fault> {
     let second = store::jobs::enqueue_if_due(&mut control, &job("/b"), 1).await?.unwrap().job;
     assert_eq!(store::jobs::ahead(&mut control, &second).await?.unwrap().id, first.id);
     assert_eq!(store::jobs::live_subjects(&mut control, id).await?.len(), 2);
+    store::jobs::queue_mark(&mut control, &["index"]).await?;
     control.commit().await?;
 
     let mut control = store.control().await?;
-    let claimed = store::jobs::try_claim(&mut control, Claim::Kind("index"), "w", 60_000).await?.unwrap();
+    let claimed = store::jobs::try_claim(&mut control, Claim::Next(NextJob::oldest("index")), "w", 60_000)
+        .await?
+        .unwrap();
     let fence = claimed.fence.unwrap();
     store::jobs::heartbeat(&mut control, &claimed.id, fence, 60_000, &progress).await?;
     assert!(store::jobs::release(&mut control, &claimed.id, fence, Some("waits")).await?);
@@ -730,6 +759,8 @@ async fn upkeep(store: &Store, project: &Project) -> Result<(), Fault> {
     let mut tx = writing(store, project).await;
     let files = store::files::manifest(&mut tx, repo).await?;
     store::history::clear(&mut tx, fence, &[files[0].id]).await?;
+    // Of counted chunks, the counts change with them.
+    store::statistics::rebuild_all(&mut tx, fence).await?;
     assert_eq!(store::files::delete(&mut tx, fence, &[files[0].id]).await?, 1);
     assert_eq!(store::files::remove_some(&mut tx, fence, repo, 100).await?.1, 1);
     store::repositories::delete(&mut tx, fence, repo).await?;

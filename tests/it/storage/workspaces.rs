@@ -193,6 +193,28 @@ async fn a_project_keeps_its_model() {
     fresh.remove().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_cannot_make_the_control_schema_learns_what_to_do() {
+    let fresh = Fresh::new().await;
+    let mut raw = fresh.raw().await;
+    let database = fresh.options.get_database().unwrap();
+    let login = format!("{database}_guest");
+    run(&mut raw, "DROP SCHEMA pairofcleats CASCADE").await;
+    run(&mut raw, &format!("CREATE ROLE {login} LOGIN")).await;
+    run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} SET role = '{login}'")).await;
+    let fault = Database::connect(fresh.options.clone(), &settings(), true).await.err().unwrap();
+    assert_eq!(fault.code, ErrorCode::PermissionDenied);
+    let details = fault.details.unwrap();
+    assert_eq!(details["schema_name"], "pairofcleats");
+    assert!(details["suggested_action"].as_str().unwrap().contains("CREATE privilege"), "{details}");
+    run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} RESET role")).await;
+    run(&mut raw, &format!("DROP ROLE {login}")).await;
+    drop(raw);
+    // With the privilege, the schema is made.
+    Database::connect(fresh.options.clone(), &settings(), true).await.unwrap().close().await;
+    fresh.remove().await;
+}
+
 /// A login that is not a superuser, in three steps: without CREATE, with CREATE, and with CREATEROLE as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn privileges_decide_what_a_login_can_do() {

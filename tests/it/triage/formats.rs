@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{DEPENDABOT, GENERIC, INSPECTOR, SARIF, ingest, ingest_arguments, run_triage};
-use crate::harness::{Repository, app, error, project};
+use super::{DEPENDABOT, GENERIC, INSPECTOR, SARIF, ingest, ingest_arguments, record_text, run_triage};
+use crate::harness::{Repository, app, error, project, result};
 
-const FORMATS: &str = "The formats are dependabot, aws_inspector, sarif, generic and manual.";
+const FORMATS: &str = "The formats are dependabot, aws_inspector, sarif, semgrep, trivy, grype, gitleaks, snyk, eslint, checkov, bandit, npm_audit, generic and manual.";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_of_another_format_is_refused_as_a_whole() {
@@ -78,6 +78,59 @@ async fn a_file_that_is_no_report_is_refused_with_what_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_holds_one_report() {
+    let (app, project) = (app(), project("one-report"));
+    let semgrep = include_str!("reports/scanners/semgrep.json");
+    ingest(&app, &project, "semgrep", semgrep, json!({ "buildIndex": false })).await;
+    let nothing =
+        semgrep.replace("\"results\"", "\"others\"").replace("\"errors\"", "\"results\": [], \"errors\"");
+    let last = |text: &str| text.trim_end().lines().count();
+    for (source, report, line) in [
+        ("semgrep", format!("{nothing}\nRan 3 rules.\n"), last(&nothing)),
+        ("semgrep", format!("{}\n{semgrep}", nothing.trim_end()), last(&nothing)),
+        ("sarif", format!("{}{SARIF}", SARIF.trim_end()), last(SARIF)),
+        ("dependabot", format!("{}\n{DEPENDABOT}", DEPENDABOT.trim_end()), last(DEPENDABOT)),
+        ("generic", "{\"title\": \"a\"} {\"title\": \"b\"}\n".to_owned(), 1),
+    ] {
+        let refused =
+            error(&app, "triage_ingest", ingest_arguments(&project, source, &report, json!({}))).await;
+        let message = format!("The report ends at line {line}, and there is more text after it.");
+        assert_eq!(
+            (&refused["code"], &refused["message"]),
+            (&json!("INVALID_REQUEST"), &json!(message)),
+            "{source}"
+        );
+        assert!(refused["hint"].as_str().unwrap().contains("one report"), "{source}: {refused:#}");
+    }
+    let again = ingest(&app, &project, "semgrep", semgrep, json!({ "buildIndex": false })).await;
+    assert_eq!(
+        (&again["unchanged"], &again["updated"]),
+        (&json!(3), &json!(0)),
+        "nothing became fixed: {again:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_in_utf_16_are_read() {
+    let (app, project) = (app(), project("utf-16"));
+    let repository = Repository::new(&[("a.py", "")]);
+    let text = format!("\u{feff}{}", SARIF.replace("depends on", "hängt ab von"));
+    let mut ids = Vec::new();
+    for (name, unit) in [("le.sarif", u16::to_le_bytes as fn(u16) -> [u8; 2]), ("be.sarif", u16::to_be_bytes)]
+    {
+        let path = repository.path().join(name);
+        std::fs::write(&path, text.encode_utf16().flat_map(unit).collect::<Vec<u8>>()).unwrap();
+        let arguments = json!({ "source": "sarif", "inputPath": path, "project_id": project });
+        let ingested = result(&app, "triage_ingest", arguments).await;
+        assert_eq!((&ingested["total"], &ingested["errors"]), (&json!(2), &json!(0)), "{name}: {ingested:#}");
+        ids.push(ingested["recordIds"].clone());
+    }
+    assert_eq!(ids[0], ids[1]);
+    let shown = record_text(&app, &project, ids[0][0].as_str().unwrap()).await;
+    assert!(shown.contains("hängt ab von"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_report_without_findings_succeeds() {
     let (app, project) = (app(), project("nothing-found"));
     for (source, report) in [
@@ -88,6 +141,8 @@ async fn a_report_without_findings_succeeds() {
         ("sarif", "{\"version\": \"2.1.0\", \"runs\": null}"),
         ("sarif", "{\"runs\": [{\"tool\": {\"driver\": {\"name\": \"t\"}}, \"results\": []}]}"),
         ("sarif", "\u{feff}{\"runs\": [{\"tool\": {\"driver\": {\"name\": \"t\"}}}]}"),
+        ("gitleaks", "[]"),
+        ("gitleaks", "null\n"),
         ("generic", "[]"),
         ("generic", "{\"records\": []}"),
         ("generic", ""),

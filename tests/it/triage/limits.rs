@@ -156,9 +156,10 @@ async fn a_finding_with_a_long_id_and_package_can_be_decided() {
 async fn records_of_one_project_are_not_found_in_another() {
     let app = app();
     let (ours, theirs) = (project("ours"), project("theirs"));
-    let in_ours = ingest(&app, &ours, "generic", r#"{"stableKey": "k", "title": "blue"}"#, json!({})).await;
-    let in_theirs =
-        ingest(&app, &theirs, "generic", r#"{"stableKey": "k", "title": "yellow"}"#, json!({})).await;
+    let blue = r#"{"stableKey": "k", "title": "blue"}"#;
+    let in_ours = ingest(&app, &ours, "generic", blue, json!({})).await;
+    let in_theirs = ingest(&app, &theirs, "generic", blue, json!({})).await;
+    ingest(&app, &theirs, "generic", r#"{"stableKey": "l", "title": "yellow"}"#, json!({})).await;
     assert_eq!(
         in_ours["recordIds"], in_theirs["recordIds"],
         "an id depends on the finding, not on the project"

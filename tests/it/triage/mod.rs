@@ -2,9 +2,12 @@
 
 mod decisions;
 mod formats;
+mod identity;
+mod incomplete;
 mod ingest;
 mod limits;
 mod packs;
+mod scanners;
 mod sources;
 
 use std::process::{Command, Stdio};

@@ -135,7 +135,7 @@ impl TwoProjects {
             }
             write_aged_file(&app, project, "exports/old.zip", 500, 90);
         }
-        // A removed file leaves a vector without chunks and outdated term statistics behind.
+        // A removed file leaves a vector without chunks behind.
         for project in [&ours, &theirs] {
             shop.write(
                 "gone.py",

@@ -7,6 +7,7 @@ use contract::config::{ForgeKind, LOCAL_FORGE, LaunchForge, LaunchSite, SiteLoca
 use contract::{ErrorCode, Fault, echo};
 use platform::outbound::{Url, https_or_loopback_url};
 
+use crate::links::server_of;
 use crate::names::{is_full_name, is_name, is_path};
 
 /// Longest name of a forge, in bytes.
@@ -81,11 +82,7 @@ fn problem_of(forge: &LaunchForge) -> Option<String> {
 
 /// Whether a text is a host, with a port if it is not the usual one.
 fn is_host(text: &str) -> bool {
-    Url::parse(&format!("https://{text}/")).is_ok_and(|url| {
-        let host = url.host_str().unwrap_or_default();
-        let shown = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        !host.is_empty() && shown == text
-    })
+    !text.is_empty() && Url::parse(&format!("https://{text}/")).is_ok_and(|url| server_of(&url) == text)
 }
 
 fn problem_of_site(site: &LaunchSite, forges: &[LaunchForge]) -> Option<String> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Forge;
 use super::faults::not_retryable;
 use super::token::Token;
-use crate::links::below;
+use crate::links::{below, server_of};
 use crate::rate_limit::retry_after;
 
 /// Largest answer.
@@ -24,6 +24,14 @@ const URL_BYTES_MAX: usize = 1000;
 const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// The longest wait that a forge may ask for; after a longer one, the caller is told when to call again.
 const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// What people do about a forge that fails for a moment.
+const CALL_AGAIN: &str = "Call again; what was done already is not done twice.";
+/// What people do about answers that are not those of a forge.
+const CHECK_API: &str = "Check kind and api of the forge: another program may answer at this address.";
+/// What people do about a token that is not accepted.
+pub(super) const REPLACE_TOKEN: &str =
+    "The operator writes a valid token into the token_file: this one is wrong, revoked or expired.";
 
 /// Why a call did not succeed.
 pub(super) enum CallError {
@@ -112,11 +120,7 @@ impl<'a> Session<'a> {
 
     /// The address of something below the API. A slash in a segment is encoded.
     pub(super) fn url(&self, segments: &[&str], query: &[(&str, &str)]) -> Url {
-        let mut url = below(&self.forge.root, segments, query);
-        if query.is_empty() {
-            url.set_query(None);
-        }
-        url
+        below(&self.forge.root, segments, query)
     }
 
     /// Asks for something; `None` if there is no such thing.
@@ -172,12 +176,7 @@ impl<'a> Session<'a> {
     fn redirected(&self, url: &Url, answer: &Answer) -> Option<Url> {
         let target = url.join(answer.header("location")?).ok()?;
         let target = https_or_loopback_url(target.as_str()).ok()?;
-        let host = target.host_str()?;
-        let server = match target.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
-        };
-        let is_listed = self.forge.settings.redirect_hosts.contains(&server);
+        let is_listed = self.forge.settings.redirect_hosts.contains(&server_of(&target));
         (is_listed && target.username().is_empty() && target.password().is_none()).then_some(target)
     }
 
@@ -211,8 +210,7 @@ impl<'a> Session<'a> {
                     .into(),
                 _ => CallError::Again {
                     wait: Duration::ZERO,
-                    fault: Fault::new(ErrorCode::CommitServiceError, message)
-                        .with_hint("Call again; what was done already is not done twice."),
+                    fault: Fault::new(ErrorCode::CommitServiceError, message).with_hint(CALL_AGAIN),
                 },
             }
         })
@@ -231,10 +229,10 @@ impl<'a> Session<'a> {
     /// The error for an answer that is not one of this API.
     pub(super) fn unexpected(&self, url: &Url, problem: &str) -> CallError {
         not_retryable(format!(
-            "The forge answered something else than expected at {}: {problem}.",
+            "The forge answered something other than expected at {}: {problem}.",
             display_url(url)
         ))
-        .with_hint("Check kind and api of the forge: another program may answer at this address.")
+        .with_hint(CHECK_API)
         .into()
     }
 
@@ -324,16 +322,14 @@ fn hint(status: u16) -> &'static str {
         300..=399 => {
             "The address moved: the operator corrects api or repo, or lists the host in redirect_hosts."
         }
-        401 => {
-            "The operator writes a valid token into the token_file: this one is wrong, revoked or expired."
-        }
+        401 => REPLACE_TOKEN,
         403 => "The operator lets the token write to the repository and open pull requests.",
         404 => {
             "The operator corrects repo of the site, or lets the token see the repository: forges hide what is private."
         }
         400 | 409 | 422 => "Look at the branch and the pull requests of the repository, and call again.",
-        408 | 500..=599 => "Call again; what was done already is not done twice.",
-        _ => "Check kind and api of the forge: another program may answer at this address.",
+        408 | 500..=599 => CALL_AGAIN,
+        _ => CHECK_API,
     }
 }
 

@@ -3,7 +3,7 @@
 use contract::{ErrorCode, Fault};
 use serde_json::json;
 
-/// A `COMMIT_SERVICE_ERROR` that another attempt does not mend.
+/// A `COMMIT_SERVICE_ERROR` that another attempt does not cure.
 pub fn not_retryable(message: impl Into<String>) -> Fault {
     Fault { retryable: false, ..Fault::new(ErrorCode::CommitServiceError, message) }
 }
@@ -16,7 +16,7 @@ pub fn foreign_branch(branch: &str) -> Fault {
         .with_hint("Look at the branch; if nobody needs it, delete it and call again.")
 }
 
-/// The fault of a base that is not at the commit any more that the run began with.
+/// The fault of a base that is no longer at the commit that the run began with.
 #[must_use]
 pub fn base_moved(base: &str, expected: &str, found: Option<&str>) -> Fault {
     let (what, hint) = match found {
@@ -32,6 +32,14 @@ pub fn base_moved(base: &str, expected: &str, found: Option<&str>) -> Fault {
     not_retryable(format!("The branch `{base}` of the site {what}."))
         .with_details(json!({ "base": base, "expected": expected, "found": found }))
         .with_hint(hint)
+}
+
+/// Checks if a fault says that a base moved to another commit.
+#[must_use]
+pub fn is_base_moved(fault: &Fault) -> bool {
+    let details = fault.details.as_ref();
+    let has_commit = |key: &str| details.is_some_and(|details| details[key].is_string());
+    fault.code == ErrorCode::CommitServiceError && has_commit("expected") && has_commit("found")
 }
 
 /// The fault of a forge that made something else of the files than this program did.

@@ -23,7 +23,7 @@ use platform::outbound::{HttpClient, Url, https_or_loopback_url};
 use client::{Retries, Session, retried};
 
 pub use check::check_forges;
-pub use faults::{base_moved, foreign_branch, not_retryable};
+pub use faults::{base_moved, foreign_branch, is_base_moved, not_retryable};
 pub use probe::{ForgeReport, RepositoryReport};
 
 /// Is told of each call: the class of its status, such as `2xx`, or why there was no answer.
@@ -53,13 +53,13 @@ pub struct Publication<'a> {
     pub branch: &'a str,
     /// The tree of the new commit.
     pub tree: &'a str,
-    /// The topmost entries of that tree, sorted.
+    /// The topmost entries of that tree, sorted: GitLab shows these, and no ids of trees.
     pub root: &'a [RootEntry],
     /// The files in which it differs from `base_tree`.
     pub files: &'a [FileChange],
     /// Who made the commit: name and address.
     pub author: (&'a str, &'a str),
-    /// The time of the commit, `YYYY-MM-DDTHH:MM:SSZ`.
+    /// The time of the commit, `YYYY-MM-DDTHH:MM:SSZ`; GitLab uses its own.
     pub time: &'a str,
     /// Its message.
     pub message: &'a str,

@@ -6,7 +6,8 @@ use platform::outbound::{Answer, Url};
 use serde::{Deserialize, Serialize};
 
 use super::Forge;
-use super::client::{CallError, Session};
+use super::client::{CallError, REPLACE_TOKEN, Session};
+use super::faults::not_retryable;
 
 /// The access level of GitLab that may push: a developer.
 const PUSH_LEVEL: i64 = 30;
@@ -167,7 +168,7 @@ fn scopes_of_header(answer: &Answer) -> Vec<String> {
 fn scopes_of_token(session: &Session<'_>, url: &Url, answer: &Answer) -> Result<Vec<String>, CallError> {
     let token: OwnToken = session.read(url, answer)?;
     if token.active == Some(false) {
-        return Err(session.unexpected(url, "the token is not active any more"));
+        return Err(not_retryable("The token is not active any more.").with_hint(REPLACE_TOKEN).into());
     }
     Ok(token.scopes.iter().map(|scope| contract::echo(scope)).collect())
 }

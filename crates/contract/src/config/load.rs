@@ -53,7 +53,7 @@ pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
     };
     require_readable(&file)?;
     let mut config: Config =
-        merge_layers(&file, overrides).extract().map_err(|e| ConfigError(explain(e, &file)))?;
+        merge_layers(&file, overrides, &switch).extract().map_err(|e| ConfigError(explain(e, &file)))?;
     config.indexing.data_directory = Some(layout.home().to_owned());
     Ok((config, layout))
 }
@@ -80,7 +80,8 @@ enum SwitchValue {
     Text(&'static str),
 }
 
-/// Environment variables of the instruction catalog's specification, which set something if their value is `1` or `true`.
+/// Environment variables of the instruction catalog's specification, which set something if their value is `1` or `true`, unless it
+/// is set otherwise.
 const SWITCHES: &[(&str, &str, SwitchValue)] = &[
     ("MCP_ENABLE_MUTATION", "instructions.mutation", SwitchValue::Yes(true)),
     ("MCP_LOG_MUTATION", "instructions.log_mutations", SwitchValue::Yes(true)),
@@ -88,21 +89,34 @@ const SWITCHES: &[(&str, &str, SwitchValue)] = &[
     ("MCP_LOG_VERBOSE", "log.filter", SwitchValue::Text("debug")),
 ];
 
+/// Those of them that allow something. With `0` or `false` they forbid it, whatever the configuration file says.
+const PERMISSIONS: &[(&str, &str)] = &[("MCP_ENABLE_MUTATION", "instructions.mutation")];
+
+/// The position of a switch in the environment; `None` if it has none.
 #[expect(clippy::disallowed_methods, reason = "only config/ reads the environment")]
-fn is_switched_on(variable: &str) -> bool {
-    std::env::var(variable).is_ok_and(|value| matches!(value.as_str(), "1" | "true"))
+fn switch(variable: &str) -> Option<bool> {
+    match std::env::var(variable).ok()?.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" => Some(true),
+        "0" | "false" => Some(false),
+        _ => None,
+    }
 }
 
-fn merge_layers(file: &Path, overrides: &Overrides) -> Figment {
-    let mut figment = Figment::new()
-        .merge(Toml::string(DEFAULTS))
-        .merge(Toml::file(file))
+fn merge_layers(file: &Path, overrides: &Overrides, switch: &dyn Fn(&str) -> Option<bool>) -> Figment {
+    let mut figment = Figment::new().merge(Toml::string(DEFAULTS));
+    // Below the file: what an operator wrote down is stronger than a variable that any client may pass on.
+    for (_, setting, value) in SWITCHES.iter().filter(|(variable, ..)| switch(variable) == Some(true)) {
+        // Not as a pair, which figment takes for stronger than all that follows.
+        figment = figment.merge(Serialized::default(setting, *value));
+    }
+    figment = figment.merge(Toml::file(file));
+    for (_, setting) in PERMISSIONS.iter().filter(|(variable, _)| switch(variable) == Some(false)) {
+        figment = figment.merge(Serialized::default(setting, false));
+    }
+    figment = figment
         .merge(Env::raw().only(&["DATABASE_URL"]).map(|_| "database.url".into()))
         .merge(Env::raw().only(&["ORT_DYLIB_PATH"]).map(|_| "assets.ort_dylib_path".into()))
         .merge(Env::raw().only(&["PAIROFCLEATS_MCP_TRANSPORT"]).map(|_| "mcp.transport".into()));
-    for (_, setting, value) in SWITCHES.iter().filter(|(variable, ..)| is_switched_on(variable)) {
-        figment = figment.merge((*setting, *value));
-    }
     figment =
         figment.merge(Env::prefixed("PAIROFCLEATS_").filter(|key| key.as_str().contains("__")).split("__"));
     for (name, value) in &overrides.settings {
@@ -303,16 +317,51 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_of_the_environment_yields_to_what_the_operator_wrote() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        let config = |text: &str, flags: &[(&str, bool)], position: Option<bool>| {
+            std::fs::write(&file, text).unwrap();
+            let settings = flags.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+            let flags = Overrides { settings, ..Overrides::default() };
+            merge_layers(&file, &flags, &|_| position).extract::<Config>().unwrap()
+        };
+        let (yes, no) = ("[instructions]\nmutation = true\n", "[instructions]\nmutation = false\n");
+        for (text, flags, position, expected) in [
+            ("", &[][..], None, false),
+            ("", &[], Some(true), true),
+            (no, &[], Some(true), false),
+            ("", &[("instructions.mutation", false)], Some(true), false),
+            (no, &[("instructions.mutation", true)], None, true),
+            (yes, &[], None, true),
+            (yes, &[], Some(false), false),
+            ("", &[], Some(false), false),
+        ] {
+            let found = config(text, flags, position).instructions.mutation;
+            assert_eq!(found, expected, "{text:?} {flags:?} {position:?}");
+        }
+        let quiet = "[instructions]\nlog_mutations = false\n[log]\nfilter = \"warn\"\n";
+        let loaded = config(quiet, &[], Some(true));
+        assert_eq!((loaded.instructions.log_mutations, loaded.log.filter.as_str()), (false, "warn"));
+        assert_eq!(config("", &[], Some(true)).log.filter, "debug");
+        let logged = config("[instructions]\nlog_mutations = true\n", &[], Some(false));
+        assert!(logged.instructions.log_mutations, "less is not logged because a variable says so");
+    }
+
+    #[test]
     fn flags_override_files_and_unknown_settings_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         std::fs::write(&file, "[server]\nport = 1\n").unwrap();
         let flags = Overrides { settings: vec![("server.port".into(), 2.into())], ..Overrides::default() };
-        assert_eq!(merge_layers(&file, &flags).extract::<Config>().unwrap().server.port, 2);
-        assert_eq!(merge_layers(&file, &Overrides::default()).extract::<Config>().unwrap().server.port, 1);
+        assert_eq!(merge_layers(&file, &flags, &|_| None).extract::<Config>().unwrap().server.port, 2);
+        assert_eq!(
+            merge_layers(&file, &Overrides::default(), &|_| None).extract::<Config>().unwrap().server.port,
+            1
+        );
 
         std::fs::write(&file, "[server]\nprot = 1\n").unwrap();
-        let error = merge_layers(&file, &Overrides::default()).extract::<Config>().unwrap_err();
+        let error = merge_layers(&file, &Overrides::default(), &|_| None).extract::<Config>().unwrap_err();
         let message = explain(error, &file);
         assert!(message.contains("prot"), "{message}");
     }

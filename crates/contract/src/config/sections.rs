@@ -123,7 +123,7 @@ sections! {
     /// Automatic index runs of servers.
     Freshness {
         watch: WatchedRepositories, every_ms: u64, debounce_ms: u64, debounce_max_ms: u64, poll_ms: u64,
-        refresh_ms: u64, repositories_max: usize, directories_max: usize,
+        refresh_ms: u64, notice_ms: u64, repositories_max: usize, directories_max: usize,
     }
     /// A repository whose files are watched.
     WatchedRepository { path: PathBuf, project: Option<String> }

@@ -5,28 +5,8 @@ use super::{push_line, push_prose};
 
 /// Commands whose cell is not Python: other languages, and texts of files.
 const OTHER_LANGUAGES: &[&str] = &[
-    "R",
-    "bash",
-    "bigquery",
-    "cmd",
-    "cython",
-    "file",
-    "html",
-    "javascript",
-    "js",
-    "julia",
-    "latex",
-    "markdown",
-    "md",
-    "perl",
-    "ruby",
-    "script",
-    "sh",
-    "sql",
-    "svg",
-    "system",
-    "sx",
-    "writefile",
+    "R", "bash", "bigquery", "cmd", "cython", "file", "html", "javascript", "js", "julia", "latex",
+    "markdown", "md", "perl", "ruby", "script", "sh", "sql", "svg", "system", "sx", "writefile",
 ];
 
 /// Appends the code of a cell.

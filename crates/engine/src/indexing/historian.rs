@@ -76,7 +76,7 @@ enum HistoryRequest<'t> {
         text: &'t str,
         limits: Limits,
     },
-    /// The commit that a tag is of.
+    /// The commit that a tag points to.
     Peel(&'t str),
 }
 
@@ -268,9 +268,8 @@ impl Historian {
         id: &str,
         until: &RequestDeadline<'_>,
     ) -> Result<Option<String>, HistorianError> {
-        let is_commit = |id: &String| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         match self.ask(&HistoryRequest::Peel(id), ANSWER_BYTES_MAX, until)? {
-            HistoryAnswer::Peeled(peeled) if peeled.as_ref().is_none_or(is_commit) => Ok(peeled),
+            HistoryAnswer::Peeled(peeled) if peeled.as_deref().is_none_or(is_commit_id) => Ok(peeled),
             _ => Err(unreadable()),
         }
     }
@@ -317,9 +316,11 @@ fn unreadable() -> HistorianError {
 
 /// Returns whether the history of a file is well-formed and can be stored.
 fn is_valid(file: &FileHistory) -> bool {
-    file.last_commit.len() == 40
-        && file.last_commit.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && file.last_author.len() <= NAME_BYTES_MAX
+    is_commit_id(&file.last_commit) && file.last_author.len() <= NAME_BYTES_MAX
+}
+
+fn is_commit_id(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns the message for a process that ended.

@@ -38,6 +38,15 @@ const WORK_BETWEEN_STOP_CHECKS: usize = 1 << 18;
 /// Maximum number of rejected ignore files with a note.
 const NOTES_MAX: usize = 20;
 
+/// By whose rules a path is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IgnoredBy {
+    /// Those of [`IGNORE_FILE`].
+    Product,
+    /// Git's, which do not apply to what git tracks.
+    Git,
+}
+
 /// The rules that apply to a directory, outermost directory first.
 #[derive(Debug, Default)]
 pub(super) struct IgnoreRules {
@@ -178,20 +187,28 @@ impl IgnoreRules {
         self.bytes -= self.levels.pop().map_or(0, |level| level.bytes);
     }
 
-    /// Returns whether `path` is ignored. The rules of [`IGNORE_FILE`] take precedence over git's, and the rules of a
-    /// directory over those of the directories above. The result has no meaning once `must_stop` is true.
-    pub(super) fn is_ignored(&self, path: &Path, is_folder: bool, must_stop: &dyn Fn() -> bool) -> bool {
+    /// Returns by which rules `path` is ignored, if it is. The rules of [`IGNORE_FILE`] take precedence over git's, and the rules of
+    /// a directory over those of the directories above. The result has no meaning once `must_stop` is true.
+    pub(super) fn ignored(
+        &self,
+        path: &Path,
+        is_folder: bool,
+        must_stop: &dyn Fn() -> bool,
+    ) -> Option<IgnoredBy> {
         let decision = |rules: &Rules| rules.decision(path, is_folder, must_stop);
         let nearest_first = || self.levels.iter().rev();
         let nearest_first_in_repository = || {
             let root = self.levels.iter().rposition(|level| level.is_repository).unwrap_or(0);
             self.levels[root..].iter().rev()
         };
-        nearest_first()
-            .find_map(|level| decision(&level.product))
-            .or_else(|| nearest_first_in_repository().find_map(|level| decision(&level.git)))
+        if let Some(is_ignored) = nearest_first().find_map(|level| decision(&level.product)) {
+            return is_ignored.then_some(IgnoredBy::Product);
+        }
+        nearest_first_in_repository()
+            .find_map(|level| decision(&level.git))
             .or_else(|| nearest_first_in_repository().find_map(|level| decision(&level.exclude)))
             .unwrap_or(false)
+            .then_some(IgnoredBy::Git)
     }
 
     /// Returns the notes about rejected ignore files, with the number of further ones.

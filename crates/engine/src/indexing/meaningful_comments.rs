@@ -13,20 +13,8 @@ const DIVIDER_MARKS: &[char] =
     &['-', '=', '*', '#', '~', '_', '+', '/', '<', '>', '\u{2500}', '\u{2550}', '\u{2014}'];
 /// Keywords of declarations.
 const DECLARING_WORDS: &[&str] = &[
-    "let",
-    "const",
-    "var",
-    "val",
-    "static",
-    "final",
-    "auto",
-    "local",
-    "my",
-    "pub",
-    "public",
-    "private",
-    "protected",
-    "export",
+    "let", "const", "var", "val", "static", "final", "auto", "local", "my", "pub", "public", "private",
+    "protected", "export",
 ];
 /// Phrases of licence notices, which say nothing about the code.
 const LICENCE_WORDS: &[&str] = &[

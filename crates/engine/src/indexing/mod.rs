@@ -6,12 +6,14 @@ pub mod fuzzing;
 
 mod file_tree;
 mod skipped_directories;
+mod tracked;
 mod walk;
 
 mod extracted;
 mod file;
 mod file_list;
 mod secrets;
+mod unmarked_utf16;
 
 pub mod extractor;
 pub mod parser;
@@ -77,5 +79,6 @@ pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_extracted, 
 pub use stored_lines::{StoredLines, read_lines};
 pub(crate) use symbols::read_body;
 pub use tags::tagged_commit;
+pub(crate) use unmarked_utf16::{ByteOrder, unmarked_utf16};
 pub use vectors::{HEADER_SEPARATOR, passage};
 pub use watch::{Changes, RepositoryWatch, TreeScan};

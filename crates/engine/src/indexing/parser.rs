@@ -86,7 +86,7 @@ impl Parser {
         let Parsing::Sandboxed { program, memory_bytes } = &self.parsing else {
             return Ok(chunk_while(text, language, limits, cancelled));
         };
-        let parsed = language.filter(|language| language.is_parsed() && text.len() <= PARSED_BYTES_MAX);
+        let parsed = language.filter(|language| language.has_grammar() && text.len() <= PARSED_BYTES_MAX);
         let Some(language) = parsed else {
             // Without a grammar no C code runs.
             return Ok(chunk_while(text, language, limits, cancelled));

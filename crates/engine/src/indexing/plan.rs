@@ -40,6 +40,8 @@ pub(super) struct StoredFile {
     pub(super) id: i64,
     /// BLAKE3 hash of the bytes; empty if the file was skipped unread.
     pub(super) content_hash: Vec<u8>,
+    /// Whether it is not searchable.
+    pub(super) is_skipped: bool,
     /// The reason why facts are missing, if another attempt may succeed.
     pub(super) facts_missing: Option<String>,
     /// Milliseconds spent in failed attempts so far.
@@ -53,6 +55,7 @@ impl StoredFile {
         Self {
             id: row.id,
             content_hash: if full { Vec::new() } else { row.content_hash.clone() },
+            is_skipped: row.skipped.is_some(),
             facts_missing: row.facts_missing.clone().filter(|_| retried),
             tried_ms: row.facts_tried_ms,
         }

@@ -156,8 +156,10 @@ fn prepare_file(
         |stored: &StoredFile| !stored.content_hash.is_empty() && stored.content_hash == content_hash;
     let unchanged = stored.filter(has_same_hash);
     let mut write = empty_row(&entry, content_hash);
+    // Why a file is not searchable is found again, so that the run can say it.
     if let Some(stored) = &unchanged
         && stored.facts_missing.is_none()
+        && !stored.is_skipped
     {
         return Ok(Some(unchanged_row(stored.id, &write, 0)));
     }

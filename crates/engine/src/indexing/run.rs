@@ -423,10 +423,11 @@ const FILES_WITHOUT_TRIGRAMS: i64 = 100;
 /// Completes lexical search: counts, document frequencies, trigrams of files that an earlier version wrote, and the indexes.
 pub(super) async fn finish_lexical(run: &RunContext<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = run.begin_batch().await?;
-    // May also be due because an earlier run was killed after it had written files.
-    if index_state::read(&mut tx).await?.statistics_due {
+    // May also be due because an earlier run was killed after it had written files, or is of an earlier version.
+    let uncounted = statistics::uncounted(&mut tx).await?;
+    if !uncounted.is_empty() || index_state::read(&mut tx).await?.statistics_due {
         index_state::publish(&mut tx, run.fence).await?;
-        for id in statistics::stale(&mut tx).await? {
+        for id in uncounted {
             statistics::rebuild(&mut tx, run.fence, id).await?;
         }
     }

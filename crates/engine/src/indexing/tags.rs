@@ -1,4 +1,4 @@
-//! The commits that tags of a repository are of.
+//! The commits that tags of a repository point to.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use tenancy::AllowedRoots;
 /// Longest time of reading a tag.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The commit that the object with this id is or, if it is a tag, that it is of, in the repository around a directory. `None` if that
-/// is no commit, or cannot be read. Blocks.
+/// The commit with this id, or the one that the annotated tag with this id points to, in the repository around a directory. `None` if
+/// there is no such commit, or it cannot be read. Blocks.
 #[must_use]
 pub fn tagged_commit(root: &Path, id: &str, allowed: &AllowedRoots, parsing: &Parsing) -> Option<String> {
     let found = FoundRepository::find(root, &|path| allowed.contains(path)).ok()?;

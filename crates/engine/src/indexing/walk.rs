@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::file::{SkipReason, root_fault};
 use super::file_tree::{FileTree, TreeFolder};
-use super::ignored::{GIT_DIR, IgnoreRules};
+use super::ignored::{GIT_DIR, IgnoreRules, IgnoredBy};
 use super::skipped_directories::skip_reason;
+use super::tracked::Tracked;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::safe_open::{DirectoryEntry, EntryKind, FileMetadata};
@@ -151,11 +152,12 @@ pub(super) fn walk_with_directories(
             FileTree::Directory => IgnoreRules::inherited(root, allowed),
             FileTree::Commit { .. } => IgnoreRules::of_folders(root, &tree.open_above(root)?),
         },
+        tracked: Tracked::new(root, tree, allowed),
         open_entries: 0,
         walk: WalkResult::default(),
     };
     // If the walk stopped early, `incomplete` has the reason.
-    let _ = walker.walk_directory(&folder, "", 0)?;
+    let _ = walker.walk_directory(&folder, "", 0, false)?;
     let Walker { mut walk, rules, .. } = walker;
     walk.notes = rules.into_notes();
     walk.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -172,13 +174,15 @@ struct Walker<'a> {
     cancelled: &'a dyn Fn() -> bool,
     on_directory: &'a mut dyn FnMut(&Path),
     rules: IgnoreRules,
+    tracked: Tracked<'a>,
     /// Entries of the directory that is walked and of those above it.
     open_entries: usize,
     walk: WalkResult,
 }
 
 impl Walker<'_> {
-    /// Walks a directory; `path` is its path below the root, `depth` 0 for the root.
+    /// Walks a directory; `path` is its path below the root, `depth` 0 for the root. If git ignores it, only what git tracks in it is
+    /// looked at.
     ///
     /// # Errors
     /// Only if the root itself cannot be read.
@@ -187,6 +191,7 @@ impl Walker<'_> {
         folder: &TreeFolder,
         path: &str,
         depth: usize,
+        is_ignored: bool,
     ) -> Result<ControlFlow<()>, Fault> {
         let here = self.root.join(path);
         (self.on_directory)(&here);
@@ -194,26 +199,37 @@ impl Walker<'_> {
             Ok(read) => read,
             Err(error) if depth == 0 => return Err(root_fault(error)),
             Err(error) => {
-                self.record_unreadable(path, &error);
+                self.record_unreadable(path, true, &error);
                 return Ok(ControlFlow::Continue(()));
             }
         };
         if self.open_entries + entries.len() > OPEN_ENTRIES_MAX {
-            return Ok(self.stop(format!(
-                "`{}` and the directories above it have too many entries.",
-                display_path(path)
-            )));
+            let reason =
+                format!("`{}` and the directories above it have too many entries.", display_path(path));
+            return Ok(self.stop_at(format!("{}/", display_path(path)), reason));
         }
         let count = entries.len();
+        if count == 0 && depth > 0 && self.tracked.is_submodule(path) {
+            self.walk.skip(format!("{path}/"), SkipReason::Submodule);
+        }
         self.open_entries += count;
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         self.rules.enter(folder, &here, path);
-        let mut flow =
-            entries.into_iter().try_for_each(|entry| self.visit_entry(folder, path, &entry, depth + 1));
+        let is_repository = depth > 0 && folder.entry_kind(GIT_DIR).is_some();
+        if is_repository {
+            self.tracked.enter(path);
+        }
+        let mut flow = entries
+            .into_iter()
+            .try_for_each(|entry| self.visit_entry(folder, path, &entry, depth + 1, is_ignored));
+        if is_repository {
+            self.tracked.leave();
+        }
         self.rules.leave();
         self.open_entries -= count;
         if !is_complete && flow.is_continue() {
-            flow = self.stop(format!("`{}` has too many entries.", display_path(path)));
+            let reason = format!("`{}` has too many entries.", display_path(path));
+            flow = self.stop_at(format!("{}/", display_path(path)), reason);
         }
         Ok(flow)
     }
@@ -229,36 +245,43 @@ impl Walker<'_> {
         parent_path: &str,
         entry: &DirectoryEntry,
         depth: usize,
+        is_ignored: bool,
     ) -> ControlFlow<()> {
-        self.check_stop()?;
-        if entry.name == GIT_DIR {
-            return ControlFlow::Continue(());
-        }
         let is_folder = entry.kind == EntryKind::Folder;
         let name = entry.name.to_string_lossy();
         let path = if parent_path.is_empty() { name.to_string() } else { format!("{parent_path}/{name}") };
+        self.check_stop(&path, is_folder)?;
+        if entry.name == GIT_DIR {
+            return ControlFlow::Continue(());
+        }
         let must_stop = || (self.cancelled)() || Instant::now() >= self.deadline;
         let full_path = self.root.join(parent_path).join(&entry.name);
-        let is_ignored = self.rules.is_ignored(&full_path, is_folder, &must_stop);
-        self.check_stop()?;
-        if is_ignored {
+        let ignored = self.rules.ignored(&full_path, is_folder, &must_stop);
+        self.check_stop(&path, is_folder)?;
+        let is_ignored = match ignored {
+            Some(IgnoredBy::Product) => return ControlFlow::Continue(()),
+            ignored => is_ignored || ignored.is_some(),
+        };
+        if is_ignored && !self.tracked.has(&path, is_folder) {
             return ControlFlow::Continue(());
         }
         if is_folder {
-            self.visit_directory(parent, path, entry, depth)
+            self.visit_directory(parent, path, entry, depth, is_ignored)
         } else {
             self.visit_file(parent, path, entry)
         }
     }
 
     /// Stops the walk if it was cancelled or its time is over.
-    fn check_stop(&mut self) -> ControlFlow<()> {
+    fn check_stop(&mut self, path: &str, is_folder: bool) -> ControlFlow<()> {
         if (self.cancelled)() {
             return self.stop("The walk was cancelled.".to_owned());
         }
         if Instant::now() >= self.deadline {
             let seconds = self.limits.time_max.as_secs_f64();
-            return self.stop(format!("The walk took longer than {seconds} s (indexing.walk_ms_max)."));
+            let slash = if is_folder { "/" } else { "" };
+            let reason = format!("The walk took longer than {seconds} s (indexing.walk_ms_max).");
+            return self.stop_at(format!("{path}{slash}"), reason);
         }
         ControlFlow::Continue(())
     }
@@ -269,6 +292,7 @@ impl Walker<'_> {
         path: String,
         entry: &DirectoryEntry,
         depth: usize,
+        is_ignored: bool,
     ) -> ControlFlow<()> {
         let Some(name) = entry.name.to_str() else {
             self.walk.skip(format!("{path}/"), SkipReason::NameNotUtf8);
@@ -277,7 +301,7 @@ impl Walker<'_> {
         let folder = match parent.open_folder(name) {
             Ok(folder) => folder,
             Err(error) => {
-                self.record_unreadable(&path, &error);
+                self.record_unreadable(&path, true, &error);
                 return ControlFlow::Continue(());
             }
         };
@@ -291,7 +315,7 @@ impl Walker<'_> {
             return ControlFlow::Continue(());
         }
         // Only a fault of the root fails the walk.
-        self.walk_directory(&folder, &path, depth).unwrap_or(ControlFlow::Continue(()))
+        self.walk_directory(&folder, &path, depth, is_ignored).unwrap_or(ControlFlow::Continue(()))
     }
 
     /// Whether the directory `path` below the root is one of this program.
@@ -314,13 +338,20 @@ impl Walker<'_> {
             (Some(reason), _) => self.walk.skip(path, reason),
             (None, Ok(FileMetadata { bytes, modified_ns })) => {
                 if self.walk.entries.len() >= self.limits.files_max {
-                    return self.stop(format!("There are more than {} files.", self.limits.files_max));
+                    let reason = format!("There are more than {} files.", self.limits.files_max);
+                    return self.stop_at(path, reason);
                 }
                 self.walk.entries.push(WalkedFile { path, bytes, modified_ns });
             }
-            (None, Err(error)) => self.record_unreadable(&path, &error),
+            (None, Err(error)) => self.record_unreadable(&path, false, &error),
         }
         ControlFlow::Continue(())
+    }
+
+    /// Stops before `path`, which with everything that would follow is left out.
+    fn stop_at(&mut self, path: String, reason: String) -> ControlFlow<()> {
+        self.walk.skip(path, SkipReason::NotReached);
+        self.stop(reason)
     }
 
     fn stop(&mut self, reason: String) -> ControlFlow<()> {
@@ -329,10 +360,14 @@ impl Walker<'_> {
     }
 
     /// Records an entry that could not be read. Ignores entries that vanished or became links meanwhile.
-    fn record_unreadable(&mut self, path: &str, error: &io::Error) {
+    fn record_unreadable(&mut self, path: &str, is_folder: bool, error: &io::Error) {
         let gone = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         let is_bad_content = error.kind() == io::ErrorKind::InvalidData;
         self.walk.is_damaged |= !gone && !is_bad_content;
+        if !gone {
+            let slash = if is_folder { "/" } else { "" };
+            self.walk.skip(format!("{path}{slash}"), SkipReason::Unreadable);
+        }
         if !gone && self.walk.incomplete.len() < INCOMPLETE_REASONS_MAX {
             let (path, reason) = (display_path(path), error.kind());
             self.walk.incomplete.push(format!("`{path}` could not be read: {reason}."));

@@ -1,5 +1,7 @@
 //! Runs a job for a call: in this process if the job is free, otherwise by waiting for the process that runs it.
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,7 +13,7 @@ use super::lease::{ClaimedJob, LeaseSettings, with_timeout};
 use super::progress::{Phase, Progress, ProgressSender};
 use super::queued::waits_for;
 use contract::{ErrorCode, Fault};
-use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_transient};
+use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, NextJob, Store, is_transient};
 
 /// Time between reads of a job that another process runs, and between reports of the progress of one that runs here.
 pub(super) const POLL: Duration = Duration::from_millis(250);
@@ -237,14 +239,50 @@ pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault,
     }
 }
 
-/// Claims the oldest free job of `kind` and runs it to its end; false if there is none. With this function a server
-/// runs jobs whose process died and jobs that no call waits for. When `cancel` fires, the job is returned to the queue.
+/// Most projects whose order is kept.
+const SERVED_MAX: usize = 256;
+
+/// The projects whose jobs a process has claimed, so that those of one project do not keep the others waiting.
+#[derive(Debug, Default)]
+pub struct ServedProjects(Mutex<VecDeque<String>>);
+
+impl ServedProjects {
+    /// In the order in which they were served last.
+    fn in_order(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    fn note(&self, project: &str) {
+        let mut served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        served.retain(|other| other != project);
+        if served.len() >= SERVED_MAX {
+            served.pop_front();
+        }
+        served.push_back(project.to_owned());
+    }
+}
+
+/// The jobs that [`run_next`] chooses from.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    /// Their kind.
+    pub kind: &'a str,
+    /// The projects that had their turn.
+    pub served: &'a ServedProjects,
+    /// Most of them that this process runs of one project at a time.
+    pub share: usize,
+    /// Jobs that something else in this process takes up.
+    pub except: &'a [String],
+}
+
+/// Claims a free job and runs it to its end, the oldest of the project that was served longest ago; false if there is none. With this
+/// function a server runs jobs whose process died and jobs that no call waits for. When `cancel` fires, the job is returned to the queue.
 ///
 /// # Errors
 /// Storage faults; the fault of the job itself is stored in its row.
 pub async fn run_next<F, R>(
     store: &Store,
-    kind: &str,
+    choice: Choice<'_>,
     worker: &str,
     settings: LeaseSettings,
     cancel: &CancellationToken,
@@ -257,9 +295,12 @@ where
     let mut tx = store.control().await?;
     store::jobs::requeue_expired(&mut tx).await?;
     tx.commit().await?;
-    let Some(claimed) = ClaimedJob::try_claim(store, Claim::Kind(kind), worker, settings).await? else {
+    let (served, share) = (choice.served.in_order(), i64::try_from(choice.share).unwrap_or(i64::MAX));
+    let next = NextJob { kind: choice.kind, served: &served, share, except: choice.except };
+    let Some(claimed) = ClaimedJob::try_claim(store, Claim::Next(next), worker, settings).await? else {
         return Ok(false);
     };
+    choice.served.note(&claimed.job.project_id);
     let id = claimed.job.id.clone();
     let control = RunControl { cancel, on_cancel: OnCancel::ReturnToQueue, shutdown: None, on_wait: None };
     match run_claimed(claimed, control, &|_: &Progress| (), &execute).await {

@@ -148,6 +148,9 @@ pub struct Unresolved {
     /// Number of definitions that have this name; absent where the uses have several names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidates: Option<usize>,
+    /// `gte` if `candidates` is a lower bound; absent if it is exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates_relation: Option<TotalRelation>,
     /// With `certainty: name`: the places, on the pages after those of known uses.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<FilePlaces>,

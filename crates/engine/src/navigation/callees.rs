@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::answer::Place;
-use super::find::{Target, grouped};
+use super::grouping::{Target, grouped};
 use super::navigator::{Located, NameUses, Navigation, Navigator};
 use super::places::{certainty_of, kind_name, kinds, texts};
 use super::request::Certainty;

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
+use languages::nfc;
 use languages::symbols::{Arena, Body, Expr, Interface, Scope, ScopeId, Symbol, SymbolKind};
 
 use crate::indexing::{read_body, read_interface};
-use crate::search::SymbolName;
+use crate::search::{SymbolName, filter_text};
 use ::navigation::incremental::name_hashes;
 use contract::{ErrorCode, Fault, echo};
 use store::navigation::{self, DefinitionAt};
@@ -203,7 +204,8 @@ impl Fields {
     pub(super) fn named(&self, name: &SymbolName, paths: &[&str], line: Option<u32>) -> Vec<DefinitionAt> {
         let is_in = |row: &DefinitionAt| {
             let is_path = |path: &&str| {
-                row.path.strip_suffix(*path).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+                let folder = nfc(&row.path).strip_suffix(&*nfc(path)).map(str::to_owned);
+                folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
             };
             paths.iter().all(is_path) && line.is_none_or(|line| super::navigator::line(row.line) == line)
         };
@@ -211,6 +213,11 @@ impl Fields {
         let fitting: Vec<&DefinitionAt> = rows.filter(|row| is_in(row) && name.is_name_of(row)).collect();
         let best = fitting.iter().map(|row| name.fit(row)).max();
         fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned().collect()
+    }
+
+    /// Whether one of them has the name in this spelling, whatever it belongs to.
+    pub(super) fn have_spelling(&self, name: &SymbolName) -> bool {
+        self.declarations.iter().any(|one| name.is_spelling_of(&one.row))
     }
 
     /// All of them.
@@ -250,7 +257,9 @@ impl Fields {
             more => format!(" and {more} more"),
         };
         let least = if self.is_least { "at least " } else { "" };
-        let (name, uses) = (echo(name), self.uses);
+        // The name as it is declared, which may be another spelling of the asked one.
+        let declared = declarations.first().map_or(name, |one| one.row.name.as_str());
+        let (name, uses) = (echo(declared), self.uses);
         let message = format!(
             "`{name}` is a field, declared in {}{more}. Uses of such fields are not followed; the name is used at {least}{uses} places.",
             shown.join(", ")
@@ -263,7 +272,8 @@ impl Fields {
         Fault::new(ErrorCode::NotFound, message)
             .with_details(serde_json::json!({ "usedName": name, "fields": declarations, "uses": uses }))
             .with_hint(format!(
-                "`definition` answers the place; `search` with `uses:{name}` lists the code that uses the name."
+                "`definition` answers the place; `search` with `{}` lists the code that uses the name.",
+                filter_text("uses", &name)
             ))
     }
 }

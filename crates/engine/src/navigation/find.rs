@@ -1,40 +1,22 @@
 //! Finds the symbol that a request is about: by name, or by a place where it is defined or used.
 
-use std::collections::BTreeMap;
-
-use super::fields;
+use super::fields::{self, Fields};
+use super::grouping::{Target, grouped, has_declarations};
 use super::nearest::nearest_names;
 use super::request::Subject;
-use crate::search::{Spelling, SymbolName};
-use ::navigation::is_in_identifier;
+use crate::search::{Looked, Reading, Spelling, Wanted, look_up, other_spelling};
 use contract::{ErrorCode, Fault, Warning, echo, unescaped};
 use languages::facts::{DEFINED, Field};
-use languages::terms::squash;
-use store::navigation::{self, DefinitionAt, NamedDefinitions};
+use languages::{Closeness, bare, fold, identifier_at, nfc, spellings_of_name};
+use store::navigation::{self, DefinitionAt, FoundDefinitions, NamedDefinitions};
 use store::{ProjectTx, RepositoryRow, fact_id, names, use_places};
 
 /// Most definitions of one name that are read.
-pub(super) const DEFINITIONS_MAX: i64 = 2000;
+pub(super) const DEFINITIONS_MAX: usize = 2000;
 /// Most definitions that an ambiguous name is answered with.
 pub(super) const CANDIDATES_MAX: usize = 20;
-
-/// A symbol: its definitions. Several definitions of one name in one place, such as overloads, count as one symbol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) definitions: Vec<DefinitionAt>,
-}
-
-impl Target {
-    /// The ids of the symbol.
-    pub(super) fn symbols(&self) -> Vec<i64> {
-        self.definitions.iter().filter_map(|definition| definition.symbol).collect()
-    }
-
-    /// The first definition; there is always one.
-    pub(super) fn first(&self) -> Option<&DefinitionAt> {
-        self.definitions.first()
-    }
-}
+/// Most readings of a text by which fields are looked for.
+const FIELD_READINGS_MAX: usize = 2;
 
 /// What a request is about.
 #[derive(Debug)]
@@ -73,28 +55,43 @@ impl Finder<'_> {
                     "`symbol` names a place, and `file` another one.",
                 )
                 .with_hint("Give only one of them.")),
-                Spelling::Name { path, name } => {
-                    let paths: Vec<&str> = path.iter().chain(file).map(String::as_str).collect();
-                    // A slash is in no name, but a dot is in many.
-                    let is_alone = paths.is_empty();
-                    if is_alone
-                        && symbol.contains('/')
-                        && let Some(fault) = self.whole_file(symbol).await?
-                    {
-                        return Err(fault);
-                    }
-                    let found = self.named(&name, &paths, *line).await;
-                    let is_unknown = match &found {
-                        Ok(Found::Undefined { .. }) => true,
-                        Ok(_) => false,
-                        Err(fault) => fault.code == ErrorCode::NotFound,
-                    };
-                    match is_alone && is_unknown && symbol.contains('.') {
-                        true => self.whole_file(symbol).await?.map_or(found, Err),
-                        false => found,
-                    }
-                }
+                spelling @ Spelling::Name(_) => self.by_name(symbol, &spelling, file.as_deref(), *line).await,
             },
+        }
+    }
+
+    async fn by_name(
+        &mut self,
+        symbol: &str,
+        spelling: &Spelling,
+        file: Option<&str>,
+        line: Option<u32>,
+    ) -> Result<Found, Fault> {
+        let Spelling::Name(readings) = spelling else { return Err(not_named(symbol)) };
+        // A slash is in no name of letters, but a dot is in many.
+        let is_alone = file.is_none() && readings.iter().all(|reading| reading.path.is_none());
+        if is_alone
+            && symbol.contains('/')
+            && let Some(fault) = self.whole_file(symbol).await?
+        {
+            return Err(fault);
+        }
+        let found = match self.named(readings, file, line).await? {
+            Some(found) => return Ok(found),
+            None => match (spelling.question(symbol), self.unknown(readings, file, line).await) {
+                // What is spelled like no name is rather a question.
+                (Some(question), Err(fault)) if fault.details.is_none() => return Err(question),
+                (_, found) => found,
+            },
+        };
+        let is_unknown = match &found {
+            Ok(Found::Undefined { .. }) => true,
+            Ok(_) => false,
+            Err(fault) => fault.code == ErrorCode::NotFound,
+        };
+        match is_alone && is_unknown && symbol.contains('.') {
+            true => self.whole_file(symbol).await?.map_or(found, Err),
+            false => found,
         }
     }
 
@@ -115,61 +112,114 @@ impl Finder<'_> {
         self.repositories.iter().map(|repository| repository.id).collect()
     }
 
-    async fn named(&mut self, name: &SymbolName, paths: &[&str], line: Option<u32>) -> Result<Found, Fault> {
-        let (ids, around) = (self.ids(), name.around());
-        let wanted = NamedDefinitions {
-            repositories: &ids,
-            name_id: name_id(name.simple()),
-            spelling: Some(name.simple()),
-            paths,
-            around: &around,
-            line: line.map(|line| i32::try_from(line).unwrap_or(i32::MAX)),
-        };
-        let rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX + 1).await?;
-        let is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
-        let fitting: Vec<&DefinitionAt> = rows.iter().filter(|row| name.is_name_of(row)).collect();
-        let best = fitting.iter().map(|row| name.fit(row)).max();
-        let chosen = fitting.into_iter().filter(|row| Some(name.fit(row)) == best).cloned();
-        let mut targets = grouped(chosen.collect());
-        match targets.len() {
-            0 => self.unknown(name, paths, line).await,
-            1 => Ok(Found::One(targets.remove(0))),
-            _ => Ok(Found::Several { targets, is_least }),
+    /// What a text means by one of its readings; `None` if nothing has such a name. Says if it is another spelling than the one that
+    /// was asked.
+    async fn named(
+        &mut self,
+        readings: &[Reading],
+        file: Option<&str>,
+        line: Option<u32>,
+    ) -> Result<Option<Found>, Fault> {
+        let ids = self.ids();
+        let line = line.map(|line| i32::try_from(line).unwrap_or(i32::MAX));
+        let wanted = Wanted { repositories: &ids, path: file, line, limit: DEFINITIONS_MAX };
+        let Some(looked) = look_up(self.tx, readings, wanted).await? else { return Ok(None) };
+        let Looked { reading, definitions, is_least, closeness } = looked;
+        if closeness == Closeness::Bare {
+            // A field, which has no row, may have the very spelling: then nothing else is meant.
+            if let Some(found) = self.fields_named(readings, file, line).await? {
+                return Ok(Some(found));
+            }
+            // A name with marks that code uses is that name, and is defined elsewhere.
+            let asked = reading.name.simple();
+            if bare(asked) != asked && self.is_used(asked).await? {
+                return Ok(Some(Found::Undefined { name: asked.to_owned() }));
+            }
+            let names = definitions.iter().map(|row| row.name.as_str());
+            self.warnings.push(other_spelling(reading.name.simple(), names));
         }
+        let mut targets = grouped(definitions);
+        Ok(Some(match targets.len() {
+            1 => Found::One(targets.remove(0)),
+            _ => Found::Several { targets, is_least },
+        }))
+    }
+
+    /// The fields that a text means by one of its readings, in the spelling that was asked.
+    ///
+    /// # Errors
+    /// The fault that tells of them where fields are not answered.
+    async fn fields_named(
+        &mut self,
+        readings: &[Reading],
+        file: Option<&str>,
+        line: Option<i32>,
+    ) -> Result<Option<Found>, Fault> {
+        let line = line.and_then(|line| u32::try_from(line).ok());
+        for reading in readings.iter().take(FIELD_READINGS_MAX) {
+            let paths: Vec<&str> = reading.path.as_deref().into_iter().chain(file).collect();
+            let Some(fields) = self.declared(reading.name.simple()).await? else { continue };
+            let meant = fields.named(&reading.name, &paths, line);
+            if meant.iter().any(|row| reading.name.is_spelling_of(row)) {
+                return match self.has_fields {
+                    true => self.fields(meant, fields.is_least).await.map(Some),
+                    false => Err(fields.fault(&reading.name)),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// The fields of a name, in the first of its spellings that a field has.
+    async fn declared(&mut self, name: &str) -> Result<Option<Fields>, Fault> {
+        for spelling in spellings_of_name(name) {
+            if let Some(found) = fields::declared(self.tx, self.repositories, &spelling).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// What a name without a definition that fits is: a field, or a name that is used. Else the fault.
     async fn unknown(
         &mut self,
-        name: &SymbolName,
-        paths: &[&str],
+        readings: &[Reading],
+        file: Option<&str>,
         line: Option<u32>,
     ) -> Result<Found, Fault> {
+        let Some(Reading { path, name }) = readings.first() else { return Err(not_named("")) };
+        let paths: Vec<&str> = path.as_deref().into_iter().chain(file).collect();
+        let paths = paths.as_slice();
         let ids = self.ids();
         // In another spelling, elsewhere, or within something else.
         let same_name =
-            navigation::find_definitions(self.tx, all_of(&ids, name.simple()), DEFINITIONS_MAX).await?;
-        // The name of its type tells a field apart from what else has the name.
-        let may_be_field = same_name.is_empty() || (self.has_fields && !name.around().is_empty());
-        if may_be_field
-            && let Some(fields) = fields::declared(self.tx, self.repositories, name.simple()).await?
-        {
+            navigation::find_definitions(self.tx, all_of(&ids, name.simple()), DEFINITIONS_MAX).await?.rows;
+        // What only has its letters does not hide a field, and the name of its type tells one apart from what else has the name.
+        let is_hidden = same_name.iter().any(|row| name.is_spelling_of(row));
+        let may_be_field = !is_hidden || (self.has_fields && !name.around().is_empty());
+        if may_be_field && let Some(fields) = self.declared(name.simple()).await? {
             let meant = if self.has_fields { fields.named(name, paths, line) } else { Vec::new() };
             if !meant.is_empty() {
+                if meant.iter().all(|row| name.closeness(row) != Some(Closeness::Same)) {
+                    self.warnings
+                        .push(other_spelling(name.simple(), meant.iter().map(|row| row.name.as_str())));
+                }
                 return self.fields(meant, fields.is_least).await;
             }
-            if same_name.is_empty() {
+            if same_name.is_empty() || (!is_hidden && fields.have_spelling(name)) {
                 return Err(fields.fault(name));
             }
         }
-        if same_name.is_empty() && paths.is_empty() && self.is_used(name.simple()).await? {
-            return Ok(Found::Undefined { name: name.simple().to_owned() });
+        if same_name.is_empty()
+            && paths.is_empty()
+            && let Some(name) = self.used_spelling(name.simple()).await?
+        {
+            return Ok(Found::Undefined { name });
         }
         let nearest = if same_name.is_empty() {
             nearest_names(self.tx, &ids, name.simple()).await?
         } else {
-            let mut nearest: Vec<String> =
-                same_name.iter().map(|row| format!("{}:{}", row.path, row.qualified)).collect();
+            let mut nearest: Vec<String> = same_name.iter().filter_map(named_again).collect();
             nearest.sort();
             nearest.dedup();
             nearest.truncate(NEAREST_MAX);
@@ -231,7 +281,7 @@ impl Finder<'_> {
         if column.is_some() && !fields.is_empty() {
             return self.fields(fields, false).await;
         }
-        if let Some(found) = self.used_at(file_id, line, column).await? {
+        if let Some(found) = self.used_at((file_id, &path), line, column).await? {
             return Ok(found);
         }
         if !fields.is_empty() {
@@ -250,19 +300,25 @@ impl Finder<'_> {
     /// What is used in a line; `None` if nothing is.
     async fn used_at(
         &mut self,
-        file_id: i64,
+        (file_id, path): (i64, &str),
         line: u32,
         column: Option<u32>,
     ) -> Result<Option<Found>, Fault> {
+        let language = languages::detect(path, &[]).map(|language| language.id);
         let mut used = use_places::in_line(self.tx, file_id, line).await?;
         let text = self.line(file_id, line).await?;
         if let Some(column) = column {
             // The use whose name contains the column.
-            let width = |at: u32| u32::try_from(identifier(&text, at).chars().count().max(1)).unwrap_or(1);
+            let width = |at: u32| {
+                let name = identifier_at(&text, at, language);
+                name.map_or(1, |name| u32::try_from(name.width.max(1)).unwrap_or(1))
+            };
             used.retain(|(_, place)| place.column <= column && column - place.column < width(place.column));
             if used.is_empty() {
-                let name = identifier(&text, column);
-                return if name.is_empty() { Ok(None) } else { self.guessed(&name, line).await.map(Some) };
+                return match identifier_at(&text, column, language) {
+                    Some(found) => self.guessed(&found.name, line).await.map(Some),
+                    None => Ok(None),
+                };
             }
         }
         let symbols: Vec<i64> = used.iter().filter_map(|(target, _)| *target).collect();
@@ -270,8 +326,8 @@ impl Finder<'_> {
         let names: Vec<String> = used
             .iter()
             .filter(|(target, _)| target.is_none())
-            .map(|(_, place)| identifier(&text, place.column))
-            .filter(|name| !name.is_empty())
+            .filter_map(|(_, place)| identifier_at(&text, place.column, language))
+            .map(|found| found.name)
             .collect();
         match (targets.len(), names.as_slice()) {
             (0, []) => Ok(None),
@@ -289,7 +345,7 @@ impl Finder<'_> {
         let Some(first) = target.first().filter(|row| has_declarations(row)) else { return Ok(target) };
         let repository = [first.repository_id];
         let wanted = all_of(&repository, &first.name);
-        let rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX).await?;
+        let rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX).await?.rows;
         let symbols = target.symbols();
         let found =
             grouped(rows).into_iter().find(|group| group.symbols().iter().any(|one| symbols.contains(one)));
@@ -303,8 +359,8 @@ impl Finder<'_> {
     async fn guessed(&mut self, name: &str, line: u32) -> Result<Found, Fault> {
         let ids = self.ids();
         let wanted = NamedDefinitions { spelling: Some(name), ..all_of(&ids, name) };
-        let mut rows = navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX + 1).await?;
-        let mut is_least = i64::try_from(rows.len()).unwrap_or(i64::MAX) > DEFINITIONS_MAX;
+        let FoundDefinitions { mut rows, mut is_least } =
+            navigation::find_definitions(self.tx, wanted, DEFINITIONS_MAX).await?;
         let fields = match self.has_fields || rows.is_empty() {
             true => fields::declared(self.tx, self.repositories, name).await?,
             false => None,
@@ -333,6 +389,16 @@ impl Finder<'_> {
         );
         self.warnings.push(Warning::new("not_resolved", message));
         Ok(Found::Several { targets: grouped(rows), is_least })
+    }
+
+    /// The first spelling of a name that code uses.
+    async fn used_spelling(&mut self, name: &str) -> Result<Option<String>, Fault> {
+        for spelling in spellings_of_name(name) {
+            if self.is_used(&spelling).await? {
+                return Ok(Some(spelling));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether code uses a name.
@@ -400,93 +466,25 @@ pub(super) fn all_of<'a>(repositories: &'a [i64], name: &str) -> NamedDefinition
 
 /// The id under which definitions of a name are found.
 pub(super) fn name_id(name: &str) -> i64 {
-    fact_id(DEFINED, &squash(name))
+    fact_id(DEFINED, &fold(name))
 }
 
-/// Groups definitions to symbols: those of one qualified name in one file are one, and what a header of C or C++ declares is what the
-/// only file that defines it has. Keeps the order.
-pub(super) fn grouped(definitions: Vec<DefinitionAt>) -> Vec<Target> {
-    let mut places: BTreeMap<(i64, String), usize> = BTreeMap::new();
-    let mut targets: Vec<Target> = Vec::new();
-    for definition in definitions {
-        let key = (definition.file_id, definition.qualified.clone());
-        let at = *places.entry(key).or_insert(targets.len());
-        match targets.get_mut(at) {
-            Some(target) => target.definitions.push(definition),
-            None => targets.push(Target { definitions: vec![definition] }),
-        }
-    }
-    with_declarations(targets)
+/// A text by which a definition is found again: its file with its name or, where that would be read otherwise, with its line.
+fn named_again(row: &DefinitionAt) -> Option<String> {
+    let place = format!("{}:{}", row.path, row.line);
+    let texts = [format!("{}:{}", row.path, row.qualified), place, row.qualified.clone()];
+    texts.into_iter().find(|text| match Spelling::parse(text) {
+        Ok(Spelling::Name(readings)) => readings.iter().any(|reading| {
+            let is_there = reading.path.as_ref().is_none_or(|path| *path == nfc(&row.path));
+            is_there && reading.name.is_name_of(row)
+        }),
+        Ok(Spelling::Place { path, .. }) => path == nfc(&row.path),
+        Err(_) => false,
+    })
 }
 
-/// Joins what headers declare with what defines it, where it is clear which that is.
-fn with_declarations(targets: Vec<Target>) -> Vec<Target> {
-    type Key = (i64, Vec<String>);
-    let key = |target: &Target| -> Option<(Key, bool)> {
-        let first = target.first().filter(|row| has_declarations(row))?;
-        let parts = first.qualified.split(['.', ':']).filter(|part| !part.is_empty());
-        Some(((first.repository_id, parts.map(str::to_owned).collect()), is_header(&first.path)))
-    };
-    let mut sources: BTreeMap<Key, usize> = BTreeMap::new();
-    for (key, in_header) in targets.iter().filter_map(key) {
-        *sources.entry(key).or_default() += usize::from(!in_header);
-    }
-    let mut joined: Vec<Target> = Vec::with_capacity(targets.len());
-    let mut places: BTreeMap<Key, usize> = BTreeMap::new();
-    for target in targets {
-        let Some((key, _)) = key(&target).filter(|(key, _)| sources.get(key) == Some(&1)) else {
-            joined.push(target);
-            continue;
-        };
-        let at = *places.entry(key).or_insert(joined.len());
-        match joined.get_mut(at) {
-            Some(one) => one.definitions.extend(target.definitions),
-            None => joined.push(target),
-        }
-    }
-    // The definition stands for the symbol, and not what declares it.
-    for target in &mut joined {
-        target.definitions.sort_by_key(|row| has_declarations(row) && is_header(&row.path));
-    }
-    joined
-}
-
-/// Whether a definition may be declared in another file than the one that defines it.
-fn has_declarations(definition: &DefinitionAt) -> bool {
-    let is_c = matches!(definition.language.as_deref(), Some("c" | "cpp"));
-    is_c && matches!(definition.kind.as_str(), "function" | "method" | "constructor" | "variable")
-}
-
-fn is_header(path: &str) -> bool {
-    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
-    matches!(extension, Some("h" | "hh" | "hpp" | "hxx" | "h++" | "inl" | "ipp"))
-}
-
-/// The identifier in a text that begins at, or contains, a column (1-based); empty if there is none.
-fn identifier(text: &str, column: u32) -> String {
-    let is_name = |c: &char| is_in_identifier(*c);
-    let chars: Vec<char> = text.chars().collect();
-    let at = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
-    if !chars.get(at).is_some_and(is_name) {
-        return String::new();
-    }
-    let start = (0..at).rev().take_while(|&at| is_name(&chars[at])).last().unwrap_or(at);
-    chars[start..].iter().take_while(|c| is_name(c)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_identifier_at_a_column_is_found() {
-        let text = "till.open(größe)";
-        assert_eq!(identifier(text, 1), "till");
-        assert_eq!(identifier(text, 3), "till");
-        assert_eq!(identifier(text, 5), "");
-        assert_eq!(identifier(text, 11), "größe");
-        assert_eq!(identifier(text, 0), "till");
-        assert_eq!(identifier(text, u32::MAX), "");
-        assert_eq!(identifier("", 1), "");
-    }
+/// The fault for what names nothing.
+fn not_named(text: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, format!("`{}` is not the name of a symbol.", echo(text)))
+        .with_hint("Write a name like `Context.json`; `search` takes questions.")
 }

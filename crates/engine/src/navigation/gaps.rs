@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::callees::with_inner;
-use super::find::Target;
+use super::grouping::Target;
 use super::implicit::{Gap, Implicit};
 use super::navigator::{Navigation, Navigator};
 use super::places::{kinds, uses_by_names};
@@ -11,6 +11,7 @@ use super::request::Relation;
 use super::steps::TYPES;
 use ::navigation::incremental::family;
 use contract::{Fault, Warning, echo};
+use languages::symbols::reports_uses;
 use store::navigation::{self, DefinitionAt};
 use store::uses;
 
@@ -36,6 +37,7 @@ pub(super) async fn of_impact(
     uses_by_names(navigator, target, &inner, answer).await?;
     let known: HashSet<&str> = target.definitions.iter().chain(&inner).map(|row| row.name.as_str()).collect();
     let rows = navigation::definitions_by_symbols(navigator.tx, reached).await?;
+    of_operators(target.definitions.iter().chain(&inner).chain(&rows), answer);
     let id = |row: &DefinitionAt| {
         let family = family(row.language.as_deref()?);
         Some(store::symbols::used_name_id(row.repository_id, family, &row.name))
@@ -50,6 +52,24 @@ pub(super) async fn of_impact(
     let counts = uses::count_names(navigator.tx, &ids, mask).await?;
     answer.warnings.extend(incomplete(&counts, &names));
     Ok(())
+}
+
+/// Warns of the first of some definitions that is an operator of which uses are not recorded, so that it is not taken for unused.
+pub(super) fn of_operators<'d>(
+    definitions: impl IntoIterator<Item = &'d DefinitionAt>,
+    answer: &mut Navigation,
+) {
+    let unrecorded = definitions.into_iter().find_map(|row| {
+        let language = languages::by_name(row.language.as_deref()?)?;
+        (!reports_uses(language.id, &row.name, row.signature.as_deref())).then_some((row, language))
+    });
+    let Some((row, language)) = unrecorded else { return };
+    let message = format!(
+        "Uses of the operator `{}` in expressions are not recorded in {}, so more code may use it than is counted; `search` with `mode: exact` finds such text.",
+        echo(&row.name),
+        language.title
+    );
+    answer.warnings.push(Warning::new("operators_not_recorded", message));
 }
 
 /// The warning for names, as (id, places).

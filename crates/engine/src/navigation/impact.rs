@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::callees::with_inner;
-use super::find::Target;
+use super::grouping::Target;
 use super::implicit::{self, Implicit};
 use super::navigator::{Navigation, Navigator};
 use super::places::kinds;

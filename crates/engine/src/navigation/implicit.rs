@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::find::Target;
+use super::grouping::Target;
 use super::implementers::{self, Implemented, Implementers, METHOD};
 use super::navigator::Navigator;
 use super::request::Certainty;

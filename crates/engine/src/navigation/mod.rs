@@ -8,6 +8,7 @@ mod callees;
 mod fields;
 mod find;
 mod gaps;
+mod grouping;
 mod impact;
 mod implementers;
 mod implicit;

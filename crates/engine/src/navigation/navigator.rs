@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::answer::{Place, StepCount, Stopped, SymbolInfo};
-use super::find::{CANDIDATES_MAX, Finder, Found, Target};
+use super::find::{CANDIDATES_MAX, Finder, Found};
+use super::grouping::Target;
 use super::request::{Certainty, NavigationRequest, Relation};
-use super::{callees, places, steps};
-use crate::search::shorten;
+use super::{callees, gaps, places, steps};
+use crate::search::{filter_text, shorten, warn_of_newer};
 use ::navigation::incremental::RESOLVER_VERSION;
 use contract::clock::Clock;
 use contract::{ErrorCode, Fault, Warning, echo};
@@ -14,9 +15,10 @@ use store::navigation::{self, DefinitionAt};
 use store::uses::Certainty as StoredCertainty;
 use store::{Access, Project, ProjectTx, RepositoryRow, RepositoryState, Store, repositories, use_places};
 
-/// Uses of a candidate are counted up to this number of sources, and those of all candidates up to the other one.
+/// Uses of a candidate that is shown are counted up to this number of sources. Which candidates are used most is decided by fewer sources of
+/// each, of all together so many.
 const POPULARITY_MAX: i64 = 1000;
-const POPULARITY_SUM_MAX: i64 = 50_000;
+const POPULARITY_SUM_MAX: i64 = 20_000;
 /// Longest text of a place, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 200;
 
@@ -58,6 +60,8 @@ pub(super) struct NameUses {
     pub(super) is_least: bool,
     /// Number of definitions that have the name.
     pub(super) candidates: Option<usize>,
+    /// Whether more definitions may have it.
+    pub(super) candidates_is_least: bool,
     /// Those of the page.
     pub(super) places: Vec<Located>,
     /// Whether pages go on with them after the known places.
@@ -74,6 +78,24 @@ pub(super) struct Located {
 }
 
 impl Navigation {
+    /// Returns the name of the symbol, if there is one.
+    #[must_use]
+    pub fn symbol_name(&self) -> Option<&str> {
+        self.symbol.as_ref().map(|symbol| symbol.name.as_str())
+    }
+
+    /// Returns the number of places, or of candidates.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Returns whether the answer is the definition that was asked for, so that nothing can be missing.
+    #[must_use]
+    pub fn is_definition(&self) -> bool {
+        self.relation == Relation::Definition && self.total > 0
+    }
+
     pub(super) fn new(request: &NavigationRequest) -> Self {
         Self {
             relation: request.relation,
@@ -139,6 +161,7 @@ pub async fn navigate(
 impl Navigator<'_> {
     async fn answer(&mut self) -> Result<Navigation, Fault> {
         let mut answer = Navigation::new(self.request);
+        answer.warnings.extend(warn_of_newer(self.repositories.iter()));
         let mut finder = Finder {
             tx: self.tx,
             repositories: self.repositories,
@@ -199,23 +222,31 @@ impl Navigator<'_> {
         let symbols: Vec<i64> = targets.iter().flat_map(Target::symbols).collect();
         let shared = POPULARITY_SUM_MAX / i64::try_from(symbols.len().max(1)).unwrap_or(i64::MAX);
         let most = shared.clamp(1, POPULARITY_MAX);
-        let counted: BTreeMap<i64, i64> =
-            use_places::popularity(self.tx, &symbols, most).await?.into_iter().collect();
-        let uses = |target: &Target| -> i64 {
-            target.symbols().iter().filter_map(|symbol| counted.get(symbol)).sum()
-        };
+        let rough = self.popularity(&symbols, most).await?;
         // A stable sort, so that candidates with equally many uses stay in the order of paths.
-        targets.sort_by_key(|target| std::cmp::Reverse(uses(target)));
-        let shown = targets.iter().skip(self.request.offset).take(self.request.limit.min(CANDIDATES_MAX));
-        answer.candidates = shown
-            .filter_map(|target| {
-                let first = target.first()?;
-                // Uses of fields are not followed.
-                let uses = first.symbol.map(|_| usize::try_from(uses(target)).unwrap_or(0));
-                Some(SymbolInfo { uses, ..self.info(first) })
-            })
-            .collect();
+        targets.sort_by_cached_key(|target| std::cmp::Reverse(used(target, &rough)));
+        let page = targets.iter().skip(self.request.offset).take(self.request.limit.min(CANDIDATES_MAX));
+        let shown: Vec<&Target> = page.collect();
+        let counted = match most < POPULARITY_MAX {
+            true => {
+                let symbols: Vec<i64> = shown.iter().flat_map(|target| target.symbols()).collect();
+                self.popularity(&symbols, POPULARITY_MAX).await?
+            }
+            false => rough,
+        };
+        let info = |target: &&Target| {
+            let first = target.first()?;
+            // Uses of fields are not followed.
+            let uses = first.symbol.map(|_| usize::try_from(used(target, &counted)).unwrap_or(0));
+            Some(SymbolInfo { uses, ..self.info(first) })
+        };
+        answer.candidates = shown.iter().filter_map(info).collect();
         Ok(())
+    }
+
+    /// Numbers of uses by symbol, each counted up to `most` sources.
+    async fn popularity(&mut self, symbols: &[i64], most: i64) -> Result<BTreeMap<i64, i64>, Fault> {
+        Ok(use_places::popularity(self.tx, symbols, most).await?.into_iter().collect())
     }
 
     fn repository(&self, id: i64) -> String {
@@ -289,18 +320,27 @@ impl Navigator<'_> {
             let details = Some(serde_json::json!({ "files": gaps }));
             answer.warnings.push(Warning { details, ..Warning::new("navigation_truncated", message) });
         }
-        if let Some(first) = target.and_then(Target::first)
+        let Some(target) = target else { return Ok(()) };
+        if matches!(answer.relation, Relation::References | Relation::Callers) {
+            gaps::of_operators(&target.definitions, answer);
+        }
+        if let Some(first) = target.first()
             && !use_places::has_symbols(self.tx, first.file_id).await?
         {
             let language = first.language.as_deref().unwrap_or("this kind of file");
             let message = format!(
-                "Uses in {language} are not resolved, so only definitions are known; `search` with `uses:{}` finds the name.",
-                first.name
+                "Uses in {language} are not resolved, so only definitions are known; `search` with `{}` finds the name.",
+                filter_text("uses", &first.name)
             );
             answer.warnings.push(Warning::new("language_not_resolved", message));
         }
         Ok(())
     }
+}
+
+/// Number of uses of a symbol, from the numbers of its ids.
+fn used(target: &Target, counted: &BTreeMap<i64, i64>) -> i64 {
+    target.symbols().iter().filter_map(|symbol| counted.get(symbol)).sum()
 }
 
 fn undefined(name: &str) -> Fault {
@@ -312,7 +352,11 @@ fn undefined(name: &str) -> Fault {
         ),
     )
     .with_details(serde_json::json!({ "usedName": name }))
-    .with_hint(format!("`search` with `uses:{name}` or `calls:{name}` lists where the name occurs."))
+    .with_hint(format!(
+        "`search` with `{}` or `{}` lists where the name occurs.",
+        filter_text("uses", &name),
+        filter_text("calls", &name)
+    ))
 }
 
 /// Converts a line or column from the database, which is never negative.

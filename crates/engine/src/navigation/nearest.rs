@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::search::similarity;
+use crate::search::{Spelling, similarity};
 use contract::Fault;
-use languages::terms::squash;
+use languages::{fold, nfc};
 use store::{ProjectTx, use_places};
 
 /// Shorter names are similar to too many.
@@ -36,10 +36,20 @@ pub(super) async fn nearest_names(
     Ok(most_similar(name, known))
 }
 
+/// Whether a name that is asked for as it is written is read as that name.
+fn is_read_again(name: &str) -> bool {
+    match Spelling::parse(name) {
+        Ok(Spelling::Name(readings)) => {
+            readings.iter().any(|reading| reading.path.is_none() && reading.name.qualified() == nfc(name))
+        }
+        _ => false,
+    }
+}
+
 fn most_similar(name: &str, known: Vec<String>) -> Vec<String> {
-    let folded = squash(name);
+    let folded = fold(name);
     let mut similar: BTreeMap<String, f64> = BTreeMap::new();
-    for other in known {
+    for other in known.into_iter().filter(|other| is_read_again(other)) {
         let score = similarity(&folded, &other);
         if score >= SIMILARITY_MIN {
             similar.insert(other, score);

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::answer::Place;
-use super::find::{DEFINITIONS_MAX, Target, all_of, grouped};
+use super::find::{DEFINITIONS_MAX, all_of};
+use super::grouping::{Target, grouped};
 use super::navigator::{Located, NameUses, Navigation, Navigator, TEXT_BYTES_MAX};
 use super::request::{Certainty, Relation, UsedAs};
 use crate::search::shorten;
 use ::navigation::incremental::family;
 use contract::Fault;
-use store::navigation::{self, DefinitionAt, NamedDefinitions};
+use store::navigation::{self, DefinitionAt, FoundDefinitions, NamedDefinitions};
 use store::use_places::{self, FilePlaces, PlacedUse, PlacesOf, WantedPlaces};
 use store::uses::{Certainty as StoredCertainty, UsedFor};
 
@@ -101,10 +102,13 @@ async fn unresolved(
     name_uses(navigator, &[name], Some(target), answer).await?;
     let Some(uses) = &mut answer.unresolved else { return Ok(()) };
     let wanted = NamedDefinitions { spelling: Some(&first.name), ..all_of(&ids, &first.name) };
-    let rows = navigation::find_definitions(navigator.tx, wanted, DEFINITIONS_MAX).await?;
+    let FoundDefinitions { rows, is_least } =
+        navigation::find_definitions(navigator.tx, wanted, DEFINITIONS_MAX).await?;
     let is_candidate = |row: &&DefinitionAt| row.language.as_deref().map(self::family) == Some(family);
     uses.candidates = Some(grouped(rows.iter().filter(is_candidate).cloned().collect()).len());
-    let candidates = uses.candidates;
+    uses.candidates_is_least = is_least;
+    // A place has no room to say that it is a lower bound.
+    let candidates = uses.candidates.filter(|_| !is_least);
     for located in &mut uses.places {
         located.place.candidates = candidates;
     }

@@ -17,6 +17,7 @@ pub fn present(found: Navigation, budget: impl Into<Budget>) -> NavigationPayloa
         total: uses.total,
         total_relation: least(uses.is_least),
         candidates: uses.candidates,
+        candidates_relation: least(uses.candidates_is_least),
         files: Vec::new(),
     });
     let listed = found.unresolved.as_ref().filter(|uses| uses.is_listed).map_or(0, |uses| uses.total);

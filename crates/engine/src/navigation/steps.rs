@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::answer::{Place, StepCount};
 use super::callees::{LINES_MAX, with_inner};
-use super::find::Target;
+use super::grouping::Target;
 use super::implicit::{self, OVERRIDES_MAX};
 use super::navigator::{Located, Navigation, Navigator, TEXT_BYTES_MAX};
 use super::places::{certainty_of, kind_name, texts};

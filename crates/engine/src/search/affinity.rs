@@ -1,6 +1,7 @@
 //! Compares the words of a query with the names of files and directories: `session management` and `sessions.py`.
 
 use super::ranking::Ranking;
+use languages::fold;
 use languages::terms::{PathWords, parts, squash};
 
 /// Length of the common prefix that makes two words forms of one word.
@@ -20,7 +21,7 @@ impl SquashedName {
     /// Squashes a name of any naming style.
     #[must_use]
     pub(super) fn new(name: &str) -> Self {
-        Self { squashed: squash(name) }
+        Self { squashed: fold(name) }
     }
 }
 

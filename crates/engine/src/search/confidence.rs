@@ -13,7 +13,7 @@ use super::query_class::QueryClass;
 use super::rank::RankedChunk;
 
 /// Hits that are measured: readers look at these first.
-const MEASURED_HITS: usize = 3;
+pub(super) const MEASURED_HITS: usize = 3;
 
 /// How far an answer can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +47,9 @@ pub struct Evidence {
     pub defines: f32,
     /// How far the query is the name of something, 0 to 1; lower for one ordinary word that many chunks contain.
     pub symbol: f32,
+    /// 1 if the text of the query occurs as it stands in one of the first three hits, or in their paths. Only looked for where the
+    /// other measurements make the answer doubtful.
+    pub literal: f32,
 }
 
 impl Evidence {
@@ -76,16 +79,25 @@ impl Evidence {
         // Word pairs and field terms such as `def:` repeat the words.
         let words = || plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
         let known = words().filter(|term| term.chunks > 0).count();
+        let defines = if first.first().is_some_and(|hit| hit.parts.definition > 0.0) { 1.0 } else { 0.0 };
+        // The name of an operator has no words: what defines it has all of the query.
+        let is_wordless = words().next().is_none();
+        #[expect(clippy::cast_precision_loss, reason = "a query has few words")]
+        let known = share(known as f32, words().count() as f32);
+        let coverage = share(best_lexical.unwrap_or(0.0), known_weight);
         Self {
             similarity: best(dense),
-            coverage: share(best_lexical.unwrap_or(0.0), known_weight),
-            #[expect(clippy::cast_precision_loss, reason = "a query has few words")]
-            known_words: share(known as f32, words().count() as f32),
-            defines: if first.first().is_some_and(|hit| hit.parts.definition > 0.0) { 1.0 } else { 0.0 },
+            coverage: if is_wordless { DEFINED_COVERAGE * defines } else { coverage },
+            known_words: if is_wordless { defines } else { known },
+            defines,
             symbol,
+            literal: 0.0,
         }
     }
 }
+
+/// Coverage of a query without words by what defines it: that of a chunk with all words, several times.
+const DEFINED_COVERAGE: f32 = 1.5;
 
 /// Document frequency from which a word counts as well known.
 const FAMILIAR_CHUNKS: u64 = 5;
@@ -158,6 +170,9 @@ const SIMILARITY_SHOWN_MIN: f32 = 0.30;
 /// code does not.
 const KNOWN_WORDS_SHOWN_MIN: f32 = 0.15;
 
+/// Likelihood of an answer in which the text of the query occurs as it stands: whatever else is measured, it is not beside the point.
+const LITERAL_LIKELIHOOD: f32 = 0.5;
+
 /// The likelihood that an answer is right, and its level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Judgement {
@@ -170,7 +185,7 @@ impl Evidence {
     pub(super) fn judge(&self, model: Option<&str>) -> Judgement {
         let calibrated = model == Some(CALIBRATED_MODEL);
         let calibration = if calibrated && self.similarity.is_some() { &HYBRID } else { &LEXICAL };
-        let likelihood = calibration.likelihood(self);
+        let likelihood = calibration.likelihood(self).max(self.literal * LITERAL_LIKELIHOOD);
         let level = calibration.level(likelihood);
         // A dense hit can be right without any word of the query.
         let is_similar = self.similarity.is_some_and(|similarity| similarity >= SIMILARITY_SHOWN_MIN);
@@ -228,6 +243,20 @@ mod tests {
         let lexical = if bm25 > 0.0 { vec![(7, bm25)] } else { Retrieved::new() };
         let evidence = Evidence::new(&QueryClass::new(query), &plan, &lexical, &vec![(7, 0.4)], &ranked);
         evidence.judge(Some(CALIBRATED_MODEL)).confidence
+    }
+
+    #[test]
+    fn a_text_that_occurs_as_it_stands_is_never_doubtful() {
+        for (similarity, model) in
+            [(None, None), (Some(0.1), Some(CALIBRATED_MODEL)), (Some(0.1), Some("other"))]
+        {
+            let doubtful = Evidence { similarity, symbol: 1.0, ..Evidence::default() };
+            assert!(doubtful.judge(model).confidence < Confidence::Medium);
+            let literal = Evidence { literal: 1.0, ..doubtful };
+            assert_eq!(literal.judge(model).confidence, Confidence::Medium);
+            let sure = Evidence { coverage: 2.0, known_words: 1.0, defines: 1.0, ..literal };
+            assert_eq!(sure.judge(model).confidence, Confidence::High, "it makes nothing less likely");
+        }
     }
 
     #[test]

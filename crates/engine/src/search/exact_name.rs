@@ -1,14 +1,21 @@
 //! Recognises queries that consist of a name (`Context.json`, `Context#json`, `interface Env`, `fn foo()`) and finds the
 //! definitions with that name.
 
-use std::collections::{HashMap, HashSet};
+mod words;
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use words::{FILLERS, KIND_WORDS, MODIFIERS, PREPOSITIONS};
+
+use super::other_spelling::other_spelling;
 use super::query::SearchQuery;
 use super::ranking::Ranking;
-use contract::Fault;
+use contract::{Fault, Warning};
 use languages::facts::DEFINED;
 use languages::terms::{PathWords, squash};
-use languages::{container, name_forms};
+use languages::{
+    Closeness, QuestionName, bare, closeness, container, fold, nfc, spelled, spellings_of_name, split_name,
+};
 use store::{ChunkSelection, DefinitionRow, Reads, fact_id};
 
 /// Longest query that can be a name, in bytes.
@@ -16,147 +23,106 @@ const NAME_BYTES_MAX: usize = 200;
 /// The most definitions looked up by name, in addition to the candidates of the retrievers.
 const NAMED_MAX: i64 = 200;
 
-/// Words for kinds, with the kinds that they may mean, the most likely first.
-const KIND_WORDS: &[(&[&str], &[&str])] = &[
-    (
-        &["function", "fn", "func", "def", "fun", "macro", "hook", "component", "handler", "decorator"],
-        &["function", "method"],
-    ),
-    (&["method"], &["method", "function"]),
-    (&["class", "object", "exception"], &["class", "struct", "interface", "trait", "type", "enum"]),
-    (&["struct", "record", "union"], &["struct", "class", "type", "interface"]),
-    (&["interface", "protocol"], &["interface", "trait", "type", "class"]),
-    (&["trait", "mixin"], &["trait", "interface", "class"]),
-    (&["enum"], &["enum", "class", "type"]),
-    (&["type", "typedef", "alias"], &["type", "interface", "struct", "class", "enum", "trait"]),
-    (&["module", "mod", "namespace", "package"], &["module", "class"]),
-    (
-        &["const", "constant", "let", "var", "val", "variable", "field", "property", "attribute"],
-        &["variable", "function"],
-    ),
-];
-
-/// Modifiers that may precede a definition; ignored.
-const MODIFIERS: &[&str] = &[
-    "export",
-    "default",
-    "pub",
-    "public",
-    "protected",
-    "private",
-    "static",
-    "async",
-    "abstract",
-    "final",
-    "readonly",
-    "unsafe",
-    "extern",
-    "declare",
-    "override",
-    "new",
-    "impl",
-];
-
-/// Words that may surround a name in a sentence; ignored.
-const FILLERS: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "is",
-    "are",
-    "where",
-    "what",
-    "find",
-    "show",
-    "me",
-    "definition",
-    "defined",
-    "declaration",
-    "declared",
-    "source",
-    "code",
-    "for",
-    "of",
-    "implementation",
-    "implemented",
-    "named",
-    "called",
-    "symbol",
-];
-
-/// Words between a name and its container: `json of Context`.
-const PREPOSITIONS: &[&str] = &["of", "in", "on", "from"];
-
 /// A query that is a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueriedName {
     /// Names of the containers (modules, classes), outermost first.
     container: Vec<String>,
-    /// The name itself.
+    /// The name itself, with its marks, as it was asked.
     name: String,
+    /// The same as the index may have it, in one language or another.
+    spellings: Vec<String>,
     /// Kinds that the definition may have, the most likely first; empty: any.
     kinds: &'static [&'static str],
     /// Whether only a definition in `container` matches. Set for two separate words, which may be a description
     /// instead.
     requires_container: bool,
+    /// The whole text, if it has white space: a name of the same words is what was asked, in whatever it is.
+    whole: Option<String>,
 }
 
 impl QueriedName {
     /// Parses the name that a query consists of; `None` if it is not a name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim().trim_matches(['`', '"', '\'', '?', ';', ',']).trim();
+        let text = &*nfc(unquoted(text));
         if text.is_empty() || text.len() > NAME_BYTES_MAX || text.contains('\n') {
             return None;
         }
         if let Some(handler) = handler(text) {
-            return Some(Self {
-                container: Vec::new(),
-                name: handler,
-                kinds: &[],
-                requires_container: false,
-            });
+            return Some(Self::new(QuestionName { container: Vec::new(), name: handler }, &[], false));
+        }
+        if !text.contains(char::is_whitespace) {
+            return Some(Self::new(split_name(text)?, &[], false));
+        }
+        if let Some(named) = split_name(text).filter(may_have_space) {
+            return Some(Self::new(named, &[], false));
         }
         let plain = without_arguments(text)?;
-        let mut words: Vec<&str> = plain.split_whitespace().collect();
+        let mut words: Vec<&str> = plain.split_whitespace().map(bare_word).collect();
+        let is_filler = |word: &str| FILLERS.contains(&word.trim_end_matches('?').to_lowercase().as_str());
+        let in_sentence = words.iter().any(|word| is_filler(word));
+        // The mark that ends a question belongs to no name.
+        if let Some(last) = words.last_mut().filter(|_| in_sentence) {
+            *last = last.trim_end_matches('?');
+        }
         if let [name, preposition, outer] = words.as_slice()
+            && !is_filler(name)
             && PREPOSITIONS.contains(&preposition.to_lowercase().as_str())
         {
-            let (outer, name) = (chain(outer)?, chain(name)?);
-            return Self::from_parts(outer.into_iter().chain(name).collect(), &[], true);
+            let (outer, name) = (split_name(outer)?, split_name(name)?);
+            return Some(Self::new(joined(outer, name), &[], true));
         }
         let (count, last) = (words.len(), words.last().copied());
-        words.retain(|word| !FILLERS.contains(&word.to_lowercase().as_str()));
-        let in_sentence = words.len() < count;
+        words.retain(|word| !is_filler(word));
         let kinds = take_kind(&mut words);
         if words.is_empty() {
             // `type`, `class`: the only word is the name.
-            return if count == 1 { Self::from_parts(chain(last?)?, &[], false) } else { None };
+            return if count == 1 { Some(Self::new(split_name(last?)?, &[], false)) } else { None };
         }
         match words.as_slice() {
             [word] => {
-                let parts = chain(word)?;
-                let looks_like_name =
-                    parts.len() > 1 || word.contains(|c: char| c.is_uppercase() || c == '_');
+                let named = split_name(word)?;
+                let looks_like_name = !named.container.is_empty()
+                    || word.contains(|c: char| c.is_uppercase() || c == '_')
+                    || bare(&named.name) != named.name;
                 // In a sentence such as `where is the router`, a word is a name only if its spelling shows it.
-                (!in_sentence || looks_like_name || !kinds.is_empty())
-                    .then(|| Self::from_parts(parts, kinds, false))?
+                let is_name = !in_sentence || looks_like_name || !kinds.is_empty();
+                is_name.then(|| Self::new(named, kinds, false))
             }
             [outer, name] if !in_sentence => {
-                let (outer, name) = (chain(outer)?, chain(name)?);
-                Self::from_parts(outer.into_iter().chain(name).collect(), kinds, true)
+                Some(Self::new(joined(split_name(outer)?, split_name(name)?), kinds, true))
+            }
+            // `where is save! used`: of several words, the one with a mark is the name.
+            words if in_sentence => {
+                let is_marked = |word: &&str| word.len() > 1 && word.ends_with(['!', '?']);
+                let (last, inner) = words.split_last()?;
+                let mut marked = inner.iter().copied().filter(is_marked);
+                let word = marked.next().filter(|_| marked.next().is_none() && !is_marked(last))?;
+                Some(Self::new(split_name(word)?, kinds, false))
             }
             _ => None,
         }
     }
 
-    fn from_parts(
-        mut parts: Vec<String>,
-        kinds: &'static [&'static str],
-        requires_container: bool,
-    ) -> Option<Self> {
-        let name = parts.pop()?;
-        Some(Self { container: parts, name, kinds, requires_container })
+    /// The whole text as a name with white space, as some languages have them: `adds two numbers`. `None` for a text without, or one
+    /// that is too long.
+    #[must_use]
+    pub fn whole_text(text: &str) -> Option<Self> {
+        let text = unquoted(text);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let fits = words.len() > 1 && text.len() <= NAME_BYTES_MAX && !text.contains(char::is_control);
+        fits.then(|| {
+            let name = QuestionName { container: Vec::new(), name: words.join(" ") };
+            let whole = Some(name.name.to_lowercase());
+            Self { whole, spellings: Vec::new(), ..Self::new(name, &[], false) }
+        })
+    }
+
+    fn new(named: QuestionName, kinds: &'static [&'static str], requires_container: bool) -> Self {
+        let QuestionName { container, name } = named;
+        let spellings = spellings_of_name(&name);
+        Self { container, name, spellings, kinds, requires_container, whole: None }
     }
 
     /// Returns the names of the containers, outermost first, the name itself, and the kinds that the definition may have.
@@ -177,15 +143,69 @@ impl QueriedName {
     /// Returns the name and its containers, squashed, innermost first.
     #[must_use]
     pub(super) fn squashed(&self) -> Vec<String> {
-        std::iter::once(&self.name).chain(self.container.iter().rev()).map(|name| squash(name)).collect()
+        std::iter::once(fold(&self.name))
+            .chain(self.container.iter().rev().map(|name| squash(name)))
+            .collect()
     }
 
     /// Returns whether a definition has this name and, if `requires_container`, is in the right container.
     fn is_name_of(&self, definition: &DefinitionRow) -> bool {
         // An `impl` block has the name of a type that is defined elsewhere.
         definition.kind != "impl"
-            && squash(&definition.name) == squash(&self.name)
-            && (!self.requires_container || self.is_directly_in_container(definition))
+            && self.closeness(definition).is_some()
+            && (self.is_whole(definition)
+                || !self.requires_container
+                || self.is_directly_in_container(definition))
+    }
+
+    /// Returns whether a definition has the whole text as its name, or its name and those of its containers, some with white space.
+    fn is_whole(&self, definition: &DefinitionRow) -> bool {
+        // `operator new[]` has the letters of `operator new`.
+        let may_be_folded =
+            definition.qualified.contains(char::is_whitespace) && !definition.name.starts_with("operator ");
+        let is_qualified = |whole: &String| may_be_folded && fold(&definition.qualified) == fold(whole);
+        let is_it = |whole: &String| definition.name.to_lowercase() == *whole || is_qualified(whole);
+        self.whole.as_ref().is_some_and(is_it)
+    }
+
+    /// Returns how much the name of a definition agrees with the spelling that was asked, without regard to case and naming style.
+    fn closeness(&self, definition: &DefinitionRow) -> Option<Closeness> {
+        self.closeness_in(definition, definition.language.as_deref())
+    }
+
+    /// The same, of a definition in a file of a language.
+    fn closeness_in(&self, definition: &DefinitionRow, language: Option<&str>) -> Option<Closeness> {
+        let name = definition.name.as_str();
+        if self.is_whole(definition) {
+            return Some(Closeness::Same);
+        }
+        if self.spellings.is_empty() {
+            return None;
+        }
+        if closeness(language, &spelled(&self.name), &spelled(name)) == Some(Closeness::Same) {
+            return Some(Closeness::Same);
+        }
+        let key = fold(name);
+        self.spellings.iter().any(|one| fold(one) == key).then_some(Closeness::Bare)
+    }
+
+    /// Returns a warning if definitions were found, but none in the spelling that was asked.
+    #[must_use]
+    pub(super) fn other_spelling<'d>(
+        &self,
+        found: impl Iterator<Item = &'d DefinitionRow>,
+    ) -> Option<Warning> {
+        if self.requires_container {
+            return None;
+        }
+        let mut names = BTreeSet::new();
+        for definition in found {
+            if self.closeness(definition) == Some(Closeness::Same) {
+                return None;
+            }
+            names.insert(definition.name.as_str());
+        }
+        (!names.is_empty()).then(|| other_spelling(&self.name, names))
     }
 
     /// Returns whether the innermost container of the definition is that of the name.
@@ -203,9 +223,15 @@ impl QueriedName {
         if !self.is_name_of(definition) {
             return 0.0;
         }
+        if self.is_whole(definition) {
+            return ranking.name_outer_boost + ranking.name_container_boost + ranking.name_case_boost;
+        }
         let containers = containers_of(definition);
         let mut boost = 0.0;
-        let mut same_case = definition.name == self.name;
+        // `fetch!` is not the name of `fetch`, though some languages write the mark after any name.
+        let language = || languages::detect(path, b"").map(|language| language.id);
+        let mut same_case = self.spellings.contains(&definition.name)
+            && self.closeness_in(definition, language()) == Some(Closeness::Same);
         match (self.container.last(), containers.last()) {
             (None, None) => boost += ranking.name_outer_boost,
             (None, Some(_)) => {}
@@ -213,7 +239,8 @@ impl QueriedName {
                 let names = containers.iter().map(String::as_str);
                 if self.is_directly_in_container(definition) {
                     boost += ranking.name_container_boost;
-                    same_case &= innermost == Some(queried);
+                    same_case &=
+                        innermost.is_some_and(|innermost| spellings_of_name(queried).contains(innermost));
                     boost += if self.is_within(path, names) { ranking.name_outer_boost } else { 0.0 };
                 } else if self.is_within(path, names) {
                     boost += ranking.name_path_boost;
@@ -248,24 +275,37 @@ impl QueriedName {
         selection: &ChunkSelection,
         repositories: &[i64],
     ) -> Result<Vec<(i64, DefinitionRow)>, Fault> {
-        let simple = squash(&self.name);
-        if simple.is_empty() {
-            return Ok(Vec::new());
-        }
+        let mut simple: Vec<String> = self.spellings.iter().map(|spelling| fold(spelling)).collect();
+        simple.sort_unstable();
+        simple.dedup();
+        simple.retain(|key| !key.is_empty());
+        let ids = |keys: &[String]| -> Vec<i64> { keys.iter().map(|key| id(key)).collect() };
         let mut found = Vec::new();
-        if !self.container.is_empty() {
-            let qualified = [self.container.join("."), self.name.clone()].join(".");
-            let forms = name_forms(&self.name, &qualified);
-            let ids: Vec<i64> = forms.iter().filter(|form| **form != simple).map(|form| id(form)).collect();
-            found = reads.named(&ids, selection, repositories, NAMED_MAX).await?;
+        if let Some(whole) = &self.whole {
+            found = reads.named(&[id(&fold(whole))], selection, repositories, NAMED_MAX).await?;
+            found.retain(|(_, definition)| self.is_whole(definition) && definition.kind != "impl");
+            if !found.is_empty() || self.spellings.is_empty() {
+                return Ok(found);
+            }
+        }
+        if let Some(innermost) = self.container.last() {
+            let outer = [squash(&self.container.concat()), squash(innermost)];
+            let forms: Vec<String> = outer
+                .iter()
+                .flat_map(|outer| simple.iter().map(move |key| format!("{outer}{key}")))
+                .collect();
+            found = reads.named(&ids(&forms), selection, repositories, NAMED_MAX).await?;
             found.retain(|(_, definition)| self.is_name_of(definition));
         }
         let complete: HashSet<i64> = found.iter().map(|(repository, _)| *repository).collect();
         let lacking: Vec<i64> = repositories.iter().filter(|id| !complete.contains(id)).copied().collect();
         if (complete.is_empty() || !lacking.is_empty()) && !self.requires_container {
-            let simple = reads.named(&[id(&simple)], selection, &lacking, NAMED_MAX).await?;
-            found.extend(simple.into_iter().filter(|(_, definition)| self.is_name_of(definition)));
+            let rows = reads.named(&ids(&simple), selection, &lacking, NAMED_MAX).await?;
+            found.extend(rows.into_iter().filter(|(_, definition)| self.is_name_of(definition)));
         }
+        // Another spelling counts only where nothing has the one that was asked.
+        let best = found.iter().filter_map(|(_, definition)| self.closeness(definition)).max();
+        found.retain(|(_, definition)| self.closeness(definition) == best);
         Ok(found)
     }
 }
@@ -282,12 +322,21 @@ pub(super) async fn definitions(
     repositories: &[i64],
 ) -> Result<HashMap<i64, Vec<DefinitionRow>>, Fault> {
     let mut found: HashMap<i64, Vec<DefinitionRow>> = HashMap::new();
-    if let Some(name) = QueriedName::parse(&query.ranking_text()).filter(|_| query.similar_to.is_none()) {
+    if let Some(name) = queried(&query.ranking_text()).filter(|_| query.similar_to.is_none()) {
         for (_, definition) in name.definitions(reads, selection, repositories).await? {
             found.entry(definition.chunk_id).or_default().push(definition);
         }
     }
     Ok(found)
+}
+
+/// Returns the name that a query consists of: by itself, or as a name with white space.
+pub(super) fn queried(text: &str) -> Option<QueriedName> {
+    let whole = QueriedName::whole_text(text);
+    match QueriedName::parse(text) {
+        Some(name) => Some(QueriedName { whole: whole.and_then(|whole| whole.whole), ..name }),
+        None => whole,
+    }
 }
 
 fn id(form: &str) -> i64 {
@@ -307,33 +356,80 @@ fn handler(text: &str) -> Option<String> {
     let argument = rest.strip_suffix(')')?.trim();
     let quotes = ['\'', '"', '`'];
     let is_quoted = argument.len() > 1 && argument.starts_with(quotes) && argument.ends_with(quotes);
-    (is_quoted && chain(callee).is_some()).then(|| text.to_owned())
+    (is_quoted && split_name(callee).is_some()).then(|| text.to_owned())
 }
 
-/// Removes arguments, type arguments and a parenthesised receiver, and makes `.` the only separator.
+/// Whether a name has parts with white space, or is that of a literal of C++, whose quotes may be apart: `operator "" _km`.
+pub(super) fn may_have_space(named: &QuestionName) -> bool {
+    named.name.contains("\"\"")
+        || named.container.iter().chain([&named.name]).any(|name| name.contains(char::is_whitespace))
+}
+
+/// Whether quotes in a text are those of single names in it: "`a b`.`c`", but not "`.c`".
+pub(super) fn quotes_parts(text: &str, quote: char) -> bool {
+    let marks = ['.', ':', '#'];
+    text.match_indices(quote).enumerate().any(|(number, (at, quote))| match number % 2 == 0 {
+        true => text[..at].ends_with(marks),
+        false => text[at + quote.len()..].starts_with(marks),
+    })
+}
+
+/// Removes what is written around a text: white space, quotes and punctuation.
+fn unquoted(text: &str) -> &str {
+    let text = text.trim().trim_end_matches([';', ',']).trim_end();
+    if quotes_parts(text, '`') {
+        return text;
+    }
+    let text = text.trim_start_matches([';', ',', '"', '`']).trim_end_matches(['"', '`']).trim();
+    // A name may end with a prime.
+    text.strip_prefix('\'').map_or(text, |rest| rest.trim_end_matches('\'')).trim()
+}
+
+/// Removes quotes and punctuation around a word.
+fn bare_word(word: &str) -> &str {
+    let word = word.trim_start_matches(['"', '`']).trim_end_matches(['"', '`', ',', ';']);
+    word.strip_prefix('\'').map_or(word, |rest| rest.trim_end_matches('\''))
+}
+
+/// A name within another.
+fn joined(outer: QuestionName, inner: QuestionName) -> QuestionName {
+    let mut container = outer.container;
+    container.push(outer.name);
+    container.extend(inner.container);
+    QuestionName { container, name: inner.name }
+}
+
+/// Removes arguments, type arguments and a parenthesised receiver, and the white space after the word `operator`.
 fn without_arguments(text: &str) -> Option<String> {
-    let text = text.replace("->", ".");
     // `func (c *Context) JSON`.
     let text = match text.strip_prefix("func (").and_then(|rest| rest.split_once(')')) {
         Some((receiver, rest)) => {
             let receiver = receiver.rsplit([' ', '*']).next().unwrap_or_default();
             format!("func {receiver}.{}", rest.trim_start())
         }
-        None => text,
+        None => text.to_owned(),
     };
-    let end = text.find('(').unwrap_or(text.len());
-    let head = if end == 0 { return None } else { &text[..end] };
-    let mut plain = String::with_capacity(head.len());
+    let is_sign = |c: char| !c.is_alphanumeric() && c != '_' && !c.is_whitespace();
+    if let Some((before, signs)) =
+        text.split_once("operator ").filter(|(_, signs)| signs.starts_with(is_sign))
+    {
+        return Some(format!("{before}operator{}", signs.split_whitespace().collect::<String>()));
+    }
+    let mut plain = String::with_capacity(text.len());
     let mut depth = 0usize;
-    for c in head.chars() {
+    for c in text.chars() {
+        // Brackets after a name are those of its arguments; others are signs of an operator.
+        let is_behind_name = plain.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '!' | '?'));
         match c {
-            '<' => depth += 1,
+            '(' if depth == 0 && is_behind_name => break,
+            '(' if plain.is_empty() => return None,
+            '<' if depth > 0 || is_behind_name => depth += 1,
             '>' if depth > 0 => depth -= 1,
             _ if depth > 0 => {}
             c => plain.push(c),
         }
     }
-    Some(plain.replace("::", ".").replace("?.", ".").replace(['#', '\\', '/'], "."))
+    Some(plain)
 }
 
 /// Removes the word for a kind, at the start with its modifiers or at the end, and returns its kinds.
@@ -364,117 +460,5 @@ fn kind_word(word: &str) -> Option<&'static [&'static str]> {
     found.map(|(_, kinds)| *kinds)
 }
 
-/// Returns the names of a dotted chain; `None` if one part is not a name.
-fn chain(text: &str) -> Option<Vec<String>> {
-    let text = text.trim_matches(['`', '"', '\'', ',', ';', '?', '.', '@', '&', '*', '$', ':']);
-    let parts: Vec<String> =
-        text.split('.').map(|part| part.trim_end_matches(['!', '?']).to_owned()).collect();
-    let is_name = |part: &String| {
-        part.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '~'))
-            && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '~'))
-    };
-    parts.iter().all(is_name).then_some(parts)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Option<(String, String, &'static str)> {
-        QueriedName::parse(text).map(|queried| {
-            (queried.container.join("."), queried.name, queried.kinds.first().copied().unwrap_or_default())
-        })
-    }
-
-    fn assert_parses(text: &str, container: &str, name: &str, kind: &str) {
-        let parsed = parse(text);
-        let parsed =
-            parsed.as_ref().map(|(container, name, kind)| (container.as_str(), name.as_str(), *kind));
-        assert_eq!(parsed, Some((container, name, kind)), "{text}");
-    }
-
-    #[test]
-    fn a_name_is_parsed_in_every_spelling() {
-        for text in [
-            "Context.json",
-            "Context#json",
-            "Context::json",
-            "Context->json",
-            "Context.json()",
-            "`Context.json`",
-        ] {
-            assert_parses(text, "Context", "json", "");
-        }
-        assert_parses("context.json(data, 200)", "context", "json", "");
-        assert_parses("Context json", "Context", "json", "");
-        assert_parses("json in Context", "Context", "json", "");
-        assert_parses("Context json method", "Context", "json", "method");
-        assert_parses("func (c *Context) JSON(code int)", "Context", "JSON", "function");
-        for text in [
-            "interface Env",
-            "Env interface",
-            "export interface Env",
-            "the Env interface",
-            "interface Env<T>",
-        ] {
-            assert_parses(text, "", "Env", "interface");
-        }
-        assert_parses("type Env", "", "Env", "type");
-        assert_parses("fn foo", "", "foo", "function");
-        assert_parses("pub async fn foo(x: u32) -> bool", "", "foo", "function");
-        assert_parses("function cors", "", "cors", "function");
-        assert_parses("class Foo", "", "Foo", "class");
-        assert_parses("impl Foo", "", "Foo", "");
-        assert_parses("def bar(self):", "", "bar", "function");
-        assert_parses("AppContext.push()", "AppContext", "push", "");
-        assert_parses("crate::search::rank", "crate.search", "rank", "");
-        assert_parses("where is AppContext.push defined?", "AppContext", "push", "");
-        assert_parses("foo()", "", "foo", "");
-        assert_parses("type", "", "type", "");
-        assert_parses("app.get('/x')", "", "app.get('/x')", "");
-    }
-
-    #[test]
-    fn other_queries_are_not_names() {
-        for text in [
-            "how are sessions refreshed",
-            "where is the router",
-            "rate limiting middleware for requests",
-            "a + b",
-            "",
-            "(x)",
-            "first line\nsecond",
-        ] {
-            assert_eq!(parse(text), None, "{text}");
-        }
-        // Two words may be a description, so a definition must match both.
-        assert!(QueriedName::parse("session refresh").unwrap().requires_container);
-    }
-
-    fn row(qualified: &str, kind: &str) -> DefinitionRow {
-        let name = qualified.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
-        DefinitionRow {
-            name,
-            qualified: qualified.to_owned(),
-            kind: kind.to_owned(),
-            ..DefinitionRow::default()
-        }
-    }
-
-    #[test]
-    fn more_exact_matches_have_higher_boosts() {
-        let ranking = Ranking::default();
-        let boost = |text: &str, qualified: &str, kind: &str, path: &str| {
-            QueriedName::parse(text).unwrap().boost(&row(qualified, kind), path, &ranking)
-        };
-        let method = |text| boost(text, "Context.json", "method", "src/context.ts");
-        assert!(method("Context.json") > method("context.json"));
-        assert!(method("context.json") > boost("Context.json", "json", "function", "src/Context.ts"));
-        assert!(boost("Context.json", "json", "function", "src/context.ts") > 0.0, "a file as a module");
-        assert!(boost("Context.json", "Other.json", "method", "src/other.ts").abs() < f32::EPSILON);
-        assert!(method("session json").abs() < f32::EPSILON, "two words need both");
-        let env = |kind| boost("interface Env", "Env", kind, "src/types.ts");
-        assert!(env("interface") > env("type") && env("type") > env("variable"));
-        assert!(method("text").abs() < f32::EPSILON);
-    }
-}
+mod tests;

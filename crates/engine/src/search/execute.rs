@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::{Backend, Explain, ExplainedTerm, SearchAnswer, VectorsUsed};
+use super::confidence::{Confidence, Evidence};
 use super::exact::execute_exact;
 use super::facets::{self, Facets};
 use super::field_hints::parse_query;
 use super::hits::HitPage;
 use super::limits::check;
+use super::literal::lead_with_text;
 use super::part::{Candidates, Part, Question};
 use super::plan::VectorPath;
 use super::query::SearchQuery;
@@ -99,7 +101,15 @@ pub async fn execute(
     if ranked.is_short && search.planner.widen() {
         ranked = search.find(&mut reads, model, &mut took, &mut warnings).await?;
     }
-    let confidence = ranked.judge(backend, &search.question.query, request, model);
+    let query = &search.question.query;
+    let mut judged = ranked.judge(backend, query, model);
+    if judged.is_some_and(|judged| judged.confidence < Confidence::Medium)
+        && lead_with_text(&mut reads, &search.scope, query, &mut ranked, deps).await?
+    {
+        ranked.evidence = ranked.evidence.map(|evidence| Evidence { literal: 1.0, ..evidence });
+        judged = ranked.judge(backend, query, model);
+    }
+    let confidence = ranked.settle(judged, query, request);
     let did_you_mean = suggest_names(&mut reads, request, &search.scope, &ranked.terms, confidence).await?;
     (deps.on_stage)(SearchStage::Ranked { candidates: ranked.total });
     let facets = Facets::of_ranked(&mut reads, request, &ranked).await?;
@@ -195,8 +205,9 @@ impl Search<'_> {
             self.await_vector(warnings).await?;
             took.timings.embed_ms += took.lap();
         }
-        let parts = self.planner.parts(reads, &self.scope, &self.question).await?;
+        let mut parts = self.planner.parts(reads, &self.scope, &self.question).await?;
         let retrieved = parts.lexical(reads, deps.ranking, deps.settings).await?;
+        parts.count_terms(reads, &retrieved).await?;
         took.timings.lexical_ms += took.lap();
         let found = retrieved.iter().map(|(lexical, _)| lexical.len()).sum();
         (deps.on_stage)(SearchStage::Lexical { found });
@@ -206,6 +217,11 @@ impl Search<'_> {
         let first_page = deps.settings.candidates;
         let candidates = parts.candidates(reads, &self.question, retrieved, first_page, took).await?;
         (deps.on_stage)(SearchStage::Dense { found: candidates.iter().map(|found| found.dense_found).sum() });
+        let named = candidates.iter().flat_map(|found| found.named.values().flatten());
+        let other = self.question.class.name.as_ref().and_then(|name| name.other_spelling(named));
+        if let Some(other) = other.filter(|other| warnings.iter().all(|known| known.code != other.code)) {
+            warnings.push(other);
+        }
         let parts = parts.parts;
         let rank =
             |(part, candidates): (&Part, Candidates)| part.rank(candidates, &self.question, deps.ranking);

@@ -4,6 +4,7 @@ use super::fields::{self, FIELDS};
 use super::pattern::slashed_regex;
 use super::query::{LikeField, SearchQuery};
 use contract::{Warning, echo};
+use languages::nfc;
 
 /// The most such warnings in one answer.
 const WARNINGS_MAX: usize = 5;
@@ -75,34 +76,13 @@ const FOREIGN_FIELDS: &[(&[&str], Intended)] = &[
 
 /// Prefixes of addresses and module names.
 const SCHEMES: &[&str] = &[
-    "node",
-    "npm",
-    "jsr",
-    "bun",
-    "deno",
-    "data",
-    "blob",
-    "mailto",
-    "urn",
-    "tel",
-    "ssh",
-    "git",
-    "docker",
-    "arn",
-    "jdbc",
-    "std",
-    "http",
-    "https",
-    "file",
-    "about",
-    "javascript",
-    "localhost",
-    "host",
+    "node", "npm", "jsr", "bun", "deno", "data", "blob", "mailto", "urn", "tel", "ssh", "git", "docker",
+    "arn", "jdbc", "std", "http", "https", "file", "about", "javascript", "localhost", "host",
 ];
 
 /// Parses a query. Warns if it is malformed or contains words that look like filters.
 pub(super) fn parse_query(text: &str, warnings: &mut Vec<Warning>) -> SearchQuery {
-    let parsed = SearchQuery::parse(text, &fields::field_name);
+    let parsed = SearchQuery::parse(&nfc(text), &fields::field_name);
     if let Some(reason) = parsed.malformed {
         let message = format!("The query is malformed and was searched as plain words: {reason}");
         warnings.push(Warning::new("query_malformed", message));
@@ -222,15 +202,8 @@ mod tests {
     #[test]
     fn ordinary_words_cause_no_warning() {
         for text in [
-            "std::vec",
-            "error: cannot",
-            "class: x",
-            "Foo:bar",
-            "localhost:8080",
-            "node:fs",
-            "main.go:12",
-            "TODO:",
-            "a ? b : c",
+            "std::vec", "error: cannot", "class: x", "Foo:bar", "localhost:8080", "node:fs", "main.go:12",
+            "TODO:", "a ? b : c",
         ] {
             assert_eq!(warnings(text), [] as [&str; 0], "{text}");
         }

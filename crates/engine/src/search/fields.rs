@@ -51,7 +51,10 @@ pub enum FilterTarget {
     Kind,
     /// Names among these facts; one must equal the value.
     Names(&'static [Field]),
-    /// Names among these facts; one must contain the value, ignoring case.
+    /// Names among these facts, ignoring case; one must equal the value, or end with it behind a separator: `IOException` is
+    /// the end of `java.io.IOException`. Type arguments do not count.
+    EndsOfNames(&'static [Field]),
+    /// Names among these facts; one must contain the value, ignoring case and white space.
     PartsOfNames(&'static [Field]),
     /// Like `PartsOfNames`, and also facts of flows from other chunks.
     Risk(&'static [Field]),
@@ -121,7 +124,7 @@ macro_rules! fields {
     };
 }
 
-use FilterTarget::{Count, Names, PartsOfNames, Risk};
+use FilterTarget::{Count, EndsOfNames, Names, PartsOfNames, Risk};
 
 fields! {
     "path" "path" TextOrList FilterTarget::Path, "Path contains it, or matches the glob or /regex/.";
@@ -139,14 +142,14 @@ fields! {
     "decorator" "decorator" Text PartsOfNames(&[Field::Decorator]), "Decorator or annotation contains it.";
     "inferredType" "inferred-type" Text PartsOfNames(&[Field::Inferred, Field::Type, Field::ReturnType]), "A declared or inferred type contains it.";
     "returnType" "return-type" Text PartsOfNames(&[Field::ReturnType]), "Declared return type contains it.";
-    "throws" "throws" Text PartsOfNames(&[Field::Throw]), "Throws, raises or panics with it.";
+    "throws" "throws" Text EndsOfNames(&[Field::Throw]), "Throws, raises or panics with it.";
     "reads" "reads" Text PartsOfNames(&[Field::Read, Field::Member]), "Reads a name that contains it: req.body.";
     "writes" "writes" Text PartsOfNames(&[Field::Write]), "Assigns a name that contains it.";
     "mutates" "mutates" Text PartsOfNames(&[Field::Mutate]), "Assigns a member (a.b, a[]) that contains it.";
-    "alias" "alias" Text PartsOfNames(&[Field::Alias]), "Defines an alias: a=b.c.";
-    "awaits" "awaits" Text PartsOfNames(&[Field::Await]), "Awaits it.";
+    "alias" "alias" Text EndsOfNames(&[Field::Alias]), "Defines an alias: a=b.c.";
+    "awaits" "awaits" Text EndsOfNames(&[Field::Await]), "Awaits it.";
     "visibility" "visibility" Text FilterTarget::Visibility, "public, protected, package or private.";
-    "extends" "extends" Text PartsOfNames(&[Field::Extends, Field::Implements]), "Extends or implements it.";
+    "extends" "extends" Text EndsOfNames(&[Field::Extends, Field::Implements]), "Extends or implements it.";
     "async" "async" Boolean FilterTarget::Flag(Flag::Async), "Is asynchronous.";
     "generator" "generator" Boolean FilterTarget::Flag(Flag::Generator), "Is a generator.";
     "returns" "returns" Boolean FilterTarget::Flag(Flag::Returns), "Returns a value.";
@@ -177,7 +180,9 @@ impl FilterTarget {
     #[must_use]
     pub fn syntax(self) -> Option<FactKind> {
         Some(match self {
-            Self::Names(fields) | Self::PartsOfNames(fields) => FactKind::Fields(fields),
+            Self::Names(fields) | Self::EndsOfNames(fields) | Self::PartsOfNames(fields) => {
+                FactKind::Fields(fields)
+            }
             Self::Imports => FactKind::Fields(&[Field::Import]),
             // Risk rules match calls.
             Self::Risk(_) | Self::CalledBy => FactKind::Fields(&[Field::Call]),

@@ -4,16 +4,17 @@
 //! facts of chunks decide, which know only names.
 
 use super::fields::{FilterField, FilterTarget};
-use super::resolve::{Resolver, whole_ids};
+use super::name_filter::exact_names;
+use super::other_spelling::other_spelling;
+use super::resolve::Resolver;
+use super::symbol_lookup::{Wanted, look_up};
 use super::symbol_name::Spelling;
 use contract::{Fault, Warning, echo};
-use languages::facts::DEFINED;
-use languages::terms::squash;
-use store::navigation::{self, DefinitionAt, NamedDefinitions};
-use store::{ChunkSelection, Filter, Reads, Test, UsedFor, fact_id, use_places};
+use languages::Closeness;
+use store::{ChunkSelection, Filter, Reads, Test, UsedFor, use_places};
 
 /// Most definitions that one value may mean.
-const DEFINITIONS_MAX: i64 = 500;
+const DEFINITIONS_MAX: usize = 500;
 /// Most chunks that a value is resolved to.
 const CHUNKS_MAX: i64 = 50_000;
 /// Most chunks that are counted of those that have only the name.
@@ -42,11 +43,24 @@ impl EdgeFilter {
     }
 }
 
+/// A filter that passes what is resolved to a name, and not all that has the name.
+#[derive(Debug)]
+pub(super) struct NarrowedName {
+    field: &'static FilterField,
+    values: Vec<String>,
+    /// The filter, as a part of the whole.
+    passed: Filter,
+    /// What it would pass by the name alone.
+    named: Filter,
+}
+
 /// The definitions that a value names, with the chunks that have edges to or from them.
 struct Resolved {
     /// Each with the first line that has such an edge.
     chunks: Vec<(i64, i32)>,
     repositories: Vec<i64>,
+    /// The warning, if only another spelling of the value is defined.
+    other_spelling: Option<Warning>,
 }
 
 impl Resolver<'_> {
@@ -58,25 +72,34 @@ impl Resolver<'_> {
         edges: EdgeFilter,
         values: &[String],
     ) -> Result<Filter, Fault> {
-        let facts = match field.target {
-            FilterTarget::Names(within) => {
-                Test::Facts(values.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
+        let (mut chunks, mut repositories): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+        let mut near: Vec<Resolved> = Vec::new();
+        for value in values {
+            let Some(resolved) = self.resolved(edges, value).await? else { continue };
+            match resolved.other_spelling {
+                None => self.add(resolved, &mut chunks, &mut repositories),
+                Some(_) => near.push(resolved),
             }
-            FilterTarget::PartsOfNames(within) => {
-                let ids = self.names(field, within, values).await?;
+        }
+        let facts: Filter = match field.target {
+            FilterTarget::Names(within) if chunks.is_empty() && near.is_empty() => {
+                self.whole_names(within, values).await?
+            }
+            FilterTarget::Names(within) => exact_names(within, values),
+            FilterTarget::EndsOfNames(within) => {
+                let ids = match chunks.is_empty() && near.is_empty() {
+                    true => self.ends_of_names(within, values).await?,
+                    false => self.ends_with(within, values).await?,
+                };
                 self.having(ids, false).await?
             }
             _ => Filter::Any(Vec::new()),
         };
-        let (mut chunks, mut repositories): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
-        for value in values {
-            if let Some(resolved) = self.resolved(edges, value).await? {
-                chunks.extend(resolved.chunks.iter().map(|(chunk, _)| *chunk));
-                // The hit is about the definition around that line, and not another one of the chunk.
-                let lines = resolved.chunks.into_iter();
-                let lines = lines.filter_map(|(chunk, line)| Some((chunk, u32::try_from(line).ok()?)));
-                self.terms.lines.extend(lines);
-                repositories.extend(resolved.repositories);
+        // Another spelling counts only where nothing has the one that was asked, by edges or by facts.
+        if chunks.is_empty() && !near.is_empty() && !self.passes_any(&facts).await? {
+            for resolved in near {
+                self.warnings.extend(resolved.other_spelling.clone());
+                self.add(resolved, &mut chunks, &mut repositories);
             }
         }
         if chunks.is_empty() {
@@ -84,40 +107,48 @@ impl Resolver<'_> {
         }
         chunks.sort_unstable();
         chunks.dedup();
-        let with_edges = Test::Chunks { chunks, facts: Vec::new() }.into();
+        let with_edges: Filter = Test::Chunks { chunks, facts: Vec::new() }.into();
         repositories.sort_unstable();
         repositories.dedup();
-        self.warn_of_other_names(field, values, &facts, (&with_edges, &repositories)).await?;
-        if self.repositories.iter().all(|repository| repositories.contains(&repository.id)) {
-            return Ok(with_edges);
+        let named = Filter::Any(vec![with_edges.clone(), facts.clone()]);
+        let passed = if self.repositories.iter().all(|repository| repositories.contains(&repository.id)) {
+            with_edges
+        } else {
+            let elsewhere = Filter::Not(Box::new(Test::Repositories(repositories).into()));
+            Filter::Any(vec![with_edges, facts.and(elsewhere)])
+        };
+        if edges != EdgeFilter::CalledBy {
+            let values = values.to_vec();
+            self.narrowed.push(NarrowedName { field, values, passed: passed.clone(), named });
         }
-        let elsewhere = Filter::Not(Box::new(Test::Repositories(repositories).into()));
-        Ok(Filter::Any(vec![with_edges, facts.and(elsewhere)]))
+        Ok(passed)
+    }
+}
+
+impl NarrowedName {
+    /// The whole filter as it would be if this part of it went by the name alone.
+    pub(super) fn by_name(&self, whole: &Filter) -> Filter {
+        whole.replaced(&self.passed, &self.named)
     }
 
-    /// Warns of chunks with the same name that have no such edge, and says how many.
-    async fn warn_of_other_names(
-        &mut self,
-        field: &'static FilterField,
-        values: &[String],
-        facts: &Filter,
-        (with_edges, repositories): (&Filter, &[i64]),
+    /// Warns of the chunks that only [`Self::by_name`] passes, `others`, and says how many.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub(super) async fn warn(
+        &self,
+        reads: &mut Reads,
+        others: &Filter,
+        warnings: &mut Vec<Warning>,
     ) -> Result<(), Fault> {
-        if facts.is_empty() {
-            return Ok(());
-        }
-        let others = facts
-            .clone()
-            .and(Filter::Not(Box::new(with_edges.clone())))
-            .and(Test::Repositories(repositories.to_vec()).into());
-        let (count, least) = match self.reads.select_chunks(&others, (LEFT_OUT_MAX, 0)).await? {
+        let (count, least) = match reads.select_chunks(others, (LEFT_OUT_MAX, 0)).await? {
             ChunkSelection::Listed(chunks) => (chunks.len(), ""),
             ChunkSelection::All | ChunkSelection::Matching(_) => (LEFT_OUT_MAX, "More than "),
         };
         if count == 0 {
             return Ok(());
         }
-        let (name, value) = (field.name, values.join(", "));
+        let (name, value) = (self.field.name, self.values.join(", "));
         let chunks = if count == 1 { "chunk" } else { "chunks" };
         let message = format!(
             "`{name}:{}` passes what is resolved to a definition of that name. {least}{count} {chunks} with the name alone, which means something else there or is not resolved, {} left out{}.",
@@ -126,28 +157,30 @@ impl Resolver<'_> {
             if name == "calls" { "; `uses` finds them, too" } else { "" }
         );
         let details = Some(serde_json::json!({ "field": name, "value": value, "chunks": count }));
-        self.warnings.push(Warning { details, ..Warning::new("names_left_out", message) });
+        warnings.push(Warning { details, ..Warning::new("names_left_out", message) });
         Ok(())
     }
+}
 
+impl Resolver<'_> {
+    /// Adds the chunks of a value.
+    fn add(&mut self, resolved: Resolved, chunks: &mut Vec<i64>, repositories: &mut Vec<i64>) {
+        chunks.extend(resolved.chunks.iter().map(|(chunk, _)| *chunk));
+        // The hit is about the definition around that line, and not another one of the chunk.
+        let lines = resolved.chunks.into_iter();
+        let lines = lines.filter_map(|(chunk, line)| Some((chunk, u32::try_from(line).ok()?)));
+        self.terms.lines.extend(lines);
+        repositories.extend(resolved.repositories);
+    }
+
+    /// The definitions that a value names, with their edges; `None` if there are none.
     async fn resolved(&mut self, edges: EdgeFilter, value: &str) -> Result<Option<Resolved>, Fault> {
-        let Ok(Spelling::Name { path, name }) = Spelling::parse(value) else { return Ok(None) };
+        let Ok(Spelling::Name(readings)) = Spelling::parse(value) else { return Ok(None) };
         let ids: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
         let Reads::Postgres(tx) = &mut *self.reads else { return Ok(None) };
-        let name_id = fact_id(DEFINED, &squash(name.simple()));
-        let (paths, around): (Vec<&str>, Vec<String>) =
-            (path.as_deref().into_iter().collect(), name.around());
-        let wanted = NamedDefinitions {
-            repositories: &ids,
-            name_id,
-            spelling: Some(name.simple()),
-            paths: &paths,
-            around: &around,
-            line: None,
-        };
-        let definitions = navigation::find_definitions(tx, wanted, DEFINITIONS_MAX).await?;
-        let named: Vec<&DefinitionAt> = definitions.iter().filter(|row| name.is_name_of(row)).collect();
-        let symbols: Vec<i64> = named.iter().filter_map(|row| row.symbol).collect();
+        let wanted = Wanted { repositories: &ids, path: None, line: None, limit: DEFINITIONS_MAX };
+        let Some(found) = look_up(tx, &readings, wanted).await? else { return Ok(None) };
+        let symbols: Vec<i64> = found.definitions.iter().filter_map(|row| row.symbol).collect();
         if symbols.is_empty() {
             return Ok(None);
         }
@@ -158,7 +191,11 @@ impl Resolver<'_> {
             EdgeFilter::CalledBy => use_places::chunks_of_callees(tx, &symbols, CHUNKS_MAX).await?,
             EdgeFilter::Extends => use_places::chunks_of_derived(tx, &symbols, CHUNKS_MAX).await?,
         };
-        let repositories = named.iter().map(|row| row.repository_id).collect();
-        Ok((!chunks.is_empty()).then_some(Resolved { chunks, repositories }))
+        let repositories = found.definitions.iter().map(|row| row.repository_id).collect();
+        let other_spelling = (found.closeness == Closeness::Bare).then(|| {
+            let names = found.definitions.iter().map(|row| row.name.as_str());
+            other_spelling(found.reading.name.simple(), names)
+        });
+        Ok((!chunks.is_empty()).then_some(Resolved { chunks, repositories, other_spelling }))
     }
 }

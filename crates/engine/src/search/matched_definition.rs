@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use super::exact_name::QueriedName;
 use super::ranking::Ranking;
 use languages::facts::{Detail, Field};
+use languages::nfc;
 use languages::risk::{RiskFlow, flow_facts};
 use languages::terms::parts;
 use store::{ChunkRow, DefinitionRow, Filter, Test, fact_id};
@@ -136,7 +137,7 @@ struct FoldedText {
 impl FoldedText {
     fn new(context: &ChunkContext<'_>) -> Self {
         let first = line(context.chunk.span.start_line);
-        Self { first, lines: context.content.lines().map(str::to_lowercase).collect() }
+        Self { first, lines: nfc(context.content).lines().map(str::to_lowercase).collect() }
     }
 
     /// Returns the lines of the chunk.

@@ -13,13 +13,19 @@ mod stage;
 mod exact;
 pub mod query;
 
+mod other_spelling;
+
 mod exact_name;
 pub mod query_class;
 mod symbol_name;
 
+mod symbol_lookup;
+
 mod field_hints;
 pub mod fields;
 mod graph_filter;
+mod name_filter;
+mod newer_index;
 mod pattern;
 mod regex_filter;
 mod request_filter;
@@ -38,6 +44,7 @@ mod ranking;
 mod retrieve;
 mod several;
 mod statistics;
+mod ties;
 
 mod affinity;
 mod confidence;
@@ -45,6 +52,7 @@ mod duplicates;
 mod facets;
 pub mod fuse;
 mod limits;
+mod literal;
 mod merge;
 mod path_kind;
 pub mod rank;
@@ -71,15 +79,20 @@ pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
 pub use duplicates::TextHash;
 pub use exact::{
-    ExactQuery, FileMatches, LineInContext, LineMatches, MatchedLine, Matches, NotIndexed, PresentedFile,
-    PresentedLine, slashed_query,
+    ExactQuery, FileMatches, LineFinder, LineInContext, LineMatches, MatchedLine, Matches, NotIndexed,
+    PresentedFile, PresentedLine, slashed_query,
 };
 pub use execute::{SearchDeps, execute};
 pub use facets::{Facet, FacetProperty, FacetValue, Facets};
 pub use nearest::nearest;
+pub use newer_index::newer_index;
+pub(crate) use newer_index::warn_of_newer;
 pub use other_places::{OtherPlace, OtherPlaces};
+pub(crate) use other_spelling::other_spelling;
+pub use path_kind::is_manifest;
 pub use present::{Omitted, SearchPayload, TotalRelation, present};
 pub use presented_hit::{PresentedHit, ScoreType, headline};
+pub use query::filter as filter_text;
 pub use rank::{CandidateFacts, RankedChunk, ScoreParts};
 pub use ranking::Ranking;
 pub use request::{Mode, Output, SearchRequest, Vectors};
@@ -89,4 +102,5 @@ pub use snippet::shorten;
 pub use sources::{SourceText, Sources};
 pub use stage::SearchStage;
 pub(crate) use suggestions::similarity;
-pub use symbol_name::{Spelling, SymbolName};
+pub(crate) use symbol_lookup::{Looked, Wanted, look_up};
+pub use symbol_name::{Reading, Spelling, SymbolName};

@@ -6,6 +6,7 @@ use super::query::SearchQuery;
 use super::request::SearchRequest;
 use super::retrieve::dense;
 use super::scope::ResolvedScope;
+use super::ties::Cuts;
 use contract::{ErrorCode, Fault};
 use store::Index;
 
@@ -31,22 +32,17 @@ pub async fn nearest(
     let mut warnings = Vec::new();
     let overview = reads.overview(&[], &[]).await?;
     let scope = ResolvedScope::resolve(
-        &mut reads,
-        overview,
-        request,
-        &query,
-        deps.settings,
-        deps.clock,
-        &mut warnings,
+        &mut reads, overview, request, &query, deps.settings, deps.clock, &mut warnings,
     )
     .await?;
     let selected = &scope.selected;
     let path = if exact {
         VectorPath::Exact
     } else {
-        vector_path(scope.counts((selected, selected.rows), 0, true), deps.settings)
+        vector_path(scope.counts((selected, selected.rows), &[], 0, true), deps.settings)
     };
-    let found = dense(&mut reads, &selected.vectors, path, &vector, deps.settings.candidates).await?;
+    let cuts = Cuts { first_page: deps.settings.candidates, all: deps.settings.candidates };
+    let found = dense(&mut reads, &selected.vectors, path, &vector, cuts).await?;
     reads.end();
     Ok(found)
 }

@@ -14,6 +14,7 @@ use super::retrieve::{
 };
 use super::scope::Selections;
 use super::stopwatch::Stopwatch;
+use super::ties::Cuts;
 use contract::{Fault, config};
 use store::{
     CandidateWords, ChunkSelection, Completion, DefinitionRow, LexicalHit, LexicalSource, Reads,
@@ -64,15 +65,36 @@ impl Parts {
             let has_terms = members.iter().any(|at| !self.parts[*at].plan.lexical.terms.is_empty());
             for (source, selection) in selected.sources().filter(|_| has_terms) {
                 let scores_all = selected.is_narrowed && matches!(selection, ChunkSelection::Listed(_));
-                let hits = self.best(reads, (source, selection), &members, (scores_all, ranking)).await?;
-                for (at, hits) in members.iter().zip(hits) {
+                let cuts = self.cuts(settings.candidates);
+                let best =
+                    self.best(reads, (source, selection), &members, (scores_all, ranking, cuts)).await?;
+                for (at, best) in members.iter().zip(best) {
                     let (retrieved, first_page) = &mut found[*at];
-                    first_page.extend(hits.iter().map(|hit| hit.chunk_id).take(settings.candidates));
-                    retrieved.extend(hits.iter().map(lexical_score));
+                    first_page.extend(chunk_ids(&best).take(settings.candidates));
+                    retrieved.extend(best);
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Where counts lag behind the chunks, counts the terms that they do not know among the candidates: a chunk with such a term
+    /// has the best score, so the term occurs if it occurs there.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub(super) async fn count_terms(
+        &mut self,
+        reads: &mut Reads,
+        found: &[LexicalFound],
+    ) -> Result<(), Fault> {
+        for (part, (retrieved, _)) in self.parts.iter_mut().zip(found) {
+            let (terms, ids) = (part.plan.lexical.uncounted(), chunk_ids(retrieved).collect::<Vec<i64>>());
+            if !terms.is_empty() && !ids.is_empty() {
+                part.plan.lexical.count(&reads.terms_within(&ids, &terms).await?);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the best chunks of a lexical table for some parts that are searched together.
@@ -84,20 +106,20 @@ impl Parts {
         reads: &mut Reads,
         (source, selection): (LexicalSource, &ChunkSelection),
         members: &[usize],
-        (scores_all, ranking): (bool, &Ranking),
-    ) -> Result<Vec<Vec<LexicalHit>>, Fault> {
+        (scores_all, ranking, cuts): (bool, &Ranking, Cuts),
+    ) -> Result<Vec<Retrieved>, Fault> {
         let plan = |at: &usize| {
             let plan = &self.parts[*at].plan.lexical;
             (*at, if scores_all { plan.with_all_terms() } else { plan.clone() })
         };
         let plans: Vec<(usize, LexicalPlan)> = members.iter().map(plan).collect();
-        let mut hits = self.lexical_hits(reads, source, selection, &plans).await?;
+        let mut hits = self.lexical_hits(reads, (source, selection), &plans, cuts).await?;
         if scores_all {
             return Ok(hits);
         }
         let (mut places, mut again) = (Vec::new(), Vec::new());
         for (place, (at, plan)) in plans.iter().enumerate() {
-            let scores: Vec<f32> = hits[place].iter().map(|hit| lexical_score(hit).1).collect();
+            let scores: Vec<f32> = hits[place].iter().map(|(_, score)| *score).collect();
             if !plan.is_exact(&scores, ranking.lexical_exact_rows)
                 && let Some(more) = plan.with_more_terms()
             {
@@ -106,7 +128,7 @@ impl Parts {
             }
         }
         if !again.is_empty() {
-            let more = self.lexical_hits(reads, source, selection, &again).await?;
+            let more = self.lexical_hits(reads, (source, selection), &again, cuts).await?;
             for (place, more) in places.into_iter().zip(more) {
                 hits[place] = more;
             }
@@ -118,15 +140,37 @@ impl Parts {
     async fn lexical_hits(
         &self,
         reads: &mut Reads,
-        source: LexicalSource,
-        selection: &ChunkSelection,
+        selected: (LexicalSource, &ChunkSelection),
         plans: &[(usize, LexicalPlan)],
-    ) -> Result<Vec<Vec<LexicalHit>>, Fault> {
-        let limit = sql_limit(self.candidates_max());
+        cuts: Cuts,
+    ) -> Result<Vec<Retrieved>, Fault> {
+        let mut found = self.read_lexical(reads, selected, plans, cuts.read()).await?;
+        if let Some(more) = found.iter().find_map(|found| cuts.read_again(found)) {
+            found = self.read_lexical(reads, selected, plans, more).await?;
+        }
+        let mut all = Vec::with_capacity(found.len());
+        for found in found {
+            all.push(cuts.cut(reads, found).await?);
+        }
+        Ok(all)
+    }
+
+    /// Reads the best chunks of some parts, at most `limit` of each.
+    async fn read_lexical(
+        &self,
+        reads: &mut Reads,
+        (source, selection): (LexicalSource, &ChunkSelection),
+        plans: &[(usize, LexicalPlan)],
+        limit: usize,
+    ) -> Result<Vec<Retrieved>, Fault> {
+        let limit = sql_limit(limit);
+        let scores = |hits: Vec<LexicalHit>| hits.iter().map(lexical_score).collect::<Retrieved>();
         if let [(at, plan)] = plans
             && self.parts[*at].is_alone()
         {
-            return Ok(vec![reads.lexical_hits(source, selection, &lexical_query(plan), limit).await?]);
+            return Ok(vec![scores(
+                reads.lexical_hits(source, selection, &lexical_query(plan), limit).await?,
+            )]);
         }
         let query = |(at, plan): &(usize, LexicalPlan)| {
             let repository_id = self.parts[*at].repository?;
@@ -135,7 +179,9 @@ impl Parts {
         let queries: Vec<RepositoryQuery> = plans.iter().filter_map(query).collect();
         let hits = reads.lexical_hits_of_each(source, selection, &queries, limit).await?;
         let mut by_repository = grouped(hits.into_iter());
-        Ok(queries.iter().map(|one| by_repository.remove(&one.repository_id).unwrap_or_default()).collect())
+        let of_query =
+            |one: &RepositoryQuery| scores(by_repository.remove(&one.repository_id).unwrap_or_default());
+        Ok(queries.iter().map(of_query).collect())
     }
 
     /// Adds dense candidates and chunks that define the queried name to the lexical ones, and completes the scores of
@@ -152,7 +198,7 @@ impl Parts {
         took: &mut Stopwatch<'_>,
     ) -> Result<Vec<Candidates>, Fault> {
         let dense = match &question.vector {
-            Some(vector) => self.dense(reads, vector).await?,
+            Some(vector) => self.dense(reads, vector, self.cuts(first_page)).await?,
             None => self.parts.iter().map(|_| Retrieved::new()).collect(),
         };
         // A search of comments only has no definitions.
@@ -191,12 +237,12 @@ impl Parts {
     }
 
     /// Returns the nearest chunks of each part.
-    async fn dense(&self, reads: &mut Reads, vector: &[f32]) -> Result<Vec<Retrieved>, Fault> {
+    async fn dense(&self, reads: &mut Reads, vector: &[f32], cuts: Cuts) -> Result<Vec<Retrieved>, Fault> {
         let is_shared = |part: &&Part| part.plan.vector == VectorPath::Exact && !part.is_alone();
         let shared = self.parts.iter().filter(is_shared).filter_map(|part| part.repository);
         let missing: Vec<i64> = shared.filter(|id| !self.compared.contains_key(id)).collect();
         let vectors = &self.selected.vectors;
-        let found = dense_of_each(reads, vectors, &missing, vector, self.candidates_max()).await?;
+        let found = dense_of_each(reads, vectors, &missing, vector, cuts).await?;
         let mut all = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             all.push(match part.repository {
@@ -205,7 +251,7 @@ impl Parts {
                 }
                 _ => {
                     let selection = part.own.as_ref().map_or(vectors, |own| &own.vectors);
-                    dense(reads, selection, part.plan.vector, vector, part.plan.candidates).await?
+                    dense(reads, selection, part.plan.vector, vector, cuts).await?
                 }
             });
         }
@@ -263,9 +309,10 @@ impl Parts {
         Ok(())
     }
 
-    /// The most candidates of a retriever in a part; the same in all.
-    fn candidates_max(&self) -> usize {
-        self.parts.iter().map(|part| part.plan.candidates).max().unwrap_or(0)
+    /// The lengths of the lists of candidates, which are the same in all parts.
+    fn cuts(&self, first_page: usize) -> Cuts {
+        let all = self.parts.iter().map(|part| part.plan.candidates).max().unwrap_or(0);
+        Cuts { first_page: first_page.min(all), all }
     }
 }
 
@@ -278,13 +325,25 @@ pub(super) async fn dense_of_each(
     selection: &ChunkSelection,
     repositories: &[i64],
     vector: &[f32],
-    limit: usize,
+    cuts: Cuts,
 ) -> Result<HashMap<i64, Retrieved>, Fault> {
     if repositories.is_empty() {
         return Ok(HashMap::new());
     }
-    let hits = reads.vector_hits_of_each(selection, repositories, vector, sql_limit(limit)).await?;
-    Ok(grouped(hits.iter().map(|(repository, hit)| (*repository, dense_score(hit)))))
+    let scores = |hits: Vec<(i64, VectorHit)>| -> HashMap<i64, Retrieved> {
+        grouped(hits.iter().map(|(repository, hit)| (*repository, dense_score(hit))))
+    };
+    let limit = sql_limit(cuts.read());
+    let mut found = scores(reads.vector_hits_of_each(selection, repositories, vector, limit).await?);
+    if let Some(more) = found.values().find_map(|found| cuts.read_again(found)) {
+        let limit = sql_limit(more);
+        found = scores(reads.vector_hits_of_each(selection, repositories, vector, limit).await?);
+    }
+    let mut all = HashMap::with_capacity(found.len());
+    for (repository, found) in found {
+        all.insert(repository, cuts.cut(reads, found).await?);
+    }
+    Ok(all)
 }
 
 impl Candidates {

@@ -30,17 +30,8 @@ const TEST_DIRECTORIES: &[&str] =
 /// Extensions of languages whose tests are named `test_something`; a `test_functions.bash` is not a test.
 const TEST_PREFIX_EXTENSIONS: &[&str] = &["py", "rb", "c", "cc", "cpp", "php"];
 const EXAMPLE_DIRECTORIES: &[&str] = &[
-    "example",
-    "examples",
-    "_examples",
-    "demo",
-    "demos",
-    "sample",
-    "samples",
-    "bench",
-    "benches",
-    "benchmark",
-    "benchmarks",
+    "example", "examples", "_examples", "demo", "demos", "sample", "samples", "bench", "benches",
+    "benchmark", "benchmarks",
 ];
 const COMPAT_WORDS: &[&str] = &["compat", "_compat", "legacy", "deprecated"];
 const REEXPORT_NAMES: &[&str] =
@@ -58,28 +49,16 @@ const PLATFORM_DIRECTORIES: &[&str] =
 
 /// Package manifests: name, versions, dependencies.
 const MANIFESTS: &[&str] = &[
-    "package.json",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "cargo.toml",
-    "go.mod",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "gemfile",
-    "composer.json",
-    "mix.exs",
-    "package.swift",
-    "build.sbt",
-    "build.zig.zon",
-    ".tool-versions",
+    "package.json", "pyproject.toml", "setup.py", "setup.cfg", "cargo.toml", "go.mod", "pom.xml",
+    "build.gradle", "build.gradle.kts", "gemfile", "composer.json", "mix.exs", "package.swift", "build.sbt",
+    "build.zig.zon", ".tool-versions",
 ];
 const MANIFEST_EXTENSIONS: &[&str] = &["gemspec", "csproj", "cabal", "nimble", "rockspec"];
 
-/// Returns whether the file is a package manifest. Manifests of examples and tests rank below the one at the root
+/// Returns whether the file at a path is a package manifest. Manifests of examples and tests rank below the one at the root
 /// because of their path kind.
-pub(super) fn is_manifest(path: &str) -> bool {
+#[must_use]
+pub fn is_manifest(path: &str) -> bool {
     let path = path.to_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -145,16 +124,8 @@ impl PathKind {
             Self::Prose => (
                 ranking.prose_factor,
                 &[
-                    "readme",
-                    "documentation",
-                    "docs",
-                    "changelog",
-                    "guide",
-                    "config",
-                    "configuration",
-                    "settings",
-                    "license",
-                    "manifest",
+                    "readme", "documentation", "docs", "changelog", "guide", "config", "configuration",
+                    "settings", "license", "manifest",
                 ],
             ),
             Self::Platform => (ranking.platform_factor, PLATFORM_DIRECTORIES),

@@ -28,7 +28,7 @@ pub struct WeightedTerm {
     pub weight: f32,
     /// The term's weight in the query alone.
     pub asked: f32,
-    /// Document frequency: chunks that contain it, at the last rebuild of the statistics.
+    /// Document frequency: chunks that contain it. Where the counts lag, of a term that they do not know, candidates that contain it.
     pub chunks: u64,
     /// The term itself, for `explain`.
     pub term: String,
@@ -45,6 +45,8 @@ pub struct LexicalPlan {
     pub dropped_score_max: f32,
     /// Whether `keep` lacks terms because too many chunks contain them.
     pub cut: bool,
+    /// Whether chunks may contain terms that the counts do not know.
+    pub counts_lag: bool,
 }
 
 /// How vectors are compared.
@@ -72,6 +74,8 @@ pub struct Counts {
     pub vectors_indexed: bool,
     /// Whether the query could be embedded.
     pub embedded: bool,
+    /// Whether chunks may contain terms that the counts do not know.
+    pub counts_lag: bool,
 }
 
 /// How a search is executed.
@@ -95,7 +99,7 @@ pub fn plan(
     ranking: &Ranking,
 ) -> Plan {
     Plan {
-        lexical: lexical(terms, frequencies, counts.statistics_chunks, ranking),
+        lexical: lexical(terms, frequencies, counts, ranking),
         vector: vector_path(counts, settings),
         candidates: settings.candidates,
     }
@@ -104,7 +108,7 @@ pub fn plan(
 fn lexical(
     terms: &[QueryTerm],
     frequencies: &dyn Fn(i32) -> u64,
-    statistics_chunks: u64,
+    Counts { statistics_chunks, counts_lag, .. }: Counts,
     ranking: &Ranking,
 ) -> LexicalPlan {
     let weigh = |term: &QueryTerm| {
@@ -125,7 +129,7 @@ fn lexical(
     });
     weighted.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.id.cmp(&b.id)));
     // Terms that match nothing are dropped first.
-    weighted.sort_by_key(|term| term.chunks == 0);
+    weighted.sort_by_key(|term| term.chunks == 0 && !counts_lag);
     weighted.truncate(ranking.terms_max);
 
     let common = share_of(statistics_chunks, ranking.common_share);
@@ -140,7 +144,7 @@ fn lexical(
     }
     keep.sort_unstable();
     let cut = keep.len() < rare.len();
-    LexicalPlan { terms: weighted, keep, dropped_score_max: 0.0, cut }.bounded()
+    LexicalPlan { terms: weighted, keep, dropped_score_max: 0.0, cut, counts_lag }.bounded()
 }
 
 /// Returns the ids of the rarest terms, as many as occur in at most `chunks_max` chunks in total.
@@ -166,6 +170,20 @@ impl LexicalPlan {
             return true;
         }
         wanted > 0 && scores.get(wanted - 1).is_some_and(|score| *score >= self.dropped_score_max)
+    }
+
+    /// Returns the terms that the counts do not know although chunks may contain them.
+    pub(super) fn uncounted(&self) -> Vec<i32> {
+        let unknown = self.terms.iter().filter(|term| self.counts_lag && term.chunks == 0);
+        unknown.map(|term| term.id).collect()
+    }
+
+    /// Counts terms that the counts do not know: `found` are the terms of candidates, with the number of these.
+    pub(super) fn count(&mut self, found: &[(i32, i64)]) {
+        for term in self.terms.iter_mut().filter(|term| term.chunks == 0) {
+            let chunks = found.iter().find(|(id, _)| *id == term.id).map_or(0, |(_, chunks)| *chunks);
+            term.chunks = chunks.unsigned_abs();
+        }
     }
 
     /// Returns the same plan, in which every term selects.
@@ -283,7 +301,14 @@ mod tests {
 
     fn counts(vectors: u64) -> Counts {
         let vectors_in_filter = vectors;
-        Counts { statistics_chunks: 1000, vectors_in_filter, vectors, vectors_indexed: true, embedded: true }
+        Counts {
+            statistics_chunks: 1000,
+            vectors_in_filter,
+            vectors,
+            vectors_indexed: true,
+            embedded: true,
+            counts_lag: false,
+        }
     }
 
     /// Term 1 is rare, 2 is middling, 3 and 4 are common, the others unknown.
@@ -369,6 +394,23 @@ mod tests {
         let text: String = (0..200).map(|i| format!("word{i} ")).collect();
         let plan = plan(&query_terms(&text, None), &|_| 1, counts(1), &settings(), &Ranking::default());
         assert_eq!(plan.lexical.terms.len(), Ranking::default().terms_max);
+    }
+
+    #[test]
+    fn a_term_that_lagging_counts_do_not_know_is_neither_dropped_first_nor_absent() {
+        let ids: Vec<i32> = (1..=30).collect();
+        let terms: Vec<_> = ids.iter().map(|id| term(*id)).collect();
+        let few = Ranking { terms_max: 3, ..Ranking::default() };
+        let planned = |counts_lag| {
+            plan(&terms, &frequency, Counts { counts_lag, ..counts(10) }, &settings(), &few).lexical
+        };
+        let exact = planned(false);
+        assert_eq!(exact.terms.iter().map(|term| term.id).collect::<Vec<_>>(), [1, 2, 3]);
+        assert!(exact.uncounted().is_empty());
+        let mut lagging = planned(true);
+        assert_eq!(lagging.uncounted(), [5, 6, 7], "the rarest, of which nothing is known");
+        lagging.count(&[(6, 2)]);
+        assert_eq!(lagging.terms.iter().map(|term| term.chunks).collect::<Vec<_>>(), [0, 2, 0]);
     }
 
     proptest! {

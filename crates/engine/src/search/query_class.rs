@@ -1,7 +1,7 @@
 //! Classifies a query: symbol, sentence or issue. Classes are shares from 0 to 1 rather than flags, so that the ranking
 //! changes gradually with the query.
 
-use super::exact_name::QueriedName;
+use super::exact_name::{QueriedName, queried};
 use languages::terms::{is_identifier, is_stop_word, squash, words};
 
 /// Number of words from which a text starts to count as an issue, and from which it fully does.
@@ -70,7 +70,7 @@ impl QueryClass {
         let issue = ((ratio(all.len(), 1) - from) / (to - from)).clamp(0.0, 1.0);
         let symbol = symbol.clamp(0.0, 1.0);
         let (usage, manifest) = (share_if(asks_usage(text)), share_if(asks_manifest(text)));
-        let name = QueriedName::parse(text);
+        let name = queried(text);
         Self { symbol, sentence: 1.0 - symbol, issue, words: kept, usage, manifest, names, name }
     }
 
@@ -124,15 +124,7 @@ fn asks_manifest(text: &str) -> bool {
     let has_any = |candidates: &[&str]| words.iter().any(|word| candidates.contains(&word.as_str()));
     has_any(&["version", "versions"])
         && has_any(&[
-            "minimum",
-            "minimal",
-            "required",
-            "requires",
-            "require",
-            "supported",
-            "supports",
-            "needs",
-            "need",
+            "minimum", "minimal", "required", "requires", "require", "supported", "supports", "needs", "need",
         ])
 }
 

@@ -11,6 +11,7 @@ use super::fuse::Fused;
 use super::path_kind::{PathKind, is_manifest};
 use super::query_class::QueryClass;
 use super::ranking::Ranking;
+use languages::fold;
 use languages::terms::{PathWords, squash};
 use store::DefinitionRow;
 
@@ -64,6 +65,8 @@ pub struct ScoreParts {
     pub role: f32,
     /// Factor below 1 if better chunks of the same file rank above.
     pub saturation: f32,
+    /// Added last, to put the chunk first, if it has the text of a query as it stands to which nothing else is an answer.
+    pub literal: f32,
 }
 
 /// A ranked candidate.
@@ -176,7 +179,7 @@ impl CandidateFacts {
 
 /// Returns the boost for defining a name in the query, as a share of the best score.
 fn definition(class: &QueryClass, names: &[SquashedName], facts: &CandidateFacts, ranking: &Ranking) -> f32 {
-    let defined: Vec<String> = facts.defines.iter().map(|name| squash(name)).collect();
+    let defined: Vec<String> = facts.defines.iter().map(|name| fold(name)).collect();
     let stem = squash(PathWords::new(&facts.path).stem);
     let factor = |name: &SquashedName| {
         if !defined.contains(&name.squashed) {

@@ -1,7 +1,7 @@
 //! The ranked candidates of a search, and how far they can be trusted.
 
 use super::answer::Backend;
-use super::confidence::{Confidence, Evidence, scale};
+use super::confidence::{Confidence, Evidence, Judgement, scale};
 use super::duplicates::{fold, is_short};
 use super::merge::merge;
 use super::part::{Part, RankedPart};
@@ -98,20 +98,45 @@ impl RankedCandidates {
         }
     }
 
-    /// Scales the scores to 0 ..= 1 and returns the confidence, if it is calibrated for such queries. Removes all hits
-    /// if the confidence is `none`, unless the query has filters or the caller wants doubtful hits.
+    /// Puts some chunks before all others, in this order, with scores above theirs.
+    pub(super) fn lead(&mut self, leading: Vec<RankedChunk>) {
+        let best = self.chunks.iter().map(|chunk| chunk.score).fold(0.0, f32::max);
+        let best = if best > 0.0 { best } else { 1.0 };
+        let is_leading = |chunk: &RankedChunk| leading.iter().any(|other| other.chunk_id == chunk.chunk_id);
+        self.chunks.retain(|chunk| !is_leading(chunk));
+        let raised = leading.into_iter().map(|chunk| {
+            let parts = ScoreParts { literal: best - chunk.score, ..chunk.parts };
+            (0, RankedChunk { score: best, parts, ..chunk })
+        });
+        let rest = std::mem::take(&mut self.chunks).into_iter().map(|chunk| (0, chunk));
+        let mut order = raised.chain(rest).collect();
+        fold(&mut order);
+        self.chunks = order.into_iter().map(|(_, chunk)| chunk).collect();
+        self.total = self.total.max(self.chunks.len());
+    }
+
+    /// Judges the answer, if the confidence is calibrated for such queries.
     pub(super) fn judge(
-        &mut self,
+        &self,
         backend: Backend,
         query: &SearchQuery,
-        request: &SearchRequest,
         model: Option<&str>,
-    ) -> Option<Confidence> {
+    ) -> Option<Judgement> {
         // Calibrated on queries of a few words scored by BM25, so neither on pasted texts nor on the scores of FTS5.
         let calibrated =
             backend != Backend::SqliteFts && query.similar_to.is_none() && self.class.issue <= 0.0;
         let model = model.filter(|_| self.vectors_found);
-        let judged = self.evidence.filter(|_| calibrated).map(|evidence| evidence.judge(model));
+        self.evidence.filter(|_| calibrated).map(|evidence| evidence.judge(model))
+    }
+
+    /// Scales the scores to 0 ..= 1 and returns the confidence. Removes all hits if it is `none`, unless the query has filters or the
+    /// caller wants doubtful hits.
+    pub(super) fn settle(
+        &mut self,
+        judged: Option<Judgement>,
+        query: &SearchQuery,
+        request: &SearchRequest,
+    ) -> Option<Confidence> {
         scale(&mut self.chunks, judged.map_or(1.0, |judged| judged.likelihood));
         let confidence = judged.map(|judged| judged.confidence);
         let has_filters =

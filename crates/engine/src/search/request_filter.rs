@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{FIELDS, FilterField, FilterTarget, ValueKind};
 use contract::{ErrorCode, Fault, echo};
+use languages::nfc;
 
 /// The most values of one field.
 const VALUES_MAX: usize = 64;
@@ -32,6 +33,22 @@ pub enum FilterValue {
     Boolean(bool),
     /// Metadata keys, each with a part of its value; all must match.
     Pairs(Vec<(String, Option<String>)>),
+}
+
+impl FilterValue {
+    /// The value with its texts in the form in which texts are compared.
+    pub(super) fn composed(&self) -> Self {
+        let composed = |text: &String| nfc(text).into_owned();
+        match self {
+            Self::Texts(texts) => Self::Texts(texts.iter().map(composed).collect()),
+            Self::Pairs(pairs) => {
+                let pair =
+                    |(key, value): &(String, Option<String>)| (composed(key), value.as_ref().map(composed));
+                Self::Pairs(pairs.iter().map(pair).collect())
+            }
+            other => other.clone(),
+        }
+    }
 }
 
 impl fmt::Display for RequestFilter {

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::exact::matching_chunks;
 use super::fields::{self, FilterField, FilterTarget};
 use super::filter_value::{extensions, is_path, known_kind, language, on_one_line, parse_date, people};
-use super::graph_filter::EdgeFilter;
+use super::graph_filter::{EdgeFilter, NarrowedName};
 use super::pattern::path_regex;
 use super::query::FilterClause;
 use super::request_filter::{self, FilterValue, RequestFilter, invalid_value};
@@ -15,17 +15,13 @@ use super::revisions::AskedRevisions;
 use contract::clock::Clock;
 use contract::config;
 use contract::{Fault, Warning, echo};
-use languages::facts::{
-    Field, Flag, VISIBILITIES, decorator_pieces, marked_decorator, spellings, whole_visibility,
-};
+use languages::facts::{Field, Flag, VISIBILITIES, marked_decorator, spellings, whole_visibility};
+use languages::nfc;
 use languages::terms::{self, whole_word};
 use store::{ChunkSelection, Filter, Reads, RepositoryRow, Test, fact_id};
 
 /// The most fact ids that are tested on each chunk; more are resolved to chunks first.
 const IDS_TESTED_MAX: usize = 4;
-
-/// What may follow the name of a decorator: arguments, type arguments or a value.
-const DECORATOR_ENDS: &[&str] = &["(", "<", " ", "="];
 
 /// Resolves filter fields and clauses. Names are looked up in the index, so that the filter consists of ids.
 pub(super) struct Resolver<'a> {
@@ -40,6 +36,8 @@ pub(super) struct Resolver<'a> {
     /// Fields that were used, for warnings about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
+    /// Filters that pass less than a name, for a warning about what they leave out.
+    pub(super) narrowed: Vec<NarrowedName>,
     /// Values of the filters, so that hits can show where they match.
     pub(super) terms: FilterTerms,
     /// The revisions that are asked for.
@@ -127,8 +125,11 @@ impl Resolver<'_> {
     #[expect(clippy::too_many_lines, reason = "one arm for each filter target")]
     async fn field(&mut self, field: &'static FilterField, value: &FilterValue) -> Result<Filter, Fault> {
         self.used.push(field);
-        if let (FilterTarget::Names(_) | FilterTarget::PartsOfNames(_), FilterValue::Texts(names)) =
-            (field.target, value)
+        let value = &value.composed();
+        if let (
+            FilterTarget::Names(_) | FilterTarget::EndsOfNames(_) | FilterTarget::PartsOfNames(_),
+            FilterValue::Texts(names),
+        ) = (field.target, value)
         {
             names.iter().for_each(|name| self.terms.add_name(name));
         }
@@ -142,7 +143,7 @@ impl Resolver<'_> {
                 Test::Facts(kinds.collect::<Result<_, Fault>>()?).into()
             }
             (FilterTarget::Names(within), FilterValue::Texts(names)) => {
-                Test::Facts(names.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
+                self.whole_names(within, names).await?
             }
             (FilterTarget::PartsOfNames(&[Field::Decorator]), FilterValue::Texts(given)) => {
                 let mut ids = Vec::new();
@@ -155,6 +156,10 @@ impl Resolver<'_> {
                 self.having(ids, false).await?
             }
             (FilterTarget::Visibility, FilterValue::Texts(words)) => self.visible(field, words).await?,
+            (FilterTarget::EndsOfNames(within), FilterValue::Texts(names)) => {
+                let ids = self.ends_of_names(within, names).await?;
+                self.having(ids, false).await?
+            }
             (FilterTarget::PartsOfNames(within), FilterValue::Texts(parts)) => {
                 let ids = self.names(field, within, parts).await?;
                 self.having(ids, false).await?
@@ -164,11 +169,12 @@ impl Resolver<'_> {
                 self.having(ids, true).await?
             }
             (FilterTarget::Imports, FilterValue::Texts(names)) => {
-                Test::Imports(names.iter().flat_map(|name| whole_ids(&[Field::Import], name)).collect())
-                    .into()
+                let spelled = names.iter().flat_map(|name| spellings(Field::Import, name));
+                Test::Imports(spelled.map(|name| fact_id(Field::Import as i16, &name)).collect()).into()
             }
             (FilterTarget::Signature, FilterValue::Texts(texts)) => {
-                Filter::Any(texts.iter().map(|text| Test::Signature(on_one_line(text)).into()).collect())
+                let signature = |text: &String| Test::Signature(on_one_line(&nfc(text))).into();
+                Filter::Any(texts.iter().map(signature).collect())
             }
             (FilterTarget::LastAuthor, FilterValue::Texts(names)) => Test::LastAuthors(people(names)).into(),
             (FilterTarget::LineAuthors, FilterValue::Texts(names)) => {
@@ -236,93 +242,6 @@ impl Resolver<'_> {
             }
             _ => return Err(invalid_value(field, "has a value of another type")),
         })
-    }
-
-    /// Returns the ids of the names that contain one of `parts`, in any spelling in which it may be stored.
-    pub(super) async fn names(
-        &mut self,
-        field: &'static FilterField,
-        within: &[Field],
-        parts: &[String],
-    ) -> Result<Vec<i64>, Fault> {
-        let spelled =
-            parts.iter().flat_map(|part| within.iter().flat_map(move |field| spellings(*field, part)));
-        let mut spelled: Vec<String> = spelled.map(|part| part.to_lowercase()).collect();
-        spelled.sort_unstable();
-        spelled.dedup();
-        // Without a dot, `self` would match every member access.
-        let single = within.contains(&Field::Member) && !spelled.iter().any(|part| part.contains('.'));
-        let within: Vec<Field> =
-            within.iter().copied().filter(|field| !single || *field != Field::Member).collect();
-        let mut found = self.find_names(field, &within, &spelled).await?;
-        if found.is_empty() && within == [Field::Decorator] {
-            for part in parts {
-                found.extend(self.decorated(field, &decorator_pieces(part)).await?);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Returns the ids of the decorators that match a decorator as written (`@app.route("/x")`): those that begin with
-    /// it; if there are none, those with the same name, also qualified (`@module.name`), and the same arguments in any
-    /// order and quotes.
-    async fn decorator(
-        &mut self,
-        field: &'static FilterField,
-        given: &str,
-        bare: &str,
-    ) -> Result<Vec<i64>, Fault> {
-        let code = Field::Decorator as i16;
-        let exact = self.reads.names_with_prefix(code, bare, DECORATOR_ENDS).await?;
-        if !exact.is_empty() {
-            return Ok(exact);
-        }
-        let pieces = decorator_pieces(given);
-        let name = bare.split('(').next().unwrap_or(bare);
-        let mut found = self.reads.names_with_prefix(code, name, DECORATOR_ENDS).await?;
-        for joint in if found.is_empty() { &["::", ".", "\\"][..] } else { &[] } {
-            let inside = format!("{joint}{name}").to_lowercase();
-            found.extend(self.reads.names_with_suffix(code, &inside, DECORATOR_ENDS).await?);
-        }
-        if !pieces.is_empty() {
-            let with = self.decorated(field, &pieces).await?;
-            found.retain(|id| with.contains(id));
-        }
-        Ok(found)
-    }
-
-    /// Returns the ids of the decorators that contain all of `pieces`.
-    async fn decorated(&mut self, field: &'static FilterField, pieces: &[String]) -> Result<Vec<i64>, Fault> {
-        let mut found: Option<Vec<i64>> = None;
-        for piece in pieces {
-            let mut with = self.find_names(field, &[Field::Decorator], std::slice::from_ref(piece)).await?;
-            with.retain(|id| found.as_ref().is_none_or(|found| found.contains(id)));
-            found = Some(with);
-        }
-        Ok(found.unwrap_or_default())
-    }
-
-    /// Returns the ids of the names that contain one of `parts`, which are in lower case.
-    ///
-    /// # Errors
-    /// `INVALID_REQUEST` if there are more than `search.filter_names_max`.
-    async fn find_names(
-        &mut self,
-        field: &'static FilterField,
-        within: &[Field],
-        parts: &[String],
-    ) -> Result<Vec<i64>, Fault> {
-        let codes: Vec<i16> = within.iter().map(|field| *field as i16).collect();
-        let names_max = self.settings.filter_names_max;
-        let limit = i64::try_from(names_max.saturating_add(1)).unwrap_or(i64::MAX);
-        let found = self.reads.find_names(&codes, parts, limit).await?;
-        if found.len() > names_max {
-            return Err(invalid_value(
-                field,
-                &format!("matches more than {} different names here; give more of the name", names_max),
-            ));
-        }
-        Ok(found)
     }
 
     /// Resolves visibilities. A whole word matches that visibility; a part of a word, every visibility of any language
@@ -406,15 +325,6 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the ids of a whole name in these fields, in all spellings in which it may be stored.
-pub(super) fn whole_ids(within: &[Field], name: &str) -> Vec<i64> {
-    let of = |field: &Field| {
-        let code = *field as i16;
-        spellings(*field, name).into_iter().map(move |spelling| fact_id(code, &spelling))
-    };
-    within.iter().flat_map(of).collect()
-}
-
 #[expect(clippy::cast_possible_truncation, reason = "counts beyond i64 match nothing either way")]
 fn rounded_up(number: f64) -> i64 {
     number.ceil() as i64
@@ -448,6 +358,7 @@ pub(super) fn any_in_case(words: &[String]) -> Filter {
 
 /// Returns a regular expression of Postgres that matches a literal text.
 fn text_regex(text: &str, exact_case: bool) -> String {
+    let text = &*nfc(text);
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let words: Vec<String> = text.split_whitespace().map(super::pattern::escaped).collect();
     let start = if text.trim_start().starts_with(is_word) { "\\m" } else { "" };

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::fuse::Retrieved;
 use super::plan::{LexicalPlan, VectorPath};
 use super::scope::Selections;
+use super::ties::Cuts;
 use contract::Fault;
 use store::{Candidate, ChunkSelection, LexicalHit, LexicalQuery, Reads, VectorHit};
 
@@ -46,19 +47,24 @@ pub(super) async fn dense(
     selection: &ChunkSelection,
     path: VectorPath,
     vector: &[f32],
-    limit: usize,
+    cuts: Cuts,
 ) -> Result<Retrieved, Fault> {
-    let limit = sql_limit(limit);
-    let hits = match path {
-        VectorPath::None => Vec::new(),
-        VectorPath::Exact => reads.vector_hits(selection, vector, limit).await?,
-        VectorPath::Hnsw(ef_search) => {
-            let tested = matches!(selection, ChunkSelection::Matching(_));
-            let limit = if tested { limit.min(TESTED_CANDIDATES_MAX) } else { limit };
-            reads.vector_hits_hnsw(selection, vector, limit, ef_search).await?
+    let scores = |hits: Vec<VectorHit>| hits.iter().map(dense_score).collect::<Retrieved>();
+    match path {
+        VectorPath::None => Ok(Retrieved::new()),
+        VectorPath::Exact => {
+            let mut found = scores(reads.vector_hits(selection, vector, sql_limit(cuts.read())).await?);
+            if let Some(more) = cuts.read_again(&found) {
+                found = scores(reads.vector_hits(selection, vector, sql_limit(more)).await?);
+            }
+            cuts.cut(reads, found).await
         }
-    };
-    Ok(hits.iter().map(dense_score).collect())
+        VectorPath::Hnsw(ef_search) => {
+            let (tested, limit) = (matches!(selection, ChunkSelection::Matching(_)), sql_limit(cuts.all));
+            let limit = if tested { limit.min(TESTED_CANDIDATES_MAX) } else { limit };
+            Ok(scores(reads.vector_hits_hnsw(selection, vector, limit, ef_search).await?))
+        }
+    }
 }
 
 /// Returns the ids of retrieved chunks, in their order.

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::matched_definition::HighlightMarks;
+use super::newer_index::warn_of_newer;
 use super::plan::Counts;
 use super::query::SearchQuery;
 use super::request::{Mode, SearchRequest};
 use super::resolve::{FilterTerms, Resolver, any_in_case};
 use super::revisions::AskedRevisions;
+use super::statistics::lags;
 use super::unknown_facts;
 use contract::clock::Clock;
 use contract::config;
@@ -92,6 +94,7 @@ impl ResolvedScope {
             is_part: is_part || any_hidden,
             used: Vec::new(),
             warnings: Vec::new(),
+            narrowed: Vec::new(),
             terms: FilterTerms::default(),
             asked,
         };
@@ -99,23 +102,32 @@ impl ResolvedScope {
         if let Some(clause) = &query.filter {
             filter = filter.and(resolver.clause(clause).await?);
         }
-        let Resolver { used, warnings: mut filter_warnings, terms, asked, .. } = resolver;
+        let Resolver { used, warnings: mut filter_warnings, narrowed, terms, asked, .. } = resolver;
         let mut marks = HighlightMarks::default();
+        let given = filter.clone();
         filter = filter.of_one_definition();
         marks.add(&filter);
         marks.ids.extend(terms.ids);
         (marks.names, marks.phrases, marks.lines) = (terms.names, terms.phrases, terms.lines);
         warnings.append(&mut filter_warnings);
+        let mut within = Filter::EVERYTHING;
         if request.case_tokens {
-            filter = filter.and(exact_words(query));
+            within = exact_words(query);
+            filter = filter.and(within.clone());
         }
         // A project of records alone needs no condition. Others do, so that an answer does not tell whether there are neighbours.
         let is_whole = mode != request.mode && repositories.len() == known;
         let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
-        let warned = match (is_part && !is_whole) || any_hidden {
-            true => filter.clone().and(asked.within(&ids)),
-            false => filter.clone(),
-        };
+        let mut warned = filter.clone();
+        if (is_part && !is_whole) || any_hidden {
+            warned = warned.and(asked.within(&ids));
+            within = within.and(asked.within(&ids));
+        }
+        for name in narrowed {
+            let named = name.by_name(&given).of_one_definition().and(within.clone());
+            let others = ModeFilters::new(mode, any_records, request.exact.is_some(), named).either();
+            name.warn(reads, &others.and(Filter::Not(Box::new(filter.clone()))), warnings).await?;
+        }
         unknown_facts::warn(reads, &used, &repositories, (mode, &warned), warnings).await?;
         let by_mode = ModeFilters::new(mode, any_records, request.exact.is_some(), warned);
         let is_narrowed = is_narrowed(&filter, mode);
@@ -166,10 +178,12 @@ impl ResolvedScope {
         folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }
 
-    /// Returns the sizes that the plan of a search in `rows` of the chunks of `selected` depends on.
+    /// Returns the sizes that the plan of a search in `rows` of the chunks of `selected` depends on; `repositories` are those that
+    /// it is about.
     pub(super) fn counts(
         &self,
         (selected, rows): (&Selections, u64),
+        repositories: &[&RepositoryRow],
         statistics_chunks: u64,
         embedded: bool,
     ) -> Counts {
@@ -180,6 +194,8 @@ impl ResolvedScope {
             vectors: count(self.state.chunks),
             vectors_indexed: self.state.vectors_indexed && !is_listed,
             embedded,
+            // What only revisions have is not counted.
+            counts_lag: self.asked.any() || repositories.iter().any(|repository| lags(repository)),
         }
     }
 
@@ -190,6 +206,7 @@ impl ResolvedScope {
     pub(super) async fn warn(&self, reads: &mut Reads, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
         let of_mode: Vec<&RepositoryRow> =
             self.repositories.iter().filter(|repository| is_of_mode(repository, self.mode)).collect();
+        warnings.extend(warn_of_newer(of_mode.iter().copied()));
         let names = |state: RepositoryState| -> Vec<&str> {
             let wanted = of_mode.iter().filter(|repository| repository.state == state);
             wanted.map(|repository| repository.name.as_str()).collect()

@@ -13,6 +13,7 @@ use super::plan::{Plan, VectorPath, plan};
 use super::retrieve::{dense, equal_idf_hits};
 use super::scope::{ResolvedScope, Selections, count};
 use super::statistics::{Statistics, largest};
+use super::ties::Cuts;
 use contract::Fault;
 use languages::terms::QueryTerm;
 use store::{Reads, RepositoryRow};
@@ -164,7 +165,7 @@ impl Planner<'_> {
     ) -> Plan {
         let counted = repository.map_or(0, |repository| self.statistics.counted(repository));
         let frequency = |term| repository.map_or(0, |repository| self.statistics.frequency(repository, term));
-        let counts = scope.counts(part, counted, self.embeds);
+        let counts = scope.counts(part, repository.as_slice(), counted, self.embeds);
         let mut plan = plan(&self.terms, &frequency, counts, self.deps.settings, self.deps.ranking);
         plan.candidates = self.candidates();
         plan
@@ -211,7 +212,7 @@ impl Planner<'_> {
         let (selected, settings) = (&scope.selected, self.deps.settings);
         let frequency = |term| self.statistics.pooled(searched, term).1;
         let counted = self.statistics.pooled(searched, 0).0;
-        let counts = scope.counts((selected, selected.rows), counted, self.embeds);
+        let counts = scope.counts((selected, selected.rows), searched, counted, self.embeds);
         let plan = plan(&self.terms, &frequency, counts, settings, self.deps.ranking);
         self.chosen_by = plan.vector;
         let named = match &selected.chunks {
@@ -226,14 +227,18 @@ impl Planner<'_> {
             && !scope.asked.any()
         {
             let ids: Vec<i64> = searched.iter().map(|repository| repository.id).collect();
-            compared = dense_of_each(reads, &selected.vectors, &ids, vector, self.candidates()).await?;
+            let cuts = Cuts { first_page: settings.candidates, all: self.candidates() };
+            compared = dense_of_each(reads, &selected.vectors, &ids, vector, cuts).await?;
         }
         let mut limit = CHOICE_CANDIDATES;
         loop {
             let lexical = equal_idf_hits(reads, selected, &plan.lexical, limit).await?;
             let near = match &question.vector {
                 Some(_) if !compared.is_empty() => nearest(&compared, limit),
-                Some(vector) => dense(reads, &selected.vectors, plan.vector, vector, limit).await?,
+                Some(vector) => {
+                    let cuts = Cuts { first_page: limit, all: limit };
+                    dense(reads, &selected.vectors, plan.vector, vector, cuts).await?
+                }
                 None => Retrieved::new(),
             };
             let lists = [named.clone(), lexical, near];

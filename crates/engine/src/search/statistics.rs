@@ -44,12 +44,12 @@ impl Statistics {
 
     /// Returns the number of counted chunks of a repository: N of its idf.
     pub(super) fn counted(&self, repository: &RepositoryRow) -> u64 {
-        if is_counted(repository) { count(repository.statistics_chunks) } else { self.project_chunks }
+        if has_counts(repository) { count(repository.statistics_chunks) } else { self.project_chunks }
     }
 
     /// Returns the number of the repository's chunks that contain a term, 0 if it is unknown.
     pub(super) fn frequency(&self, repository: &RepositoryRow, term: i32) -> u64 {
-        let id = if is_counted(repository) { repository.id } else { WHOLE_PROJECT };
+        let id = if has_counts(repository) { repository.id } else { WHOLE_PROJECT };
         self.chunks.get(&(id, term)).copied().unwrap_or(0)
     }
 
@@ -73,7 +73,13 @@ pub(super) fn largest<'r>(repositories: &[&'r RepositoryRow]) -> impl Iterator<I
     sorted.into_iter().take(COUNTED_MAX)
 }
 
+/// Returns whether chunks of a repository may have terms that its counts do not know: it is being indexed for the first time, or
+/// was last indexed by an earlier version.
+pub(super) fn lags(repository: &RepositoryRow) -> bool {
+    !repository.is_counted
+}
+
 /// Returns whether the terms of a repository were counted. Those of the whole project stand in until they are.
-fn is_counted(repository: &RepositoryRow) -> bool {
+fn has_counts(repository: &RepositoryRow) -> bool {
     repository.statistics_chunks > 0
 }

@@ -9,17 +9,20 @@ use super::record::StoredRecord;
 use super::record_source::load_finding;
 use contract::Fault;
 use store::postgres::TRIAGE;
-use store::triage::{self, BoardPage, FindingCount, FindingFilter, RecordRow, SEVERITIES, STATUS_OPEN};
+use store::triage::{
+    self, BoardPage, FindingCount, FindingFilter, RecordRow, SEVERITIES, STATUS_FIXED, STATUS_OPEN,
+};
 use store::{Access, Project, ProjectTx, Store};
 
 /// The statuses of findings, in the order of a board.
-pub const STATUSES: [&str; 6] = [
+pub const STATUSES: [&str; 7] = [
     STATUS_OPEN,
     Verdict::Fix.as_str(),
     Verdict::Defer.as_str(),
     Verdict::Accept.as_str(),
     Verdict::NotAffected.as_str(),
     Verdict::FalsePositive.as_str(),
+    STATUS_FIXED,
 ];
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -51,7 +54,7 @@ pub struct Count {
 pub struct FindingSummary {
     /// The record id.
     pub record_id: String,
-    /// `open`, or the status of the decision in force.
+    /// The status of the decision in force, else `fixed` or `open`.
     pub status: String,
     /// When that decision expires, UTC.
     pub status_expires_at: Option<String>,

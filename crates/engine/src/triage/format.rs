@@ -3,54 +3,30 @@
 
 use serde::de::IgnoredAny;
 
+use super::scanners::{self, format_of, is_null_list, is_report};
 use super::source::FindingSource;
 use super::split::{self, ItemSpan, ReportShape, split_items};
 use contract::{ErrorCode, Fault};
 
-const FORMATS: &str = "The formats are dependabot, aws_inspector, sarif, generic and manual.";
+const FORMATS: &str = "The formats are dependabot, aws_inspector, sarif, semgrep, trivy, grype, gitleaks, snyk, eslint, \
+    checkov, bandit, npm_audit, generic and manual.";
 
 // Fields by which the items of a format are recognised. Those of the generic format also occur in other formats.
 
 const DEPENDABOT_FIELDS: &[&str] = &[
-    "security_advisory",
-    "securityAdvisory",
-    "security_vulnerability",
-    "securityVulnerability",
-    "dependency",
-    "ghsa_id",
-    "ghsaId",
-    "cve_id",
-    "cveId",
-    "summary",
+    "security_advisory", "securityAdvisory", "security_vulnerability", "securityVulnerability", "dependency",
+    "ghsa_id", "ghsaId", "cve_id", "cveId", "summary",
 ];
 
 const INSPECTOR_FIELDS: &[&str] = &[
-    "findingArn",
-    "arn",
-    "awsAccountId",
-    "resources",
-    "packageVulnerabilityDetails",
-    "codeVulnerabilityDetails",
-    "networkReachabilityDetails",
-    "vulnerabilityId",
-    "inspectorScore",
+    "findingArn", "arn", "awsAccountId", "resources", "packageVulnerabilityDetails",
+    "codeVulnerabilityDetails", "networkReachabilityDetails", "vulnerabilityId", "inspectorScore",
     "inspectorScoreDetails",
 ];
 
 const GENERIC_FIELDS: &[&str] = &[
-    "stableKey",
-    "recordId",
-    "vuln",
-    "vulnId",
-    "vuln_id",
-    "cve",
-    "title",
-    "summary",
-    "description",
-    "package",
-    "packageName",
-    "asset",
-    "assetId",
+    "stableKey", "recordId", "vuln", "vulnId", "vuln_id", "cve", "title", "summary", "description",
+    "package", "packageName", "asset", "assetId",
 ];
 
 /// Checks that `text` is a report of the format `source`; `has_items` says whether items were found in it. A report in
@@ -71,9 +47,22 @@ pub(super) fn require_format(text: &[u8], source: FindingSource, has_items: bool
             )),
         };
     }
+    if let Some(line) = last_line_before_more(text, source) {
+        let message = format!("The report ends at line {line}, and there is more text after it.");
+        return Err(refusal(
+            message,
+            "A file holds one report: send each report on its own, without what else the scanner printed. In JSON lines, each line is one object.",
+        ));
+    }
     let (shape, items) = split_items(text);
-    // An empty list does not show its format, except that only SARIF has `runs`.
-    let is_empty_list = items.is_empty() && source != FindingSource::Sarif && !has_runs(text);
+    if format_of(source).is_some_and(|format| is_null_list(text, format)) {
+        return Ok(());
+    }
+    // An empty list does not show its format, except that only SARIF has `runs`, and that not all scanners write lists.
+    let may_be_list = format_of(source).map_or(source != FindingSource::Sarif, |format| {
+        format.is_list && text.get(split::root_start(text)) == Some(&b'[')
+    });
+    let is_empty_list = items.is_empty() && may_be_list && !has_runs(text);
     let is_of_format = is_empty_list || shows_format(text, &items, source);
     if is_of_format && has_items {
         return Ok(());
@@ -91,16 +80,46 @@ pub(super) fn require_format(text: &[u8], source: FindingSource, has_items: bool
     Err(refusal(message, &formats_hint(text, &items)))
 }
 
+/// The line at which the report in a text ends, from 1, if there is more text after it: another report, or what a scanner printed.
+/// Whatever is there would not be read, and what it lists would be missing. `None` if the text is JSON lines.
+fn last_line_before_more(text: &[u8], source: FindingSource) -> Option<usize> {
+    let (start, end) = (split::root_start(text), split::end_before_more(text)?);
+    let report = &text[start..end];
+    let is_whole = match format_of(source) {
+        _ if report.starts_with(b"[") => true,
+        // Scanners write no JSON lines; but a text of another format is refused because of that.
+        Some(format) => is_report(text, format),
+        None => {
+            let rest_of_line = text[end..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+            // Broken lines among records are items with errors; but what follows a log is another one, or nothing that belongs to it.
+            let is_log = source == FindingSource::Sarif && has_runs(text);
+            let lacks_next_log = is_log && !text[end..].trim_ascii_start().starts_with(b"{");
+            report.contains(&b'\n') || !rest_of_line.trim_ascii().is_empty() || lacks_next_log
+        }
+    };
+    // What is no JSON may seem to end where it does not.
+    let ends_here = is_whole && serde_json::from_slice::<IgnoredAny>(report).is_ok();
+    ends_here.then(|| text[..end].iter().filter(|byte| **byte == b'\n').count() + 1)
+}
+
 /// Whether something in the text is typical of the format.
 fn shows_format(text: &[u8], items: &[ItemSpan], source: FindingSource) -> bool {
     if source == FindingSource::Sarif && has_runs(text) {
         return true;
     }
+    if let Some(format) = format_of(source) {
+        return is_report(text, format);
+    }
+    let is_scanners = || scanners::FORMATS.iter().any(|format| is_report(text, format));
+    let takes_all = matches!(source, FindingSource::Generic | FindingSource::Manual | FindingSource::Sarif);
+    if !takes_all && is_scanners() {
+        return false;
+    }
     let is_typical = |at: usize| match source {
         FindingSource::Dependabot => split::has_field(text, at, DEPENDABOT_FIELDS),
         FindingSource::AwsInspector => split::has_field(text, at, INSPECTOR_FIELDS),
         FindingSource::Sarif => is_sarif_item(text, at),
-        FindingSource::Generic | FindingSource::Manual => split::has_field(text, at, GENERIC_FIELDS),
+        _ => split::has_field(text, at, GENERIC_FIELDS),
     };
     items.iter().any(|item| is_typical(item.bytes.start))
 }
@@ -149,32 +168,33 @@ fn name_with_article(source: FindingSource) -> &'static str {
         FindingSource::Sarif => "a SARIF report",
         FindingSource::Generic => "a generic report",
         FindingSource::Manual => "a manual report",
+        _ => format_of(source).map_or("a report of that scanner", |format| format.name),
     }
 }
 
-fn what_is_missing(text: &[u8], source: FindingSource) -> &'static str {
-    match source {
+fn what_is_missing(text: &[u8], source: FindingSource) -> String {
+    if let Some(format) = format_of(source) {
+        let has = |field: &str| split::object_field(text, split::root_start(text), field).is_some();
+        return format!("the root lacks {}", format.missing_marks(has));
+    }
+    let missing = match source {
         FindingSource::Dependabot => "no item has a field of an alert, such as `security_advisory`",
         FindingSource::AwsInspector => "no item has a field of a finding, such as `findingArn`",
         FindingSource::Sarif if split::object_field(text, split::root_start(text), "runs").is_some() => {
             "`runs` is not a list"
         }
         FindingSource::Sarif => "the root has no `runs`",
-        FindingSource::Generic | FindingSource::Manual => {
-            "no item has a field of a finding, such as `title`, `vulnId` or `package`"
-        }
-    }
+        _ => "no item has a field of a finding, such as `title`, `vulnId` or `package`",
+    };
+    missing.to_owned()
 }
 
 /// Names the formats, and the one that the text seems to have.
 fn formats_hint(text: &[u8], items: &[ItemSpan]) -> String {
-    let formats = [
-        FindingSource::Sarif,
-        FindingSource::Dependabot,
-        FindingSource::AwsInspector,
-        FindingSource::Generic,
-    ];
-    match formats.into_iter().find(|format| shows_format(text, items, *format)) {
+    let of_scanners = scanners::FORMATS.iter().map(|format| format.source);
+    let others = [FindingSource::Dependabot, FindingSource::AwsInspector, FindingSource::Generic];
+    let mut formats = std::iter::once(FindingSource::Sarif).chain(of_scanners).chain(others);
+    match formats.find(|format| shows_format(text, items, *format)) {
         Some(format) => {
             format!(
                 "It looks like {}: use the format `{}`. {FORMATS}",
@@ -286,18 +306,59 @@ mod tests {
     }
 
     #[test]
+    fn a_file_holds_one_report() {
+        use FindingSource::{Dependabot, Eslint, Generic, Gitleaks, Sarif, Semgrep};
+        let semgrep = "{\n\"results\": [],\n\"errors\": []\n}";
+        let log = "{\n\"runs\": []\n}\n";
+        for (source, text, line) in [
+            (Semgrep, format!("{semgrep}\nRan 3 rules.\n"), 4),
+            (Semgrep, format!("\u{feff}\n{semgrep}{semgrep}"), 5),
+            (Semgrep, semgrep.replace('\n', "") + "\n{}\n", 1),
+            (Eslint, "[]\n[]\n".to_owned(), 1),
+            (Gitleaks, "[{\"RuleID\": \"r\", \"Secret\": \"s\"}] done".to_owned(), 1),
+            (Sarif, format!("{log}{log}"), 3),
+            (Sarif, "{\"runs\": []} {\"runs\": []}\n".to_owned(), 1),
+            (Sarif, "{\"runs\": []}\n\nRan 3 rules.\n".to_owned(), 1),
+            (Dependabot, "[{\"ghsa_id\": \"a\"}]\n[{\"ghsa_id\": \"b\"}]\n".to_owned(), 1),
+            (Generic, "{\n\"title\": \"a\"\n}\n{\n\"title\": \"b\"\n}\n".to_owned(), 3),
+        ] {
+            let (message, hint) = refusal(&text, source).unwrap();
+            let expected = format!("The report ends at line {line}, and there is more text after it.");
+            assert_eq!(message, expected, "{source:?} {text}");
+            assert!(hint.contains("A file holds one report"), "{hint}");
+        }
+        for (source, text) in [
+            (Semgrep, format!("\n{semgrep}\r\n \n")),
+            (Sarif, "{\"runs\": []}\n{\"runs\": []}\n".to_owned()),
+            (Generic, "{\"title\": \"a\"} \r\n{broken}\nnot json\n".to_owned()),
+            (Gitleaks, "null\n".to_owned()),
+        ] {
+            assert_eq!(refusal(&text, source), None, "{source:?} {text}");
+        }
+        let (message, _) = refusal("null\nnull\n", Gitleaks).unwrap();
+        assert!(message.starts_with("The report is not valid JSON: "), "{message}");
+        let (_, hint) = refusal("{\"ghsa_id\": \"a\"}\n{\"ghsa_id\": \"b\"}\n", Semgrep).unwrap();
+        assert!(hint.contains("use the format `dependabot`"), "{hint}");
+    }
+
+    #[test]
     fn files_of_other_kinds_are_refused() {
         let code_scanning =
             r#"[{"number": 4, "rule": {"id": "r"}, "tool": {"name": "CodeQL"}, "state": "open"}]"#;
-        let semgrep = r#"{"errors": [], "results": []}"#;
-        let npm_audit = r#"{"auditReportVersion": 2, "vulnerabilities": {"p": {"severity": "high"}}}"#;
         let api_error = r#"{"message": "Bad credentials", "status": "401"}"#;
-        for text in [code_scanning, semgrep, npm_audit, api_error, "17", "{\"level\": \"info\"}\n[]\n", "{}"]
-        {
+        for text in [code_scanning, api_error, "17", "{\"level\": \"info\"}\n[]\n", "{}"] {
             for source in ALL {
                 let (message, hint) = refusal(text, source).unwrap();
                 assert!(message.starts_with("It is not "), "{source:?} {text}: {message}");
                 assert_eq!(hint, FORMATS, "{source:?} {text}");
+            }
+        }
+        let semgrep = r#"{"errors": [], "paths": {}, "results": [], "summary": 1}"#;
+        let npm_audit = r#"{"auditReportVersion": 2, "vulnerabilities": {"p": {"severity": "high"}}}"#;
+        for (text, name) in [(semgrep, "semgrep"), (npm_audit, "npm_audit")] {
+            for source in [FindingSource::Dependabot, FindingSource::AwsInspector, FindingSource::Sarif] {
+                let (_, hint) = refusal(text, source).unwrap();
+                assert!(hint.contains(&format!("use the format `{name}`. {FORMATS}")), "{source:?} {hint}");
             }
         }
         let (message, _) = refusal("{\"runs\": {}}", FindingSource::Sarif).unwrap();

@@ -8,12 +8,21 @@ use super::source::FindingSource;
 use contract::config::fuzzing::defaults;
 use store::triage::RecordRow;
 
-const SOURCES: [FindingSource; 5] = [
+const SOURCES: [FindingSource; 14] = [
     FindingSource::Dependabot,
     FindingSource::AwsInspector,
     FindingSource::Sarif,
     FindingSource::Generic,
     FindingSource::Manual,
+    FindingSource::Semgrep,
+    FindingSource::Trivy,
+    FindingSource::Grype,
+    FindingSource::Gitleaks,
+    FindingSource::Snyk,
+    FindingSource::Eslint,
+    FindingSource::Checkov,
+    FindingSource::Bandit,
+    FindingSource::NpmAudit,
 ];
 
 /// Seeds: one byte with the index of the source in [`SOURCES`], then the report.
@@ -38,6 +47,22 @@ pub fn report_seeds() -> Vec<Vec<u8>> {
         (
             4,
             r#"{"title":"Old cipher","severity":" Medium ","references":["a","a"],"meta":{"a.b":[1,{"c":null}]},"asset":{"assetId":"x\u0000y"}}"#,
+        ),
+        (
+            6,
+            r#"{"SchemaVersion":2,"ArtifactName":"a","Results":[{"Target":"t","Type":"npm","Vulnerabilities":[{"VulnerabilityID":"CVE-2024-0004","PkgName":"p","Severity":"HIGH"}]},{"Target":"u","Secrets":null}]}"#,
+        ),
+        (
+            8,
+            r#"[{"RuleID":"r","Description":"d","File":"a","StartLine":1,"Fingerprint":"a:r:1","Secret":"x"}]"#,
+        ),
+        (
+            10,
+            r#"[{"filePath":"/a.js","messages":[{"ruleId":null,"severity":2,"message":"m","line":1,"column":2}]}]"#,
+        ),
+        (
+            13,
+            r#"{"auditReportVersion":2,"vulnerabilities":{"p":{"name":"p","severity":"high","via":["q"]}}}"#,
         ),
     ];
     seeds.map(|(source, text)| [&[source], text.as_bytes()].concat()).to_vec()
@@ -69,6 +94,7 @@ pub fn fuzz_report(data: &[u8]) {
             expires_ms: None,
             created_ms: 0,
             updated_ms: 0,
+            fixed_ms: None,
             record: write.record,
             current: None,
         };

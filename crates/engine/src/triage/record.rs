@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::json_path;
 use contract::Fault;
 use contract::clock::iso_from_millis;
-use store::triage::{RecordRow, RecordWrite, Related, STATUS_OPEN};
+use store::triage::{RecordRow, RecordWrite, Related, STATUS_FIXED, STATUS_OPEN};
 
 /// Length of a record's id, in hexadecimal digits.
 const ID_DIGITS: usize = 40;
@@ -211,6 +211,9 @@ pub struct Location {
     /// Last line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u64>,
+    /// Column in the first line, 1-based.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_column: Option<u64>,
 }
 
 /// The decision in a record.
@@ -246,7 +249,7 @@ pub struct StoredRecord {
     pub record_id: String,
     /// finding or decision.
     pub record_type: &'static str,
-    /// For a finding: `open`, or the status of the latest decision that has not expired. For a decision: its own status.
+    /// For a finding: the status of the latest decision that has not expired, else `fixed` or `open`. For a decision: its own status.
     pub status: String,
     /// For a finding: the decision that sets its status.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,6 +257,9 @@ pub struct StoredRecord {
     /// For a finding: when that decision expires, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_expires_at: Option<String>,
+    /// For a finding: when a report of its tool first lacked it or called it fixed, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_at: Option<String>,
     /// When it was first stored, UTC.
     pub created_at: String,
     /// When it last changed, UTC.
@@ -281,7 +287,10 @@ impl StoredRecord {
                 (decision_record_id, expires_ms) = (Some(current.id), current.expires_ms);
                 current.status
             }
-            None => row.status.unwrap_or_else(|| STATUS_OPEN.to_owned()),
+            None => {
+                let undecided = if row.fixed_ms.is_some() { STATUS_FIXED } else { STATUS_OPEN };
+                row.status.unwrap_or_else(|| undecided.to_owned())
+            }
         };
         Ok(Self {
             record_id: row.id,
@@ -289,6 +298,7 @@ impl StoredRecord {
             status,
             decision_record_id,
             status_expires_at: expires_ms.filter(|_| !row.is_decision).map(iso_from_millis),
+            fixed_at: row.fixed_ms.map(iso_from_millis),
             created_at: iso_from_millis(row.created_ms),
             updated_at: iso_from_millis(row.updated_ms),
             updated_ms: row.updated_ms,
@@ -307,7 +317,13 @@ impl Record {
             package: lower_case(&self.package.name),
             service: lower_case(&self.service),
             env: lower_case(&self.env),
+            repo: lower_case(&self.repo),
         }
+    }
+
+    /// Service, environment and repository of [`Self::related`].
+    pub(super) fn place_names(&self) -> Related {
+        Related { vuln: None, package: None, ..self.related() }
     }
 
     /// Converts the record to a row to write; `expires_ms` is the expiry of a decision.
@@ -335,6 +351,8 @@ impl Record {
             status: decision.map(|decision| decision.status.clone()),
             expires_ms,
             related: self.related(),
+            identity: None,
+            is_fixed: false,
             content_hash: *blake3::hash(json.as_bytes()).as_bytes(),
             record: json,
             id,

@@ -229,6 +229,7 @@ mod tests {
             created_at: "2026-01-01T00:00:00.000Z".into(),
             updated_at: "2026-01-01T00:00:00.000Z".into(),
             updated_ms: 0,
+            fixed_at: None,
             record,
         }
     }
@@ -266,14 +267,8 @@ mod tests {
         assert!(!page.contains("## Decision") && !page.contains("## Asset"), "{page}");
         let pairs = metadata_pairs(&stored(record));
         for pair in [
-            "recordtype=finding",
-            "status=open",
-            "ticket=t-1",
-            "meta.status=mine",
-            "package.name=lodash",
-            "packagename=lodash",
-            "severity=high",
-            "vuln.severity=high",
+            "recordtype=finding", "status=open", "ticket=t-1", "meta.status=mine", "package.name=lodash",
+            "packagename=lodash", "severity=high", "vuln.severity=high",
         ] {
             assert!(pairs.contains(&pair.to_owned()), "{pair} in {pairs:?}");
         }

@@ -14,6 +14,25 @@ pub enum FindingSource {
     AwsInspector,
     /// SARIF 2.1.0 logs.
     Sarif,
+    /// `semgrep --json`.
+    Semgrep,
+    /// `trivy --format json`.
+    Trivy,
+    /// `grype -o json`.
+    Grype,
+    /// `gitleaks --report-format json`.
+    Gitleaks,
+    /// `snyk test --json`.
+    Snyk,
+    /// `eslint --format json`.
+    Eslint,
+    /// `checkov -o json`.
+    Checkov,
+    /// `bandit -f json`.
+    Bandit,
+    /// `npm audit --json`.
+    #[serde(alias = "npm-audit")]
+    NpmAudit,
     /// JSON with the structure of records.
     Generic,
     /// As `Generic`, but written by people.
@@ -28,14 +47,26 @@ impl FindingSource {
             Self::Dependabot => "dependabot",
             Self::AwsInspector => "aws_inspector",
             Self::Sarif => "sarif",
+            Self::Semgrep => "semgrep",
+            Self::Trivy => "trivy",
+            Self::Grype => "grype",
+            Self::Gitleaks => "gitleaks",
+            Self::Snyk => "snyk",
+            Self::Eslint => "eslint",
+            Self::Checkov => "checkov",
+            Self::Bandit => "bandit",
+            Self::NpmAudit => "npm_audit",
             Self::Generic => "generic",
             Self::Manual => "manual",
         }
     }
 
     /// All names that callers may use, aliases included.
-    pub const NAMES: &'static [&'static str] =
-        &["dependabot", "aws_inspector", "sarif", "generic", "manual", "aws-inspector", "inspector", "aws"];
+    pub const NAMES: &'static [&'static str] = &[
+        "dependabot", "aws_inspector", "sarif", "generic", "manual", "aws-inspector", "inspector", "aws",
+        "semgrep", "trivy", "grype", "gitleaks", "snyk", "eslint", "checkov", "bandit", "npm_audit",
+        "npm-audit",
+    ];
 }
 
 #[cfg(test)]
@@ -48,8 +79,8 @@ mod tests {
             let source: FindingSource = serde_json::from_value((*name).into()).unwrap();
             let aws = ["aws", "inspector"].iter().any(|part| name.contains(part));
             assert_eq!(source.as_str() == "aws_inspector", aws, "{name}");
-            assert!(aws || source.as_str() == *name);
+            assert!(aws || source.as_str() == name.replace('-', "_"));
         }
-        assert!(serde_json::from_value::<FindingSource>("snyk".into()).is_err());
+        assert!(serde_json::from_value::<FindingSource>("nessus".into()).is_err());
     }
 }

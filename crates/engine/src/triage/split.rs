@@ -63,6 +63,13 @@ pub(super) fn is_closed(text: &[u8], at: usize) -> bool {
     closing_end(text, at).is_some()
 }
 
+/// The end of the array or object with which a text begins, if there is more text after it.
+pub(super) fn end_before_more(text: &[u8]) -> Option<usize> {
+    let at = root_start(text);
+    let end = closing_end(text, at).filter(|_| matches!(text[at], b'[' | b'{'))?;
+    (skip_whitespace(text, end) < text.len()).then_some(end)
+}
+
 fn has_object_per_line(text: &[u8]) -> bool {
     let mut lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     text.trim_ascii_end().contains(&b'\n') && lines.all(|line| line.starts_with(b"{"))
@@ -76,7 +83,7 @@ fn skip_whitespace(text: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of the value that begins at `at`; the end of the text if the value is never closed.
-fn value_end(text: &[u8], at: usize) -> usize {
+pub(super) fn value_end(text: &[u8], at: usize) -> usize {
     closing_end(text, at).unwrap_or(text.len())
 }
 
@@ -156,23 +163,8 @@ fn list_in_envelope(text: &[u8], at: usize) -> Option<usize> {
 
 /// Fields that findings have and envelopes do not.
 const FINDING_FIELDS: &[&str] = &[
-    "id",
-    "alertId",
-    "alert_id",
-    "number",
-    "arn",
-    "findingArn",
-    "stableKey",
-    "recordId",
-    "vulnId",
-    "cve",
-    "title",
-    "vuln",
-    "package",
-    "severity",
-    "security_advisory",
-    "securityAdvisory",
-    "ruleId",
+    "id", "alertId", "alert_id", "number", "arn", "findingArn", "stableKey", "recordId", "vulnId", "cve",
+    "title", "vuln", "package", "severity", "security_advisory", "securityAdvisory", "ruleId",
 ];
 
 /// Whether the value at `at` is an object with one of these fields. As in [`super::json_path`], the name `a.b` means the
@@ -188,6 +180,12 @@ pub(super) fn object_field(text: &[u8], at: usize, name: &str) -> Option<Range<u
     let found =
         object_fields(text, at).into_iter().find(|(field, _)| &text[field.clone()] == name.as_bytes());
     found.map(|(_, value)| value..value_end(text, value))
+}
+
+/// The fields of the object at `at`: names without quotes, and the bytes of their values. Empty if no object is there.
+pub(super) fn fields(text: &[u8], at: usize) -> Vec<(&[u8], Range<usize>)> {
+    let fields = object_fields(text, at).into_iter();
+    fields.map(|(name, value)| (&text[name], value..value_end(text, value))).collect()
 }
 
 /// The fields of the object at `at`: the range of each name, without quotes, and the start of its value. Empty if no

@@ -1,6 +1,7 @@
 //! What a generated section says below its title, so that it reads back: the id of its entry in a comment, which agents may name
 //! to the catalog, and in plain words what the agent must know and the form of the file does not say.
 
+use super::Layout;
 use super::globs::split_globs;
 use super::markdown::Markdown;
 use crate::levels::Requirement;
@@ -107,8 +108,17 @@ impl Details {
     }
 }
 
+/// Returns how binding the text of a file is. A skill is a capability that agents use when a task needs it: its words bind those who use
+/// it, and no others.
+pub(super) fn requirement_in(layout: Layout, title: &str, body: &str) -> Requirement {
+    match layout {
+        Layout::Whole => Requirement::Recommended,
+        Layout::Rules | Layout::Sections => requirement_of(title, body),
+    }
+}
+
 /// How binding a text is by its words: mandatory with MUST, NEVER or ALWAYS in capitals outside of code blocks, else recommended.
-pub(super) fn requirement_of(title: &str, body: &str) -> Requirement {
+fn requirement_of(title: &str, body: &str) -> Requirement {
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut title_words = title.split(|character| !is_word(character));
     let is_binding = |word: &str| BINDING.contains(&word);
@@ -153,21 +163,14 @@ mod tests {
     #[test]
     fn what_is_no_detail_stays_text() {
         for text in [
-            "",
-            "Requirement: optional",
-            " <!-- instruction: a -->",
-            "<!-- instruction: a",
+            "", "Requirement: optional", " <!-- instruction: a -->", "<!-- instruction: a",
             "text\n<!-- instruction: a -->",
         ] {
             assert_eq!(Details::split(text), (Details::default(), text));
         }
         for line in [
-            "Requirement: must",
-            "Requirement: deprecated",
-            "Applies to: web",
-            "Applies to: `a",
-            "Applies to: `a``",
-            "x",
+            "Requirement: must", "Requirement: deprecated", "Applies to: web", "Applies to: `a",
+            "Applies to: `a``", "x",
         ] {
             let text = format!("<!-- instruction: a; priority: 101; headings: +9; x -->\n{line}");
             let (details, rest) = Details::split(&text);

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::details::{Details, PRIORITY, requirement_of};
+use contract::truncate_chars;
+
+use super::details::{Details, PRIORITY, requirement_in};
 use super::globs::portable_globs;
 use super::header::{Activation, Header, on_one_line};
 use super::markdown::{heading_line, nested};
@@ -18,7 +20,8 @@ use crate::levels::Requirement;
 /// Hidden characters of entries are escaped; see [`super::has_hidden_text`].
 ///
 /// Within a file, entries are ordered by priority and id. Deprecated entries are left out, and so are those that have globs but
-/// none that is valid: they apply to nothing.
+/// none that is valid: they apply to nothing. A file that agents read in every task only names those that are read on demand, such as
+/// skills, with their descriptions.
 #[must_use]
 pub fn export(format: &AgentFormat, entries: &[&Stored]) -> Vec<(String, String)> {
     let shown: Vec<Cow<Instruction>> = entries.iter().map(|entry| visible(&entry.instruction)).collect();
@@ -34,6 +37,14 @@ pub fn export(format: &AgentFormat, entries: &[&Stored]) -> Vec<(String, String)
     texts.sort();
     texts
 }
+
+/// The heading of the entries that a file only names, and the comment below it, by which an import knows them.
+const NAMED_HEADING: &str = "On demand";
+pub(super) const NAMED_COMMENT: &str = "<!-- instructions on demand -->";
+const NAMED_LEAD: &str = "These are not always needed. When the description of one fits the task, or a person names it, read its file, \
+    or get it by its id from the instruction catalog (`instructions_get`).";
+/// Longest description of such an entry, in characters.
+const NAMED_CHARS_MAX: usize = 300;
 
 /// An entry to export.
 struct Rule<'a> {
@@ -66,6 +77,27 @@ impl<'a> Rule<'a> {
         write.map(|write| write(&self.header(kind, path))).unwrap_or_default()
     }
 
+    /// Checks if a file that agents read in every task only names it, because they read it when they need it.
+    fn is_only_named(&self, kind: &FileKind) -> bool {
+        let activation = Activation::of(self.instruction, &self.globs);
+        // What people made critical is read in every task.
+        kind.layout == Layout::Sections
+            && matches!(activation, Activation::OnDemand | Activation::Manual)
+            && self.instruction.requirement != Requirement::Critical
+    }
+
+    /// The entry as an item of a list.
+    fn named(&self) -> String {
+        let Instruction { id, title, rationale, .. } = self.instruction;
+        let description = rationale.as_deref().map(on_one_line).filter(|description| description != title);
+        let description = description.map(|text| format!(": {}", truncate_chars(text, NAMED_CHARS_MAX)));
+        let manual = match Activation::of(self.instruction, &self.globs) {
+            Activation::Manual => ", only when a person names it",
+            _ => "",
+        };
+        format!("- {title} (`{id}`{manual}){}\n", description.unwrap_or_default())
+    }
+
     /// The entry as a section of a file.
     fn section(&self, level: usize, kind: &FileKind, path: &str) -> String {
         let Instruction { id, title, body, priority, requirement, .. } = self.instruction;
@@ -76,7 +108,8 @@ impl<'a> Rule<'a> {
             id: Some(id.clone()),
             priority: Some(*priority).filter(|priority| *priority != PRIORITY),
             lowered: nested.lowered,
-            requirement: Some(*requirement).filter(|own| *own != requirement_of(title, &nested.text)),
+            requirement: Some(*requirement)
+                .filter(|own| *own != requirement_in(kind.layout, title, &nested.text)),
             globs: Some(&self.globs).filter(|globs| **globs != told).cloned(),
         };
         format!("{}\n\n{}\n\n{}\n", heading_line(level, title), details.to_text(), nested.text)
@@ -145,9 +178,16 @@ impl File<'_> {
         }
         text.push_str(MARKER);
         text.push('\n');
-        for rule in &self.rules {
+        let (named, whole): (Vec<&Rule>, Vec<&Rule>) =
+            self.rules.iter().partition(|rule| rule.is_only_named(self.kind));
+        for rule in whole {
             text.push('\n');
             text.push_str(&rule.section(level, self.kind, &self.path));
+        }
+        if !named.is_empty() {
+            let items: String = named.into_iter().map(Rule::named).collect();
+            let heading = heading_line(level, NAMED_HEADING);
+            text.push_str(&format!("\n{heading}\n\n{NAMED_COMMENT}\n\n{NAMED_LEAD}\n\n{items}"));
         }
         text
     }

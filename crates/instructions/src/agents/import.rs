@@ -3,7 +3,8 @@
 use contract::{echo, truncate_chars};
 use serde_json::{Value, json};
 
-use super::details::{Details, PRIORITY, requirement_of};
+use super::details::{Details, PRIORITY, requirement_in};
+use super::export::NAMED_COMMENT;
 use super::front_matter::Fields;
 use super::globs::{portable_globs, scope_categories};
 use super::header::{Header, on_one_line};
@@ -68,7 +69,9 @@ pub fn import(path: &str, text: &str) -> Result<AgentRules, String> {
     let mut file = File { format, kind, path, header, is_generated, ids };
     let mut rules = AgentRules::default();
     let mut includes: Vec<String> = Vec::new();
-    for mut section in sections {
+    // What a generated file only names is not its own.
+    let is_own = |section: &Section| !(is_generated && section.body.starts_with(NAMED_COMMENT));
+    for mut section in sections.into_iter().filter(is_own) {
         let included = if is_generated { Vec::new() } else { take_includes(&mut section) };
         let is_empty = section.body.is_empty();
         if is_empty && !is_generated && included.is_empty() {
@@ -169,7 +172,8 @@ impl File<'_> {
         let rationale =
             self.header.description.clone().filter(|description| on_one_line(description) != title);
         let mut categories = self.categories(details.globs)?;
-        let requirement = details.requirement.unwrap_or_else(|| requirement_of(&title, &body));
+        let requirement =
+            details.requirement.unwrap_or_else(|| requirement_in(self.kind.layout, &title, &body));
         let mut entry = json!({ "id": id, "title": title, "body": body, "priority": details.priority.unwrap_or(PRIORITY),
             "audience": "all", "requirement": requirement.as_str(), "categories": categories });
         if let Some(rationale) = rationale {

@@ -6,10 +6,11 @@
 //! - `from:<format>`, where it comes from;
 //! - `file:<path>`, in which file an export puts it back, if this is not where it would be put anyway;
 //! - `scope:<glob>`, the files that it is for (`crate::scope`);
-//! - `always`, `on-demand` or `manual`, if the file says when an agent reads it.
+//! - `always`, `on-demand` or `manual`, if the file says when an agent reads it;
+//! - `source:<repository>/<text>`, what it said when it was imported (`source`), which the command that imports adds.
 //!
-//! It has priority 50 and is for all. It is mandatory if its text says MUST, NEVER or ALWAYS in capitals, and else recommended. The
-//! description in front matter becomes the rationale, or the title of a rule without a heading. Other front matter is not kept.
+//! It has priority 50 and is for all. It is mandatory if its text says MUST, NEVER or ALWAYS in capitals and it is no skill, and else
+//! recommended. The description in front matter becomes the rationale, or the title of a rule without a heading. Other front matter is not kept.
 //!
 //! A generated file begins with [`MARKER`] and says of each entry its id (`details`), so that an import of it finds the same
 //! entries again. It does not hold the audience, other categories, or the rationale unless it is the description: an import that
@@ -30,6 +31,7 @@ mod plain;
 mod readers;
 mod sections;
 mod skill;
+pub mod source;
 mod visible;
 mod windsurf;
 

@@ -58,15 +58,8 @@ mod tests {
             assert!(is_read_by_agents(path), "{path}");
         }
         for path in [
-            "README.md",
-            "src/agents.rs",
-            "MY-AGENTS.md",
-            ".cursor/mcp.json",
-            ".cursor/rulesx/a.mdc",
-            "x.cursor/rules/a.mdc",
-            ".github/workflows/ci.yml",
-            "docs/instructions/a.md",
-            "AGENTS.md/x.rs",
+            "README.md", "src/agents.rs", "MY-AGENTS.md", ".cursor/mcp.json", ".cursor/rulesx/a.mdc",
+            "x.cursor/rules/a.mdc", ".github/workflows/ci.yml", "docs/instructions/a.md", "AGENTS.md/x.rs",
             "../AGENTS.md",
         ] {
             assert!(!is_read_by_agents(path), "{path}");

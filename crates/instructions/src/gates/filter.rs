@@ -28,18 +28,8 @@ pub(super) struct Filter {
 
 impl Filter {
     const FIELDS: [&'static str; 12] = [
-        "requirement",
-        "audience",
-        "category",
-        "idPrefix",
-        "priorityGt",
-        "priorityGte",
-        "priorityLt",
-        "priorityLte",
-        "riskGt",
-        "deprecated",
-        "updatedBeforeDays",
-        "textContains",
+        "requirement", "audience", "category", "idPrefix", "priorityGt", "priorityGte", "priorityLt",
+        "priorityLte", "riskGt", "deprecated", "updatedBeforeDays", "textContains",
     ];
 
     /// Reads a filter. `texts` are those that the document looks for; the filter's is added to them, in lower case.

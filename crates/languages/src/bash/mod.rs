@@ -13,5 +13,10 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".bashrc", ".bash_profile", ".bash_aliases", ".profile", ".zshrc", ".zprofile", "pkgbuild"],
     interpreters: &["sh", "bash", "dash", "zsh", "ksh"],
     separator: ".",
-    grammar: Some(Grammar::with_crash_check(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::bash)),
+    grammar: Some(Grammar::with_crash_check(
+        || tree_sitter_bash::LANGUAGE.into(),
+        include_str!("definitions.scm"),
+        include_str!("facts.scm"),
+        crash_check::bash,
+    )),
 };

@@ -58,7 +58,6 @@
 
 ; Calls, and calls that terminate
 (call_expression function: (_) @call arguments: (_) @arguments)
-(call_expression function: (parenthesized_expression (pointer_expression argument: (_) @call)) arguments: (_) @arguments)
 ((call_expression function: (identifier) @throw) (#any-of? @throw "abort" "longjmp" "_longjmp" "siglongjmp" "__builtin_trap"))
 
 ; Assignments: the target of a declarator is its name

@@ -3,20 +3,15 @@
 
 /// Ends of the names of macros that say how something is linked or compiled.
 const ENDINGS: &[&str] = &[
-    "_API", "_CONSTEXPR", "_CONSTEXPR14", "_CONSTEXPR17", "_CONSTEXPR20", "_DECL", "_DEPRECATED", "_DLL", "_EXPORT",
-    "_EXPORTS", "_FORCEINLINE", "_IMPORT", "_INLINE", "_NODISCARD", "_NOINLINE", "_PUBLIC", "_VISIBLE",
+    "_API", "_CONSTEXPR", "_CONSTEXPR14", "_CONSTEXPR17", "_CONSTEXPR20", "_DECL", "_DEPRECATED", "_DLL",
+    "_EXPORT", "_EXPORTS", "_FORCEINLINE", "_IMPORT", "_INLINE", "_NODISCARD", "_NOINLINE", "_PUBLIC",
+    "_VISIBLE",
 ];
 
 /// Ends of the names of macros that open or close a namespace.
 const BORDERS: &[&str] = &[
-    "BEGIN_EXPORT",
-    "BEGIN_NAMESPACE",
-    "END_EXPORT",
-    "END_NAMESPACE",
-    "EXPORT_BEGIN",
-    "EXPORT_END",
-    "NAMESPACE_BEGIN",
-    "NAMESPACE_END",
+    "BEGIN_EXPORT", "BEGIN_NAMESPACE", "END_EXPORT", "END_NAMESPACE", "EXPORT_BEGIN", "EXPORT_END",
+    "NAMESPACE_BEGIN", "NAMESPACE_END",
 ];
 
 /// The text with such macros blank, with all places as they were. `None` if there are none.
@@ -31,10 +26,10 @@ pub(crate) fn masked(text: &str) -> Option<String> {
         let follows = words.follows();
         let is_between = follows.is_some_and(|byte| is_word(byte) || byte == b'~' || byte == b':');
         let is_marked = is_between && is_macro(name) && ENDINGS.iter().any(|ending| name.ends_with(ending));
-        let heads_class = matches!(before, "class" | "struct" | "union") && is_macro(name) && words.opens_class();
-        let is_border = is_macro(name)
-            && follows != Some(b'(')
-            && BORDERS.iter().any(|border| name.ends_with(border));
+        let heads_class =
+            matches!(before, "class" | "struct" | "union") && is_macro(name) && words.opens_class();
+        let is_border =
+            is_macro(name) && follows != Some(b'(') && BORDERS.iter().any(|border| name.ends_with(border));
         if is_marked || heads_class || is_border {
             hidden.push(word.clone());
         }
@@ -55,7 +50,8 @@ fn is_word(byte: u8) -> bool {
 }
 
 fn is_macro(name: &str) -> bool {
-    name.len() >= 3 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    name.len() >= 3
+        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// The words of a text outside of comments, literals and preprocessor lines.
@@ -143,7 +139,10 @@ mod tests {
         assert_eq!(hidden("class LIB_EXPORT Name {"), "class            Name {");
         assert_eq!(hidden("class MARK Name final : public B {"), "class      Name final : public B {");
         assert_eq!(hidden("LIB_API void f();"), "        void f();");
-        assert_eq!(hidden("A_BEGIN_NAMESPACE\nint a;\nA_END_NAMESPACE"), "                 \nint a;\n               ");
+        assert_eq!(
+            hidden("A_BEGIN_NAMESPACE\nint a;\nA_END_NAMESPACE"),
+            "                 \nint a;\n               "
+        );
         assert_eq!(hidden("struct DATA data;"), "as it was");
         assert_eq!(hidden("#define LIB_API x y\nint LIB_API;"), "as it was");
         assert_eq!(hidden("// LIB_API x\n\"LIB_API x\" /* LIB_API x */"), "as it was");

@@ -15,5 +15,13 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["tcc"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_c::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_mask(mask::masked).with_symbols(symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_c::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            include_str!("facts.scm"),
+        )
+        .with_mask(mask::masked)
+        .with_symbols(symbols::extract),
+    ),
 };

@@ -47,15 +47,22 @@ impl<'t> TreeWalk<'t> for Walk<'t> {
             "struct_specifier" | "union_specifier" | "class_specifier" | "enum_specifier" => {
                 self.specifier(b, node, false);
             }
-            "compound_statement" | "for_statement" | "if_statement" | "while_statement" | "switch_statement"
-            | "catch_clause" => self.statement(b, node),
+            "compound_statement" | "for_statement" | "if_statement" | "while_statement"
+            | "switch_statement" | "catch_clause" => self.statement(b, node),
             "preproc_include" => self.include(b, node),
             "preproc_def" | "preproc_function_def" => self.macro_definition(b, node),
             "preproc_call" => {}
             kind if is_type(kind) => self.type_use(b, node, UseKind::Type),
             // Attributes, labels, designators of fields and comments name nothing that is defined in code.
-            "attribute_specifier" | "attribute_declaration" | "ms_declspec_modifier" | "statement_identifier"
-            | "field_identifier" | "field_designator" | "comment" | "string_literal" | "raw_string_literal" => {}
+            "attribute_specifier"
+            | "attribute_declaration"
+            | "ms_declspec_modifier"
+            | "statement_identifier"
+            | "field_identifier"
+            | "field_designator"
+            | "comment"
+            | "string_literal"
+            | "raw_string_literal" => {}
             kind => {
                 if !self.visit_cpp(b, node, kind) {
                     self.visit_expression(b, node, kind);
@@ -295,14 +302,17 @@ impl<'t> Walk<'t> {
         outer: Option<Node<'t>>,
     ) -> Option<SymbolId> {
         let (declarator, value) = match child.kind() {
-            "init_declarator" => (child.child_by_field_name("declarator")?, child.child_by_field_name("value")),
+            "init_declarator" => {
+                (child.child_by_field_name("declarator")?, child.child_by_field_name("value"))
+            }
             _ => (child, outer),
         };
         if declarator.kind() == "structured_binding_declarator" {
             self.bind_parts(b, declarator, value);
         } else {
             let declared = self.declarator(b, declarator, base);
-            let constructs = declared.function.and_then(|function| function.child_by_field_name("parameters"));
+            let constructs =
+                declared.function.and_then(|function| function.child_by_field_name("parameters"));
             if let Some(parameters) = constructs {
                 if !self.is_construction(b, parameters) {
                     self.prototype(b, &declared, storage, parameters);
@@ -315,7 +325,9 @@ impl<'t> Walk<'t> {
                 return self.define_value(b, &declared, SymbolKind::Local, New::default());
             }
             let is_direct = child.child(1).is_none_or(|mark| mark.kind() != "=");
-            if is_direct && matches!(value.map(|value| value.kind()), Some("argument_list" | "initializer_list")) {
+            if is_direct
+                && matches!(value.map(|value| value.kind()), Some("argument_list" | "initializer_list"))
+            {
                 self.construction(b, node);
             }
             let kind = match b.scope_kind() {

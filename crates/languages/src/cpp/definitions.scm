@@ -6,13 +6,22 @@
 ]) @definition.method
 (function_definition declarator: [
   (function_declarator declarator: [(identifier) (field_identifier) (destructor_name) (operator_name)] @name)
-  (pointer_declarator declarator: (function_declarator declarator: [(identifier) (field_identifier)] @name))
+  (pointer_declarator declarator: (function_declarator declarator: [(identifier) (field_identifier) (operator_name)] @name))
   (reference_declarator (function_declarator declarator: [(identifier) (field_identifier) (operator_name)] @name))
 ]) @definition.function
 (field_declaration declarator: [
-  (function_declarator declarator: (field_identifier) @name)
-  (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))
-  (reference_declarator (function_declarator declarator: (field_identifier) @name))
+  (function_declarator declarator: [(field_identifier) (operator_name)] @name)
+  (pointer_declarator declarator: (function_declarator declarator: [(field_identifier) (operator_name)] @name))
+  (reference_declarator (function_declarator declarator: [(field_identifier) (operator_name)] @name))
+]) @definition.method
+; Operators that convert to a type: `operator bool`. Their node has the parameters, too.
+([
+  (function_definition declarator: [
+    (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)])
+    (qualified_identifier name: (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)]))
+    (qualified_identifier name: (qualified_identifier name: (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)])))
+  ] @name)
+  (declaration declarator: (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)]) @name)
 ]) @definition.method
 (class_specifier name: (_) @name body: (_)) @definition.class
 (struct_specifier name: (_) @name body: (_)) @definition.struct

@@ -107,13 +107,13 @@
   (reference_declarator (function_declarator declarator: (identifier)))
 ]) (#eq? @visibility "static") (#set! value "private"))
 ((declaration (storage_class_specifier) @visibility declarator: (function_declarator)) (#eq? @visibility "static") (#set! value "private"))
+((translation_unit (declaration (storage_class_specifier) @visibility)) (#eq? @visibility "static") (#set! value "private"))
 
 (base_class_clause [(type_identifier) @extends (qualified_identifier) @extends (template_type name: (_) @extends)])
 (preproc_include path: (_) @import)
 
 ; Calls, including the creation of objects
-((call_expression function: (_) @call arguments: (_) @arguments) (#not-match? @call "^(static|dynamic|reinterpret|const)_cast\\b"))
-(call_expression function: (parenthesized_expression (pointer_expression argument: (_) @call)) arguments: (_) @arguments)
+(call_expression function: (_) @call arguments: (_) @arguments)
 (new_expression type: (_) @call arguments: (_)? @arguments)
 (compound_literal_expression type: [(type_identifier) (qualified_identifier) (template_type)] @call value: (_) @arguments)
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @call declarator: (init_declarator value: (argument_list) @arguments))

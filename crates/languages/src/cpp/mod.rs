@@ -14,5 +14,13 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &[],
     separator: "::",
-    grammar: Some(Grammar::new(|| tree_sitter_cpp::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_mask(crate::c::mask::masked).with_symbols(crate::c::symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_cpp::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            include_str!("facts.scm"),
+        )
+        .with_mask(crate::c::mask::masked)
+        .with_symbols(crate::c::symbols::extract),
+    ),
 };

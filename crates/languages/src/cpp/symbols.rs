@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use crate::c::symbols::{Walk, children};
-use crate::symbols::{Builder, ExprId, Expr, New, ScopeKind, SymbolKind, TreeWalk, UseKind};
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, TreeWalk, UseKind};
 
 /// Most parts of the name of a namespace.
 const PARTS_MAX: usize = 16;
@@ -136,9 +136,13 @@ impl<'t> Walk<'t> {
         if let Some(list) = node.child_by_field_name("parameters") {
             for (_, parameter) in children(list).take(64) {
                 let name = match parameter.kind() {
-                    "type_parameter_declaration" | "variadic_type_parameter_declaration" => parameter.named_child(0),
+                    "type_parameter_declaration" | "variadic_type_parameter_declaration" => {
+                        parameter.named_child(0)
+                    }
                     "optional_type_parameter_declaration" => parameter.child_by_field_name("name"),
-                    _ => parameter.child_by_field_name("declarator").filter(|name| name.kind() == "identifier"),
+                    _ => {
+                        parameter.child_by_field_name("declarator").filter(|name| name.kind() == "identifier")
+                    }
                 };
                 self.template.extend(name);
                 self.visit_field(b, parameter, "default_type");
@@ -151,7 +155,8 @@ impl<'t> Walk<'t> {
     /// The base types of a class, and their simple names.
     pub(crate) fn bases(&mut self, b: &mut Builder<'t>, node: Node<'t>) -> (Vec<ExprId>, Vec<&'t str>) {
         let (mut bases, mut names) = (Vec::new(), Vec::new());
-        let clause = children(node).map(|(_, child)| child).take(8).find(|child| child.kind() == "base_class_clause");
+        let clause =
+            children(node).map(|(_, child)| child).take(8).find(|child| child.kind() == "base_class_clause");
         let Some(clause) = clause else { return (bases, names) };
         for (_, base) in children(clause).take(64) {
             if matches!(base.kind(), "type_identifier" | "template_type" | "qualified_identifier") {

@@ -9,6 +9,7 @@
 (method_declaration name: (identifier) @name) @definition.method
 (constructor_declaration name: (identifier) @name) @definition.method
 (destructor_declaration name: (identifier) @name) @definition.method
+(operator_declaration operator: _ @name) @definition.method
 (local_function_statement name: (identifier) @name) @definition.function
 (property_declaration name: (identifier) @name accessors: (_)? @body) @definition.variable
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition.variable

@@ -1,5 +1,7 @@
 ; Facts of C#.
 ; Members are private by default; the visibility of top-level types and of interface members is set below.
+;! default-visibility internal in file module
+;! default-visibility public in interface
 ;! default-visibility private
 
 ; Parameters and types. `var` declares no type.
@@ -101,27 +103,6 @@
   (operator_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
   (conversion_operator_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
 ]
-([
-  (compilation_unit [
-    (class_declaration . "class" @visibility)
-    (record_declaration . "record" @visibility)
-    (struct_declaration . "struct" @visibility)
-    (interface_declaration . "interface" @visibility)
-    (enum_declaration . "enum" @visibility)
-    (delegate_declaration . "delegate" @visibility)
-    (class_declaration . (modifier ["static" "sealed" "abstract" "partial"]) @visibility . "class")
-  ])
-  (namespace_declaration body: (declaration_list [
-    (class_declaration . "class" @visibility)
-    (record_declaration . "record" @visibility)
-    (struct_declaration . "struct" @visibility)
-    (interface_declaration . "interface" @visibility)
-    (enum_declaration . "enum" @visibility)
-    (delegate_declaration . "delegate" @visibility)
-    (class_declaration . (modifier ["static" "sealed" "abstract" "partial"]) @visibility . "class")
-  ]))
-] (#set! value "internal"))
-((interface_declaration body: (declaration_list (method_declaration . returns: (_) @visibility))) (#set! value "public"))
 
 ; Base types. Interfaces are recognised by the naming convention: `I` and a capital letter.
 ([
@@ -163,9 +144,10 @@
   (delegate_declaration (modifier "public") name: (identifier) @export)
 ]
 
-; Asynchronous code and iterators. An asynchronous lambda does not make its method asynchronous.
+; Asynchronous code and iterators. An asynchronous lambda makes the method around it asynchronous.
 (method_declaration (modifier "async") @async)
 (local_function_statement (modifier "async") @async)
+([(lambda_expression (modifier) @async) (anonymous_method_expression (modifier) @async)] (#eq? @async "async"))
 (await_expression (invocation_expression function: (_) @await) (#not-match? @await "[.]ConfigureAwait$"))
 ; `.ConfigureAwait(false)` is not part of what is awaited.
 (await_expression (invocation_expression function: (member_access_expression

@@ -17,6 +17,13 @@
     (binary_operator left: (call target: (identifier) @name) operator: "when")])
   (do_block)? @body
   (#any-of? @_macro "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate")) @definition.function
+(call
+  target: (identifier) @_macro
+  (arguments . [
+    (binary_operator operator: _ @name)
+    (binary_operator left: (binary_operator operator: _ @name) operator: "when")])
+  (do_block)? @body
+  (#any-of? @_macro "def" "defp" "defmacro" "defmacrop") (#not-eq? @name "when")) @definition.function
 (unary_operator
   operator: "@"
   operand: (call

@@ -2,28 +2,47 @@
 
 use tree_sitter::Node;
 
+use super::callee;
 use super::field::Field;
 use super::flow::{Assignment, CallSite};
 use super::gather::{Gathering, line_number};
 use super::query::Item;
 use super::values::{self, Target, VALUE_BYTES_MAX};
+use crate::identifier::Marks;
+
+/// The node of what is called, and where that ends: some grammars have no node for the callee, which then ends where the arguments or
+/// a block start.
+pub(super) fn callee_of<'t>(item: &Item<'t, '_>) -> (Node<'t>, usize) {
+    let node = callee::without_parentheses(item.node);
+    let block = node.child_by_field_name("block");
+    let starts = [item.partner, block].into_iter().flatten().map(|part| part.start_byte());
+    let inside = starts.filter(|at| (node.start_byte() + 1..node.end_byte()).contains(at)).min();
+    (node, inside.unwrap_or(node.end_byte()))
+}
 
 /// Most calls listed for a chunk.
 const CALLS_MAX: usize = 128;
 /// Most bytes of a value, and of the text between it and its target, for which an alias is considered.
 const NEAR_BYTES_MAX: usize = 8 * VALUE_BYTES_MAX;
+/// Marks that a name may have in one language and not in another.
+const MARKS: [char; 4] = ['!', '?', '$', '`'];
 
 impl Gathering<'_> {
     pub(super) fn call(&mut self, row: usize, item: &Item<'_, '_>) {
-        // Some grammars have no node for the callee, which then ends where the arguments start.
-        let start = item.node.start_byte();
-        let inside = item
-            .partner
-            .map(|list| list.start_byte())
-            .filter(|at| (start + 1..item.node.end_byte()).contains(at));
-        let callee_end = inside.unwrap_or(item.node.end_byte());
-        let raw = item.set.unwrap_or_else(|| self.read(&self.text[start..callee_end]));
-        let Some(callee) = values::chain(raw).or_else(|| values::command(raw)) else { return };
+        let (node, callee_end) = callee_of(item);
+        let whole = self.read(&self.text[node.start_byte()..callee_end]);
+        let named = match item.set {
+            Some(set) => values::chain(set, self.outline.marks).map(|chain| (item.node.start_byte(), chain)),
+            None if whole.is_empty() => None,
+            None => callee::named(self.text, &node, callee_end, self.outline.marks),
+        };
+        let Some((from, callee)) = named else { return };
+        let raw = item.set.unwrap_or(&self.text[from..callee_end]);
+        // Behind a receiver without a name, the call begins with the first name.
+        let is_behind = from > node.start_byte() || raw.starts_with(['(', '[', '{']);
+        let first =
+            values::first_name_start(raw, self.outline.marks).filter(|_| item.set.is_none() && is_behind);
+        let start = first.map_or(item.node.start_byte(), |first| from + first);
         let caller = self.outline.callable(item.node.start_byte()).map(|number| self.outline.get(number));
         let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
         if let Some(at) = self.chunk(row) {
@@ -53,16 +72,20 @@ impl Gathering<'_> {
         });
         self.stop.count(item.partner.map_or(0, |list| list.child_count() as usize));
         let end = item.partner.map_or(item.node.end_byte(), |list| list.end_byte());
+        // The rules of risks name what is called without marks.
+        let plain =
+            Some(raw).filter(|raw| raw.contains(MARKS)).and_then(|raw| values::chain(raw, Marks::of("")));
         self.flow.calls.push(CallSite {
-            callee,
-            range: item.node.start_byte()..end,
+            callee: plain.unwrap_or(callee),
+            range: start..end,
             arguments,
             line: line_number(row),
         });
     }
 
     pub(super) fn target(&mut self, row: usize, item: &Item<'_, '_>) {
-        let targets = values::targets(self.text_of(item));
+        let text = self.text_of(item);
+        let targets = values::targets(text, self.outline.marks);
         for target in &targets {
             match target {
                 Target::Name(name) => self.add(row, Field::Write, name),
@@ -82,11 +105,12 @@ impl Gathering<'_> {
             && !between.contains([')', '}', ']']);
         if assigns
             && let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(value_text))
-            && let Some(chain) = values::chain(value_text)
+            && let Some(chain) = values::chain(value_text, self.outline.marks)
         {
             self.add(row, Field::Alias, format!("{name}={chain}"));
         }
-        let targets: Vec<String> = targets
+        let plain = if text.contains(MARKS) { values::targets(text, Marks::of("")) } else { targets };
+        let targets: Vec<String> = plain
             .into_iter()
             .map(|target| match target {
                 Target::Name(name) | Target::Part(name) => name,

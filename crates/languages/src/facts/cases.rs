@@ -121,7 +121,7 @@ fn gathered(language: &Language, compiled: &Compiled, source: &str) -> Gathered 
     let grammar = language.grammar.as_ref().unwrap();
     let rows = source.lines().count().max(1);
     let stop = Stop::new(Duration::from_secs(60), &|| false);
-    syntax::with_outline(source, language.separator, grammar, &stop, |outline, nodes| {
+    syntax::with_outline(source, language, grammar, &stop, |outline, nodes| {
         let items = items(source, compiled, nodes, &stop).unwrap();
         gather(outline, compiled, items, nodes.node(0), &[(0, rows - 1)], &stop).unwrap()
     })
@@ -189,18 +189,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Declarations",
         &[
-            "params",
-            "types",
-            "inferredTypes",
-            "returnTypes",
-            "decorators",
-            "modifiers",
-            "visibility",
-            "extends",
-            "implements",
-            "imports",
-            "exports",
-            "doc",
+            "params", "types", "inferredTypes", "returnTypes", "decorators", "modifiers", "visibility",
+            "extends", "implements", "imports", "exports", "doc",
         ],
     ),
     ("Behaviour", &["calls", "uses", "reads", "writes", "mutates", "aliases", "throws", "awaits", "yields"]),
@@ -241,6 +231,34 @@ fn a_work_mark_is_reported_at_its_line() {
     let gathered = gathered(language, compiled, source);
     let lines: Vec<u32> = gathered.facts[0].lint.iter().map(|lint| lint.line).collect();
     assert_eq!(lines, [3, 7]);
+}
+
+#[test]
+fn an_asynchronous_function_belongs_to_the_definition_around_it_unless_it_has_a_name() {
+    for (language, source, expected) in [
+        (
+            "javascript",
+            "function outer() {\n  async function inner() {\n    await a();\n  }\n  return inner;\n}\n",
+            [false, true],
+        ),
+        (
+            "javascript",
+            "function outer() {\n  return async () => {};\n}\nfunction other() {\n}\n",
+            [true, false],
+        ),
+        ("rust", "fn outer() {\n    async fn inner() {\n        a();\n    }\n}\n", [false, true]),
+        ("rust", "fn outer() {\n    spawn(async {});\n}\nfn other() {\n}\n", [true, false]),
+        ("csharp", "class A {\n  void Outer() {\n    Run(async () => 1);\n  }\n}\n", [false, true]),
+        ("swift", "func outer() {\n  Task { await a() }\n}\nfunc other() {\n}\n", [true, false]),
+        ("kotlin", "fun outer() {\n  scope.launch { a() }\n}\nfun other() {\n}\n", [true, false]),
+    ] {
+        let language = crate::by_name(language).unwrap();
+        let compiled = language.grammar.as_ref().unwrap().facts().unwrap();
+        let gathered = gathered(language, compiled, source);
+        let is_async = |values: &[(Field, String)]| values.contains(&(Field::Flag, "async".to_owned()));
+        let actual: Vec<bool> = gathered.definitions[0].iter().map(|one| is_async(&one.values)).collect();
+        assert_eq!(actual, expected, "{source}");
+    }
 }
 
 #[test]

@@ -26,29 +26,9 @@ pub struct Comment {
 const DOC_MARKS: &[&str] = &["///", "//!", "/**", "/*!", "##", "--|", "-- |", "---", "=begin"];
 /// Beginnings of comments for tools and of licences, which are not about the code.
 const NOT_PROSE: &[&str] = &[
-    "eslint-",
-    "prettier-",
-    "noqa",
-    "type: ignore",
-    "pylint:",
-    "nolint",
-    "@ts-",
-    "rubocop:",
-    "clang-format",
-    "istanbul ignore",
-    "pragma:",
-    "phpcs:",
-    "go:",
-    "+build",
-    "!/",
-    "-*-",
-    "vim:",
-    "SPDX-",
-    "shellcheck ",
-    "swiftlint:",
-    "NOSONAR",
-    "ktlint-",
-    "sourceMappingURL",
+    "eslint-", "prettier-", "noqa", "type: ignore", "pylint:", "nolint", "@ts-", "rubocop:", "clang-format",
+    "istanbul ignore", "pragma:", "phpcs:", "go:", "+build", "!/", "-*-", "vim:", "SPDX-", "shellcheck ",
+    "swiftlint:", "NOSONAR", "ktlint-", "sourceMappingURL",
 ];
 
 /// The comments among `items`, in order; `starts` returns whether a definition begins in a row.

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
+use super::callee;
+use super::calls::callee_of;
 use super::comments::{self, Comment};
 use super::field::{Counts, Facts, Field, Flag, Lint};
 use super::flags::FlagRuns;
@@ -147,7 +149,7 @@ impl<'g> Gathering<'g> {
         &mut self,
         row: usize,
         field: Field,
-        reader: fn(&str) -> Option<String>,
+        reader: impl Fn(&str) -> Option<String>,
         item: &Item<'_, '_>,
     ) {
         let value = reader(self.text_of(item));
@@ -201,16 +203,24 @@ impl<'g> Gathering<'g> {
                 Role::Param | Role::Use => _ = self.claimed.insert(item.node.start_byte()),
                 Role::Call => {
                     // The last name of the chain is called; those before it are read.
-                    let text = self.read(&self.text[item.node.byte_range()]);
-                    let name = values::last_name_start(text).unwrap_or(0);
-                    self.claimed.insert(item.node.start_byte() + name);
+                    let (node, end) = callee_of(item);
+                    let text = self.read(&self.text[node.start_byte()..end]);
+                    let named = if text.is_empty() {
+                        None
+                    } else {
+                        callee::named(self.text, &node, end, self.outline.marks)
+                    };
+                    let from = named.map_or(node.start_byte(), |(from, _)| from);
+                    let name =
+                        values::last_name_start(&self.text[from..end], self.outline.marks).unwrap_or(0);
+                    self.claimed.insert(from + name);
                 }
                 Role::Target => {
                     let text = &self.text[item.node.byte_range()];
-                    match values::targets(text).as_slice() {
+                    match values::targets(text, self.outline.marks).as_slice() {
                         // In `a.b = c`, `a` is read and `b` is not.
                         [Target::Part(part)] if !part.ends_with("[]") => {
-                            let name = values::last_name_start(text).unwrap_or(0);
+                            let name = values::last_name_start(text, self.outline.marks).unwrap_or(0);
                             self.claimed.insert(item.node.start_byte() + name);
                         }
                         // A pattern binds all its names.
@@ -234,9 +244,11 @@ impl<'g> Gathering<'g> {
     }
 
     fn process(&mut self, item: &Item<'_, '_>) {
+        let marks = self.outline.marks;
+        let name = |raw: &str| values::name(raw, marks);
         let row = item.node.start_position().row;
         match item.role {
-            Role::Param => self.add_value(row, Field::Param, values::name, item),
+            Role::Param => self.add_value(row, Field::Param, name, item),
             Role::Type => self.add_value(row, Field::Type, values::declared_type, item),
             Role::Inferred => self.add_value(row, Field::Inferred, values::declared_type, item),
             Role::ReturnType => self.return_type(row, item),
@@ -255,7 +267,7 @@ impl<'g> Gathering<'g> {
             Role::Extends => self.add_value(row, Field::Extends, values::folded, item),
             Role::Implements => self.add_value(row, Field::Implements, values::folded, item),
             Role::Export => {
-                let name = values::name(self.text_of(item));
+                let name = name(self.text_of(item));
                 self.exports.extend(name.clone());
                 self.add_if(row, Field::Export, name);
             }
@@ -274,16 +286,16 @@ impl<'g> Gathering<'g> {
             Role::Target => self.target(row, item),
             Role::Identifier => {
                 if !self.claimed.contains(&item.node.start_byte()) {
-                    self.add_value(row, Field::Read, values::name, item);
-                    self.add_if(row, Field::Member, member::chain(self.text, &item.node));
+                    self.add_value(row, Field::Read, name, item);
+                    self.add_if(row, Field::Member, member::chain(self.text, &item.node, marks));
                 }
             }
-            Role::Use => self.add_value(row, Field::Use, values::name, item),
+            Role::Use => self.add_value(row, Field::Use, name, item),
             Role::Branch | Role::Loop | Role::Break | Role::Continue | Role::Return => {
                 self.count(row, item.role)
             }
             Role::Lint => self.add_value(row, Field::Lint, values::folded, item),
-            Role::Comment | Role::Doc | Role::Arguments | Role::Value => {}
+            Role::Section | Role::Comment | Role::Doc | Role::Arguments | Role::Value => {}
         }
         if item.role == Role::Lint {
             self.lint(row, item.set.unwrap_or("lint"));
@@ -314,11 +326,25 @@ impl<'g> Gathering<'g> {
     /// Adds the chain that is thrown, awaited or yielded; for a call, its callee.
     fn chained(&mut self, row: usize, field: Field, item: &Item<'_, '_>) {
         let raw = self.text_of(item).trim();
-        if let Some(chain) = values::chain(raw) {
+        let named = match item.set {
+            None if !raw.is_empty() => {
+                callee::named(self.text, &item.node, item.node.end_byte(), self.outline.marks)
+            }
+            _ => values::chain(raw, self.outline.marks).map(|chain| (0, chain)),
+        };
+        if let Some((_, chain)) = named {
+            // `Failure.Empty` and `Failure.because()` throw a `Failure`.
+            let owners = chain.match_indices('.').map(|(at, _)| &chain[..at]);
+            let is_type = |owner: &&str| {
+                owner.rsplit('.').next().is_some_and(|name| name.starts_with(char::is_uppercase))
+            };
+            for owner in owners.filter(|owner| field == Field::Throw && is_type(owner)) {
+                self.add(row, field, owner);
+            }
             self.add(row, field, chain);
         } else if item.set.is_none() && raw.len() <= values::VALUE_BYTES_MAX && field == Field::Throw {
             // `throw "reason"`.
-            if let Some(text) = values::name(raw) {
+            if let Some(text) = values::name(raw, self.outline.marks) {
                 self.add(row, field, text);
             }
         }
@@ -415,6 +441,7 @@ impl<'g> Gathering<'g> {
             facts.lint.sort_by(|a, b| (a.line, &a.rule).cmp(&(b.line, &b.rule)));
             facts.lint.dedup();
         }
+        self.flow.calls.sort_by_key(|call| call.range.start);
         self.imports.sort();
         self.imports.dedup();
         self.imports.truncate(IMPORTS_MAX);

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::values::{self, VALUE_BYTES_MAX};
+use crate::identifier::Marks;
 
 /// Most names of a chain.
 const NAMES_MAX: usize = 8;
@@ -11,13 +12,13 @@ const AFTER_ARROWS: &[&str] = &["field_identifier", "name"];
 
 /// The chain that ends at an identifier, such as `req.body` at `body`; `None` if it has no named owner. Omits
 /// indexes in square brackets, and stops at a call: the chain of `load().user.name` is `user.name`.
-pub(super) fn chain(text: &str, identifier: &Node<'_>) -> Option<String> {
+pub(super) fn chain(text: &str, identifier: &Node<'_>, marks: &Marks) -> Option<String> {
     let start = identifier.start_byte();
     let from = chain_start(text, start, AFTER_ARROWS.contains(&identifier.kind()));
     if from == start {
         return None;
     }
-    values::chain(&text[from..identifier.end_byte()]).filter(|chain| chain.contains('.'))
+    values::chain(&text[from..identifier.end_byte()], marks).filter(|chain| chain.contains('.'))
 }
 
 /// The byte where the chain begins whose last name starts at `start`.

@@ -14,7 +14,9 @@ mod visibility;
 
 mod spellings;
 
+mod callee;
 mod calls;
+mod chain;
 mod comments;
 mod flags;
 mod flow;
@@ -26,7 +28,7 @@ mod owned;
 mod cases;
 
 /// Increase when the same text yields other facts. It is stored with an index, which is rebuilt when it changes.
-pub const FACTS_VERSION: i32 = 12;
+pub const FACTS_VERSION: i32 = 14;
 
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};
@@ -35,5 +37,7 @@ pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
 pub(super) use query::{Compiled, FactQuery, Items, Role, items};
 pub use query::{CountKind, FactKind};
-pub use spellings::{decorator_pieces, marked_decorator, spellings, whole_visibility};
+pub use spellings::{
+    SpellingGroup, decorator_pieces, marked_decorator, spelling_groups, spellings, whole_visibility,
+};
 pub use visibility::WORDS as VISIBILITIES;

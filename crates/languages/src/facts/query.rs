@@ -40,6 +40,7 @@ roles! {
     Decorator "decorator" "A decorator, annotation or attribute, with or without its mark.";
     Modifier "modifier" "A modifier.";
     Visibility "visibility" "A visibility, by keyword or by `#set!`.";
+    Section "section" "A word that gives the definitions after it, up to the next one, their visibility.";
     Extends "extends" "A type that the definition is derived from.";
     Implements "implements" "An interface, trait or protocol that it fulfils.";
     Import "import" "What is imported: a path, quoted or not, lists in braces included.";
@@ -107,8 +108,9 @@ impl FactQuery {
 /// The facts that a query can extract.
 pub(crate) struct QueryFeatures {
     roles: Vec<Role>,
-    /// Visibility of definitions without an explicit one: the line `;! default-visibility public`.
-    pub(super) default_visibility: Option<String>,
+    /// Visibility of definitions without an explicit one, by the kinds of what encloses them: the lines
+    /// `;! default-visibility public in interface` and, for all others, `;! default-visibility private`. `file` is the top of a file.
+    default_visibility: Vec<(Vec<String>, String)>,
     /// Facts that the language does not have, although its captures suggest them: the line `;! without mutates returns`.
     without: Vec<String>,
 }
@@ -176,9 +178,22 @@ impl QueryFeatures {
         }
         let without = text.lines().filter_map(|line| line.strip_prefix(";! without "));
         let without = without.flat_map(|names| names.split_whitespace().map(str::to_owned)).collect();
-        let directive = text.lines().find_map(|line| line.strip_prefix(";! default-visibility "));
-        let default_visibility = directive.map(|word| word.trim().to_owned());
+        let directives = text.lines().filter_map(|line| line.strip_prefix(";! default-visibility "));
+        let default_visibility = directives.map(|directive| {
+            let (word, kinds) = directive.split_once(" in ").unwrap_or((directive, ""));
+            (kinds.split_whitespace().map(str::to_owned).collect(), word.trim().to_owned())
+        });
+        let default_visibility = default_visibility.collect();
         Self { roles, default_visibility, without }
+    }
+
+    /// The visibility of a definition without an explicit one; `around` is the kind of what encloses it.
+    pub(super) fn default_visibility(&self, around: Option<&str>) -> Option<&str> {
+        let around = around.unwrap_or("file");
+        let holds = |kinds: &[String]| kinds.iter().any(|kind| kind == around);
+        let found = self.default_visibility.iter().find(|(kinds, _)| holds(kinds));
+        let found = found.or_else(|| self.default_visibility.iter().find(|(kinds, _)| kinds.is_empty()));
+        found.map(|(_, word)| word.as_str())
     }
 
     /// Whether the directive `without` excludes a fact.
@@ -188,7 +203,7 @@ impl QueryFeatures {
 
     /// Whether the query has a capture of this role, or a default visibility.
     pub(super) fn has_role(&self, role: Role) -> bool {
-        self.roles.contains(&role) || (role == Role::Visibility && self.default_visibility.is_some())
+        self.roles.contains(&role) || (role == Role::Visibility && !self.default_visibility.is_empty())
     }
 
     /// The roles of its captures.

@@ -3,57 +3,88 @@
 
 use super::field::Field;
 use super::{values, visibility};
+use crate::identifier::{Marks, nfc};
 
 /// Keywords that may precede a name in a value, and are not stored.
 const LEADING_WORDS: &[&str] = &[
-    "throw ",
-    "throws ",
-    "raise ",
-    "return ",
-    "yield ",
-    "await ",
-    "co_await ",
-    "try ",
-    "new ",
-    "delete ",
-    "implements ",
-    "extends ",
+    "throw ", "throws ", "raise ", "return ", "yield ", "await ", "co_await ", "try ", "new ", "delete ",
+    "implements ", "extends ",
 ];
 /// Keywords that may precede the path of an import.
 const IMPORT_WORDS: &[&str] = &[
-    "import ",
-    "from ",
-    "use ",
-    "using ",
-    "require ",
-    "require_once ",
-    "include ",
-    "#include ",
-    "mod ",
-    "extern crate ",
-    "@import ",
-    "static ",
-    "type ",
+    "import ", "from ", "use ", "using ", "require ", "require_once ", "include ", "#include ", "mod ",
+    "extern crate ", "@import ", "static ", "type ",
 ];
 /// File extensions that an import in JavaScript or TypeScript may omit.
 const SCRIPT_ENDINGS: &[&str] = &[".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs"];
 
-/// The values under which a field may store `written`, without duplicates: `written` itself first, then other spellings.
+/// Values under which some languages store what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpellingGroup {
+    /// The values: what was written first, then other spellings.
+    pub spellings: Vec<String>,
+    /// The languages; empty: all but [`except`](Self::except).
+    pub only: Vec<&'static str>,
+    /// Languages that store it otherwise.
+    pub except: Vec<&'static str>,
+}
+
+/// The values under which a field may store `written`, by language where languages disagree on which marks belong to a name.
+#[must_use]
+pub fn spelling_groups(field: Field, written: &str) -> Vec<SpellingGroup> {
+    let mut groups: Vec<SpellingGroup> = Vec::new();
+    for marks in Marks::all() {
+        let spellings = spellings_in(field, written, marks);
+        let languages = marks.languages();
+        match groups.iter_mut().find(|group| group.spellings == spellings) {
+            Some(group) => group.only.extend(languages),
+            None => groups.push(SpellingGroup { spellings, only: languages.to_vec(), except: Vec::new() }),
+        }
+        // The last row is that of all other languages.
+        if languages.is_empty()
+            && let Some(at) =
+                groups.iter().position(|group| group.spellings == spellings_in(field, written, marks))
+        {
+            let except = groups.iter().enumerate().filter(|(other, _)| *other != at);
+            let except = except.flat_map(|(_, group)| group.only.iter().copied()).collect();
+            (groups[at].only, groups[at].except) = (Vec::new(), except);
+        }
+    }
+    groups
+}
+
+/// The values under which a field may store `written` in one language or another, without duplicates: `written` itself first, then
+/// other spellings.
 #[must_use]
 pub fn spellings(field: Field, written: &str) -> Vec<String> {
-    let written = written.trim();
+    let mut found: Vec<String> = Vec::new();
+    for spelling in Marks::all().flat_map(|marks| spellings_in(field, written, marks)) {
+        if !found.contains(&spelling) {
+            found.push(spelling);
+        }
+    }
+    found
+}
+
+/// The same, in the languages with these marks.
+fn spellings_in(field: Field, written: &str, marks: &Marks) -> Vec<String> {
+    let normal = nfc(written.trim());
+    let written = normal.as_ref();
     let mut found = vec![written.to_owned()];
     match field {
-        Field::Param => found.extend(param(written)),
-        Field::Type | Field::Inferred | Field::ReturnType => found.extend(types(written)),
+        Field::Param => found.extend(param(written, marks)),
+        Field::Type | Field::Inferred | Field::ReturnType => {
+            found.extend(values::declared_type(written.trim_end_matches(['{', ';'])));
+        }
         Field::Decorator => found.extend(values::decorator(written)),
         Field::Import => found.extend(imports(written)),
-        Field::Alias => found.extend(alias(written)),
+        Field::Alias => found.extend(alias(written, marks)),
         Field::Caller => {
             let name = unmarked(written).split('(').next().unwrap_or_default().trim().to_owned();
             found.extend([
                 name.replace("::", ".").replace(['#', '/'], "."),
                 name.replace(['.', '#'], "::"),
+                marks.stored(&name),
                 name,
             ]);
         }
@@ -62,9 +93,8 @@ pub fn spellings(field: Field, written: &str) -> Vec<String> {
         Field::Write | Field::Mutate => {
             // `a.b = c` and `a.b += c` are stored as their left side.
             let target = written.split_once('=').map_or(written, |(target, _)| target);
-            found.extend(chain(
-                target.trim_end_matches(|c: char| "+-*/%|&^<>?:".contains(c) || c.is_whitespace()),
-            ));
+            let target = target.trim_end_matches(|c: char| "+-*/%|&^<>?:".contains(c) || c.is_whitespace());
+            found.extend(chain(target, marks));
         }
         Field::Call
         | Field::Use
@@ -74,7 +104,7 @@ pub fn spellings(field: Field, written: &str) -> Vec<String> {
         | Field::Await
         | Field::Yield
         | Field::Extends
-        | Field::Implements => found.extend(chain(written)),
+        | Field::Implements => found.extend(chain(written, marks)),
         _ => {}
     }
     found.retain(|spelling| !spelling.is_empty());
@@ -120,8 +150,12 @@ fn unmarked(written: &str) -> &str {
 }
 
 /// A chain of names as facts store it; `None` if it has several words.
-fn chain(written: &str) -> Option<String> {
+fn chain(written: &str, marks: &Marks) -> Option<String> {
     let bare = unmarked(written).trim_end_matches('(');
+    // A name between backticks may have any character.
+    if bare.chars().next().is_some_and(|c| marks.closing(c).is_some()) {
+        return values::chain(bare, marks);
+    }
     let head = bare.split(['(', '[', '<', '{']).next().unwrap_or_default().trim();
     if head.contains(char::is_whitespace) {
         return None;
@@ -131,12 +165,12 @@ fn chain(written: &str) -> Option<String> {
         Some((owner, _)) if !owner.is_empty() => bare.replacen('#', ".", 1),
         _ => bare.to_owned(),
     };
-    values::chain(&dotted)
+    values::chain(&dotted, marks)
 }
 
 /// Names of a parameter: `name: str = "x"`, `String name`, `name string`, `&mut name`, `...names`. Of two words, it may be
 /// either.
-fn param(written: &str) -> Vec<String> {
+fn param(written: &str, marks: &Marks) -> Vec<String> {
     let head = written.split(['=', ',']).next().unwrap_or_default();
     let head =
         head.find(':').filter(|at| !head[*at..].starts_with("::") && *at > 0).map_or(head, |at| &head[..at]);
@@ -144,27 +178,25 @@ fn param(written: &str) -> Vec<String> {
         head.split_whitespace().filter(|word| !matches!(*word, "mut" | "&mut" | "ref")).collect();
     let bare = |word: &&str| {
         let word = word
-            .trim_start_matches(['&', '*', '.', '$', '@', '%'])
+            .trim_start_matches(|c: char| {
+                matches!(c, '&' | '*' | '.' | '$' | '@' | '%') && !marks.is_inside(c)
+            })
             .trim_end_matches(['?', '!', ')', ']', '[']);
-        values::name(word.rsplit('(').next().unwrap_or(word))
+        values::name(word.rsplit('(').next().unwrap_or(word), marks)
     };
     words.first().into_iter().chain(words.last()).filter_map(bare).collect()
 }
 
-/// A type without a leading `:` or `->`, with and without a space after its commas.
-fn types(written: &str) -> Vec<String> {
-    let Some(bare) = values::declared_type(written.trim_end_matches(['{', ';'])) else { return Vec::new() };
-    let parts: Vec<&str> = bare.split(',').map(str::trim).collect();
-    let (spaced, close) = (parts.join(", "), parts.join(","));
-    vec![bare, spaced, close]
-}
-
 /// An alias, written as `a = b.c` or `const a = b::c;`.
-fn alias(written: &str) -> Option<String> {
-    let Some((name, value)) = written.split_once('=') else { return chain(written) };
-    let name = name.split_whitespace().last().unwrap_or_default().trim_start_matches('$');
+fn alias(written: &str, marks: &Marks) -> Option<String> {
+    let Some((name, value)) = written.split_once('=') else { return chain(written, marks) };
+    let name = name
+        .split_whitespace()
+        .last()
+        .unwrap_or_default()
+        .trim_start_matches(|c| c == '$' && !marks.is_inside(c));
     let value = value.trim();
-    Some(format!("{name}={}", if value.is_empty() { String::new() } else { chain(value)? }))
+    Some(format!("{name}={}", if value.is_empty() { String::new() } else { chain(value, marks)? }))
 }
 
 /// A flow, written as `req.body -> exec()`.
@@ -244,9 +276,8 @@ mod tests {
             (Field::Param, "...args", "args"),
             (Field::Param, "**kwargs", "kwargs"),
             (Field::Param, "size?: number = 3", "size"),
-            (Field::ReturnType, "-> Result<A,B>", "Result<A, B>"),
+            (Field::ReturnType, "-> Result<A,B>", "Result<A,B>"),
             (Field::ReturnType, ": Promise<string> {", "Promise<string>"),
-            (Field::Inferred, "Map<string, number>", "Map<string,number>"),
             (Field::Decorator, "@property", "property"),
             (Field::Decorator, "#[tokio::test]", "tokio::test"),
             (Field::Decorator, "[Fact]", "Fact"),
@@ -270,9 +301,27 @@ mod tests {
             assert!(found.iter().any(|spelling| spelling == stored), "{field} {written}: {found:?}");
         }
         assert_eq!(spellings(Field::Call, "two words"), ["two words"]);
+        assert_eq!(spellings(Field::Call, "plain.name").len(), 1);
         assert_eq!(decorator_pieces("#[derive(Debug, Clone)]"), ["derive(", "debug", "clone"]);
         assert_eq!(decorator_pieces("@app.get('/x')"), ["app.get(", "/x"]);
         assert_eq!(decorator_pieces("@property"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn languages_that_store_a_name_otherwise_are_apart() {
+        assert_eq!(spelling_groups(Field::Call, "api.save()").len(), 1, "all agree");
+        let groups = spelling_groups(Field::Call, "save!");
+        let of = |language: &str| {
+            let found = groups.iter().find(|group| group.only.contains(&language));
+            let others =
+                || groups.iter().find(|group| group.only.is_empty() && !group.except.contains(&language));
+            found.or_else(others).unwrap().spellings.clone()
+        };
+        assert_eq!((of("ruby"), of("elixir")), (vec!["save!".to_owned()], vec!["save!".to_owned()]));
+        assert_eq!((of("rust"), of("go")), (vec!["save!".to_owned(), "save".to_owned()], of("rust")));
+        let groups = spelling_groups(Field::Call, "`adds two numbers`");
+        let kotlin = groups.iter().find(|group| group.only.contains(&"kotlin")).unwrap();
+        assert!(kotlin.spellings.contains(&"adds two numbers".to_owned()), "{groups:?}");
     }
 
     proptest! {
@@ -280,9 +329,9 @@ mod tests {
         fn nothing_panics_and_nothing_is_empty(at in 0..Field::ALL.len(), written in "\\PC{1,40}") {
             prop_assume!(!written.trim().is_empty());
             let found = spellings(Field::ALL[at], &written);
-            prop_assert!(found.first().is_some_and(|first| first == written.trim()));
+            prop_assert!(found.first().is_some_and(|first| *first == nfc(written.trim())));
             prop_assert!(found.iter().all(|spelling| !spelling.is_empty()));
-            let _ = decorator_pieces(&written);
+            let _ = (decorator_pieces(&written), spelling_groups(Field::ALL[at], &written));
         }
     }
 }

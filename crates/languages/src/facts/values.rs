@@ -1,5 +1,8 @@
 //! Converts the text of a node to a fact's value: without redundant whitespace, arguments and sigils, and of bounded length.
 
+use super::chain::{SEPARATORS, UNENDED_TIMES_MAX, is_beyond_ascii, parts, string_end};
+use crate::identifier::{Marks, nfc};
+
 /// Longest value in bytes; longer texts are not names.
 pub(super) const VALUE_BYTES_MAX: usize = 120;
 
@@ -16,6 +19,7 @@ pub(super) fn folded(raw: &str) -> Option<String> {
         }
         value.push_str(word);
     }
+    let value = nfc(&value).into_owned();
     (!value.is_empty() && value.len() <= VALUE_BYTES_MAX).then_some(value)
 }
 
@@ -37,27 +41,33 @@ pub(super) fn declared_type(raw: &str) -> Option<String> {
     folded(raw.trim().trim_start_matches("->").trim_start_matches(':'))
 }
 
-/// A name without quotes and sigils. A quote at the end alone belongs to the name: `x'`.
-pub(super) fn name(raw: &str) -> Option<String> {
-    let bare = raw.trim().trim_matches(['"', '`', '$', '&', '*', ':']);
+/// A name without quotes and sigils, but with the marks that the language has in names. A quote at the end alone belongs to the
+/// name: `x'`.
+pub(super) fn name(raw: &str, marks: &Marks) -> Option<String> {
+    let is_beside = |c: char| matches!(c, '"' | '`' | '$' | '&' | '*' | ':') && !marks.is_inside(c);
+    let bare = raw.trim().trim_matches(is_beside);
     let bare = bare.strip_prefix('\'').map_or(bare, |inner| inner.trim_end_matches('\''));
-    folded(bare).filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()))
+    folded(&marks.stored(bare)).filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Separators between the parts of a dotted name.
-const SEPARATORS: &[&str] = &["?.", "!.", "::", "->", ".", "\\", ":"];
-/// What may follow a separator in C++.
-const TEMPLATE: &str = "template ";
-
 /// A chain of names, joined with `.` and without the contents of brackets: `self.a[0].b(c)->d` becomes `self.a.b.d`.
-/// `None` if it is not a chain, such as a call of a lambda.
-pub(super) fn chain(raw: &str) -> Option<String> {
-    let parts = parts(raw)?;
+/// `None` if it is not a chain, such as a call of a lambda. Names keep the marks that the language has in them: `save!`, `item$`.
+pub(super) fn chain(raw: &str, marks: &Marks) -> Option<String> {
+    let parts = parts(raw, marks)?;
     // `a.await?.b`: `await` is not a name.
     let names = parts.iter().map(|(_, name)| name.as_str()).filter(|name| *name != "await");
-    let chain = names.collect::<Vec<_>>().join(".");
-    let named = chain.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '#' | '~'));
+    let chain = nfc(&names.collect::<Vec<_>>().join(".")).into_owned();
+    let is_first = |c: char| {
+        c.is_alphabetic() || matches!(c, '_' | '#' | '~') || is_beyond_ascii(c) || marks.is_inside(c)
+    };
+    let named = chain.starts_with(is_first)
+        || raw.trim_start().chars().next().is_some_and(|c| marks.closing(c).is_some());
     (named && chain.len() <= VALUE_BYTES_MAX).then_some(chain)
+}
+
+/// Whether a text continues a chain.
+pub(super) fn begins_with_separator(text: &str) -> bool {
+    SEPARATORS.iter().any(|separator| text.starts_with(separator))
 }
 
 /// The name of a shell command: `apt-get`, `./run.sh`.
@@ -69,112 +79,14 @@ pub(super) fn command(raw: &str) -> Option<String> {
         .flatten()
 }
 
+/// Where the first name of a chain starts.
+pub(super) fn first_name_start(raw: &str, marks: &Marks) -> Option<usize> {
+    parts(raw, marks)?.first().map(|(start, _)| *start)
+}
+
 /// Where the last name of a chain starts.
-pub(super) fn last_name_start(raw: &str) -> Option<usize> {
-    parts(raw)?.last().map(|(start, _)| *start)
-}
-
-/// Keywords before a chain: `new a.B`, `&mut self.x`.
-const LEADING_WORDS: &[&str] = &["new", "mut", "ref", "await", "co_await", "try", "try?", "try!", "typename"];
-
-/// Where a chain starts after keywords. A keyword without a chain after it is a name.
-fn chain_start(raw: &str) -> usize {
-    let mut chain = raw;
-    loop {
-        let bare = chain.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '&' | '*'));
-        let Some((word, rest)) = bare.split_once(char::is_whitespace) else { break };
-        let rest = rest.trim_start();
-        if !LEADING_WORDS.contains(&word) || rest.is_empty() || SEPARATORS.iter().any(|s| rest.starts_with(s))
-        {
-            break;
-        }
-        chain = rest;
-    }
-    raw.len() - chain.len()
-}
-
-/// The names of a chain with the bytes where they start.
-fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
-    let mut parts: Vec<(usize, String)> = Vec::new();
-    // The closing characters of the open brackets, the innermost last.
-    let mut open: Vec<char> = Vec::new();
-    let mut new_part = true;
-    // Whether the last name has ended, so that only a separator can continue the chain.
-    let mut ended = false;
-    let mut at = chain_start(raw);
-    // Bytes searched in vain for the ends of strings; a regular expression can contain many quotes.
-    let mut unended = 0;
-    while let Some(c) = raw[at..].chars().next() {
-        let rest = &raw[at..];
-        // Check separators first, because some contain a bracket character.
-        if open.is_empty()
-            && let Some(separator) = SEPARATORS.iter().find(|separator| rest.starts_with(**separator))
-        {
-            new_part = true;
-            at += separator.len();
-            // C++: `a.template b<T>`.
-            at += if raw[at..].starts_with(TEMPLATE) { TEMPLATE.len() } else { 0 };
-            continue;
-        }
-        at += c.len_utf8();
-        let in_types = open.last().is_none_or(|close| *close == '>');
-        match c {
-            '(' => open.push(')'),
-            '[' => open.push(']'),
-            '{' => open.push('}'),
-            // Elsewhere `<` is a comparison.
-            '<' if in_types => open.push('>'),
-            _ if open.last() == Some(&c) => {
-                open.pop();
-                ended = true;
-            }
-            // A string in brackets may contain brackets. Among types, a quote begins a lifetime.
-            '"' | '`' | '\'' if !in_types && unended <= UNENDED_TIMES_MAX * raw.len() => {
-                match string_end(&raw[at..], c) {
-                    Ok(end) => at += end,
-                    Err(looked) => unended += looked,
-                }
-            }
-            _ if !open.is_empty() => {}
-            c if c.is_whitespace() || matches!(c, '&' | '*') => ended = true,
-            '!' | '?' | '$' | '@' => {}
-            '#' if (ended && !new_part) || raw[at..].starts_with(char::is_whitespace) => {
-                at += raw[at..].find('\n').unwrap_or(raw.len() - at);
-            }
-            c if c.is_alphanumeric() || matches!(c, '_' | '#' | '~' | '\'') => match parts.last_mut() {
-                Some(_) if !new_part && ended => return None,
-                Some((_, name)) if !new_part => name.push(c),
-                _ => {
-                    parts.push((at - c.len_utf8(), c.to_string()));
-                    (new_part, ended) = (false, false);
-                }
-            },
-            _ => return None,
-        }
-        if parts.len() > VALUE_BYTES_MAX {
-            return None;
-        }
-    }
-    Some(parts)
-}
-
-/// How often the bytes of a text may be searched in vain for the ends of strings.
-const UNENDED_TIMES_MAX: usize = 8;
-
-/// Length of the rest of a string that began with `quote`, including the closing quote. The error is the length of the rest of
-/// the line if the string does not end there.
-fn string_end(text: &str, quote: char) -> Result<usize, usize> {
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            '\n' => return Err(at),
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            c if c == quote => return Ok(at + c.len_utf8()),
-            _ => {}
-        }
-    }
-    Err(text.len())
+pub(super) fn last_name_start(raw: &str, marks: &Marks) -> Option<usize> {
+    parts(raw, marks)?.last().map(|(start, _)| *start)
 }
 
 /// A target of an assignment.
@@ -187,7 +99,7 @@ pub(super) enum Target {
 }
 
 /// The targets of an assignment's left side: `a, *b` are two names, `self.a[0]` is one part, `Some(x)` binds `x`.
-pub(super) fn targets(raw: &str) -> Vec<Target> {
+pub(super) fn targets(raw: &str, marks: &Marks) -> Vec<Target> {
     if raw.len() > 8 * VALUE_BYTES_MAX {
         return Vec::new();
     }
@@ -221,14 +133,14 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
             // The name of a constructor is not a target.
             '(' | '{' if raw[..at].ends_with(is_name_char) => from = at + c.len_utf8(),
             ',' | '(' | ')' | '{' | '}' | '[' | ']' | ';' | '|' | '=' => {
-                found.extend(target(&raw[from..at]));
+                found.extend(target(&raw[from..at], marks));
                 from = at + c.len_utf8();
             }
             _ => {}
         }
     }
     if depth > 0 {
-        found.extend(target(&raw[from..]));
+        found.extend(target(&raw[from..], marks));
     }
     found
 }
@@ -239,7 +151,7 @@ const PATTERN_WORDS: &[&str] = &[
     "local",
 ];
 
-fn target(raw: &str) -> Option<Target> {
+fn target(raw: &str, marks: &Marks) -> Option<Target> {
     // `x: T` binds `x`; `a::b` is a path.
     let outside = raw.find('[').unwrap_or(raw.len());
     let raw = match raw[..outside].find(':') {
@@ -248,15 +160,16 @@ fn target(raw: &str) -> Option<Target> {
     };
     let words = raw.split_whitespace().filter(|word| !PATTERN_WORDS.contains(word));
     let text = words.collect::<Vec<_>>().join(" ");
-    let text = text.trim_start_matches(['*', '&', '$', '@', '.', '^']).trim_end_matches(['?', '!']);
+    let is_before = |c: char| matches!(c, '*' | '&' | '$' | '@' | '.' | '^') && !marks.is_inside(c);
+    let text = text.trim_start_matches(is_before).trim_end_matches(['?', '!']);
     let outside = text.find('[').map_or(text, |at| &text[..at]);
     if text.is_empty() || outside.contains(' ') || text == "_" {
         return None;
     }
-    if text.chars().all(is_name_char) {
-        return text.starts_with(|c: char| !c.is_ascii_digit()).then(|| Target::Name(text.to_owned()));
+    if text.chars().all(|c| is_name_char(c) || is_beyond_ascii(c) || marks.is_inside(c)) {
+        return text.starts_with(|c: char| !c.is_ascii_digit()).then(|| Target::Name(nfc(text).into_owned()));
     }
-    let mut part = chain(text)?;
+    let mut part = chain(text, marks)?;
     if text.ends_with(']') {
         part.push_str("[]");
     }
@@ -269,17 +182,7 @@ pub(super) fn is_name_char(c: char) -> bool {
 
 /// Names of literal values.
 const LITERALS: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "nil",
-    "none",
-    "True",
-    "False",
-    "None",
-    "NULL",
-    "nullptr",
-    "undefined",
+    "true", "false", "null", "nil", "none", "True", "False", "None", "NULL", "nullptr", "undefined",
     "default",
 ];
 
@@ -293,17 +196,7 @@ pub(super) fn is_plain_chain(raw: &str) -> bool {
 
 /// Return types of functions that return no value.
 const NOTHING: &[&str] = &[
-    "void",
-    "()",
-    "None",
-    "Unit",
-    "Void",
-    "undefined",
-    "never",
-    "Never",
-    "NoReturn",
-    "!",
-    "Nothing",
+    "void", "()", "None", "Unit", "Void", "undefined", "never", "Never", "NoReturn", "!", "Nothing",
     "noreturn",
 ];
 
@@ -315,6 +208,11 @@ pub(super) fn is_value_type(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn plain() -> &'static Marks {
+        Marks::of("")
+    }
+
     use proptest::prelude::*;
 
     fn target_list(raw: &str) -> Vec<String> {
@@ -322,7 +220,7 @@ mod tests {
             Target::Name(name) => name,
             Target::Part(part) => format!("part {part}"),
         };
-        targets(raw).into_iter().map(shown).collect()
+        targets(raw, plain()).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -365,8 +263,34 @@ mod tests {
             ("\"a\".join", None),
             ("1", None),
         ] {
-            assert_eq!(chain(raw).as_deref(), expected, "{raw}");
+            assert_eq!(chain(raw, plain()).as_deref(), expected, "{raw}");
         }
+    }
+
+    #[test]
+    fn names_keep_the_marks_of_their_language() {
+        for (language, raw, expected) in [
+            ("ruby", "user.save!", "user.save!"),
+            ("ruby", "user.valid?.to_s", "user.valid?.to_s"),
+            ("ruby", "@rows.empty?", "rows.empty?"),
+            ("elixir", "Repo.get!", "Repo.get!"),
+            ("rust", "println!", "println"),
+            ("rust", "self.r#match", "self.match"),
+            ("javascript", "this.item$.pipe", "this.item$.pipe"),
+            ("typescript", "$item", "$item"),
+            ("typescript", "a!.b", "a.b"),
+            ("php", "$this->db", "this.db"),
+            ("kotlin", "`adds two numbers`", "adds two numbers"),
+            ("kotlin", "Sum().`2 and 2`", "Sum.2 and 2"),
+            ("csharp", "@class.Run", "class.Run"),
+            ("swift", "try! `default`.run", "default.run"),
+            ("python", "Gro\u{308}\u{df}e.x", "Gr\u{f6}\u{df}e.x"),
+        ] {
+            assert_eq!(chain(raw, Marks::of(language)).as_deref(), Some(expected), "{language} {raw}");
+        }
+        assert_eq!(name("item$", Marks::of("typescript")).as_deref(), Some("item$"));
+        assert_eq!(name("$item", Marks::of("php")).as_deref(), Some("item"));
+        assert_eq!(targets("item$", Marks::of("javascript")), [Target::Name("item$".to_owned())]);
     }
 
     #[test]
@@ -391,9 +315,9 @@ mod tests {
 
     #[test]
     fn names_start_after_leading_keywords() {
-        assert_eq!(last_name_start("&mut self.x"), Some(10));
-        assert_eq!(last_name_start("new Foo"), Some(4));
-        assert_eq!(last_name_start("a.template b"), Some(11));
+        assert_eq!(last_name_start("&mut self.x", plain()), Some(10));
+        assert_eq!(last_name_start("new Foo", plain()), Some(4));
+        assert_eq!(last_name_start("a.template b", plain()), Some(11));
     }
 
     #[test]
@@ -416,7 +340,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(raw in "\\PC{0,60}") {
-            let _ = (chain(&raw), targets(&raw), decorator(&raw), name(&raw));
+            let _ = (chain(&raw, plain()), targets(&raw, plain()), decorator(&raw), name(&raw, plain()));
         }
     }
 }

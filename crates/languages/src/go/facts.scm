@@ -101,7 +101,7 @@
 (import_spec path: (_) @import)
 
 ; Calls, panics, returned errors
-((call_expression function: (_) @call arguments: (_) @arguments) (#not-match? @call "^(func\\b|\\()"))
+(call_expression function: (_) @call arguments: (_) @arguments)
 ; With one argument, a call of a generic function has the syntax of a conversion.
 (type_conversion_expression type: (generic_type type: (_) @call))
 ((call_expression function: (identifier) @throw) (#eq? @throw "panic"))

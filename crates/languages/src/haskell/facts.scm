@@ -60,6 +60,24 @@
 (infix operator: (infix_id [(variable) (qualified)] @call))
 (do statement: (exp . [(variable) (qualified id: (variable))] @call .))
 (do statement: (bind expression: [(variable) (qualified id: (variable))] @call))
+; Operators, whose uses count as calls: between operands, beside one, and by themselves. They are no facts, only uses of symbols. What a
+; function defines inside of itself is a local name.
+(infix operator: [(operator) @call (qualified id: (operator) @call)])
+[
+  (left_section [(operator) @call (qualified id: (operator) @call)])
+  (right_section [(operator) @call (qualified id: (operator) @call)])
+  (apply function: (prefix_id [(operator) @call (qualified id: (operator) @call)]))
+  (apply argument: (prefix_id [(operator) @call (qualified id: (operator) @call)]))
+  (infix left_operand: (prefix_id [(operator) @call (qualified id: (operator) @call)]))
+  (infix right_operand: (prefix_id [(operator) @call (qualified id: (operator) @call)]))
+  (match expression: (prefix_id [(operator) @call (qualified id: (operator) @call)]))
+  (list element: (prefix_id [(operator) @call (qualified id: (operator) @call)]))
+  (tuple element: (prefix_id [(operator) @call (qualified id: (operator) @call)]))
+]
+[
+  (local_binds (function (infix operator: (operator) @target)))
+  (local_binds (function name: (prefix_id (operator) @target)))
+]
 
 ; Throws.
 ((apply function: (variable) @_throw argument: [

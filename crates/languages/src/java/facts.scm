@@ -5,6 +5,7 @@
 ;! supertype statement for_statement if_statement labeled_statement local_variable_declaration return_statement
 ;! supertype statement switch_expression synchronized_statement throw_statement try_statement
 ;! supertype statement try_with_resources_statement while_statement yield_statement
+;! default-visibility public in interface
 ;! default-visibility package
 
 ; Parameters and declared types
@@ -64,15 +65,6 @@
 ["public" "protected" "private" "abstract" "final" "native" "transient" "volatile" "strictfp" "sealed" "non-sealed"] @modifier
 (modifiers ["static" "default" "synchronized"] @modifier)
 ["public" "protected" "private"] @visibility
-((interface_body (method_declaration name: (identifier) @visibility) @_method)
-  (#not-match? @_method "^[^({]*\\bprivate\\b") (#set! value "public"))
-((interface_body [
-  (class_declaration name: (identifier) @visibility)
-  (interface_declaration name: (identifier) @visibility)
-  (enum_declaration name: (identifier) @visibility)
-  (record_declaration name: (identifier) @visibility)
-  (annotation_type_declaration name: (identifier) @visibility)])
-  (#set! value "public"))
 ; Constructors of enums are always private.
 ((enum_body_declarations (constructor_declaration name: (identifier) @visibility)) (#set! value "private"))
 
@@ -88,10 +80,7 @@
 
 ; Calls: the grammar has no node for the callee, so the whole call is captured if there is a receiver.
 (method_invocation !object name: (identifier) @call arguments: (_) @arguments)
-(method_invocation object: [(identifier) (field_access) (this) (super) (method_invocation) (array_access) (class_literal) (parenthesized_expression)]
-  arguments: (_) @arguments) @call
-(method_invocation object: [(string_literal) (object_creation_expression) (array_creation_expression) (method_reference)]
-  name: (identifier) @call arguments: (_) @arguments)
+(method_invocation object: (_) arguments: (_) @arguments) @call
 (object_creation_expression type: [(type_identifier) @call (scoped_type_identifier) @call (generic_type . (_) @call)] arguments: (_) @arguments)
 (explicit_constructor_invocation constructor: (_) @call arguments: (_) @arguments)
 

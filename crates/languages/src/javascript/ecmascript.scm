@@ -43,29 +43,19 @@
 ((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier) @export))
   (#any-of? @_exports "exports" "module.exports"))
 
-; Asynchronous code: definitions, and callbacks outside of any definition.
+; Asynchronous code. An anonymous function makes the definition around it asynchronous.
 (function_declaration "async" @async)
 (generator_function_declaration "async" @async)
 (method_definition "async" @async)
-(variable_declarator value: [(arrow_function "async" @async) (function_expression "async" @async) (generator_function "async" @async)])
-(assignment_expression right: [(arrow_function "async" @async) (function_expression "async" @async)])
-(pair value: [(arrow_function "async" @async) (function_expression "async" @async)])
-(export_statement value: [(arrow_function "async" @async) (function_expression "async" @async)])
-(program (expression_statement (call_expression arguments: (arguments [
-  (arrow_function "async" @async)
-  (function_expression "async" @async)
-  (arrow_function body: (statement_block (expression_statement (call_expression arguments: (arguments [
-    (arrow_function "async" @async)
-    (function_expression "async" @async)])))))]))))
-(program (expression_statement (call_expression function: (parenthesized_expression (arrow_function "async" @async)))))
+[(arrow_function "async" @async) (function_expression "async" @async) (generator_function "async" @async)]
 
 ; Generators
 (generator_function_declaration) @generator
 (method_definition "*" @generator)
 (variable_declarator value: (generator_function) @generator)
 
-; Calls; a JSX element calls its component.
-(call_expression function: (member_expression object: [(string) (template_string) (regex)] property: (property_identifier) @call) arguments: (_) @arguments)
+; Calls; a JSX element calls its component. `import()` is not a call.
+((call_expression function: (_) @call arguments: (_) @arguments) (#not-eq? @call "import"))
 (new_expression constructor: (_) @call arguments: (arguments)? @arguments)
 
 ; Throws, including rejected promises, which throw where they are awaited.

@@ -76,6 +76,8 @@
   (function_declaration name: (identifier) @visibility)
   (generator_function_declaration name: (identifier) @visibility)
   (class_declaration name: (identifier) @visibility)
+  (program [(lexical_declaration (variable_declarator name: (identifier) @visibility)) (variable_declaration (variable_declarator name: (identifier) @visibility))])
+  (program (export_statement declaration: (lexical_declaration (variable_declarator name: (identifier) @visibility))))
   (variable_declarator name: (identifier) @visibility value: [(arrow_function) (function_expression) (generator_function) (class)])]
   (#match? @visibility "^_[^_]") (#set! value "protected"))
 ([(method_definition name: (property_identifier) @visibility)
@@ -83,6 +85,8 @@
   (function_declaration name: (identifier) @visibility)
   (generator_function_declaration name: (identifier) @visibility)
   (class_declaration name: (identifier) @visibility)
+  (program [(lexical_declaration (variable_declarator name: (identifier) @visibility)) (variable_declaration (variable_declarator name: (identifier) @visibility))])
+  (program (export_statement declaration: (lexical_declaration (variable_declarator name: (identifier) @visibility))))
   (variable_declarator name: (identifier) @visibility value: [(arrow_function) (function_expression) (generator_function) (class)])]
   (#match? @visibility "^__.*([^_]|[^_]_)$") (#set! value "private"))
 
@@ -100,11 +104,7 @@
   (object [(shorthand_property_identifier) @export (pair key: [(property_identifier) (string)] @export) (method_definition name: (property_identifier) @export)])])
   (#eq? @_exports "module.exports"))
 
-; Asynchronous code: definitions, and callbacks outside of any definition.
-(field_definition value: [(arrow_function "async" @async) (function_expression "async" @async)])
-
-; Calls; a JSX element calls its component.
-(call_expression function: [(identifier) (member_expression) (subscript_expression) (call_expression) (super)] @call arguments: (_) @arguments)
+; A JSX element calls its component.
 ([(jsx_opening_element name: [(identifier) (member_expression)] @call)
   (jsx_self_closing_element name: [(identifier) (member_expression)] @call)]
   (#match? @call "^[A-Z]|[.]"))

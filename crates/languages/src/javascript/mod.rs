@@ -14,5 +14,12 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["jakefile"],
     interpreters: &["node", "nodejs", "bun", "qjs"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_javascript::LANGUAGE.into(), include_str!("definitions.scm"), concat!(include_str!("ecmascript.scm"), "\n", include_str!("facts.scm"))).with_symbols(symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_javascript::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            concat!(include_str!("ecmascript.scm"), "\n", include_str!("facts.scm")),
+        )
+        .with_symbols(symbols::extract),
+    ),
 };

@@ -16,7 +16,8 @@ use crate::symbols::{Builder, ExprId, ScopeId, ScopeKind};
 
 /// Extracts the symbols of a file.
 pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
-    let mut walk = Walk { b: builder, frames: Vec::new(), exported: false, hint: None, signatures: Vec::new() };
+    let mut walk =
+        Walk { b: builder, frames: Vec::new(), exported: false, hint: None, signatures: Vec::new() };
     walk.children(root);
 }
 
@@ -98,9 +99,7 @@ impl<'t> Walk<'_, 't> {
     /// Whether a scope is inside of a function or block.
     fn is_inner(&self, scope: ScopeId) -> bool {
         let mut open = self.b.open_scopes();
-        open.any(|(open, kind)| {
-            matches!(kind, ScopeKind::Function | ScopeKind::Block) && open <= scope
-        })
+        open.any(|(open, kind)| matches!(kind, ScopeKind::Function | ScopeKind::Block) && open <= scope)
     }
 
     /// The name that a property's key gives: without quotes.

@@ -117,8 +117,7 @@
 (import (qualified_identifier) @import)
 
 ; Calls. A call with a trailing lambda is a nested call.
-(call_expression . [(identifier) (navigation_expression) (unary_expression) (index_expression)] @call [(value_arguments) (annotated_lambda)] @arguments)
-(call_expression . (navigation_expression . [(string_literal) (multiline_string_literal) (number_literal) (float_literal)] (identifier) @call .) [(value_arguments) (annotated_lambda)] @arguments)
+(call_expression . [(identifier) (navigation_expression) (unary_expression) (index_expression) (parenthesized_expression)] @call [(value_arguments) (annotated_lambda)] @arguments)
 (delegation_specifier (constructor_invocation (user_type) @call (value_arguments) @arguments))
 (constructor_delegation_call ["this" "super"] @call (value_arguments) @arguments)
 (infix_expression (_) . (identifier) @call . (_))
@@ -135,6 +134,14 @@
 
 ; Coroutines, and values of sequences and flows. `yield()` without a value only suspends.
 (function_modifier "suspend" @async)
+; Lambdas of coroutines make the function around them asynchronous.
+((call_expression . [
+  (identifier) @_builder
+  (navigation_expression (identifier) @_builder .)
+  (call_expression . (identifier) @_builder (value_arguments))
+  (call_expression . (navigation_expression (identifier) @_builder .) (value_arguments))
+] (annotated_lambda) @async)
+  (#any-of? @_builder "suspend" "launch" "async" "runBlocking" "runTest" "withContext" "withTimeout" "withTimeoutOrNull" "coroutineScope" "supervisorScope"))
 ((call_expression . (navigation_expression . (_) @await (identifier) @_await .) (value_arguments "(" . ")")) (#eq? @_await "await"))
 ((call_expression . (identifier) @_await (value_arguments (value_argument (_) @await))) (#eq? @_await "awaitAll"))
 ((call_expression . (identifier) @_yield (value_arguments . (value_argument (_) @yield))) (#any-of? @_yield "yield" "yieldAll" "emit"))

@@ -102,7 +102,9 @@ impl Masking<'_> {
         while let Some(byte) = self.bytes.get(self.at).copied() {
             match byte {
                 b'\\' if !is_raw => self.at += 1,
-                b'$' if self.bytes.get(self.at + 1) == Some(&b'{') => (self.at, depth) = (self.at + 1, depth + 1),
+                b'$' if self.bytes.get(self.at + 1) == Some(&b'{') => {
+                    (self.at, depth) = (self.at + 1, depth + 1)
+                }
                 b'{' if depth > 0 => depth += 1,
                 b'}' => depth = depth.saturating_sub(1),
                 b'\n' if !is_raw => return,
@@ -138,7 +140,9 @@ fn bracket(open: &mut Vec<Open>, byte: u8, word: &[u8], last: Option<u8>) {
     let Some(top) = open.last_mut() else { return };
     match (byte, word) {
         // `Type::class` is no head.
-        (_, b"class" | b"interface" | b"object") => top.heads |= !matches!(last, Some(b':' | b'.')) || word == b"object",
+        (_, b"class" | b"interface" | b"object") => {
+            top.heads |= !matches!(last, Some(b':' | b'.')) || word == b"object"
+        }
         (_, b"fun" | b"val" | b"var" | b"init" | b"typealias") | (b';', _) => top.heads = false,
         (b'{', _) => {
             let is_type = std::mem::take(&mut top.heads);
@@ -166,7 +170,10 @@ mod tests {
             ("class B { fun b() = 1 }", Some("class B { fun b() = 1;}")),
             ("class B(val v: Int) : C() { fun b() { } }", Some("class B(val v: Int) : C() { fun b() { };}")),
             ("companion object { const val X = 1 }", Some("companion object { const val X = 1;}")),
-            ("run(object : R { override fun r() { f() } })", Some("run(object : R { override fun r() { f() };})")),
+            (
+                "run(object : R { override fun r() { f() } })",
+                Some("run(object : R { override fun r() { f() };})"),
+            ),
             ("class B { val x = \"${ a { 1 } }\" }", Some("class B { val x = \"${ a { 1 } }\";}")),
             ("class B { val x = '}' }", Some("class B { val x = '}';}")),
             ("class B { /* { */ val x = 1 }", Some("class B { /* { */ val x = 1;}")),

@@ -15,5 +15,13 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["kotlin"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_kotlin_ng::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_mask(mask::masked).with_symbols(symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_kotlin_ng::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            include_str!("facts.scm"),
+        )
+        .with_mask(mask::masked)
+        .with_symbols(symbols::extract),
+    ),
 };

@@ -26,6 +26,7 @@
 (function_call name: [
   (identifier) @call
   (dot_index_expression) @call
+  (parenthesized_expression) @call
   (method_index_expression method: (identifier) @call)
   (bracket_index_expression field: (string content: (string_content) @call))]
   arguments: (_) @arguments)

@@ -12,5 +12,9 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["lua", "luajit"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_lua::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+    grammar: Some(Grammar::new(
+        || tree_sitter_lua::LANGUAGE.into(),
+        include_str!("definitions.scm"),
+        include_str!("facts.scm"),
+    )),
 };

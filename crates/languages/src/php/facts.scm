@@ -59,17 +59,12 @@
  (require_expression [(string) @import (binary_expression right: (string) @import)])
  (require_once_expression [(string) @import (binary_expression right: (string) @import)])]
 
-; Calls: the grammar has no node for the callee of a method. Captures the whole call if that yields a clean chain, else the name.
+; Calls: the grammar has no node for the callee of a method, so the whole call is captured.
 (function_call_expression function: (_) @call arguments: (_) @arguments)
 (object_creation_expression . [(name) (qualified_name) (variable_name)] @call (arguments)? @arguments)
-([(member_call_expression arguments: (_) @arguments)
-  (nullsafe_member_call_expression arguments: (_) @arguments)
-  (scoped_call_expression arguments: (_) @arguments)] @call
-  (#match? @call "^\\$?[\\w\\\\]+(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:\\??->|::)\\s*\\$?\\w+(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
-([(member_call_expression name: (name) @call arguments: (_) @arguments)
-  (nullsafe_member_call_expression name: (name) @call arguments: (_) @arguments)
-  (scoped_call_expression name: (name) @call arguments: (_) @arguments)] @_whole
-  (#not-match? @_whole "^\\$?[\\w\\\\]+(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:\\??->|::)\\s*\\$?\\w+(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
+[(member_call_expression name: [(name) (variable_name)] arguments: (_) @arguments)
+ (nullsafe_member_call_expression name: [(name) (variable_name)] arguments: (_) @arguments)
+ (scoped_call_expression name: [(name) (variable_name)] arguments: (_) @arguments)] @call
 ; Language constructs that take arguments like functions.
 [(echo_statement "echo" @call)
  (print_intrinsic "print" @call)

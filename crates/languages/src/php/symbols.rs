@@ -9,7 +9,9 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind};
+use crate::symbols::{
+    Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind,
+};
 
 /// Reports the symbols of a file to the builder.
 pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
@@ -70,7 +72,13 @@ impl<'t> TreeWalk<'t> for Walk<'t> {
                 self.visit_field(b, node, "value");
             }
             "named_type" => self.type_use(b, node, UseKind::Type),
-            "comment" | "string" | "string_content" | "php_tag" | "text" | "visibility_modifier" | "named_label_statement"
+            "comment"
+            | "string"
+            | "string_content"
+            | "php_tag"
+            | "text"
+            | "visibility_modifier"
+            | "named_label_statement"
             | "goto_statement" => {}
             kind => self.visit_expression(b, node, kind),
         }
@@ -202,7 +210,8 @@ impl<'t> Walk<'t> {
     }
 
     fn parameter(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
-        if !matches!(node.kind(), "simple_parameter" | "variadic_parameter" | "property_promotion_parameter") {
+        if !matches!(node.kind(), "simple_parameter" | "variadic_parameter" | "property_promotion_parameter")
+        {
             return;
         }
         b.each_child(node, |b, child| match child.kind() {
@@ -217,7 +226,9 @@ impl<'t> Walk<'t> {
         let value = own.map(|of| b.add(Expr::Instance(of)));
         self.hide(b.text(name), value);
         let class = self.classes.last().map(|class| class.scope);
-        if let (Some(scope), Some(inner), "property_promotion_parameter") = (class, name.named_child(0), node.kind()) {
+        if let (Some(scope), Some(inner), "property_promotion_parameter") =
+            (class, name.named_child(0), node.kind())
+        {
             let is_private = node.child_by_field_name("visibility").is_some_and(|of| b.text(of) == "private");
             let new = New { exported: !is_private, declared, ..New::default() };
             b.define_in(scope, b.text(inner), inner.start_byte(), SymbolKind::Field, new);

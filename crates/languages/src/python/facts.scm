@@ -51,10 +51,18 @@
 (decorator [(identifier) @modifier (attribute attribute: (identifier) @modifier)]
   (#any-of? @modifier "staticmethod" "classmethod" "abstractmethod" "property" "cached_property" "final" "override"))
 (function_definition "async" @modifier)
-([(function_definition name: (identifier) @visibility) (class_definition name: (identifier) @visibility)]
-  (#match? @visibility "^__.*[^_]_?$") (#set! value "private"))
-([(function_definition name: (identifier) @visibility) (class_definition name: (identifier) @visibility)]
-  (#match? @visibility "^_([^_]|$)") (#set! value "protected"))
+([
+  (function_definition name: (identifier) @visibility)
+  (class_definition name: (identifier) @visibility)
+  (module (expression_statement (assignment left: (identifier) @visibility)))
+  (class_definition body: (block (expression_statement (assignment left: (identifier) @visibility))))
+] (#match? @visibility "^__.*[^_]_?$") (#set! value "private"))
+([
+  (function_definition name: (identifier) @visibility)
+  (class_definition name: (identifier) @visibility)
+  (module (expression_statement (assignment left: (identifier) @visibility)))
+  (class_definition body: (block (expression_statement (assignment left: (identifier) @visibility))))
+] (#match? @visibility "^_([^_]|$)") (#set! value "protected"))
 
 ; Bases
 (class_definition superclasses: (argument_list [
@@ -76,10 +84,6 @@
 
 ; Calls, return values, raises and yields
 (call function: (_) @call arguments: (_) @arguments)
-; A literal before the method is not part of the name.
-(call
-  function: (attribute object: [(string) (concatenated_string)] attribute: (identifier) @call)
-  arguments: (_) @arguments)
 (raise_statement . [(identifier) (attribute)] @throw)
 (raise_statement . (call function: (_) @throw))
 (function_definition "async" @async)

@@ -15,5 +15,13 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["sconstruct", "sconscript", "wscript"],
     interpreters: &["python", "pypy", "uv", "ipython"],
     separator: ".",
-    grammar: Some(Grammar::with_crash_check(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::python).with_symbols(symbols::extract)),
+    grammar: Some(
+        Grammar::with_crash_check(
+            || tree_sitter_python::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            include_str!("facts.scm"),
+            crash_check::python,
+        )
+        .with_symbols(symbols::extract),
+    ),
 };

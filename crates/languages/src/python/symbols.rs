@@ -90,9 +90,19 @@ impl<'t> Walk<'_, 't> {
             "if_statement" | "try_statement" => self.sometimes(None, |walk| walk.block(node)),
             "while_statement" => self.sometimes(Some(node), |walk| walk.block(node)),
             "type_alias_statement" => self.type_alias(node),
-            "expression_statement" | "block" | "elif_clause" | "else_clause" | "finally_clause" | "with_statement"
-            | "with_clause" | "raise_statement" | "assert_statement" | "delete_statement" | "print_statement"
-            | "exec_statement" | "ERROR" => {
+            "expression_statement"
+            | "block"
+            | "elif_clause"
+            | "else_clause"
+            | "finally_clause"
+            | "with_statement"
+            | "with_clause"
+            | "raise_statement"
+            | "assert_statement"
+            | "delete_statement"
+            | "print_statement"
+            | "exec_statement"
+            | "ERROR" => {
                 self.block(node);
             }
             _ => {

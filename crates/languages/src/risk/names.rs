@@ -203,22 +203,8 @@ mod tests {
     }
 
     const LANGUAGES: &[&str] = &[
-        "rust",
-        "python",
-        "javascript",
-        "go",
-        "java",
-        "csharp",
-        "cpp",
-        "c",
-        "kotlin",
-        "scala",
-        "swift",
-        "php",
-        "ruby",
-        "elixir",
-        "bash",
-        "lua",
+        "rust", "python", "javascript", "go", "java", "csharp", "cpp", "c", "kotlin", "scala", "swift",
+        "php", "ruby", "elixir", "bash", "lua",
     ];
 
     proptest! {

@@ -105,25 +105,8 @@ pub struct Examples {
 impl Rule {
     /// Its keys in a file, to suggest the nearest for an unknown one.
     pub(super) const KEYS: &'static [&'static str] = &[
-        "id",
-        "kind",
-        "name",
-        "category",
-        "severity",
-        "tags",
-        "confidence",
-        "languages",
-        "calls",
-        "reads",
-        "targets",
-        "keywords",
-        "pattern",
-        "unless",
-        "fills",
-        "argument",
-        "receiver",
-        "clears",
-        "examples",
+        "id", "kind", "name", "category", "severity", "tags", "confidence", "languages", "calls", "reads",
+        "targets", "keywords", "pattern", "unless", "fills", "argument", "receiver", "clears", "examples",
     ];
 
     /// Whether it applies to a language.

@@ -329,16 +329,7 @@ fn range(length: usize) -> impl Strategy<Value = std::ops::Range<usize>> {
 
 fn any_flow(length: usize) -> impl Strategy<Value = Flow> {
     let name = prop::sample::select(vec![
-        "a",
-        "b",
-        "exec",
-        "f",
-        "req.body",
-        "self.f",
-        "a.innerHTML",
-        "escape",
-        "a[]",
-        "",
+        "a", "b", "exec", "f", "req.body", "self.f", "a.innerHTML", "escape", "a[]", "",
     ]);
     let function = (name.clone(), range(length), prop::collection::vec(name.clone(), 0..3)).prop_map(
         |(name, range, params)| FunctionSpan {

@@ -57,10 +57,8 @@
   (#any-of? @_word "private" "private_class_method") (#set! value "private"))
 ((call !receiver method: (identifier) @_word arguments: (argument_list [(method name: (_) @visibility) (singleton_method name: (_) @visibility)]))
   (#any-of? @_word "protected" "protected_class_method") (#set! value "protected"))
-((body_statement (identifier) @_word (method name: (_) @visibility))
-  (#eq? @_word "private") (#set! value "private"))
-((body_statement (identifier) @_word (method name: (_) @visibility))
-  (#eq? @_word "protected") (#set! value "protected"))
+; A word applies to the methods after it, up to the next one.
+((body_statement (identifier) @section) (#any-of? @section "private" "protected" "public"))
 
 ; Superclass and mixins
 (superclass [(constant) @extends (scope_resolution) @extends (call receiver: (constant) @extends)])
@@ -73,19 +71,11 @@
 ((call !receiver method: (identifier) @_autoload arguments: (argument_list . (simple_symbol) . (string) @import))
   (#eq? @_autoload "autoload"))
 
-; Calls: the grammar has no node for the callee. Captures the whole call if that yields a clean chain, else the name.
+; Calls: the grammar has no node for the callee, so the whole call is captured if there is a receiver.
 (call !receiver method: (_) @call arguments: (_) @arguments)
 (call !receiver !arguments method: (_) @call)
-((call receiver: (_) !block arguments: (_) @arguments) @call
-  (#match? @call "^@{0,2}\\$?[\\w:]+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:&?\\.|::)\\s*\\w+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
-((call receiver: (_) !block !arguments) @call
-  (#match? @call "^@{0,2}\\$?[\\w:]+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:&?\\.|::)\\s*\\w+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
-((call receiver: (_) !block method: (_) @call arguments: (_) @arguments) @_whole
-  (#not-match? @_whole "^@{0,2}\\$?[\\w:]+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:&?\\.|::)\\s*\\w+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
-((call receiver: (_) !block !arguments method: (_) @call) @_whole
-  (#not-match? @_whole "^@{0,2}\\$?[\\w:]+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:&?\\.|::)\\s*\\w+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
-(call receiver: (_) method: (_) @call arguments: (_) @arguments block: (_))
-(call receiver: (_) !arguments method: (_) @call block: (_))
+(call receiver: (_) method: (_) arguments: (_) @arguments) @call
+(call receiver: (_) method: (_) !arguments) @call
 ; An identifier alone is a call if a variable would have no effect there, or by its last character.
 [(body_statement (identifier) @call . [(call) (assignment) (identifier) (if) (case) (method) (return) (rescue) (ensure)])
  (then (identifier) @call . [(call) (assignment) (identifier) (if) (return)])

@@ -12,8 +12,18 @@ pub(super) static LANGUAGE: Language = Language {
     title: "Ruby",
     aliases: &["rb"],
     extensions: &["rb", "rake", "gemspec", "ru", "podspec", "jbuilder"],
-    file_names: &["gemfile", "rakefile", "vagrantfile", "podfile", "brewfile", "capfile", "guardfile", "fastfile"],
+    file_names: &[
+        "gemfile", "rakefile", "vagrantfile", "podfile", "brewfile", "capfile", "guardfile", "fastfile",
+    ],
     interpreters: &["ruby", "jruby", "rake"],
     separator: "::",
-    grammar: Some(Grammar::with_crash_check(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::ruby).with_symbols(symbols::extract)),
+    grammar: Some(
+        Grammar::with_crash_check(
+            || tree_sitter_ruby::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            include_str!("facts.scm"),
+            crash_check::ruby,
+        )
+        .with_symbols(symbols::extract),
+    ),
 };

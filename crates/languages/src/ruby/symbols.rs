@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind};
+use crate::symbols::{
+    Builder, Expr, ExprId, New, ScopeId, ScopeKind, SymbolId, SymbolKind, TreeWalk, UseKind,
+};
 
 /// Reports the symbols of a file to the builder.
 pub(crate) fn extract<'t>(builder: &mut Builder<'t>, root: Node<'t>) {
@@ -61,7 +63,9 @@ impl<'t> TreeWalk<'t> for Walk<'t> {
             "call" => self.call(b, node),
             "identifier" => self.bare(b, node),
             "constant" | "scope_resolution" => self.constant(b, node, UseKind::Read),
-            "instance_variable" | "class_variable" | "global_variable" => self.variable(b, node, UseKind::Read),
+            "instance_variable" | "class_variable" | "global_variable" => {
+                self.variable(b, node, UseKind::Read)
+            }
             "super" => self.super_call(b, node),
             "block" | "do_block" | "lambda" => self.block(b, node),
             "alias" => {
@@ -84,8 +88,8 @@ impl<'t> TreeWalk<'t> for Walk<'t> {
                 self.visit_field(b, node, "guard");
                 self.visit_field(b, node, "body");
             }
-            "simple_symbol" | "hash_key_symbol" | "comment" | "undef" | "method_parameters" | "block_parameters"
-            | "lambda_parameters" => {}
+            "simple_symbol" | "hash_key_symbol" | "comment" | "undef" | "method_parameters"
+            | "block_parameters" | "lambda_parameters" => {}
             _ => self.each(b, node),
         }
     }
@@ -136,7 +140,8 @@ impl<'t> Walk<'t> {
                 b.descend(|b| self.constant(b, scope, UseKind::Type));
                 let target = self.value(b, scope);
                 b.within_target(target, Vec::new(), |b| {
-                    let symbol = b.define_in(b.scope(), b.text(last), last.start_byte(), SymbolKind::Type, new);
+                    let symbol =
+                        b.define_in(b.scope(), b.text(last), last.start_byte(), SymbolKind::Type, new);
                     self.members(b, symbol, body);
                 });
             }
@@ -185,7 +190,8 @@ impl<'t> Walk<'t> {
     }
 
     fn singleton_method(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
-        let (Some(name), Some(object)) = (node.child_by_field_name("name"), node.child_by_field_name("object"))
+        let (Some(name), Some(object)) =
+            (node.child_by_field_name("name"), node.child_by_field_name("object"))
         else {
             return self.each(b, node);
         };
@@ -281,7 +287,10 @@ impl<'t> Walk<'t> {
                     self.hide(name, value);
                 }
             }
-            "destructured_parameter" | "left_assignment_list" | "destructured_left_assignment" | "rest_assignment"
+            "destructured_parameter"
+            | "left_assignment_list"
+            | "destructured_left_assignment"
+            | "rest_assignment"
             | "splat_parameter" => b.each_child(pattern, |b, child| self.bind(b, child, kind, None)),
             "instance_variable" | "class_variable" | "global_variable" => {
                 self.define_variable(b, pattern, None);
@@ -329,7 +338,8 @@ impl<'t> Walk<'t> {
             let of = self.value(b, of);
             b.add(Expr::Instance(of))
         });
-        if let Some(name) = node.child_by_field_name("variable").and_then(|variable| variable.named_child(0)) {
+        if let Some(name) = node.child_by_field_name("variable").and_then(|variable| variable.named_child(0))
+        {
             self.bind(b, name, SymbolKind::Local, value);
         }
         self.visit_field(b, node, "body");

@@ -70,6 +70,9 @@
 [(impl_item "unsafe" @modifier) (trait_item "unsafe" @modifier) (foreign_mod_item "unsafe" @modifier)]
 (static_item (mutable_specifier) @modifier)
 (visibility_modifier) @visibility
+((mod_item . "mod" @visibility body: (_)) (#set! value "private"))
+((trait_item (visibility_modifier) body: (declaration_list (const_item "const" @visibility))) (#set! value "pub"))
+((impl_item trait: (_) body: (declaration_list (const_item "const" @visibility))) (#set! value "pub"))
 ((impl_item trait: (_) body: (declaration_list (function_item "fn" @visibility))) (#set! value "pub"))
 ((trait_item (visibility_modifier) body: (declaration_list [(function_item "fn" @visibility) (function_signature_item "fn" @visibility)]))
   (#set! value "pub"))
@@ -110,9 +113,10 @@
   (scoped_use_list list: (use_list [(identifier) @export (scoped_identifier name: (_) @export) (use_as_clause alias: (_) @export)]))
 ])
 
-; Asynchronous code, generators.
+; Asynchronous code, generators. An `async` block or closure makes the function around it asynchronous.
 (function_modifiers "async" @async)
 (async_block) @async
+(closure_expression "async" @async)
 (await_expression . (call_expression function: (_) @await))
 (await_expression . (macro_invocation macro: (_) @await))
 (await_expression . [(identifier) (field_expression)] @await)
@@ -120,9 +124,7 @@
 (yield_expression (_) @yield)
 
 ; Calls. Macros contain only tokens: a name directly before brackets is a call.
-(call_expression function: [(identifier) (scoped_identifier) (field_expression)] @call arguments: (arguments) @arguments)
-(call_expression function: (generic_function function: (_) @call) arguments: (arguments) @arguments)
-(call_expression function: (parenthesized_expression (_) @call) arguments: (arguments) @arguments)
+(call_expression function: (_) @call arguments: (arguments) @arguments)
 (macro_invocation macro: (_) @call (token_tree) @arguments)
 (macro_invocation (token_tree (identifier) @call . (token_tree "(") @arguments))
 (macro_invocation (token_tree (token_tree (identifier) @call . (token_tree "(") @arguments)))

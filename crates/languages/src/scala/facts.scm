@@ -111,9 +111,8 @@
 (import_declaration) @import
 
 ; Calls. For a call with several argument lists, the first.
-(call_expression function: [(identifier) (field_expression)] @call arguments: (_) @arguments)
+(call_expression function: [(identifier) (field_expression) (parenthesized_expression)] @call arguments: (_) @arguments)
 (call_expression function: (generic_function function: [(identifier) (field_expression)] @call) arguments: (_) @arguments)
-(call_expression function: (field_expression value: [(string) (interpolated_string_expression) (integer_literal)] field: (identifier) @call) arguments: (_) @arguments)
 (instance_expression "new" . [(type_identifier) (stable_type_identifier)] @call . (arguments) @arguments)
 (instance_expression "new" . (generic_type type: (_) @call) . (arguments) @arguments)
 (instance_expression "new" . [(type_identifier) (stable_type_identifier)] @call .)

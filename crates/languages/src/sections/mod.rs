@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use super::cells::Cells;
 use super::chunk::{Chunked, ChunkingMethod};
+use super::identifier::Marks;
 use super::limits::ChunkLimits;
 use super::lines::{Lines, Piece};
 use super::outline::{Definition, NAME_CHARS_MAX, Outline, cut, nest};
@@ -63,7 +64,7 @@ pub(super) fn chunk(
     let mut headings = scan(lines, stop)?;
     headings.truncate(HEADINGS_MAX);
     let sections = nest(sections(text, lines, &headings, stop)?, SEPARATOR, stop)?;
-    let outline = Outline::new(text, sections, Vec::new(), HashSet::new());
+    let outline = Outline::new((text, Marks::of("")), sections, Vec::new(), HashSet::new(), Vec::new());
     let pieces = split(&outline, lines, limits, stop)?;
     let pieces = merge::merge(pieces, &outline, (lines, &Cells::default()), limits);
     Ok(Chunked::new(name::chunks(&pieces, &outline, lines, stop)?, ChunkingMethod::Sections))
@@ -101,6 +102,7 @@ fn section(text: &str, lines: &Lines<'_>, heading: &Heading, last_row: usize) ->
         last_row,
         head: title,
         body: end,
+        code_row: heading.first_row,
         name_row: heading.title_row,
         name_start: title,
         written_start: title,

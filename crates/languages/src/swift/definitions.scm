@@ -5,6 +5,8 @@
 (class_declaration name: (_) @name) @definition.class
 (protocol_declaration name: (_) @name) @definition.interface
 (function_declaration name: (simple_identifier) @name) @definition.function
+(function_declaration name: [(custom_operator) (bang) "==" "===" "!=" "!==" "<" ">" "<=" ">=" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "<<" ">>" "&" "|" "^" "~" "++" "--"] @name) @definition.function
+(protocol_function_declaration name: [(custom_operator) (bang) "==" "===" "!=" "!==" "<" ">" "<=" ">=" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "<<" ">>" "&" "|" "^" "~" "++" "--"] @name) @definition.method
 (protocol_function_declaration name: (simple_identifier) @name) @definition.method
 (init_declaration name: "init" @name) @definition.method
 (typealias_declaration name: (type_identifier) @name) @definition.type

@@ -105,7 +105,9 @@
   (property_declaration (modifiers (visibility_modifier) @_open) name: (pattern bound_identifier: (simple_identifier) @export))
 ] (#any-of? @_open "public" "open"))
 
-; Asynchronous code.
+; Asynchronous code. A closure that awaits makes the function around it asynchronous.
+[(await_expression) (for_statement "await")] @async
+(lambda_function_type "async" @async)
 (function_declaration "async" @async)
 (protocol_function_declaration "async" @async)
 (init_declaration "async" @async)

@@ -14,5 +14,12 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["swift"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_swift::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_symbols(symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_swift::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            include_str!("facts.scm"),
+        )
+        .with_symbols(symbols::extract),
+    ),
 };

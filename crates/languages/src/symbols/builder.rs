@@ -9,6 +9,7 @@ use super::table::{
     SymbolKind, TextId, Use, UseKind,
 };
 use super::visits::{self, Visit};
+use crate::identifier::Marks;
 use crate::stop::Stop;
 
 /// Most scopes, symbols, imports and uses of one file, each. Generated files have more; what is beyond is dropped.
@@ -34,6 +35,8 @@ pub(crate) struct New {
 /// Collects the symbols of a file. Expressions and texts are numbered in one arena while it works.
 pub(crate) struct Builder<'t> {
     pub(super) text: &'t str,
+    /// How the language writes names.
+    marks: &'static Marks,
     pub(super) stop: &'t Stop<'t>,
     pub(super) visit: Visit,
     pub(super) stopped: bool,
@@ -61,10 +64,11 @@ pub(crate) struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
-    pub(crate) fn new(text: &'t str, stop: &'t Stop<'t>) -> Self {
+    pub(crate) fn new((text, marks): (&'t str, &'static Marks), stop: &'t Stop<'t>) -> Self {
         let file = Scope { parent: 0, kind: ScopeKind::File, symbol: None, target: None, bases: Vec::new() };
         Self {
             text,
+            marks,
             stop,
             visit: visits::unseen,
             stopped: false,
@@ -277,7 +281,7 @@ impl<'t> Builder<'t> {
             self.truncated = true;
             return None;
         }
-        let name = self.intern(name)?;
+        let name = self.intern_name(name)?;
         let id = self.symbols.len() as SymbolId;
         let New { exported, is_static, is_declaration, declared, value, bases } = new;
         let (inside, place) = (None, Place::default());
@@ -314,8 +318,8 @@ impl<'t> Builder<'t> {
 
     /// The symbol of this name in a scope, the latest first.
     pub(crate) fn find(&self, scope: ScopeId, name: &str) -> Option<SymbolId> {
-        let name = self.texts.get(name)?;
-        self.bound.get(&(scope, *name)).map(|(symbol, _)| *symbol)
+        let name = self.known(name)?;
+        self.bound.get(&(scope, name)).map(|(symbol, _)| *symbol)
     }
 
     /// Reports an import in the innermost open scope. `at` is the node of the imported name.
@@ -327,7 +331,7 @@ impl<'t> Builder<'t> {
         local: Option<&str>,
         exported: Option<&str>,
     ) {
-        let what = name.map(|name| self.intern(name));
+        let what = name.map(|name| self.intern_name(name));
         if let Some(what) = what.map_or(Some(Imported::Module), |name| name.map(Imported::Name)) {
             self.push_import(at, module, what, local, exported);
         }
@@ -351,8 +355,8 @@ impl<'t> Builder<'t> {
             return;
         }
         let Some(module) = self.intern(module) else { return };
-        let local = local.and_then(|local| self.intern(local));
-        let exported = exported.and_then(|exported| self.intern(exported));
+        let local = local.and_then(|local| self.intern_name(local));
+        let exported = exported.and_then(|exported| self.intern_name(exported));
         let (scope, place) = (self.scope(), Place::default());
         self.imports.push(Import { scope, place, module, what, local, exported });
         self.import_bytes.push(at.start_byte());
@@ -362,7 +366,7 @@ impl<'t> Builder<'t> {
     pub(crate) fn export(&mut self, name: &str, value: ExprId) {
         if self.exports.len() >= ROWS_MAX {
             self.truncated = true;
-        } else if let Some(name) = self.intern(name) {
+        } else if let Some(name) = self.intern_name(name) {
             self.exports.push(Export { name, value });
         }
     }
@@ -426,7 +430,7 @@ impl<'t> Builder<'t> {
 
     /// The expression that is a name.
     pub(crate) fn name(&mut self, name: &str) -> ExprId {
-        match self.intern(name) {
+        match self.intern_name(name) {
             Some(name) => self.add(Expr::Name(name)),
             None => self.unknown(),
         }
@@ -434,9 +438,25 @@ impl<'t> Builder<'t> {
 
     /// The expression that is a member of another.
     pub(crate) fn member(&mut self, of: ExprId, name: &str) -> ExprId {
-        match self.intern(name) {
+        match self.intern_name(name) {
             Some(name) => self.add(Expr::Member(of, name)),
             None => self.unknown(),
+        }
+    }
+
+    /// The number of a name, in the form in which the index has names.
+    pub(super) fn intern_name(&mut self, written: &str) -> Option<TextId> {
+        match is_plain(written) {
+            true => self.intern(written),
+            false => self.intern(&self.marks.stored(written)),
+        }
+    }
+
+    /// The number of a name that occurred.
+    pub(super) fn known(&self, written: &str) -> Option<TextId> {
+        match is_plain(written) {
+            true => self.texts.get(written).copied(),
+            false => self.texts.get(&self.marks.stored(written)).copied(),
         }
     }
 
@@ -459,6 +479,11 @@ impl<'t> Builder<'t> {
     pub(crate) fn text_of(&self, id: TextId) -> &str {
         self.arena.text(id)
     }
+}
+
+/// Whether a name is written in no other way than it is stored.
+fn is_plain(written: &str) -> bool {
+    written.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]

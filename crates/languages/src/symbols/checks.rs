@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{FileSymbols, Place, extract, general};
+use super::{Expr, FileSymbols, Place, Use, extract, general};
 use crate::chunking::chunk_until;
 use crate::language::Language;
 use crate::stop::Stop;
@@ -71,6 +71,39 @@ fn each_definition_has_a_symbol_where_its_name_stands() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(seen > 200, "{seen}");
+}
+
+#[test]
+fn operators_are_used_where_their_language_has_such_uses() {
+    let used = |language: &str, text: &str| {
+        let symbols = chunk(text, by_name(language), &LIMITS).symbols.unwrap();
+        let arena = &symbols.body.arena;
+        let name = |used: &Use| match arena.expr(used.expr) {
+            Expr::Name(name) => arena.text(*name).to_owned(),
+            Expr::Member(_, name) => format!("?.{}", arena.text(*name)),
+            _ => String::new(),
+        };
+        let is_operator = |name: &String| !name.contains(char::is_alphanumeric) || name.starts_with('?');
+        symbols.body.uses.iter().map(name).filter(is_operator).collect::<Vec<_>>()
+    };
+    for (text, expected) in [
+        ("f a b = a >< b\n", &["><"][..]),
+        ("f a b = (><) a b\n", &["><"]),
+        ("f = foldr (><) 0\n", &["><"]),
+        ("f = map (>< 1) (map (1 ><) xs)\n", &["><", "><"]),
+        ("f a b = a M.>< b\n", &["?.><"]),
+        ("f = (><)\n", &["><"]),
+        // Neither its definition, nor what says how it binds, nor what every module has.
+        ("infixl 6 ><\n(><) :: Int -> Int -> Int\n(><) a b = a\n", &[]),
+        ("a >< b = a\n", &[]),
+        ("f a b = a == b && not $ g . h $ a\n", &[]),
+        // One of its own.
+        ("f a = a >< 1 where\n  x >< y = y\n", &[]),
+        ("f a = a >< 1 where\n  (><) x y = y\n", &[]),
+    ] {
+        assert_eq!(used("haskell", text), expected, "{text}");
+    }
+    assert!(used("elixir", "defmodule A do\n  def f(a), do: a ~> 1\nend\n").is_empty());
 }
 
 proptest! {
@@ -156,11 +189,13 @@ fn size(text: &str, language: &str) -> [u64; 2] {
     let language = by_name(language).unwrap();
     let grammar = language.grammar.as_ref().unwrap();
     let stop = Stop::new(LIMITS.parse_timeout, &|| false);
-    let size = with_outline(text, language.separator, grammar, &stop, |outline, nodes| {
+    let size = with_outline(text, language, grammar, &stop, |outline, nodes| {
         let items = crate::facts::items(text, grammar.facts().unwrap(), nodes, &stop).unwrap();
         let before = stop.steps();
         let symbols = match grammar.symbols {
-            Some(_) => extract(grammar.symbols, text, nodes.node(0), &stop).unwrap().unwrap(),
+            Some(_) => {
+                extract(grammar.symbols, (text, outline.marks), nodes.node(0), &stop).unwrap().unwrap()
+            }
             None => general::extract(outline, &items, &stop).unwrap(),
         };
         assert!(symbols.is_sound(), "{}", language.id);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::builder::{Builder, New};
 use super::table::{Expr, ExprId, FileSymbols, ScopeId, ScopeKind, SymbolKind, UseKind};
 use crate::facts::{Items, Role};
+use crate::identifier::Marks;
 use crate::outline::{Definition, Outline};
 use crate::stop::{Stop, Stopped};
 
@@ -24,7 +25,7 @@ pub(crate) fn extract<'t>(
     items: &Items<'_, '_>,
     stop: &'t Stop<'t>,
 ) -> Result<FileSymbols, Stopped> {
-    let mut builder = Builder::new(outline.text, stop);
+    let mut builder = Builder::new((outline.text, outline.marks), stop);
     let mut general = General { outline, scopes: Vec::new(), names: HashSet::new(), locals: HashSet::new() };
     general.define(&mut builder, stop)?;
     let mut uses = Uses::new();
@@ -125,7 +126,9 @@ impl General<'_, '_> {
             _ => return,
         };
         let text = self.outline.text.get(range.clone()).unwrap_or_default();
-        let Some((start, name)) = last_name(text) else { return };
+        let Some((start, name)) = last_name(text, self.outline.marks) else {
+            return self.operator(b, kind, range, uses);
+        };
         let at = range.start + start;
         if self.names.contains(&at) {
             return;
@@ -139,26 +142,58 @@ impl General<'_, '_> {
             }
         }
         let expr = if before.is_empty() { b.name(name) } else { qualified(b, before, name) };
-        let better = |known: UseKind| rank(kind) > rank(known);
-        match uses.get(&at) {
-            Some((known, _)) if !better(*known) => {}
-            _ => {
-                uses.insert(at, (kind, expr));
-            }
+        add(uses, at, kind, expr);
+    }
+
+    /// The use of an operator, where the language has uses of operators; or its definition within a function.
+    fn operator(
+        &mut self,
+        b: &mut Builder<'_>,
+        kind: UseKind,
+        range: std::ops::Range<usize>,
+        uses: &mut Uses,
+    ) {
+        let (text, marks) = (self.outline.text, self.outline.marks);
+        let operator = text.get(range.clone()).unwrap_or_default();
+        if self.names.contains(&range.start)
+            || !marks.is_operator(operator)
+            || !marks.reports_operator(operator)
+        {
+            return;
         }
+        if kind == UseKind::Write {
+            return self.local_name(b, operator, range.start, SymbolKind::Local);
+        }
+        // `Data.Map.!`.
+        let is_qualified =
+            text[..range.start].strip_suffix('.').is_some_and(|before| before.ends_with(is_name));
+        let expr = match is_qualified {
+            true => {
+                let module = b.unknown();
+                b.member(module, operator)
+            }
+            false => b.name(operator),
+        };
+        add(uses, range.start, kind, expr);
     }
 
     fn local(&mut self, b: &mut Builder<'_>, range: std::ops::Range<usize>, kind: SymbolKind) {
         let text = self.outline.text.get(range.clone()).unwrap_or_default();
-        let Some((start, name)) = last_name(text) else { return };
-        let scope = self.scope_at(range.start);
-        let inside_function = b.kind_of_scope(scope) == ScopeKind::Function;
-        if !inside_function || !text[..start].trim().is_empty() && kind == SymbolKind::Local {
+        let Some((start, name)) = last_name(text, self.outline.marks) else { return };
+        if text[..start].trim().is_empty() || kind != SymbolKind::Local {
+            self.local_name(b, name, range.start + start, kind);
+        }
+    }
+
+    /// Defines a local name of the function around it, if there is one.
+    fn local_name(&mut self, b: &mut Builder<'_>, name: &str, at: usize, kind: SymbolKind) {
+        let scope = self.scope_at(at);
+        if b.kind_of_scope(scope) != ScopeKind::Function {
             return;
         }
         let Some(text) = b.text_id(name) else { return };
         if self.locals.insert((scope, text)) {
-            b.define_in(scope, name, range.start + start, kind, New::default());
+            b.define_in(scope, name, at, kind, New::default());
         }
     }
 
@@ -166,6 +201,16 @@ impl General<'_, '_> {
         let text = self.outline.text.get(range.clone()).unwrap_or_default();
         let module = text.trim().trim_matches(['"', '\'', '<', '>', '`']);
         b.import_in(self.scope_at(range.start), range.start, module);
+    }
+}
+
+/// Adds a use, unless a better kind of use is known of the same name.
+fn add(uses: &mut Uses, at: usize, kind: UseKind, expr: ExprId) {
+    match uses.get(&at) {
+        Some((known, _)) if rank(kind) <= rank(*known) => {}
+        _ => {
+            uses.insert(at, (kind, expr));
+        }
     }
 }
 
@@ -194,23 +239,31 @@ fn is_separator(c: char) -> bool {
 }
 
 fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace() && !c.is_control())
 }
 
-/// The last name in a text, if the text ends with one, and where it begins.
-fn last_name(text: &str) -> Option<(usize, &str)> {
-    let trimmed = text.trim_end().trim_end_matches(['"', '`']);
+/// The last name in a text, if the text ends with one, and where it begins. A name has the marks of its language: `empty?`,
+/// `save!`, `x'`, `@"a name"`.
+fn last_name<'t>(text: &'t str, marks: &Marks) -> Option<(usize, &'t str)> {
+    let text = text.trim_end();
+    let escaped = text.starts_with("@\"") && text.ends_with('"') && text.len() > 3;
+    if escaped {
+        return Some((0, text));
+    }
+    let trimmed = text.trim_end_matches(['"', '`']);
     let mut start = trimmed.len();
     for (at, c) in trimmed.char_indices().rev() {
-        // A mark at the end belongs to the name in some languages: `empty?`, `save!`, `x'`.
-        let is_mark = at + c.len_utf8() == trimmed.len() && matches!(c, '?' | '!' | '\'');
+        let is_mark = marks.is_inside(c) || (at + c.len_utf8() == trimmed.len() && marks.is_last(c));
         if !is_name(c) && !is_mark {
             break;
         }
         start = at;
     }
     let name = trimmed.get(start..)?;
-    let begins = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    let begins = name
+        .chars()
+        .next()
+        .is_some_and(|c| (is_name(c) && !c.is_numeric()) || (c == '$' && marks.is_inside(c)));
     begins.then_some((start, name))
 }
 

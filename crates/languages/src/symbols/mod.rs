@@ -13,17 +13,20 @@ pub(crate) mod general;
 mod halves;
 mod locals;
 mod nodes;
+mod operators;
 mod placed;
 mod rewriting;
 mod table;
 mod visits;
 mod walk;
 
+use crate::identifier::Marks;
 use crate::stop::{Stop, Stopped};
 
 pub(crate) use builder::{Builder, New};
 pub(crate) use locals::Locals;
 pub(crate) use nodes::{all_children, child_of, children, field};
+pub use operators::reports_uses;
 pub use table::{
     Arena, Body, Export, Expr, ExprId, FUNCTION_TYPE, FileSymbols, Import, Imported, Interface, Place, Scope,
     ScopeId, ScopeKind, Symbol, SymbolId, SymbolKind, TextId, Use, UseKind,
@@ -39,12 +42,12 @@ pub(crate) type Extract = for<'t> fn(&mut Builder<'t>, tree_sitter::Node<'t>);
 /// [`Stopped`] if the time limit passed or the work was cancelled.
 pub(crate) fn extract<'t>(
     extractor: Option<Extract>,
-    text: &'t str,
+    source: (&'t str, &'static Marks),
     root: tree_sitter::Node<'t>,
     stop: &'t Stop<'t>,
 ) -> Result<Option<FileSymbols>, Stopped> {
     let Some(extractor) = extractor else { return Ok(None) };
-    let mut builder = Builder::new(text, stop);
+    let mut builder = Builder::new(source, stop);
     extractor(&mut builder, root);
     builder.finish().map(Some)
 }

@@ -49,8 +49,8 @@ impl Builder<'_> {
 
     /// Whether a name is that of a parameter, local name or type parameter, as far as was defined by now.
     pub(crate) fn is_local(&self, name: &str) -> bool {
-        let Some(name) = self.texts.get(name) else { return false };
-        let bound = self.open.iter().rev().find_map(|scope| self.bound.get(&(*scope, *name)));
+        let Some(name) = self.known(name) else { return false };
+        let bound = self.open.iter().rev().find_map(|scope| self.bound.get(&(*scope, name)));
         bound.is_some_and(|(_, local)| *local)
     }
 

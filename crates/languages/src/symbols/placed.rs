@@ -53,6 +53,6 @@ impl Builder<'_> {
 
     /// The number of a name; `None` if it is none.
     pub(crate) fn text_id(&mut self, name: &str) -> Option<TextId> {
-        self.intern(name)
+        self.intern_name(name)
     }
 }

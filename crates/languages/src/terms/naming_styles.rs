@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::identifier::nfc;
+
 /// A run of letters, digits and `_`, and where it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word<'a> {
@@ -41,7 +43,7 @@ pub fn parts(name: &str) -> Vec<String> {
 /// A name folded across naming styles: `foo_bar`, `fooBar` and `foo-bar` are all `foobar`.
 #[must_use]
 pub fn squash(name: &str) -> String {
-    name.chars().filter(|c| is_word_char(*c) && *c != '_').flat_map(char::to_lowercase).collect()
+    nfc(name).chars().filter(|c| is_word_char(*c) && *c != '_').flat_map(char::to_lowercase).collect()
 }
 
 /// Whether a word in a sentence is certainly a name in code: inner capitals, `_`, a call, a path separator.

@@ -14,5 +14,12 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile"],
     interpreters: &[],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_toml_ng::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm")).with_symbols(symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_toml_ng::LANGUAGE.into(),
+            include_str!("definitions.scm"),
+            include_str!("facts.scm"),
+        )
+        .with_symbols(symbols::extract),
+    ),
 };

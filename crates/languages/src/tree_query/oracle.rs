@@ -167,31 +167,9 @@ const PATTERNS: &[&str] = &[
 
 fn code() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
-        "fn f() ",
-        "fn g(a: u8, b: u8) ",
-        "{",
-        "}",
-        "let a = ",
-        "1",
-        "2",
-        "a",
-        "b",
-        "z",
-        ";\n",
-        "(",
-        ")",
-        ", ",
-        "f(",
-        "a.b(",
-        "// say\n",
-        "a + b",
-        "a + a",
-        "if a ",
-        "return ",
-        "=> ",
-        "// x\nfn h() {}\n",
-        "(1, a, 2)",
-        "f(a, b, z);\n",
+        "fn f() ", "fn g(a: u8, b: u8) ", "{", "}", "let a = ", "1", "2", "a", "b", "z", ";\n", "(", ")",
+        ", ", "f(", "a.b(", "// say\n", "a + b", "a + a", "if a ", "return ", "=> ", "// x\nfn h() {}\n",
+        "(1, a, 2)", "f(a, b, z);\n",
     ]);
     prop::collection::vec(word, 0..60).prop_map(|tokens| tokens.concat())
 }

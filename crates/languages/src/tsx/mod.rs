@@ -12,5 +12,17 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &[],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_typescript::LANGUAGE_TSX.into(), include_str!("../typescript/definitions.scm"), concat!(include_str!("../javascript/ecmascript.scm"), "\n", include_str!("../typescript/facts.scm"))).with_mask(crate::typescript::mask::masked).with_symbols(crate::javascript::symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_typescript::LANGUAGE_TSX.into(),
+            include_str!("../typescript/definitions.scm"),
+            concat!(
+                include_str!("../javascript/ecmascript.scm"),
+                "\n",
+                include_str!("../typescript/facts.scm")
+            ),
+        )
+        .with_mask(crate::typescript::mask::masked)
+        .with_symbols(crate::javascript::symbols::extract),
+    ),
 };

@@ -162,14 +162,7 @@
   (object [(shorthand_property_identifier) @export (pair key: [(property_identifier) (string)] @export) (method_definition name: (property_identifier) @export)])])
   (#eq? @_exports "module.exports"))
 
-; Asynchronous code: definitions, and callbacks outside of any definition.
-(public_field_definition value: [(arrow_function "async" @async) (function_expression "async" @async)])
-
-; Calls; a JSX element calls its component.
-(call_expression function: [(identifier) (member_expression) (subscript_expression) (call_expression) (super) (non_null_expression)] @call arguments: (_) @arguments)
-
-; The grammar parses `await f<T>(x)` as `(await f)<T>(x)`.
-(call_expression function: (await_expression [(identifier) (member_expression)] @call) arguments: (_) @arguments)
+; A JSX element calls its component.
 ((_ . "<" . name: [(identifier) (member_expression)] @call) (#match? @call "^[A-Z]|[.]"))
 
 ; Assignments. With destructuring, every bound name is a target, without an alias: its value is a part of the whole.

@@ -2,8 +2,10 @@
 //! it takes `(a: A): B` and, on the next line, `<T>(b: T): C` for one type, and loses the rest of the interface.
 
 /// What can begin a line before an interface's name.
-const HEADS: &[&str] =
-    &["interface ", "export interface ", "declare interface ", "export declare interface ", "export default interface "];
+const HEADS: &[&str] = &[
+    "interface ", "export interface ", "declare interface ", "export declare interface ",
+    "export default interface ",
+];
 
 /// The text with a semicolon in place of the last blank before such signatures, with all places as they were. `None` if there are none.
 pub(crate) fn masked(text: &str) -> Option<String> {
@@ -117,9 +119,18 @@ mod tests {
     #[test]
     fn members_before_generic_signatures_are_ended() {
         for (text, expected) in [
-            ("interface A {\n  (a: B): C\n  <T>(t: T): D\n}", Some("interface A {\n  (a: B): C\n ;<T>(t: T): D\n}")),
-            ("export interface A<E = {}> {\n  b: C<D>\n\n  // d\n  <T>(): D }", Some("export interface A<E = {}> {\n  b: C<D>\n\n  // d\n ;<T>(): D }")),
-            ("interface A {\n  b: { (): c\n  <T>(): d }\n}", Some("interface A {\n  b: { (): c\n ;<T>(): d }\n}")),
+            (
+                "interface A {\n  (a: B): C\n  <T>(t: T): D\n}",
+                Some("interface A {\n  (a: B): C\n ;<T>(t: T): D\n}"),
+            ),
+            (
+                "export interface A<E = {}> {\n  b: C<D>\n\n  // d\n  <T>(): D }",
+                Some("export interface A<E = {}> {\n  b: C<D>\n\n  // d\n ;<T>(): D }"),
+            ),
+            (
+                "interface A {\n  b: { (): c\n  <T>(): d }\n}",
+                Some("interface A {\n  b: { (): c\n ;<T>(): d }\n}"),
+            ),
             ("interface A {\n  b: \"}\"\n  <T>(): d\n}", Some("interface A {\n  b: \"}\"\n ;<T>(): d\n}")),
             ("interface A {\n  <T>(t: T): D\n}", None),
             ("interface A {\n  (a: B): C;\n  <T>(t: T): D,\n  <U>(): E\n}", None),

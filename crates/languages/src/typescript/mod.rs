@@ -14,5 +14,13 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["deno", "ts-node", "tsx"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(), include_str!("definitions.scm"), concat!(include_str!("../javascript/ecmascript.scm"), "\n", include_str!("facts.scm"))).with_mask(mask::masked).with_symbols(crate::javascript::symbols::extract)),
+    grammar: Some(
+        Grammar::new(
+            || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+            include_str!("definitions.scm"),
+            concat!(include_str!("../javascript/ecmascript.scm"), "\n", include_str!("facts.scm")),
+        )
+        .with_mask(mask::masked)
+        .with_symbols(crate::javascript::symbols::extract),
+    ),
 };

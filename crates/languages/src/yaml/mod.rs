@@ -13,5 +13,10 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".clang-format", ".clang-tidy", ".gemrc", "pubspec.lock", "pnpm-lock.yaml", "yarn.lock"],
     interpreters: &[],
     separator: ".",
-    grammar: Some(Grammar::with_crash_check(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), crash_check::yaml)),
+    grammar: Some(Grammar::with_crash_check(
+        || tree_sitter_yaml::LANGUAGE.into(),
+        include_str!("definitions.scm"),
+        include_str!("facts.scm"),
+        crash_check::yaml,
+    )),
 };

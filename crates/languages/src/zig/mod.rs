@@ -12,5 +12,9 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &["zig"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_zig::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+    grammar: Some(Grammar::new(
+        || tree_sitter_zig::LANGUAGE.into(),
+        include_str!("definitions.scm"),
+        include_str!("facts.scm"),
+    )),
 };

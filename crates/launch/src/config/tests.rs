@@ -62,12 +62,7 @@ fn allowed_paths_may_only_be_narrowed() {
 fn free_texts_are_one_line() {
     for name in ["product_name", "github_repo_url", "github_ref", "site_profile"] {
         for text in [
-            "Shop\n\nSigned-off-by: X <x@y>",
-            "a\rb",
-            "a\u{0}b",
-            "a\u{85}b",
-            "a\u{2028}b",
-            "a\u{202e}b",
+            "Shop\n\nSigned-off-by: X <x@y>", "a\rb", "a\u{0}b", "a\u{85}b", "a\u{2028}b", "a\u{202e}b",
             "\tb",
         ] {
             let violations = resolve(with(name, json!(text))).unwrap_err();

@@ -15,6 +15,7 @@ fn item() -> ItemRef {
 }
 
 /// One event of each type.
+#[expect(clippy::too_many_lines, reason = "one of each type")]
 fn bodies() -> Vec<EventBody> {
     let rule = Rule::new("code", "Title");
     let issue = Issue::new("links", &rule, Severity::Error, Some(("a.md", Some(3))), "x", "m".to_owned());
@@ -70,12 +71,24 @@ fn bodies() -> Vec<EventBody> {
             principal: "local".to_owned(),
             outcome: "ok".to_owned(),
         },
-        EventBody::PublishPrepared { publish_key: "k".to_owned(), branch: "launch/r/shop".to_owned() },
-        EventBody::PrOpened(PrOpened {
-            branch: "b".to_owned(),
-            commit_sha: "f".repeat(40),
-            pr_url: "/launch/runs/r".to_owned(),
-            pr_number: None,
+        EventBody::PublishPrepared {
+            publish_key: "k".to_owned(),
+            branch: "launch/r/shop".to_owned(),
+            principal: Some("key:ada".to_owned()),
+        },
+        EventBody::PrOpened {
+            opened: PrOpened {
+                branch: "b".to_owned(),
+                commit_sha: "f".repeat(40),
+                pr_url: "/launch/runs/r".to_owned(),
+                pr_number: None,
+            },
+            principal: Some("key:ada".to_owned()),
+        },
+        EventBody::SiteRebased(SiteRebased {
+            from_sha: "b".repeat(40),
+            site_sha: "c".repeat(40),
+            tree: "d".repeat(40),
         }),
         EventBody::RunCompleted { artifacts: 12 },
         EventBody::RunFailed { failure },

@@ -97,9 +97,14 @@ impl RepositoryBuilder {
     #[must_use]
     pub fn reads_text(&self, path: &str, is_prose: bool) -> bool {
         let questions = &self.questions;
-        (!questions.names.is_empty() && questions.counts_mentions(path, is_prose))
-            || questions.needs_text(path)
-            || LeftOut::needs_text(path)
+        let may_answer = (!questions.names.is_empty() && questions.counts_mentions(path, is_prose))
+            || self.keeps_text(path);
+        may_answer && !questions.unread.contains(path)
+    }
+
+    /// Whether the whole text of a file is kept.
+    fn keeps_text(&self, path: &str) -> bool {
+        self.questions.needs_text(path) || LeftOut::needs_text(path)
     }
 
     /// Adds the text of an indexed file in pieces, each with its first line, in the order of the file. Blank lines between pieces
@@ -110,8 +115,7 @@ impl RepositoryBuilder {
         }
         self.facts.indexed.insert(path.to_owned());
         let counts = self.questions.counts_mentions(path, is_prose);
-        let needs_text = self.questions.needs_text(path) || LeftOut::needs_text(path);
-        let mut text = needs_text.then(String::new);
+        let mut text = self.keeps_text(path).then(String::new);
         let mut lines = 0;
         for (first_line, piece) in pieces {
             if counts {

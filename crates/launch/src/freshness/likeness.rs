@@ -1,4 +1,4 @@
-//! Finds what lines became: the lines of a text that have most words in common with them.
+//! Finds what cited lines became: the lines of the new text that have the most words in common with them.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -48,11 +48,7 @@ pub(super) fn most_alike<'t>(
 
 /// The words of the beginning of a line, in lower case.
 fn words(line: &str) -> impl Iterator<Item = String> {
-    let mut end = line.len().min(LINE_BYTES_READ_MAX);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    let read = line.get(..end).unwrap_or_default();
+    let read = &line[..line.floor_char_boundary(LINE_BYTES_READ_MAX)];
     read.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 

@@ -45,12 +45,9 @@ impl ShownLines {
 
 /// The beginning of a line without characters that control a terminal, and whether that is not all of it.
 fn cut(line: &str) -> (String, bool) {
-    let mut end = line.len().min(LINE_BYTES_MAX);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = line.floor_char_boundary(LINE_BYTES_MAX);
     let visible = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
-    let mut text: String = line.get(..end).unwrap_or_default().chars().map(visible).collect();
+    let mut text: String = line[..end].chars().map(visible).collect();
     let is_cut = end < line.len();
     if is_cut {
         text.push('…');

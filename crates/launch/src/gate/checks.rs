@@ -49,7 +49,7 @@ pub(super) fn check_commands(
             }
         }
     }
-    // What nobody requires may be absent, but that is no success either.
+    // If only optional commands could not run, the gate neither passes nor fails.
     let is_skipped =
         own.iter().all(|result| !result.required && matches!(result.outcome, CommandOutcome::NotRun(_)));
     match is_skipped && !input.profile.fails_on(Severity::Warning) {

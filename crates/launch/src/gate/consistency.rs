@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-use super::{Checked, Found, Gate, GateInput, RunInput};
+use super::{Checked, Found, Gate, GateInput, RunInput, kept_pages};
 use crate::issue::{Rule, Severity, quote};
 use crate::pattern::pattern;
 use crate::site::{LineKind, Page};
@@ -13,7 +13,18 @@ use crate::site::{LineKind, Page};
 pub(super) const GATE: Gate = Gate {
     name: "consistency",
     about: "Pages name the product and its repository alike, and all that was planned is there.",
-    rules: &[PRODUCT_NAME, REPOSITORY_URL, MISSING_HEADING, MISSING_PAGE, MISSING_SECTION],
+    rules: &[
+        PRODUCT_NAME,
+        REPOSITORY_URL,
+        MISSING_HEADING,
+        MISSING_PAGE,
+        MISSING_SECTION,
+        kept_pages::EDITED,
+        kept_pages::FOREIGN,
+        kept_pages::ADDRESS_TAKEN,
+        kept_pages::REMOVED,
+        kept_pages::MOVED,
+    ],
     check,
 };
 
@@ -32,11 +43,13 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
         return Checked::NotApplicable("nobody said what the product is called");
     };
     for section in run.required_sections {
-        if !run.pages.iter().any(|planned| planned.section == *section) {
+        let is_kept = run.kept.iter().any(|kept| kept.section == *section);
+        if !is_kept && !run.pages.iter().any(|planned| planned.section == *section) {
             let message = format!("No page is planned for the section `{}`.", section.as_str());
             found.add_to_site(&MISSING_SECTION, Severity::Blocker, section.as_str(), message);
         }
     }
+    kept_pages::add(run.kept, found);
     for planned in run.pages {
         let Some(page) = input.site.page(&planned.path) else {
             let message = "The planned page does not exist.".to_owned();

@@ -11,6 +11,7 @@ use crate::evidence::Evidence;
 use crate::fence::Fence;
 use crate::issue::Severity;
 use crate::observed::Observed;
+use crate::published::KeptPage;
 use crate::report::Profile;
 use crate::site::{Page, Site};
 use crate::snippet::ParsedSnippet;
@@ -65,6 +66,8 @@ pub struct RunInput<'a> {
     pub required_sections: &'a BTreeSet<Section>,
     /// The planned pages.
     pub pages: &'a [RequiredPage],
+    /// Planned pages that are not written, because what is there is people's.
+    pub kept: &'a [KeptPage],
     /// Where the pages of sections are; `None` if the site has no such order.
     pub layout: Option<&'a Layout>,
     /// What the front matter of sections must have.

@@ -38,18 +38,8 @@ fn is_container(kind: &str) -> bool {
 
 /// Parts of paths of pages that speak of what was, and may name what is gone.
 const HISTORIES: &[&str] = &[
-    "changelog",
-    "changes",
-    "history",
-    "release",
-    "migrat",
-    "upgrad",
-    "deprecat",
-    "news",
-    "blog",
-    "archive",
-    "rfc",
-    "adr",
+    "changelog", "changes", "history", "release", "migrat", "upgrad", "deprecat", "news", "blog", "archive",
+    "rfc", "adr",
 ];
 
 /// Whether a page speaks of earlier versions, so that it may name what is gone.

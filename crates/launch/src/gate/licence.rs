@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Checked, Found, Gate, GateInput};
+use super::{Checked, Found, Gate, GateInput, RunInput};
 use crate::issue::{Rule, Severity, quote};
 use crate::licence::{Licence, agree, known};
 use crate::pattern::pattern;
@@ -52,7 +52,9 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
         );
         found.add_to_site(&CONFLICT, input.severity(Severity::Error, Severity::Warning), path, message);
     }
-    if input.run.is_some() && !input.pages().any(|page| names(page, licence)) {
+    if let Some(run) = input.run
+        && !pages_of_run(input, run).any(|page| names(page, licence))
+    {
         let message = format!("No page names the licence {}.", quote(&licence.spdx));
         found.add_to_site(&NOT_NAMED, Severity::Error, "", message);
     }
@@ -60,6 +62,14 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
         other_licences(page, licence, found);
     }
     Checked::Done
+}
+
+/// The pages that a run changes, that it planned and that are right already, and that it left to people.
+fn pages_of_run<'a>(input: &GateInput<'a>, run: &'a RunInput<'a>) -> impl Iterator<Item = &'a Page> {
+    let planned = run.pages.iter().map(|page| page.path.as_str());
+    let kept = run.kept.iter().map(|kept| kept.other.as_deref().unwrap_or(&kept.output_path));
+    let site = input.site;
+    input.pages().chain(planned.chain(kept).filter_map(|path| site.page(path)))
 }
 
 /// Whether a page names one of the licences.

@@ -64,7 +64,8 @@ fn limitations(input: &GateInput<'_>, run: &RunInput<'_>, claims: &Claims, found
     }
     for section in [Section::Docs, Section::Reference] {
         let mut pages = run.pages.iter().filter(|page| page.section == section).peekable();
-        let is_planned = pages.peek().is_some();
+        // Where people wrote a page themselves, it is theirs to say so.
+        let is_planned = pages.peek().is_some() && run.kept.iter().all(|kept| kept.section != section);
         let is_there = pages
             .filter_map(|planned| input.site.page(&planned.path))
             .flat_map(|page| &page.headings)

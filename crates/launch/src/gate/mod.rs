@@ -11,6 +11,7 @@ mod external_links;
 mod frontmatter;
 mod input;
 mod internal_links;
+mod kept_pages;
 mod known_names;
 mod licence;
 mod limitations_and_distribution;
@@ -39,10 +40,14 @@ pub use input::{
 pub(crate) use limitations_and_distribution::installs_one_of;
 pub use markdown_lint::LINT_RULES;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::config::Budgets;
+use crate::fence::Fence;
 use crate::issue::{Issue, Rule, Severity};
+use crate::observed::Observed;
 use crate::report::{GateOutcome, GateStatus, Profile, ValidationReport};
+use crate::site::Site;
 
 /// Most issues that one gate reports; a hostile site could have millions.
 const ISSUES_PER_GATE_MAX: usize = 1_000;
@@ -99,7 +104,8 @@ enum Checked {
     Done,
     /// There is nothing that it could check, for this reason.
     NotApplicable(&'static str),
-    /// The operator did not ask for it, for this reason. That is no issue.
+    /// Nobody asked for it, for this reason: the operator configured nothing for it, or no run is there to do it for. A gate that does
+    /// not apply is reported as an issue; this is not worth one.
     NotAsked(&'static str),
     /// It lacks what it needs, for this reason.
     Unable(String),
@@ -208,6 +214,47 @@ pub fn check_while(
         issues.extend(found);
     }
     Ok(ValidationReport::new(input.profile, outcomes, issues))
+}
+
+/// Returns the faults in how the changed pages of a site fit with all others: in their addresses, and in links.
+#[must_use]
+pub fn structure_issues(site: &Site, changes: &[Change]) -> Vec<Issue> {
+    let run_input = RunInput {
+        product_name: "",
+        repository_url: "",
+        changes,
+        fence: &Fence::default(),
+        budgets: Budgets { max_files_changed: u32::MAX, max_lines_per_file: u32::MAX },
+        required_sections: &BTreeSet::new(),
+        pages: &[],
+        kept: &[],
+        layout: None,
+        contracts: &BTreeMap::new(),
+        snippet_hashes: &BTreeSet::new(),
+        install_commands: &[],
+        artifacts: &[],
+        observed: &Observed::default(),
+    };
+    let input = GateInput {
+        site,
+        snippets: &[],
+        evidence: Err("the repository is not asked"),
+        claims: None,
+        run: Some(&run_input),
+        secrets: &NoSecrets,
+        profile: Profile::Local,
+    };
+    let found = [&site_layout::GATE, &internal_links::GATE].into_iter().flat_map(|gate| run(gate, &input).1);
+    found.filter(Issue::is_failure).collect()
+}
+
+/// Looks for no secrets.
+struct NoSecrets;
+
+impl SecretFinder for NoSecrets {
+    fn find(&self, _: &str, _: &str) -> Vec<FoundSecret> {
+        Vec::new()
+    }
 }
 
 fn run(gate: &Gate, input: &GateInput<'_>) -> (GateOutcome, Vec<Issue>) {

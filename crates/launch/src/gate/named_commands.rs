@@ -19,14 +19,8 @@ const CARGO_COMMANDS: &[&str] =
     &["build", "b", "run", "r", "test", "t", "check", "c", "bench", "clippy", "doc", "d"];
 /// Files of tools that write makefiles, so that those of the repository are not all.
 const MAKEFILE_GENERATORS: &[&str] = &[
-    "CMakeLists.txt",
-    "configure",
-    "configure.ac",
-    "configure.in",
-    "Makefile.am",
-    "Makefile.in",
-    "Makefile.PL",
-    "meson.build",
+    "CMakeLists.txt", "configure", "configure.ac", "configure.in", "Makefile.am", "Makefile.in",
+    "Makefile.PL", "meson.build",
 ];
 /// Extensions of scripts.
 const SCRIPTS: &[&str] = &[".sh", ".py", ".js", ".ts", ".rb", ".pl"];
@@ -184,18 +178,9 @@ mod tests {
     #[test]
     fn what_no_manifest_names_is_missing() {
         for line in [
-            "npm run deploy",
-            "npm test",
-            "npm start",
-            "pnpm run deploy --fast",
-            "yarn test",
-            "make deploy",
-            "just deploy",
-            "cargo test -p gone",
-            "cargo +nightly run --bin gone",
-            "cargo b --example gone",
-            "sh scripts/gone.sh",
-            "./scripts/gone.sh",
+            "npm run deploy", "npm test", "npm start", "pnpm run deploy --fast", "yarn test", "make deploy",
+            "just deploy", "cargo test -p gone", "cargo +nightly run --bin gone", "cargo b --example gone",
+            "sh scripts/gone.sh", "./scripts/gone.sh",
         ] {
             assert_eq!(certainty(line, &[]), Some(true), "{line}");
         }

@@ -21,18 +21,8 @@ const UNDISCLOSED_RISK: Rule =
 
 /// Beginnings of words by which a page says that something is dangerous.
 const WARNINGS: &[&str] = &[
-    "untrusted",
-    "security",
-    "sanitiz",
-    "sanitis",
-    "injection",
-    "unsafe",
-    "danger",
-    "vulnerab",
-    "malicious",
-    "attack",
-    "never pass",
-    "do not pass",
+    "untrusted", "security", "sanitiz", "sanitis", "injection", "unsafe", "danger", "vulnerab", "malicious",
+    "attack", "never pass", "do not pass",
 ];
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {

@@ -3,13 +3,13 @@
 use contract::echo;
 
 use super::{Checked, Found, Gate, GateInput};
-use crate::issue::{Rule, Severity};
-use crate::site::SiteProblem;
+use crate::issue::{Rule, Severity, quote};
+use crate::site::{SiteProblem, counted_by_extension};
 
 pub(super) const GATE: Gate = Gate {
     name: "schema",
     about: "Artifacts fit their schemas, and pages can be read.",
-    rules: &[ARTIFACT, UNREADABLE, TRUNCATED],
+    rules: &[ARTIFACT, UNREADABLE, TRUNCATED, UNREAD],
     check,
 };
 
@@ -17,11 +17,18 @@ const ARTIFACT: Rule = Rule::new("artifact_schema", "An artifact does not fit it
 const UNREADABLE: Rule = Rule::new("unreadable_page", "A page cannot be read");
 const TRUNCATED: Rule = Rule::new("truncated_page", "A page has more than is checked");
 
+const UNREAD: Rule = Rule::new("unread_documents", "Documents in other formats than Markdown are not read");
+/// Files that are named of those that are not read.
+const NAMED_MAX: usize = 3;
+
 /// Most violations that are reported of one artifact.
 const VIOLATIONS_MAX: usize = 20;
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
     problems(input, found);
+    if input.run.is_none() && !input.site.unread().is_empty() {
+        found.add_to_site(&UNREAD, Severity::Info, "", unread(input.site.unread()));
+    }
     for artifact in input.run.into_iter().flat_map(|run| run.artifacts) {
         let validator = match jsonschema::validator_for(artifact.schema) {
             Ok(validator) => validator,
@@ -36,6 +43,13 @@ fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {
         }
     }
     Checked::Done
+}
+
+/// Returns the number of documents that are not read, and names some.
+fn unread(paths: &[String]) -> String {
+    let named: Vec<String> = paths.iter().take(NAMED_MAX).map(|path| quote(path)).collect();
+    let more = if paths.len() > NAMED_MAX { ", …" } else { "" };
+    format!("Not read, so not checked: {} ({}{more}).", counted_by_extension(paths), named.join(", "))
 }
 
 /// What could not be read of the site; of a run, only what it changes.

@@ -29,28 +29,10 @@ const NOT_IN_CATALOG: Rule = Rule::fixable("snippet_not_in_catalog", "An example
 const IMPORTING: &[&str] = &["rust", "python", "go", "javascript", "typescript", "tsx"];
 /// Functions that a browser or a language offers without an import.
 const GLOBALS: &[&str] = &[
-    "setTimeout",
-    "setInterval",
-    "clearTimeout",
-    "clearInterval",
-    "setImmediate",
-    "parseInt",
-    "parseFloat",
-    "isNaN",
-    "isFinite",
-    "queueMicrotask",
-    "structuredClone",
-    "encodeURIComponent",
-    "decodeURIComponent",
-    "encodeURI",
-    "decodeURI",
-    "requestAnimationFrame",
-    "cancelAnimationFrame",
-    "addEventListener",
-    "beforeEach",
-    "afterEach",
-    "beforeAll",
-    "afterAll",
+    "setTimeout", "setInterval", "clearTimeout", "clearInterval", "setImmediate", "parseInt", "parseFloat",
+    "isNaN", "isFinite", "queueMicrotask", "structuredClone", "encodeURIComponent", "decodeURIComponent",
+    "encodeURI", "decodeURI", "requestAnimationFrame", "cancelAnimationFrame", "addEventListener",
+    "beforeEach", "afterEach", "beforeAll", "afterAll",
 ];
 
 fn check(input: &GateInput<'_>, found: &mut Found) -> Checked {

@@ -231,6 +231,7 @@ impl Scene {
             budgets: self.budgets,
             required_sections: &self.sections,
             pages: &pages,
+            kept: &[],
             layout: Some(&layout),
             contracts: &contracts,
             snippet_hashes: &self.snippets,

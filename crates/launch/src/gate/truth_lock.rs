@@ -16,15 +16,8 @@ pub(super) const GATE: Gate = Gate {
     name: "truth_lock",
     about: "Every statement of a page is that of a claim, and the cited lines say it.",
     rules: &[
-        UNKNOWN_CLAIM,
-        WRONG_QUOTE,
-        UNCITED,
-        UNCITED_DESCRIPTION,
-        UNPLANNED_HEADING,
-        STALE_CITATION,
-        UNSAID,
-        NOT_INDEXED,
-        CONTRADICTED,
+        UNKNOWN_CLAIM, WRONG_QUOTE, UNCITED, UNCITED_DESCRIPTION, UNPLANNED_HEADING, STALE_CITATION, UNSAID,
+        NOT_INDEXED, CONTRADICTED,
     ],
     check,
 };

@@ -133,23 +133,13 @@ fn products_have_the_name_that_their_readme_gives_them() {
 #[test]
 fn only_files_that_tell_something_are_read() {
     for path in [
-        "README.md",
-        "readme",
-        "Cargo.toml",
-        "go.mod",
-        "web/package.json",
-        "a.gemspec",
-        "src/Till.csproj",
+        "README.md", "readme", "Cargo.toml", "go.mod", "web/package.json", "a.gemspec", "src/Till.csproj",
         CONFIG_FILE,
     ] {
         assert!(is_read(path), "{path}");
     }
     for path in [
-        "docs/README.md",
-        "a/b/package.json",
-        ".github/package.json",
-        "src/main.rs",
-        "notes.md",
+        "docs/README.md", "a/b/package.json", ".github/package.json", "src/main.rs", "notes.md",
         "sub/run_config.json",
     ] {
         assert!(!is_read(path), "{path}");

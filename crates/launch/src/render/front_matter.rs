@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::forms::FrontMatterStyle;
+use crate::forms::{FrontMatterStyle, PlanPage};
 use crate::gate::{FrontMatterContract, KeyType};
 use crate::prose::DESCRIPTION_KEYS;
 use crate::site::FrontMatterFormat;
@@ -50,6 +50,30 @@ pub fn fields(
         fields.insert(key.clone(), value.ok_or_else(|| key.clone())?);
     }
     Ok(fields)
+}
+
+/// The fields of a page that is there already: those that it has stay, with their values, and `wanted` ones that it lacks are added. Only
+/// what follows from the page itself is written anew: its title, and its description, which must be a claim of it.
+#[must_use]
+pub fn kept_fields(
+    wanted: BTreeMap<String, Value>,
+    now: &Map<String, Value>,
+    page: &PlanPage,
+    description: Option<String>,
+) -> BTreeMap<String, Value> {
+    let mut fields = wanted;
+    for (key, value) in now {
+        let value = match value {
+            Value::String(_) if TITLES.contains(&key.as_str()) => Some(page.title.as_str().into()),
+            Value::String(_) if DESCRIPTION_KEYS.contains(&key.as_str()) => {
+                description.clone().map(Value::from)
+            }
+            value => Some(value.clone()),
+        };
+        // A description that nothing says any more goes, unless the site needs one.
+        fields.extend(value.map(|value| (key.clone(), value)));
+    }
+    fields
 }
 
 /// The value of a key whose meaning is known.

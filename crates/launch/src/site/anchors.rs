@@ -27,11 +27,7 @@ const STYLES: [AnchorStyle; 3] = [AnchorStyle::GitHub, AnchorStyle::Hugo, Anchor
 
 /// Configuration files by which Hugo is recognised.
 const HUGO_FILES: &[&str] = &[
-    "hugo.toml",
-    "hugo.yaml",
-    "hugo.yml",
-    "hugo.json",
-    "config/_default/hugo.toml",
+    "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config/_default/hugo.toml",
     "config/_default/config.toml",
 ];
 
@@ -115,9 +111,7 @@ mod tests {
         for (text, github, hugo, book) in [
             ("A call", "a-call", "a-call", "a-call"),
             (
-                "Where Postgres comes from",
-                "where-postgres-comes-from",
-                "where-postgres-comes-from",
+                "Where Postgres comes from", "where-postgres-comes-from", "where-postgres-comes-from",
                 "where-postgres-comes-from",
             ),
             ("C++ & C#: `a_b`!", "c--c-a_b", "c--c-a_b", "c--c-a_b"),

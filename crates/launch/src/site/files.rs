@@ -21,6 +21,11 @@ pub trait SiteFiles {
         false
     }
 
+    /// The content that a file had last, if the site had it before and does not have it any more.
+    fn last_version(&self, _path: &str) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The day of their commit, such as 2026-01-31; `None` if they have none.
     fn date(&self) -> Option<String> {
         None

@@ -178,12 +178,7 @@ mod tests {
     #[test]
     fn rules_and_text_are_no_front_matter() {
         for text in [
-            "# Title\n",
-            "---\nnever closed\n",
-            "",
-            "---",
-            "---\nJust text.\n---\n",
-            "text\n---\na: 1\n---\n",
+            "# Title\n", "---\nnever closed\n", "", "---", "---\nJust text.\n---\n", "text\n---\na: 1\n---\n",
         ] {
             assert_eq!(FrontMatter::split(text), (FrontMatter::None, 0), "{text:?}");
         }

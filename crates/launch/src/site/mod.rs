@@ -11,6 +11,7 @@ mod line_index;
 mod markdown;
 mod page;
 mod resolve;
+mod unread;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use front_matter::{FrontMatter, FrontMatterFormat};
 pub use page::{CodeBlock, CodeSpan, Comment, Heading, LineKind, Link, LinkKind, PAGE_ITEMS_MAX, Page};
 pub(crate) use resolve::{STATIC_FOLDERS, names_file, page_files};
 pub use resolve::{Target, Unresolved};
+pub use unread::counted_by_extension;
 
 /// Limits of what is read of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +84,7 @@ pub struct Site {
     folders: BTreeSet<String>,
     /// What was not read, sorted by path.
     problems: Vec<(String, SiteProblem)>,
+    unread: Vec<String>,
     /// Paths from the root of the site that lie beside its folder or above.
     beside: BTreeSet<String>,
     /// How anchors of headings are made.
@@ -109,6 +112,8 @@ impl Site {
             site.add_folders(&path);
             if is_page(&path) && files.is_page_of_site(&path) {
                 site.read_page(files, &path, limits, &mut bytes_left);
+            } else if unread::is_unread_document(&path) && files.is_page_of_site(&path) {
+                site.unread.push(path.clone());
             }
             site.files.insert(path);
         }
@@ -194,6 +199,12 @@ impl Site {
     #[must_use]
     pub fn problems(&self) -> &[(String, SiteProblem)] {
         &self.problems
+    }
+
+    /// Documents in formats that are not read, sorted by path.
+    #[must_use]
+    pub fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     /// How anchors of headings are made.

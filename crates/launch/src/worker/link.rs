@@ -12,12 +12,13 @@ use crate::evidence::Questions;
 use crate::fence::Fence;
 use crate::forms::{DRAFTS, PATCH_BUNDLE, PagePlan, PlanPage, required};
 use crate::patch::Patch;
+use crate::published::refreshed;
 use crate::report::stable_json;
 
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: LINK,
-    version: 1,
+    version: 2,
     artifacts: &[PAGE_PLAN, DRAFTS],
     site: SiteView::Base,
     parses: false,
@@ -64,7 +65,7 @@ fn patch_of(item: &WorkItem<'_>, page: &PlanPage) -> Result<Option<Patch>, Worke
         Some(bytes) => {
             let before =
                 String::from_utf8(bytes).map_err(|_| conflict(path, "the page is not UTF-8 text"))?;
-            Ok(Patch::between(path, &before, text))
+            Ok(refreshed(&before, text).and_then(|after| Patch::between(path, &before, &after)))
         }
     }
 }
@@ -149,13 +150,10 @@ mod tests {
     fn a_later_run_changes_only_what_differs() {
         let mut first = Scene::new();
         first.link();
-        let mut second = Scene::new();
-        second.base = first.site.clone();
-        second.site = first.site.clone();
+        let mut second = first.refreshed();
         second.link();
         assert!(second.changed.is_empty(), "nothing changed: {:?}", second.changed);
-        let mut third = Scene::new();
-        third.base = first.site.clone();
+        let mut third = first.refreshed();
         let readme =
             crate::worker::scene::README.replace("Reads sales", "ShopKit does not print.\n\nReads sales");
         third.write("README.md", &readme);

@@ -5,10 +5,10 @@ mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::blocks::Material;
-use self::paths::{check_paths, output_path};
+use self::paths::output_path;
 use super::trial::Trial;
 use super::{
     NewArtifact, PAGE_PLAN, PLAN, SiteView, WorkItem, Worker, WorkerError, WorkerInput, WorkerOutput,
@@ -18,18 +18,20 @@ use crate::config::{LaunchTier, RunConfig, Section};
 use crate::evidence::Questions;
 use crate::forms::{
     FRONT_MATTER_CONTRACT, FrontMatterContracts, PRODUCT_FACTS, PagePlan, PlanBlock, PlanItem, PlanPage,
-    ProductFacts, SITE_CONTEXT, SNIPPET_CATALOG, SiteContext, SnippetCatalog, required,
+    ProductFacts, SITE_CONTEXT, SNIPPET_CATALOG, SiteContext, SnippetCatalog, optional, required,
 };
-use crate::prose;
+use crate::prose::{self, DESCRIPTION_KEYS};
+use crate::published::{KeptPage, PUBLISHED_PAGES, PublishedPages, marks_of, reason_to_keep};
 use crate::render::ruleset::{self, PageRule, SECURITY_HEADING, SECURITY_LINE, Source, quota};
-use crate::render::{FieldsOfPage, escaped, fields, spelt};
+use crate::render::{FieldsOfPage, escaped, fields, kept_fields, spelt};
 use crate::report::stable_json;
+use crate::site::{FrontMatter, Page};
 
 /// The worker.
 pub static WORKER: Worker = Worker {
     name: PLAN,
-    version: 3,
-    artifacts: &[PRODUCT_FACTS, SNIPPET_CATALOG, FRONT_MATTER_CONTRACT, SITE_CONTEXT],
+    version: 4,
+    artifacts: &[PRODUCT_FACTS, SNIPPET_CATALOG, FRONT_MATTER_CONTRACT, SITE_CONTEXT, PUBLISHED_PAGES],
     site: SiteView::Base,
     parses: false,
     asks,
@@ -63,7 +65,11 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
             risky.insert(claim.claim_id.as_str());
         }
     }
+    let published: Option<PublishedPages> = optional(item, PUBLISHED_PAGES)?;
     let planner = Planner {
+        item,
+        existing: item.site.paths(),
+        published: published.unwrap_or_default(),
         config: item.config,
         context: required(item, PLAN, SITE_CONTEXT)?,
         contracts: required(item, PLAN, FRONT_MATTER_CONTRACT)?,
@@ -72,12 +78,15 @@ fn run(input: &WorkerInput<'_>) -> Result<WorkerOutput, WorkerError> {
         risky: &risky,
     };
     let plan = planner.plan()?;
-    check_paths(item, &plan)?;
     let artifact = NewArtifact::json(PAGE_PLAN, "page_plan", stable_json(&plan));
     Ok(WorkerOutput { artifacts: vec![artifact], ..WorkerOutput::default() })
 }
 
 struct Planner<'a> {
+    item: &'a WorkItem<'a>,
+    /// Paths of the site.
+    existing: Vec<String>,
+    published: PublishedPages,
     config: &'a RunConfig,
     context: SiteContext,
     contracts: FrontMatterContracts,
@@ -103,30 +112,58 @@ impl Planner<'_> {
                 return Err(WorkerError::new(PLAN_INCOMPLETE, message));
             }
         }
-        // What a tier has beyond the least goes first if the budget is small.
+        // If the budget is small, pages that the tier `minimal` lacks are left out, the last one first.
         let most = usize::try_from(self.config.budgets.max_files_changed).unwrap_or(usize::MAX);
         while pages.len() > most
             && let Some(at) = pages.iter().rposition(|(rule, _)| rule.tier != LaunchTier::Minimal)
         {
             pages.remove(at);
         }
-        // A page beyond the least is left out if nothing tells what its front matter must have, unless its section has no other.
+        // So are those whose front matter must have what nothing tells, unless it is the only page of its section.
         while let Some(at) = pages.iter().rposition(|(rule, page)| {
             let of_section = pages.iter().filter(|(other, _)| other.section == rule.section).count();
             rule.tier != LaunchTier::Minimal && of_section > 1 && self.front_matter(page, 1).is_err()
         }) {
             pages.remove(at);
         }
-        let mut plan = PagePlan { pages: pages.into_iter().map(|(_, page)| page).collect() };
+        let (mut plan, positions) = self.without_kept(pages.into_iter().map(|(_, page)| page));
         add_links(&mut plan);
-        let mut position = 0;
-        let mut section = None;
-        for page in &mut plan.pages {
-            position = if section == Some(page.section) { position + 1 } else { 1 };
-            section = Some(page.section);
+        for (page, position) in plan.pages.iter_mut().zip(positions) {
             self.finish(page, position)?;
         }
         Ok(plan)
+    }
+
+    /// The pages without those that people own, and the place of each in its section.
+    fn without_kept(&self, pages: impl Iterator<Item = PlanPage>) -> (PagePlan, Vec<u32>) {
+        let (mut plan, mut positions) = (PagePlan::default(), Vec::new());
+        let (mut position, mut section) = (0, None);
+        for page in pages {
+            position = if section == Some(page.section) { position + 1 } else { 1 };
+            section = Some(page.section);
+            match reason_to_keep(self.item.site, &self.existing, &self.published, &page.output_path) {
+                Some((reason, other)) => plan.kept.push(KeptPage {
+                    unsaid: self.unsaid(other.as_deref().unwrap_or(&page.output_path)),
+                    section: page.section,
+                    output_path: page.output_path,
+                    title: page.title,
+                    reason,
+                    other,
+                }),
+                None => {
+                    plan.pages.push(page);
+                    positions.push(position);
+                }
+            }
+        }
+        (plan, positions)
+    }
+
+    /// Sentences of a page that have the mark of a claim which the run does not make.
+    fn unsaid(&self, path: &str) -> usize {
+        let Some(text) = self.item.site_text(path) else { return 0 };
+        let (ids, _) = marks_of(path, &text);
+        ids.iter().filter(|id| self.claim(id).is_none()).count()
     }
 
     /// A page without its links; `None` if there is nothing to say on it.
@@ -165,8 +202,16 @@ impl Planner<'_> {
         blocks::cut(page, most, &self.material);
         let headings = page.blocks.iter().filter(|block| !block.is_code);
         page.required_headings = headings.map(|block| block.heading.clone()).collect();
+        let now = self.item.site_text(&page.output_path).map(|text| Page::parse(&page.output_path, text, 1));
+        let now = now.as_ref().map(|page| &page.front_matter);
         page.front_matter = self.front_matter(page, position)?;
         page.format = self.contracts.styles.get(&page.section).and_then(|style| style.format);
+        if let Some(FrontMatter::Fields { format, fields }) = now {
+            let description = self.description(page, fields);
+            page.format = Some(*format);
+            page.front_matter =
+                kept_fields(std::mem::take(&mut page.front_matter), fields, page, description);
+        }
         Ok(())
     }
 
@@ -174,14 +219,26 @@ impl Planner<'_> {
     fn front_matter(&self, page: &PlanPage, position: u32) -> Result<BTreeMap<String, Value>, WorkerError> {
         let contract = self.contracts.sections.get(&page.section).cloned().unwrap_or_default();
         let style = self.contracts.styles.get(&page.section).cloned().unwrap_or_default();
+        let description = self.descriptions(page).next();
+        let of_page = FieldsOfPage { title: &page.title, description: description.as_deref(), position };
+        fields(&contract, &style, of_page).map_err(|key| unknown_key(page.section, &key))
+    }
+
+    /// The claims of a page that can describe it, in their order.
+    fn descriptions(&self, page: &PlanPage) -> impl Iterator<Item = String> {
         let claims = page.blocks.iter().flat_map(|block| &block.items).filter_map(|item| match item {
             PlanItem::Paragraph { claim_id } | PlanItem::Entry { claim_id } => self.claim(claim_id),
             _ => None,
         });
-        let mut texts = claims.map(|claim| spelt(&claim.text, &self.config.product_name));
-        let description = texts.find_map(|text| prose::description(&text));
-        let of_page = FieldsOfPage { title: &page.title, description: description.as_deref(), position };
-        fields(&contract, &style, of_page).map_err(|key| unknown_key(page.section, &key))
+        claims.filter_map(|claim| prose::description(&spelt(&claim.text, &self.config.product_name)))
+    }
+
+    /// The description of a page that has one: the same as long as the page makes its claim.
+    fn description(&self, page: &PlanPage, now: &Map<String, Value>) -> Option<String> {
+        let is_said = |text: &String| {
+            DESCRIPTION_KEYS.iter().any(|key| now.get(*key).is_some_and(|value| value == text))
+        };
+        self.descriptions(page).find(is_said).or_else(|| self.descriptions(page).next())
     }
 
     fn claim(&self, id: &str) -> Option<&Claim> {
@@ -203,8 +260,11 @@ fn titled(heading: &str, items: Vec<PlanItem>) -> PlanBlock {
 
 /// Adds to each page the links to all others.
 fn add_links(plan: &mut PagePlan) {
+    // A page that people edited is still there.
+    let there = plan.kept.iter().filter(|kept| kept.reason.is_there());
+    let there = there.map(|kept| (kept.title.clone(), kept.output_path.clone()));
     let all: Vec<(String, String)> =
-        plan.pages.iter().map(|page| (page.title.clone(), page.output_path.clone())).collect();
+        plan.pages.iter().map(|page| (page.title.clone(), page.output_path.clone())).chain(there).collect();
     for page in &mut plan.pages {
         let others = all.iter().filter(|(_, path)| *path != page.output_path);
         let links: Vec<PlanItem> =

@@ -8,6 +8,8 @@ use super::*;
 use crate::evidence::RepositoryFacts;
 use crate::evidence::tests::evidence;
 use crate::gate::FoundSecret;
+use crate::published::{PUBLISHED_PAGES, PublishedPages, page_sha256};
+use crate::report::stable_json;
 use crate::site::{MemoryFiles, Site};
 use crate::snippet::tests::parsed;
 
@@ -62,6 +64,17 @@ impl Scene {
             changed: Vec::new(),
             artifacts: BTreeMap::new(),
         }
+    }
+
+    /// A later run over a site that took over what this one made.
+    pub(crate) fn refreshed(&self) -> Self {
+        let hash = |path: &String| (path.clone(), page_sha256(&self.page(path)));
+        let known = PublishedPages {
+            unchanged: self.changed.iter().map(hash).collect(),
+            ..PublishedPages::default()
+        };
+        let artifacts = BTreeMap::from([(PUBLISHED_PAGES.to_owned(), stable_json(&known).into_bytes())]);
+        Self { base: self.site.clone(), site: self.site.clone(), artifacts, ..Self::new() }
     }
 
     /// Replaces a file of the repository, or adds it.

@@ -25,36 +25,13 @@ const DEFINITION_FILES_MAX: usize = 500;
 
 /// Folders whose documents are not about what the repository does now.
 const OTHER_DOCUMENTS: &[&str] = &[
-    "test",
-    "tests",
-    "testdata",
-    "fixtures",
-    "vendor",
-    "third_party",
-    "node_modules",
-    "archive",
-    "rfcs",
-    "adr",
-    "blog",
+    "test", "tests", "testdata", "fixtures", "vendor", "third_party", "node_modules", "archive", "rfcs",
+    "adr", "blog",
 ];
 /// Beginnings of names of documents that speak of the past, of people or of rights.
 const OTHER_NAMES: &[&str] = &[
-    "changelog",
-    "changes",
-    "history",
-    "release",
-    "migrat",
-    "upgrad",
-    "contributing",
-    "code_of_conduct",
-    "security",
-    "license",
-    "licence",
-    "authors",
-    "maintainers",
-    "governance",
-    "news",
-    "todo",
+    "changelog", "changes", "history", "release", "migrat", "upgrad", "contributing", "code_of_conduct",
+    "security", "license", "licence", "authors", "maintainers", "governance", "news", "todo",
 ];
 
 fn asks(_: &WorkItem<'_>) -> Questions {

@@ -1,6 +1,7 @@
 //! Archives that are written here, and what their mirrors have.
 
 mod hostile;
+mod many_files;
 mod written;
 
 use std::fs::File;

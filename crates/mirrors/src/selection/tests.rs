@@ -80,16 +80,8 @@ fn a_name_means_the_branch_and_a_pattern_without_a_match_is_named() {
 fn names_that_git_could_not_use_are_left_out_and_counted() {
     let long = format!("refs/heads/{}", "x".repeat(256));
     let mut lines = list(&[
-        "refs/heads/-option",
-        "refs/heads/a/../b",
-        "refs/heads/a b",
-        "refs/heads/a:b",
-        "refs/heads/x.lock",
-        "refs/heads/dot.",
-        &long,
-        "refs/tags/",
-        "refs/heads/good",
-        "refs/heads/not-mine:x",
+        "refs/heads/-option", "refs/heads/a/../b", "refs/heads/a b", "refs/heads/a:b", "refs/heads/x.lock",
+        "refs/heads/dot.", &long, "refs/tags/", "refs/heads/good", "refs/heads/not-mine:x",
     ]);
     lines.extend_from_slice(format!("{}\trefs/heads/\u{fffd}", id(1)).as_bytes());
     lines.extend_from_slice(b"\xff\n");

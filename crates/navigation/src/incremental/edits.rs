@@ -12,33 +12,11 @@ use crate::cases::symbols_of;
 use crate::{ReferenceKind, Repository, SourceFile};
 
 const PATHS: &[&str] = &[
-    "a.py",
-    "b.py",
-    "pkg/__init__.py",
-    "pkg/c.py",
-    "pkg/d.py",
-    "pkg/sub/e.py",
-    "src/g.py",
-    "app/main.py",
-    "deep/box/__init__.py",
-    "deep/box/f.py",
-    "deep/conftest.py",
+    "a.py", "b.py", "pkg/__init__.py", "pkg/c.py", "pkg/d.py", "pkg/sub/e.py", "src/g.py", "app/main.py",
+    "deep/box/__init__.py", "deep/box/f.py", "deep/conftest.py",
 ];
 const MODULES: &[&str] = &[
-    "a",
-    "b",
-    "pkg",
-    "pkg.c",
-    "pkg.d",
-    ".c",
-    ".d",
-    "..a",
-    "..",
-    "g",
-    "pkg.sub.e",
-    ".sub",
-    "main",
-    "box",
+    "a", "b", "pkg", "pkg.c", "pkg.d", ".c", ".d", "..a", "..", "g", "pkg.sub.e", ".sub", "main", "box",
     "box.f",
 ];
 const TYPES: &[&str] = &["Ant", "Bee", "Cat"];

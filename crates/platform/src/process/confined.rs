@@ -34,7 +34,7 @@ use supervisor::run_mode;
 use super::Program;
 use contract::{ErrorCode, Fault, echo};
 
-/// Where commands are looked for that are given by their names.
+/// The folders in which a program is looked for that is given by its name.
 pub const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// CPU time that each process of a command may use, in seconds.
 pub const CPU_SECONDS_MAX: u64 = 120;
@@ -58,14 +58,13 @@ const SIGXFSZ: i32 = 25;
 const SHELL_SIGNALS: i32 = 128;
 
 /// A protection from what a command might do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
     /// Limits of memory, time, processes and files.
     Limits,
-    /// Only listed folders can be read, and only its own written.
+    /// It can read only listed folders, and write only its own.
     Landlock,
-    /// No socket can be made that reaches others.
+    /// It can make no socket that reaches another process.
     NoNetwork,
 }
 
@@ -113,7 +112,7 @@ pub fn missing(required: &[String], given: &[Protection]) -> Vec<String> {
 pub struct ConfinedCommand {
     /// The program, by its absolute path or by its name on [`SEARCH_PATH`], and its arguments.
     pub argv: Vec<String>,
-    /// The folder that it can read, and in which it runs. Nothing in it can be started as a program.
+    /// The folder that it can read, and in which it runs. No file in it can be started as a program by itself.
     pub folder: PathBuf,
     /// A folder in it, or itself, that it can write.
     pub output: Option<PathBuf>,

@@ -107,7 +107,7 @@ impl MemoryLimit {
 }
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod seccomp {
+pub(super) mod seccomp {
     use std::collections::BTreeMap;
     use std::io;
 
@@ -213,7 +213,8 @@ mod seccomp {
         Ok(())
     }
 
-    fn filter(
+    /// A filter that does `on_match` with calls that follow one of the rules, and `on_mismatch` with all others.
+    pub(in crate::process) fn filter(
         rules: BTreeMap<i64, Vec<SeccompRule>>,
         on_mismatch: SeccompAction,
         on_match: SeccompAction,

@@ -34,7 +34,7 @@ pub struct Metrics {
     fallbacks: Counters<1>,
     refusals: Counters<1>,
     connection_ends: Counters<1>,
-    audit_lost: Counter,
+    lost_entries: [Counter; 2],
     http_requests: Family<[(&'static str, String); 2], Counter>,
     watch_events: Counter,
     watch_runs: Counters<2>,
@@ -83,6 +83,15 @@ pub enum RunKind {
     Search,
     /// An index run.
     Index,
+}
+
+/// Entries that a background writer could not store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostEntries {
+    /// Entries of the audit log.
+    Audit,
+    /// Counts of uses of instructions.
+    Usage,
 }
 
 /// Why the server refused or closed a connection.
@@ -136,6 +145,18 @@ impl Default for Metrics {
     }
 }
 
+/// Gauges with their help.
+const GAUGES: [(&str, &str); 8] = [
+    ("search_running", "Running searches"),
+    ("search_waiting", "Searches that wait for a slot"),
+    ("index_running", "Running index calls"),
+    ("index_waiting", "Index calls that wait for a slot"),
+    ("http_connections", "Open HTTP connections"),
+    ("watch_repositories", "Watched repositories, polled ones included"),
+    ("watch_polling", "Watched repositories that are polled, because file events are not available"),
+    ("uptime_seconds", "Seconds since the server started"),
+];
+
 impl Metrics {
     /// Registers all metrics, with counters at zero.
     #[must_use]
@@ -153,15 +174,19 @@ impl Metrics {
         registry.register("refusals", "Calls that were refused, by error code", refusals.clone());
         registry.register("http_requests", "HTTP requests, by route and status", http_requests.clone());
         let connection_ends = Counters::default();
-        registry.register(
-            "http_connections_ended",
-            "Connections that were refused or closed early, by reason",
-            connection_ends.clone(),
-        );
-        let audit_lost = Counter::default();
-        registry.register("audit_lost", "Audit entries that could not be stored", audit_lost.clone());
-        let (watch_events, watch_runs) = (Counter::default(), Counters::default());
-        registry.register("watch_events", "File events in watched repositories", watch_events.clone());
+        let help = "Connections that were refused or closed early, by reason";
+        registry.register("http_connections_ended", help, connection_ends.clone());
+        let mut counter = |name: &str, help: &str| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let lost_entries = [
+            counter("audit_lost", "Audit entries that could not be stored"),
+            counter("usage_lost", "Counts of uses of instructions that could not be stored"),
+        ];
+        let watch_events = counter("watch_events", "File events in watched repositories");
+        let watch_runs = Counters::default();
         registry.register("watch_runs", "Automatic index runs, by trigger and outcome", watch_runs.clone());
         let launch = LaunchMetrics::register(&mut registry);
         let mut register_runs = |name: &str, noun: &str, plural: &str| {
@@ -176,17 +201,7 @@ impl Metrics {
         };
         let search_runs = register_runs("search", "a search", "Searches");
         let index_runs = register_runs("index", "an index run", "Index runs");
-        let gauges = [
-            ("search_running", "Running searches"),
-            ("search_waiting", "Searches that wait for a slot"),
-            ("index_running", "Running index calls"),
-            ("index_waiting", "Index calls that wait for a slot"),
-            ("http_connections", "Open HTTP connections"),
-            ("watch_repositories", "Watched repositories, polled ones included"),
-            ("watch_polling", "Watched repositories that are polled, because file events are not available"),
-            ("uptime_seconds", "Seconds since the server started"),
-        ]
-        .map(|(name, help)| {
+        let gauges = GAUGES.map(|(name, help)| {
             let gauge = Gauge::default();
             registry.register(name, help, gauge.clone());
             (name, gauge)
@@ -202,7 +217,7 @@ impl Metrics {
             fallbacks,
             refusals,
             connection_ends,
-            audit_lost,
+            lost_entries,
             http_requests,
             watch_events,
             watch_runs,
@@ -251,9 +266,13 @@ impl Metrics {
         self.connection_ends.get_or_create(&[("reason", reason.as_str())]).inc();
     }
 
-    /// Records audit entries that could not be stored.
-    pub fn record_lost_audit_entries(&self, count: u64) {
-        self.audit_lost.inc_by(count);
+    /// Records entries that could not be stored.
+    pub fn record_lost_entries(&self, entries: LostEntries, count: u64) {
+        let [audit, usage] = &self.lost_entries;
+        match entries {
+            LostEntries::Audit => audit.inc_by(count),
+            LostEntries::Usage => usage.inc_by(count),
+        };
     }
 
     /// Records file events in watched repositories.

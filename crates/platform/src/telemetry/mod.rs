@@ -4,4 +4,4 @@ mod logs;
 mod metrics;
 
 pub use logs::start_logging;
-pub use metrics::{ConnectionEnd, Gauges, Metrics, RunKind, to_prometheus_format};
+pub use metrics::{ConnectionEnd, Gauges, LostEntries, Metrics, RunKind, to_prometheus_format};

@@ -1,6 +1,8 @@
 //! `pairofcleats.audit`: the audit log of calls. Rows are never changed, and deleted when they are old.
 
-use crate::postgres::sql;
+use std::borrow::Cow;
+
+use crate::postgres::{sql, storable};
 use crate::transaction::ControlTx;
 use contract::Fault;
 
@@ -29,9 +31,14 @@ pub struct AuditEntry {
     pub query: Option<String>,
 }
 
-/// Appends entries.
+/// Longest text of an entry, in bytes.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// Appends entries. Clients choose some of the texts; what no column holds is replaced.
 pub async fn append(control: &mut ControlTx, entries: &[AuditEntry]) -> Result<(), Fault> {
-    let column = |pick: fn(&AuditEntry) -> Option<String>| entries.iter().map(pick).collect::<Vec<_>>();
+    fn column(entries: &[AuditEntry], pick: fn(&AuditEntry) -> Option<&str>) -> Vec<Option<Cow<'_, str>>> {
+        entries.iter().map(|entry| pick(entry).map(|text| storable(text, TEXT_BYTES_MAX))).collect()
+    }
     let query =
         sql("INSERT INTO pairofcleats.audit (at, principal, name, surface, tool, project_id, outcome, \
                duration_ms, request_id, query) \
@@ -42,15 +49,15 @@ pub async fn append(control: &mut ControlTx, entries: &[AuditEntry]) -> Result<(
                project_id, outcome, duration_ms, request_id, query)");
     let query = query
         .bind(entries.iter().map(|entry| entry.at_ms).collect::<Vec<_>>())
-        .bind(column(|entry| Some(entry.principal.clone())))
-        .bind(column(|entry| Some(entry.name.clone())))
-        .bind(column(|entry| Some(entry.surface.to_owned())))
-        .bind(column(|entry| Some(entry.tool.clone())))
-        .bind(column(|entry| entry.project_id.clone()))
-        .bind(column(|entry| Some(entry.outcome.to_owned())))
+        .bind(column(entries, |entry| Some(&entry.principal)))
+        .bind(column(entries, |entry| Some(&entry.name)))
+        .bind(column(entries, |entry| Some(entry.surface)))
+        .bind(column(entries, |entry| Some(&entry.tool)))
+        .bind(column(entries, |entry| entry.project_id.as_deref()))
+        .bind(column(entries, |entry| Some(entry.outcome)))
         .bind(entries.iter().map(|entry| entry.duration_ms).collect::<Vec<_>>())
-        .bind(column(|entry| entry.request_id.clone()))
-        .bind(column(|entry| entry.query.clone()));
+        .bind(column(entries, |entry| entry.request_id.as_deref()))
+        .bind(column(entries, |entry| entry.query.as_deref()));
     control.tx.execute(query).await?;
     Ok(())
 }

@@ -12,8 +12,29 @@ use contract::Fault;
 pub enum Claim<'a> {
     /// The job with this id.
     Id(&'a str),
-    /// The oldest job of this kind.
-    Kind(&'a str),
+    /// A job of a kind.
+    Next(NextJob<'a>),
+}
+
+/// Which job of a kind is claimed: the oldest of the project that was served longest ago.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NextJob<'a> {
+    /// The kind.
+    pub kind: &'a str,
+    /// Projects in the order in which they were served last; those that are not named go first.
+    pub served: &'a [String],
+    /// Most jobs of the kind that the worker runs of one project at a time.
+    pub share: i64,
+    /// Ids of jobs that are left alone.
+    pub except: &'a [String],
+}
+
+impl<'a> NextJob<'a> {
+    /// The oldest job of a kind.
+    #[must_use]
+    pub fn oldest(kind: &'a str) -> Self {
+        Self { kind, share: i64::MAX, ..Self::default() }
+    }
 }
 
 /// Claims a job that is queued or whose lease has expired, unless another job in its project and lane is running, `worker`
@@ -27,9 +48,14 @@ pub async fn try_claim(
     worker: &str,
     lease_ms: u64,
 ) -> Result<Option<Job>, Fault> {
-    let (condition, value) = match claim {
-        Claim::Id(id) => ("j.id = $1", id),
-        Claim::Kind(kind) => ("j.kind = $1", kind),
+    let of_kind = "j.kind = $1 AND j.id <> ALL ($4) AND (SELECT count(*) FROM pairofcleats.jobs r \
+           WHERE r.state IN ('queued', 'running') AND r.project_id = j.project_id AND r.kind = j.kind \
+           AND r.state = 'running' AND r.worker = $2 AND r.lease_until >= clock_timestamp()) < $5";
+    let (condition, value, next) = match claim {
+        Claim::Id(id) => {
+            ("j.id = $1 AND $4::text[] IS NOT NULL AND $5::int8 IS NOT NULL", id, NextJob::default())
+        }
+        Claim::Next(next) => (of_kind, next.kind, next),
     };
     // Every subquery names the live states, because the partial indexes, which contain no finished job, require it.
     let candidate = format!(
@@ -42,10 +68,12 @@ pub async fn try_claim(
            AND r.state = 'running' AND r.lease_until >= clock_timestamp()) \
          AND NOT EXISTS (SELECT 1 FROM pairofcleats.projects p \
            WHERE p.id = j.project_id AND p.search_version > {known}) \
-         ORDER BY j.created_at, j.id LIMIT 1 FOR UPDATE SKIP LOCKED",
+         ORDER BY coalesce(array_position($3::text[], j.project_id), 0), j.created_at, j.id \
+         LIMIT 1 FOR UPDATE SKIP LOCKED",
         known = newest(SEARCH)
     );
-    let Some(row) = control.tx.first(sql(candidate).bind(value).bind(worker)).await? else {
+    let query = sql(candidate).bind(value).bind(worker).bind(next.served).bind(next.except).bind(next.share);
+    let Some(row) = control.tx.first(query).await? else {
         return Ok(None);
     };
     let id: String = row.try_get("id")?;

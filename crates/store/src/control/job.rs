@@ -6,6 +6,9 @@ use crate::postgres::Row;
 use crate::project::index_state::Fence;
 use contract::{Fault, ProjectId};
 
+/// Longest note on a job or a source, in bytes.
+pub(super) const NOTE_BYTES_MAX: usize = 8_000;
+
 /// The lane of all jobs that write a project's index, so that a project has one writer.
 pub const WRITER_LANE: &str = "writer";
 

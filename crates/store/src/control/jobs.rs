@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::job::{COLUMNS, decode, millis};
+use super::job::{COLUMNS, NOTE_BYTES_MAX, decode, millis};
 use super::locks::AdvisoryLock;
-use crate::postgres::sql;
+use crate::postgres::{sql, storable, storable_json};
 use crate::project::index_state::Fence;
 use crate::project::sizes::RowUsage;
 use crate::transaction::ControlTx;
 use contract::{ErrorCode, Fault, ProjectId};
 
-pub use super::claimed_jobs::{Claim, try_claim};
+pub use super::claimed_jobs::{Claim, NextJob, try_claim};
 pub use super::job::{Job, JobState, NewJob, WRITER_LANE};
 pub(crate) use super::lost_jobs::requeue_running;
 pub use super::lost_jobs::{ATTEMPTS_MAX, PassLimits, give_back_stalled, pass_on, requeue_expired};
-pub use super::queued_jobs::{ahead, live_subjects};
+pub use super::queued_jobs::{QueueMark, ahead, live_subjects, queue_mark};
 
 /// Attempts of [`enqueue_or_attach`] when live jobs end between its two statements.
 const ATTACH_ATTEMPTS: usize = 10;
@@ -69,7 +69,7 @@ pub async fn enqueue_or_attach(control: &mut ControlTx, new: &NewJob) -> Result<
     // The live job may end between the two statements; then the insert succeeds at the next attempt.
     for _ in 0..ATTACH_ATTEMPTS {
         let query = sql(insert.as_str()).bind(new.project_id.as_str()).bind(new.kind).bind(&new.subject);
-        if let Some(row) = control.tx.first(query.bind(new.request.to_string()).bind(&new.lane)).await? {
+        if let Some(row) = control.tx.first(query.bind(storable_json(&new.request)).bind(&new.lane)).await? {
             return Ok(Enqueued { job: decode(&row)?, attached: false });
         }
         let query = sql(live.as_str()).bind(new.project_id.as_str()).bind(new.kind).bind(&new.subject);
@@ -109,8 +109,10 @@ pub async fn enqueue_if_due(
          RETURNING {COLUMNS}"
     );
     let query = sql(insert).bind(new.project_id.as_str()).bind(new.kind).bind(&new.subject);
-    let row =
-        control.tx.first(query.bind(new.request.to_string()).bind(millis(after_ms)).bind(&new.lane)).await?;
+    let row = control
+        .tx
+        .first(query.bind(storable_json(&new.request)).bind(millis(after_ms)).bind(&new.lane))
+        .await?;
     row.map(|row| Ok(Enqueued { job: decode(&row)?, attached: false })).transpose()
 }
 
@@ -138,7 +140,7 @@ pub async fn heartbeat(
            AND r.project_id = jobs.project_id AND r.lane = jobs.lane AND r.id <> jobs.id \
            AND r.state = 'running' AND r.lease_until >= clock_timestamp())) \
          RETURNING cancel_requested");
-    let query = query.bind(id).bind(fence.0).bind(millis(lease_ms)).bind(progress.to_string());
+    let query = query.bind(id).bind(fence.0).bind(millis(lease_ms)).bind(storable_json(progress));
     Ok(match control.tx.first(query).await? {
         None => Heartbeat::LeaseLost,
         Some(row) if row.try_get("cancel_requested")? => Heartbeat::CancelRequested,
@@ -158,8 +160,8 @@ pub async fn finish(
     progress: &Value,
 ) -> Result<bool, Fault> {
     let (state, result, error) = match outcome {
-        Outcome::Succeeded(result) => (JobState::Succeeded, Some(result.to_string()), None),
-        Outcome::Failed(error) => (JobState::Failed, None, Some(error.to_string())),
+        Outcome::Succeeded(result) => (JobState::Succeeded, Some(storable_json(result)), None),
+        Outcome::Failed(error) => (JobState::Failed, None, Some(storable_json(error))),
         Outcome::Cancelled => (JobState::Cancelled, None, None),
     };
     let query = sql("UPDATE pairofcleats.jobs SET \
@@ -170,8 +172,13 @@ pub async fn finish(
            finished_at = clock_timestamp(), \
            lease_until = NULL \
          WHERE id = $1 AND fence = $2 AND state = 'running'");
-    let query =
-        query.bind(id).bind(fence.0).bind(state.as_str()).bind(result).bind(error).bind(progress.to_string());
+    let query = query
+        .bind(id)
+        .bind(fence.0)
+        .bind(state.as_str())
+        .bind(result)
+        .bind(error)
+        .bind(storable_json(progress));
     Ok(control.tx.execute(query).await? == 1)
 }
 
@@ -195,6 +202,7 @@ pub async fn release(
            lease_until = NULL, \
            note = coalesce($3, note) \
          WHERE id = $1 AND fence = $2 AND state = 'running'");
+    let note = note.map(|note| storable(note, NOTE_BYTES_MAX));
     Ok(control.tx.execute(query.bind(id).bind(fence.0).bind(note)).await? == 1)
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::job::millis;
-use crate::postgres::sql;
+use super::job::{NOTE_BYTES_MAX, millis};
+use crate::postgres::{sql, storable, storable_json};
 use crate::project::index_state::Fence;
 use crate::transaction::ControlTx;
 use contract::{ErrorCode, Fault, ProjectId};
@@ -83,7 +83,12 @@ pub async fn give_back_stalled(
         "hint": "Check the server's log and the disk that holds the repository, then start it again.",
         "retryable": true,
     });
-    let query = query.bind(id).bind(fence.0).bind(ATTEMPTS_MAX).bind(note).bind(error.to_string());
+    let query = query
+        .bind(id)
+        .bind(fence.0)
+        .bind(ATTEMPTS_MAX)
+        .bind(storable(note, NOTE_BYTES_MAX))
+        .bind(storable_json(&error));
     Ok(control.tx.execute(query).await? == 1)
 }
 
@@ -118,7 +123,8 @@ pub async fn pass_on(
            retry_at = clock_timestamp() + least($6, greatest($5, {elapsed})) * interval '1 millisecond' \
          WHERE id = $1 AND fence = $2 AND state = 'running'"
     );
-    let query = sql(text).bind(id).bind(fence.0).bind(note).bind(error.to_string());
+    let query =
+        sql(text).bind(id).bind(fence.0).bind(storable(note, NOTE_BYTES_MAX)).bind(storable_json(error));
     let query = query.bind(millis(limits.retry_ms_min)).bind(millis(limits.retry_ms_max));
     Ok(control.tx.execute(query.bind(millis(limits.give_up_ms))).await? == 1)
 }

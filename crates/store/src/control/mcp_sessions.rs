@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::postgres::sql;
+use crate::postgres::{sql, storable_json};
 use crate::transaction::ControlTx;
 use contract::Fault;
 
@@ -12,7 +12,7 @@ pub async fn save(control: &mut ControlTx, id: &str, principal: &str, state: &Va
          VALUES ($1, $2, $3::text::jsonb) \
          ON CONFLICT (id) DO UPDATE SET state = excluded.state, used_at = now() \
          WHERE mcp_sessions.principal = excluded.principal");
-    control.tx.execute(query.bind(id).bind(principal).bind(state.to_string())).await?;
+    control.tx.execute(query.bind(id).bind(principal).bind(storable_json(state))).await?;
     Ok(())
 }
 

@@ -13,3 +13,4 @@ pub mod projects;
 mod queued_jobs;
 pub mod source_repositories;
 pub mod sources;
+pub mod writers;

@@ -1,4 +1,4 @@
-//! What waits in the queue, and for what.
+//! What waits in the queue, and for what, and whether anything in it went on.
 
 use super::job::{COLUMNS, Job, decode};
 use crate::postgres::sql;
@@ -34,4 +34,28 @@ pub async fn live_subjects(control: &mut ControlTx, project_id: &ProjectId) -> R
          WHERE project_id = $1 AND state IN ('queued', 'running') \
          ORDER BY created_at, id LIMIT $2");
     control.tx.scalars(query.bind(project_id.as_str()).bind(SUBJECTS_MAX)).await
+}
+
+/// The state of some kinds of jobs: another one means that a job was queued, began or ended meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueMark {
+    /// The fence token of the last claim.
+    fence: i64,
+    /// Number of live jobs.
+    live: i64,
+    /// Of which jobs and states these are.
+    states: i64,
+}
+
+/// The state of these kinds of jobs, in one small read: of the queue itself, not of what has ended.
+///
+/// # Errors
+/// Storage faults.
+pub async fn queue_mark(control: &mut ControlTx, kinds: &[&str]) -> Result<QueueMark, Fault> {
+    let query = sql("SELECT (SELECT last_value FROM pairofcleats.fences) AS fence, count(*) AS live, \
+         coalesce(bit_xor(hashtextextended(id || state, 0)), 0) AS states \
+         FROM pairofcleats.jobs WHERE kind = ANY($1) AND state IN ('queued', 'running')");
+    let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    let row = control.tx.one(query.bind(kinds)).await?;
+    Ok(QueueMark { fence: row.try_get("fence")?, live: row.try_get("live")?, states: row.try_get("states")? })
 }

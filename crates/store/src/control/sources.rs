@@ -1,8 +1,8 @@
 //! `pairofcleats.sources`: when the entries of the setting `[[sources]]` were synced, and which process does it now. Everything
 //! goes by the database's clock, so that several servers share the work.
 
-use super::job::millis;
-use crate::postgres::{Row, sql};
+use super::job::{NOTE_BYTES_MAX, millis};
+use crate::postgres::{Row, sql, storable};
 use crate::transaction::ControlTx;
 use contract::Fault;
 
@@ -84,7 +84,12 @@ pub async fn release(
            retry_at = clock_timestamp() + $4::float8 * interval '1 millisecond', note = $5 \
          WHERE name = $1 AND claimed_by = $2");
     let due_in_ms = end.due_in_ms.map(|due_in_ms| millis(due_in_ms.min(INTERVAL_MS_MAX)));
-    let query = query.bind(name).bind(worker).bind(end.succeeded).bind(due_in_ms).bind(end.note);
+    let query = query
+        .bind(name)
+        .bind(worker)
+        .bind(end.succeeded)
+        .bind(due_in_ms)
+        .bind(end.note.map(|note| storable(note, NOTE_BYTES_MAX)));
     control.tx.execute(query).await?;
     Ok(())
 }

@@ -24,18 +24,8 @@ impl Writer {
             let ids = one.ids.as_ref().map(json).transpose()?;
             statement
                 .execute(params![
-                    one.chunk_id,
-                    one.ordinal,
-                    one.name,
-                    one.qualified,
-                    one.kind,
-                    one.signature,
-                    one.line,
-                    one.column,
-                    one.start_line,
-                    one.end_line,
-                    one.exported,
-                    ids
+                    one.chunk_id, one.ordinal, one.name, one.qualified, one.kind, one.signature, one.line,
+                    one.column, one.start_line, one.end_line, one.exported, ids
                 ])
                 .or_fault()?;
         }
@@ -109,5 +99,6 @@ fn decode(row: &Row<'_>) -> rusqlite::Result<DefinitionRow> {
         exported: row.get("exported")?,
         // The file may come from anywhere, so a malformed list counts as empty.
         ids: ids.map(|ids| serde_json::from_str(&ids).unwrap_or_default()),
+        language: None,
     })
 }

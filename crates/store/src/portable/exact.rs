@@ -60,11 +60,6 @@ impl Reader {
         Ok(texts)
     }
 
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "has the signature of a read")]
-    pub(crate) fn skipped_files(&self, _repositories: &[i64]) -> Result<Vec<(String, i64)>, Fault> {
-        Ok(Vec::new())
-    }
-
     /// The ids of a selection as JSON; `None`: all chunks.
     fn listed_ids(&self, selection: &ChunkSelection) -> Result<Option<String>, Fault> {
         match selection {

@@ -9,6 +9,7 @@ use rusqlite::params;
 
 use super::reader::Reader;
 use super::writer::json;
+use crate::normal::nfc;
 use crate::postgres::OrFault;
 use crate::{ChunkSelection, Filter, LexicalSource, Test};
 use contract::{ErrorCode, Fault};
@@ -150,7 +151,7 @@ impl Reader {
         for id in among {
             let mut rows = statement.query([id]).or_fault()?;
             if let Some(row) = rows.next().or_fault()?
-                && row.get_ref(0).or_fault()?.as_str().is_ok_and(|text| regex.is_match(text))
+                && row.get_ref(0).or_fault()?.as_str().is_ok_and(|text| regex.is_match(&nfc(text)))
             {
                 found.insert(*id);
             }
@@ -165,7 +166,7 @@ impl Reader {
             }
             _ => Vec::new(),
         };
-        let matches = |text: &str| patterns.iter().any(|regex| regex.is_match(text));
+        let matches = |text: &str| patterns.iter().any(|regex| regex.is_match(&nfc(text)));
         let holds = |file: &FileRow| match test {
             Test::Repositories(ids) => ids.contains(&file.repository_id),
             // A portable file has the default branch only.

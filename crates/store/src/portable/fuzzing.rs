@@ -83,6 +83,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
             start_line: 1,
             end_line: 3,
             ids: Some(vec![11]),
+            language: None,
             ..DefinitionRow::default()
         }],
         comments: vec![CommentOut {
@@ -126,6 +127,7 @@ fn write_sample(path: &Path) -> Result<(), Fault> {
         files: 1,
         chunks: 2,
         statistics_chunks: 2,
+        is_counted: true,
         indexed_ms: Some(1),
         branch: text("main"),
         commit: None,
@@ -182,7 +184,7 @@ fn run_all_reads(reader: &Reader) {
             reader.texts_of_files(&IDS, &selection, &grams),
         ));
     }
-    drop((reader.chunk_texts(&IDS), reader.file_places(&IDS), reader.skipped_files(&IDS)));
+    drop((reader.chunk_texts(&IDS), reader.file_places(&IDS)));
     let query = LexicalQuery {
         terms: vec![5, 6],
         weights: vec![1.0, 0.5],

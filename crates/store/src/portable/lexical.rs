@@ -91,6 +91,18 @@ impl Reader {
         self.rows(&text, [term], |row| row.get(0))
     }
 
+    pub(crate) fn terms_within(&self, chunk_ids: &[i64], terms: &[i32]) -> Result<Vec<(i32, i64)>, Fault> {
+        if self.lexical_backend == LexicalBackend::Fts {
+            return Ok(Vec::new());
+        }
+        let text = format!(
+            "SELECT term, count(*) FROM {} WHERE term IN (SELECT value FROM json_each(?1)) \
+               AND chunk_id IN (SELECT value FROM json_each(?2)) GROUP BY term",
+            postings(LexicalSource::Chunks)
+        );
+        self.rows(&text, params![json(&terms)?, json(&chunk_ids)?], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
     /// BM25 scores of the `chosen` chunks: sums of f32 in the order of terms, as pgvector computes them.
     fn sums(
         &self,

@@ -15,7 +15,8 @@ impl Reader {
         let text = "SELECT n.id \
              FROM names n \
              WHERE n.field IN (SELECT value FROM json_each(?1)) AND EXISTS (SELECT 1 FROM json_each(?2) w \
-               WHERE instr(n.folded, w.value) > 0 OR w.value = '') \
+               WHERE instr(n.folded, w.value) > 0 OR instr(replace(n.folded, ' ', ''), w.value) > 0 \
+               OR w.value = '') \
              LIMIT ?3";
         self.rows(text, params![json(&fields)?, json(&texts)?, limit], |row| row.get(0))
     }

@@ -132,6 +132,7 @@ impl Reader {
                 files: row.get("files")?,
                 chunks: row.get("chunks")?,
                 statistics_chunks: row.get("statistics_chunks")?,
+                is_counted: row.get::<_, i64>("statistics_chunks")? > 0,
                 report: None,
             })
         })

@@ -155,24 +155,10 @@ impl Writer {
             )
             .or_fault()?
             .execute(params![
-                file.id,
-                file.repository_id,
-                file.path,
-                file.language,
-                file.extension,
-                file.mode,
-                file.bytes,
-                file.lines,
-                file.content_hash,
-                meta,
-                history.last_author,
-                history.last_modified_s,
-                history.last_commit,
-                history.churn_added,
-                history.churn_deleted,
-                history.churn_commits,
-                first_chunk,
-                chunks,
+                file.id, file.repository_id, file.path, file.language, file.extension, file.mode, file.bytes,
+                file.lines, file.content_hash, meta, history.last_author, history.last_modified_s,
+                history.last_commit, history.churn_added, history.churn_deleted, history.churn_commits,
+                first_chunk, chunks,
             ])
             .or_fault()?;
         let mut imports = self

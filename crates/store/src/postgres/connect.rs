@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection_pool::OnActivity;
 use super::error::no_response;
-use super::error::{OrFault, fault};
+use super::error::{OrFault, fault, permission_denied};
 use super::guard::{Query, Row, Tx, sql};
 use super::migrate::{CONTROL, newest, statements};
 use super::pools::{Pool, Pools, RestartCallback};
@@ -278,13 +279,17 @@ async fn control_version(tx: &mut Tx) -> Result<i32, Fault> {
     tx.scalar(version).await
 }
 
+/// The schema of the control tables.
+const CONTROL_SCHEMA: &str = "pairofcleats";
+
 fn control_denied(fault: Fault) -> Fault {
     if fault.code != ErrorCode::PermissionDenied {
         return fault;
     }
-    Fault::new(ErrorCode::PermissionDenied, "The database login may not create the control schema.")
-        .with_hint(
-            "Ask an administrator to grant the login of DATABASE_URL the CREATE privilege on its database.",
-        )
-        .with_source(fault)
+    permission_denied(
+        "The database login may not create the control schema.",
+        json!({ "schema_name": CONTROL_SCHEMA }),
+        "Ask an administrator to grant the login of DATABASE_URL the CREATE privilege on its database.",
+    )
+    .with_source(fault)
 }

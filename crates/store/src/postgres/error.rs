@@ -3,6 +3,7 @@
 use std::io;
 
 use contract::{ErrorCode, Fault};
+use serde_json::{Value, json};
 
 /// The fault for an error of the database.
 pub(crate) fn fault(error: sqlx::Error) -> Fault {
@@ -43,6 +44,12 @@ impl<T> OrFault<T> for Result<T, sqlx::Error> {
     }
 }
 
+/// The fault for a privilege that the login lacks. Its details always say what an administrator can do, beside `about`.
+pub(crate) fn permission_denied(message: &str, mut about: Value, remedy: &str) -> Fault {
+    about["suggested_action"] = remedy.into();
+    Fault::new(ErrorCode::PermissionDenied, message).with_details(about).with_hint(remedy)
+}
+
 fn unavailable(message: &str) -> Fault {
     Fault::new(ErrorCode::StorageUnavailable, message)
 }
@@ -55,8 +62,11 @@ fn by_sqlstate(code: &str) -> Fault {
         "53400" => unavailable("A statement needs more temporary room on the database's disk than it may take.").with_hint(
             "Free disk space where the database keeps its data and try again; an external server's limit is temp_file_limit.",
         ),
-        "42501" => Fault::new(ErrorCode::PermissionDenied, "The database login lacks a privilege.")
-            .with_hint("Grant the login of DATABASE_URL what `pairofcleats doctor` lists as missing."),
+        "42501" => permission_denied(
+            "The database login lacks a privilege.",
+            json!({}),
+            "Grant the login of DATABASE_URL what `pairofcleats doctor` lists as missing.",
+        ),
         "57014" => Fault::new(ErrorCode::ToolTimeout, "The database stopped a statement that took too long.")
             .with_hint("Narrow the request, or raise database.statement_timeout_ms."),
         // Only patterns of callers can be invalid or too complex; those of this program are constants. Other limits of a
@@ -148,6 +158,14 @@ pub fn is_full(fault: &Fault) -> bool {
     sqlstate(fault).is_some_and(|state| state == "53100")
 }
 
+/// Says whether a statement failed because of the values in it, so that the same values fail again: they cannot be stored (class 22), violate a
+/// constraint (23), or are too large (54).
+#[must_use]
+pub fn is_refused_value(fault: &Fault) -> bool {
+    let classes = ["22", "23", "54"];
+    sqlstate(fault).is_some_and(|state| classes.iter().any(|class| state.starts_with(class)))
+}
+
 /// Whether the connection is lost: broken, not responding, or closed by the server.
 pub(super) fn is_connection_lost(error: &sqlx::Error) -> bool {
     match error {
@@ -162,7 +180,7 @@ pub(super) fn is_connection_lost(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether a statement failed because its connection had planned it before a migration. Repeating the whole transaction
+/// Says whether a statement failed because its connection had planned it before a migration. Repeating the whole transaction
 /// helps.
 #[must_use]
 pub fn met_stale_plan(fault: &Fault) -> bool {

@@ -19,6 +19,7 @@ pub(crate) const CONTROL: &[Migration] = &[
     Migration { version: 5, text: include_str!("../../migrations/control/0005_job_notes.sql") },
     Migration { version: 6, text: include_str!("../../migrations/control/0006_job_lanes.sql") },
     Migration { version: 7, text: include_str!("../../migrations/control/0007_sources.sql") },
+    Migration { version: 8, text: include_str!("../../migrations/control/0008_writers.sql") },
 ];
 
 /// Migrations of the search module, which every project's schema has.
@@ -63,10 +64,10 @@ pub struct Module {
 /// Security findings and decisions about them.
 pub const TRIAGE: Module = Module {
     name: "triage",
-    migrations: &[Migration {
-        version: 1,
-        text: include_str!("../../migrations/project/triage/0001_init.sql"),
-    }],
+    migrations: &[
+        Migration { version: 1, text: include_str!("../../migrations/project/triage/0001_init.sql") },
+        Migration { version: 2, text: include_str!("../../migrations/project/triage/0002_identity.sql") },
+    ],
 };
 
 /// The instruction catalog.

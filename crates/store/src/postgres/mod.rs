@@ -18,10 +18,10 @@ mod vector_extension;
 
 pub use connect::{Database, external, parse_url};
 pub(crate) use error::{OrFault, is_damage, sqlstate};
-pub use error::{is_full, is_transient, met_stale_plan, no_answer, retry_stale_plan};
+pub use error::{is_full, is_refused_value, is_transient, met_stale_plan, no_answer, retry_stale_plan};
 pub use guard::{Query, Row, Tx, sql};
 pub use indexed_text::INDEXED_TEXT_BYTES_MAX;
-pub(crate) use indexed_text::indexable;
+pub(crate) use indexed_text::{indexable, storable, storable_json};
 pub use migrate::{INSTRUCTIONS, LAUNCH, MODULES, Migration, Module, TRIAGE};
 pub(crate) use migrate::{SEARCH, newest, statements, tables_of};
 pub use pools::{Pool, RestartCallback};

@@ -1,8 +1,9 @@
 //! Checks, before any pool opens, that the server's version and its pgvector extension are usable.
 
+use serde_json::json;
 use sqlx::{PgConnection, Row};
 
-use super::error::{OrFault, fault};
+use super::error::{OrFault, fault, permission_denied};
 use super::guard::sql;
 use super::schema_name::quoted;
 use contract::{ErrorCode, Fault};
@@ -127,9 +128,12 @@ fn not_installed(fault: Fault) -> Fault {
     if fault.code != ErrorCode::PermissionDenied {
         return fault;
     }
-    Fault::new(ErrorCode::PermissionDenied, "The database login may not install the pgvector extension.")
-        .with_hint("Ask an administrator to run: CREATE SCHEMA extensions; GRANT USAGE ON SCHEMA extensions TO PUBLIC; CREATE EXTENSION vector SCHEMA extensions;")
-        .with_source(fault)
+    permission_denied(
+        "The database login may not install the pgvector extension.",
+        json!({ "schema_name": EXTENSION_SCHEMA }),
+        "Ask an administrator to run: CREATE SCHEMA extensions; GRANT USAGE ON SCHEMA extensions TO PUBLIC; CREATE EXTENSION vector SCHEMA extensions;",
+    )
+    .with_source(fault)
 }
 
 /// A version such as `0.8.5` as numbers; parts that are not numbers count as 0.

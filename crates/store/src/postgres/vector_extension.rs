@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::connect::Database;
-use super::error::sqlstate;
+use super::error::{permission_denied, sqlstate};
 use super::guard::{Tx, sql};
 use super::pools::Pool;
 use super::schema_name::quoted;
@@ -132,7 +133,10 @@ fn not_updated(fault: Fault) -> Fault {
     if fault.code != ErrorCode::PermissionDenied {
         return fault;
     }
-    Fault::new(ErrorCode::PermissionDenied, "The database login may not update the pgvector extension.")
-        .with_hint("Ask an administrator to run: ALTER EXTENSION vector UPDATE;")
-        .with_source(fault)
+    permission_denied(
+        "The database login may not update the pgvector extension.",
+        json!({}),
+        "Ask an administrator to run: ALTER EXTENSION vector UPDATE;",
+    )
+    .with_source(fault)
 }

@@ -2,6 +2,7 @@
 
 use super::filter::{Filter, Test};
 use super::patterns::{escaped, literal};
+use crate::normal::nfc_sql;
 use crate::postgres::Query;
 use crate::transaction::ProjectTx;
 
@@ -119,7 +120,7 @@ impl<'v> Condition<'v> {
             }
             Test::Signature(text) => {
                 let text = self.placeholder(Value::Text(text), "text");
-                format!("position({text} in o.signature) > 0")
+                format!("position({text} in {}) > 0", nfc_sql("o.signature"))
             }
             _ => "false".to_owned(),
         }
@@ -134,7 +135,8 @@ impl<'v> Condition<'v> {
             Test::Extensions(extensions) => format!("f.extension = ANY({})", self.texts(extensions)),
             Test::Paths(patterns) => self.path(patterns),
             Test::FileNames(patterns) => {
-                format!("substring(f.path from '[^/]*$') ~ ANY({})", self.texts(patterns))
+                let name = format!("substring({} from '[^/]*$')", nfc_sql("f.path"));
+                format!("{name} ~ ANY({})", self.texts(patterns))
             }
             Test::Imports(ids) => format!("f.imports && {}", self.numbers(ids)),
             Test::LastAuthors(names) => self.last_author(names),
@@ -157,7 +159,7 @@ impl<'v> Condition<'v> {
             Test::AtLeast(counted, number) => format!("k.{} >= {}", counted.column(), self.number(*number)),
             Test::Signature(text) => {
                 let text = self.placeholder(Value::Text(text), "text");
-                format!("position({text} in k.signature) > 0")
+                format!("position({text} in {}) > 0", nfc_sql("k.signature"))
             }
             Test::HasTerms(terms) => {
                 let (lexical, terms) = (tx.table("lexical"), self.placeholder(Value::Terms(terms), "int4[]"));
@@ -167,7 +169,10 @@ impl<'v> Condition<'v> {
             }
             Test::Text(pattern) => {
                 let (chunks, pattern) = (tx.table("chunks"), self.placeholder(Value::Text(pattern), "text"));
-                format!("EXISTS (SELECT 1 FROM {chunks} t WHERE t.id = k.chunk_id AND t.content ~ {pattern})")
+                // A pattern of ASCII letters needs no composed text.
+                let ascii = matches!(test, Test::Text(text) if text.is_ascii());
+                let content = if ascii { "t.content".to_owned() } else { nfc_sql("t.content") };
+                format!("EXISTS (SELECT 1 FROM {chunks} t WHERE t.id = k.chunk_id AND {content} ~ {pattern})")
             }
             Test::HasComments => {
                 let comments = tx.table("comments");
@@ -180,7 +185,7 @@ impl<'v> Condition<'v> {
     /// Searches for a literal part of the path without a regular expression, which would take eight times as long.
     fn path(&mut self, patterns: &'v [String]) -> String {
         let Some(parts) = patterns.iter().map(|pattern| literal(pattern)).collect::<Option<Vec<_>>>() else {
-            return format!("f.path ~ ANY({})", self.texts(patterns));
+            return format!("{} ~ ANY({})", nfc_sql("f.path"), self.texts(patterns));
         };
         let mut contains = |part| {
             format!("position({} in lower(f.path)) > 0", self.placeholder(Value::OwnedText(part), "text"))

@@ -35,6 +35,8 @@ pub struct DefinitionRow {
     pub exported: Option<bool>,
     /// Ids of its facts; `None` if it is the only definition of its chunk and so has the chunk's facts.
     pub ids: Option<Vec<i64>>,
+    /// The language of its file; only in rows that are found by name.
+    pub language: Option<String>,
 }
 
 /// Most chunks that are read for one name; in a large project thousands define a `new`.
@@ -77,7 +79,7 @@ pub async fn of_lines(
 }
 
 /// All definitions of the selected chunks that have one of the facts `ids`, which are folded forms of names, each with its
-/// repository. Reads at most 5,000 such chunks, and uses the `limit` chunks of each repository with the smallest ids among them. With
+/// repository. Reads at most 5,000 such chunks, and uses the first `limit` chunks of each repository among them, by path. With
 /// `repositories`, reads that many of each of them.
 pub async fn named(
     tx: &mut ProjectTx,
@@ -91,7 +93,7 @@ pub async fn named(
     // Materialised, so that the planner uses the index: with ORDER BY and LIMIT it would rather scan all chunks by id.
     let select = |condition: &str| {
         let chunks = format!(
-            "SELECT k.chunk_id, f.repository_id \
+            "SELECT k.chunk_id, f.repository_id, f.path, f.language \
              FROM {facts} k JOIN {files} f ON f.id = k.file_id \
              WHERE k.ids && $1::int8[] AND {condition}"
         );
@@ -99,15 +101,15 @@ pub async fn named(
             format!("{chunks} AND $3::int8[] IS NOT NULL LIMIT {SAME_NAME_MAX}")
         } else {
             format!(
-                "SELECT n.chunk_id, n.repository_id FROM unnest($3::int8[]) AS r (id) \
+                "SELECT n.chunk_id, n.repository_id, n.path, n.language FROM unnest($3::int8[]) AS r (id) \
                  CROSS JOIN LATERAL ({chunks} AND f.repository_id = r.id LIMIT {SAME_NAME_MAX}) n"
             )
         };
         format!(
             "WITH found AS MATERIALIZED ({found}) \
-             SELECT coalesce(r.revisions_of, r.id) AS repository_id, {ROW} \
-             FROM (SELECT chunk_id, repository_id, \
-                 row_number() OVER (PARTITION BY repository_id ORDER BY chunk_id) AS place FROM found) n \
+             SELECT coalesce(r.revisions_of, r.id) AS repository_id, n.language, {ROW} \
+             FROM (SELECT chunk_id, repository_id, language, \
+                 row_number() OVER (PARTITION BY repository_id ORDER BY path, chunk_id) AS place FROM found) n \
              JOIN {repositories_table} r ON r.id = n.repository_id \
              JOIN {definitions} d ON d.chunk_id = n.chunk_id \
              WHERE n.place <= $2 ORDER BY d.chunk_id, d.ordinal"
@@ -122,7 +124,11 @@ pub async fn named(
             tx.tx.all(condition.bind(bind(select(&condition.text)))).await?
         }
     };
-    rows.iter().map(|row| Ok((row.try_get("repository_id")?, decode(row)?))).collect()
+    let decode = |row: &Row| {
+        let definition = DefinitionRow { language: row.try_get("language")?, ..decode(row)? };
+        Ok((row.try_get("repository_id")?, definition))
+    };
+    rows.iter().map(decode).collect()
 }
 
 /// Decodes a row of [`ROW`].
@@ -140,5 +146,6 @@ fn decode(row: &Row) -> Result<DefinitionRow, Fault> {
         end_line: row.try_get("end_line")?,
         exported: row.try_get("exported")?,
         ids: row.try_get("ids")?,
+        language: None,
     })
 }

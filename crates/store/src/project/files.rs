@@ -1,11 +1,13 @@
 //! `files`: one row for each file of a repository.
 
+use crate::normal::{nfc, nfc_sql};
 use crate::postgres::Row;
 
 use super::index_state::{self, Fence};
 use super::repositories;
 use super::revisions;
 use super::sizes::RowUsage;
+use super::term_changes::TermChanges;
 use super::{symbols, uses};
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
@@ -87,6 +89,21 @@ pub async fn get(tx: &mut ProjectTx, repository_id: i64, path: &str) -> Result<O
     row.as_ref().map(decode).transpose()
 }
 
+/// The paths of files in some repositories, and in their hidden ones, that are this path in another form of its letters; at most 20.
+pub async fn other_forms(tx: &mut ProjectTx, repositories: &[i64], path: &str) -> Result<Vec<String>, Fault> {
+    if path.is_ascii() {
+        return Ok(Vec::new());
+    }
+    let text = format!(
+        "SELECT DISTINCT f.path FROM {files} f JOIN {repositories} r ON r.id = f.repository_id \
+         WHERE (r.id = ANY($1) OR r.revisions_of = ANY($1)) AND f.path <> $2 AND {own} = $3 ORDER BY f.path LIMIT 20",
+        files = tx.table("files"),
+        repositories = tx.table("repositories"),
+        own = nfc_sql("f.path"),
+    );
+    tx.tx.scalars(sql(text).bind(repositories).bind(path).bind(&*nfc(path))).await
+}
+
 /// The files of a repository with these paths, sorted by path.
 pub async fn with_paths(
     tx: &mut ProjectTx,
@@ -99,50 +116,6 @@ pub async fn with_paths(
     );
     let rows = tx.tx.all(sql(text).bind(repository_id).bind(paths)).await?;
     rows.iter().map(decode).collect()
-}
-
-/// A searchable file in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedFile {
-    /// Id of its repository.
-    pub repository_id: i64,
-    /// Relative to the repository's root, `/` between parts.
-    pub path: String,
-    /// Language id, if the file has one.
-    pub language: Option<String>,
-    /// Size in bytes.
-    pub bytes: i64,
-    /// Modification time, nanoseconds since the epoch.
-    pub modified_ns: i64,
-}
-
-/// A page of at most `limit` searchable files after a repository and path, sorted by these: either the documents or all others.
-pub async fn page(
-    tx: &mut ProjectTx,
-    documents: bool,
-    (repository_id, path): (i64, &str),
-    limit: i64,
-) -> Result<Vec<ListedFile>, Fault> {
-    let text = format!(
-        "SELECT f.repository_id, f.path, f.language, f.bytes, f.modified_ns \
-         FROM {} f \
-         WHERE (f.repository_id, f.path) > ($1, $2) AND f.skipped IS NULL AND (f.mode = 'prose') = $3 AND {} \
-         ORDER BY f.repository_id, f.path LIMIT $4",
-        tx.table("files"),
-        repositories::is_listed(tx)
-    );
-    let query = sql(text).bind(repository_id).bind(path).bind(documents).bind(limit);
-    let rows = tx.tx.all(query).await?;
-    let listed = |row: &Row| {
-        Ok(ListedFile {
-            repository_id: row.try_get("repository_id")?,
-            path: row.try_get("path")?,
-            language: row.try_get("language")?,
-            bytes: row.try_get("bytes")?,
-            modified_ns: row.try_get("modified_ns")?,
-        })
-    };
-    rows.iter().map(listed).collect()
 }
 
 /// A page of at most `limit` paths after a repository and path, sorted by these, of all files, searchable or not.
@@ -306,6 +279,8 @@ pub(super) async fn count_chunks(tx: &mut ProjectTx, ids: &[i64]) -> Result<i64,
 /// `ILLEGAL_STATE` when another run took over.
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64, Fault> {
     index_state::check_fence(tx, fence).await?;
+    let mut changes = TermChanges::default();
+    changes.remove(tx, ids).await?;
     let kept = revisions::keep(tx, ids).await?;
     let lost = count_chunks(tx, &kept).await?;
     let ids: Vec<i64> = ids.iter().copied().filter(|id| !kept.contains(id)).collect();
@@ -315,6 +290,7 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64
         let text = format!("DELETE FROM {} WHERE {key} = ANY($1)", tx.table(table));
         tx.execute(sql(text).bind(&ids)).await?;
     }
+    changes.write(tx).await?;
     Ok(removed + lost)
 }
 
@@ -366,6 +342,8 @@ pub async fn remove_some(
     );
     let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(repository_id).bind(rows_max.max(1))).await?;
     let mut all = RowUsage::default();
+    let mut changes = TermChanges::default();
+    changes.remove(tx, &ids).await?;
     symbols::record_removal(tx, &ids).await?;
     let tables = TEXT_TABLES.iter().chain(FILE_TABLES).map(|table| (*table, "file_id"));
     for (table, key) in tables.chain([("chunks", "file_id"), ("files", "id")]) {
@@ -382,6 +360,7 @@ pub async fn remove_some(
         }
         all += gone;
     }
+    changes.write(tx).await?;
     Ok((all, ids.len() as u64))
 }
 
@@ -413,7 +392,7 @@ const TEXT_TABLES: &[&str] =
 const FILE_TABLES: &[&str] = &["uses", "symbols"];
 
 /// Removes the chunks of files and their uses with all their rows, and what is known of their lines, and marks the change;
-/// returns the number of chunks.
+/// returns the number of chunks. [`TermChanges`] have to know before.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
     for table in TEXT_TABLES {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
@@ -427,8 +406,8 @@ pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Re
     Ok(removed)
 }
 
-/// Records that `chunks` of these files were added or removed, so that the statistics of their repositories and the data derived
-/// from all of its files are computed again. Call it in the transaction that changes them, while the files' rows exist:
+/// Records that `chunks` of these files were added or removed, so that the index is published again, the terms of repositories that
+/// are not counted are counted, and the data derived from all of their files are computed again. Call it in the transaction that changes them, while the files' rows exist:
 /// if the run dies before it ends, the next run then does the rest.
 pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
     if chunks == 0 {

@@ -123,6 +123,20 @@ impl Filter {
         matches!(self, Self::All(all) if all.iter().all(Self::is_empty))
     }
 
+    /// The filter with another one in place of a part of it.
+    #[must_use]
+    pub fn replaced(&self, part: &Self, by: &Self) -> Self {
+        let all = |filters: &[Self]| filters.iter().map(|filter| filter.replaced(part, by)).collect();
+        match self {
+            whole if whole == part => by.clone(),
+            Self::All(filters) => Self::All(all(filters)),
+            Self::Any(filters) => Self::Any(all(filters)),
+            Self::Not(filter) => Self::Not(Box::new(filter.replaced(part, by))),
+            Self::OneDefinition(filter) => Self::OneDefinition(Box::new(filter.replaced(part, by))),
+            Self::Is(test) => Self::Is(test.clone()),
+        }
+    }
+
     /// If the filter is a list of files: the files, and the number of their chunks.
     #[must_use]
     pub fn files(&self) -> Option<(&[i64], u64)> {

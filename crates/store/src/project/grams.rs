@@ -296,18 +296,6 @@ pub async fn texts_of_files(
     rows.iter().map(chunk_text).collect()
 }
 
-/// Numbers of files of some repositories that were not indexed, by reason, most frequent first.
-pub async fn skipped(tx: &mut ProjectTx, repositories: &[i64]) -> Result<Vec<(String, i64)>, Fault> {
-    let text = format!(
-        "SELECT f.skipped, count(*) AS files FROM {} f \
-         WHERE f.repository_id = ANY($1) AND f.skipped IS NOT NULL \
-         GROUP BY f.skipped ORDER BY count(*) DESC, f.skipped",
-        tx.table("files")
-    );
-    let rows = tx.tx.all(sql(text).bind(repositories)).await?;
-    rows.iter().map(|row| Ok((row.try_get("skipped")?, row.try_get("files")?))).collect()
-}
-
 fn place(row: &Row) -> Result<FilePlace, Fault> {
     Ok(FilePlace {
         id: row.try_get("id")?,

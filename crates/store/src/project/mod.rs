@@ -5,6 +5,7 @@ pub mod index_state;
 pub mod chunks;
 pub mod copies;
 pub mod definitions;
+pub mod file_lists;
 pub(super) mod file_write;
 pub mod files;
 pub mod repositories;
@@ -42,6 +43,7 @@ pub mod several;
 pub mod sizes;
 pub mod statistics;
 pub mod suggestions;
+mod term_changes;
 pub mod vectors;
 
 pub mod pages;

@@ -78,7 +78,7 @@ pub(super) async fn insert(tx: &mut ProjectTx, fresh: &NewNames<'_>) -> Result<(
     Ok(())
 }
 
-/// Ids of the values of some fields that contain one of `texts` (lower-case), at most `limit`.
+/// Ids of the values of some fields that contain one of `texts` (lower-case), also without their own blanks; at most `limit`.
 pub async fn containing(
     tx: &mut ProjectTx,
     fields: &[i16],
@@ -87,9 +87,10 @@ pub async fn containing(
 ) -> Result<Vec<i64>, Fault> {
     // Usually there is one text, which is much faster without the subquery.
     let contains = if texts.len() == 1 {
-        "position(($2::text[])[1] in n.folded) > 0"
+        "(position(($2::text[])[1] in n.folded) > 0 OR position(($2::text[])[1] in replace(n.folded, ' ', '')) > 0)"
     } else {
-        "EXISTS (SELECT 1 FROM unnest($2::text[]) AS w (text) WHERE position(w.text in n.folded) > 0)"
+        "EXISTS (SELECT 1 FROM unnest($2::text[]) AS w (text) WHERE position(w.text in n.folded) > 0 \
+           OR position(w.text in replace(n.folded, ' ', '')) > 0)"
     };
     let text =
         format!("SELECT n.id FROM {} n WHERE n.field = ANY($1) AND {contains} LIMIT $3", tx.table("names"));

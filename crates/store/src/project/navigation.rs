@@ -2,6 +2,7 @@
 //!
 //! Each function is one bounded statement. Portable files do not carry symbols and uses.
 
+use crate::normal::{nfc, nfc_sql};
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -46,10 +47,12 @@ pub struct DefinitionAt {
 pub(super) const ROW: &str = "d.symbol, d.file_id, f.repository_id, f.path, f.language, d.chunk_id, d.name, d.qualified, \
       d.kind, d.signature, d.line, d.name_column, d.start_line, d.end_line, d.exported";
 
-/// Most definitions of one name that are looked at; in generated code millions may have the same.
+/// Most definitions of one name that are looked at first; in generated code millions may have the same.
 const SAME_NAME_MAX: u32 = 20_000;
-/// The same, if they are looked for in a file or in something else that has a name.
+/// The same, if those that were looked at first have fewer of the wanted ones than the caller takes.
 const SAME_NAME_WITHIN_MAX: u32 = 200_000;
+/// Most names around a definition that the database tests; the caller tests all.
+const AROUND_TESTED_MAX: usize = 8;
 
 /// Which definitions of a name are wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,40 +71,100 @@ pub struct NamedDefinitions<'a> {
     pub line: Option<i32>,
 }
 
-/// Definitions of a name, sorted by path and line.
+/// Definitions of a name.
+#[derive(Debug, Default)]
+pub struct FoundDefinitions {
+    /// The first ones by repository, path and line.
+    pub rows: Vec<DefinitionAt>,
+    /// True if there may be more.
+    pub is_least: bool,
+}
+
+/// Definitions of a name, sorted by path and line; at most `limit`.
 pub async fn find_definitions(
     tx: &mut ProjectTx,
     wanted: NamedDefinitions<'_>,
-    limit: i64,
-) -> Result<Vec<DefinitionAt>, Fault> {
+    limit: usize,
+) -> Result<FoundDefinitions, Fault> {
     let is_within = !wanted.paths.is_empty() || !wanted.around.is_empty();
-    // Conditions on the rows alone come before the limit, and before the join.
-    let text = format!(
-        "SELECT {ROW} \
-         FROM (SELECT symbol, file_id, chunk_id, ordinal, name, qualified, kind, signature, line, name_column, \
-           start_line, end_line, exported FROM {definitions} \
-           WHERE name_id = $1 AND ($3::text IS NULL OR name = $3) AND ($4::int4 IS NULL OR line = $4) LIMIT {looked_at}) d \
-         JOIN {files} f ON f.id = d.file_id \
-         WHERE (cardinality($2::int8[]) = 0 OR f.repository_id = ANY($2)) \
-           AND NOT EXISTS (SELECT FROM unnest($5::text[]) w WHERE f.path <> w AND right(f.path, length(w) + 1) <> '/' || w) \
-           AND NOT EXISTS (SELECT FROM unnest($6::text[]) w \
-             WHERE strpos(regexp_replace(lower(f.path || '.' || d.qualified), '[^a-z0-9]', '', 'g'), w) = 0) \
-         ORDER BY f.repository_id, f.path, d.line, d.name_column, d.ordinal LIMIT $7",
-        definitions = tx.table("definitions"),
-        files = tx.table("files"),
-        looked_at = if is_within { SAME_NAME_WITHIN_MAX } else { SAME_NAME_MAX },
-    );
-    let query =
-        sql(text).bind(wanted.name_id).bind(wanted.repositories).bind(wanted.spelling).bind(wanted.line);
+    if !is_within {
+        let (found, are_all) = find_among(tx, wanted, limit, SAME_NAME_MAX).await?;
+        if are_all || found.is_least {
+            return Ok(found);
+        }
+    }
+    let (found, are_all) = find_among(tx, wanted, limit, SAME_NAME_WITHIN_MAX).await?;
+    Ok(FoundDefinitions { is_least: found.is_least || !are_all, ..found })
+}
+
+/// The wanted definitions among the first `looked_at` of their name, and whether these are all of the name.
+async fn find_among(
+    tx: &mut ProjectTx,
+    wanted: NamedDefinitions<'_>,
+    limit: usize,
+    looked_at: u32,
+) -> Result<(FoundDefinitions, bool), Fault> {
     // Other letters are folded by rules of their own.
     let around: Vec<&str> = wanted
         .around
         .iter()
         .map(String::as_str)
-        .filter(|word| word.bytes().all(|b| b.is_ascii_alphanumeric()))
+        .filter(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        .take(AROUND_TESTED_MAX)
         .collect();
-    let rows = tx.tx.all(query.bind(wanted.paths).bind(around).bind(limit)).await?;
-    rows.iter().map(decode).collect()
+    // Each test is a plain condition, because there may be very many rows. A word is part of the folded text if its letters follow one
+    // another with only separators between them; that they follow one another at all is cheap to find out, and rare.
+    // Paths of other letters are compared in composed form.
+    let is_ascii = wanted.paths.iter().all(|path| path.is_ascii());
+    let of_file = if is_ascii { "f.path".to_owned() } else { nfc_sql("f.path") };
+    let composed: Vec<String> = wanted.paths.iter().map(|path| nfc(path).into_owned()).collect();
+    let paths = (0..composed.len()).map(|at| {
+        let path = format!("($5::text[])[{}]", at + 1);
+        format!(" AND ({of_file} = {path} OR right({of_file}, length({path}) + 1) = '/' || {path})")
+    });
+    let text_around = "lower(f.path || '.' || d.qualified)";
+    let around_each = (1..=around.len()).map(|at| {
+        format!(" AND {text_around} LIKE ($6::text[])[{at}] AND {text_around} ~ ($7::text[])[{at}]")
+    });
+    let conditions: String = paths.chain(around_each).collect();
+    let named = format!(
+        "FROM {definitions} WHERE name_id = $1 AND ($3::text IS NULL OR name = $3) AND ($4::int4 IS NULL OR line = $4)",
+        definitions = tx.table("definitions")
+    );
+    let text = format!(
+        "SELECT r.*, m.are_more \
+         FROM (SELECT EXISTS (SELECT {named} OFFSET {looked_at}) AS are_more) m \
+         LEFT JOIN (SELECT {ROW}, d.ordinal \
+           FROM (SELECT symbol, file_id, chunk_id, ordinal, name, qualified, kind, signature, line, name_column, \
+             start_line, end_line, exported {named} LIMIT {looked_at}) d \
+           JOIN {files} f ON f.id = d.file_id \
+           WHERE (cardinality($2::int8[]) = 0 OR f.repository_id = ANY($2)) AND $5::text[] IS NOT NULL \
+             AND $6::text[] IS NOT NULL AND $7::text[] IS NOT NULL{conditions} \
+           ORDER BY f.repository_id, f.path COLLATE \"C\", d.line, d.name_column, d.ordinal LIMIT $8) r ON true \
+         ORDER BY r.repository_id, r.path COLLATE \"C\", r.line, r.name_column, r.ordinal",
+        files = tx.table("files"),
+    );
+    let query =
+        sql(text).bind(wanted.name_id).bind(wanted.repositories).bind(wanted.spelling).bind(wanted.line);
+    let letters =
+        |word: &str, between: &str| word.chars().map(String::from).collect::<Vec<_>>().join(between);
+    let likes: Vec<String> = around.iter().map(|word| format!("%{}%", letters(word, "%"))).collect();
+    let patterns: Vec<String> = around.iter().map(|word| letters(word, "[^a-z0-9]*")).collect();
+    let one_more = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
+    let query = query.bind(composed).bind(likes).bind(patterns).bind(one_more);
+    let rows = tx.tx.all(query).await?;
+    let mut found = FoundDefinitions::default();
+    let mut are_all = true;
+    for row in &rows {
+        are_all = !row.try_get::<bool>("are_more")?;
+        // Without any, there is one row that says only this.
+        if row.try_get::<Option<i64>>("file_id")?.is_some() {
+            found.rows.push(decode(row)?);
+        }
+    }
+    found.is_least = found.rows.len() > limit;
+    found.rows.truncate(limit);
+    Ok((found, are_all))
 }
 
 /// The definitions of a file that contain a line, the inner before the outer; at most 200.

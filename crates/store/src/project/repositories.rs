@@ -5,7 +5,8 @@ use crate::postgres::Row;
 use super::files::remove_chunks_of;
 use super::index_state::{self, Fence};
 use super::revisions;
-use crate::postgres::{MODULES, sql};
+use super::term_changes::IS_COUNTED;
+use crate::postgres::{MODULES, sql, storable_json};
 use crate::transaction::ProjectTx;
 use contract::{ErrorCode, Fault, RepositoryAddress, has_archive_name};
 
@@ -31,6 +32,8 @@ pub struct RepositoryRow {
     pub chunks: i64,
     /// Number of chunks whose terms were counted: N of BM25; 0 until they are counted.
     pub statistics_chunks: i64,
+    /// Whether the counts are those of all its chunks; not before its first run has counted them.
+    pub is_counted: bool,
     /// End of the last complete run, milliseconds since the epoch, UTC.
     pub indexed_ms: Option<i64>,
     /// Git branch at the last run; `None` if it is not a git repository or no branch is checked out.
@@ -142,13 +145,14 @@ impl RepositoryState {
 
 const COLUMNS: &str = "id, root, name, state, generation, files, chunks, statistics_chunks, \
       (extract(epoch FROM indexed_at) * 1000)::int8 AS indexed_ms, report::text AS report, chunker_version, \
-      terms_version, facts_version, rules, branch, commit_id, dictionary, settings";
+      terms_version, facts_version, rules, branch, commit_id, dictionary, settings, \
+      statistics_chunks > 0 AND changed_since_statistics = 0 AS is_counted";
 
 /// As [`COLUMNS`], for the row `r` and without the report, which may be long.
 pub(super) const WITHOUT_REPORT: &str = "r.id, r.root, r.name, r.state, r.generation, r.files, r.chunks, r.statistics_chunks, \
       (extract(epoch FROM r.indexed_at) * 1000)::int8 AS indexed_ms, NULL::text AS report, \
       r.chunker_version, r.terms_version, r.facts_version, r.rules, r.branch, r.commit_id, r.dictionary, \
-      r.settings";
+      r.settings, r.statistics_chunks > 0 AND r.changed_since_statistics = 0 AS is_counted";
 
 /// Returns the id of the repository at `root`; creates it with `versions` if it is new.
 ///
@@ -203,11 +207,12 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     rows.iter().map(decode).collect()
 }
 
-/// Records that `chunks` of a repository's files are added or removed, and that what is derived from all of its files has to be
-/// computed again.
+/// Records that `chunks` of a repository's files are added or removed without being counted, unless the repository is counted, and
+/// that what is derived from all of its files has to be computed again.
 pub(super) async fn mark_changed(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} SET derived_due = true, changed_since_statistics = changed_since_statistics + $2 \
+        "UPDATE {} SET derived_due = true, changed_since_statistics = \
+           CASE WHEN {IS_COUNTED} THEN 0 ELSE changed_since_statistics + $2 END \
          WHERE id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
         tx.table("repositories"),
         tx.table("files")
@@ -313,7 +318,7 @@ pub async fn set_report(
         repositories = tx.table("repositories"),
         files = tx.table("files"),
     );
-    let query = sql(text).bind(id).bind(state.as_str()).bind(report.to_string());
+    let query = sql(text).bind(id).bind(state.as_str()).bind(storable_json(report));
     let query = query.bind(versions.chunker).bind(versions.terms).bind(versions.facts);
     let query = query.bind(versions.rules.as_slice()).bind(versions.dictionary.as_slice());
     tx.execute(query.bind(versions.settings.as_slice())).await?;
@@ -389,6 +394,7 @@ pub(super) fn decode(row: &Row) -> Result<RepositoryRow, Fault> {
         files: row.try_get("files")?,
         chunks: row.try_get("chunks")?,
         statistics_chunks: row.try_get("statistics_chunks")?,
+        is_counted: row.try_get("is_counted")?,
         indexed_ms: row.try_get("indexed_ms")?,
         report: report.and_then(|text| serde_json::from_str(&text).ok()),
     })

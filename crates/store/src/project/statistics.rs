@@ -98,25 +98,33 @@ pub async fn rebuild_all(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Number of chunks up to which counting again is cheap.
-const CHEAP_CHUNKS: i64 = 5_000;
-
-/// Ids of the repositories whose terms are to be counted again: they were never counted, or more than 1/50 of their chunks
-/// changed since, or counting is cheap. Depends for each repository only on its own rows.
-pub async fn stale(tx: &mut ProjectTx) -> Result<Vec<i64>, Fault> {
+/// Ids of the repositories whose terms are to be counted: they never were, or an earlier version of the program changed chunks
+/// without counting them. Those of all others are kept exact by every change.
+pub async fn uncounted(tx: &mut ProjectTx) -> Result<Vec<i64>, Fault> {
     let text = format!(
-        "SELECT r.id \
-         FROM (SELECT id, statistics_chunks, changed_since_statistics AS changed FROM {repositories} \
-           WHERE revisions_of IS NULL AND (changed_since_statistics > 0 OR statistics_chunks = 0)) r \
-         CROSS JOIN LATERAL (SELECT coalesce(sum(f.chunks), 0)::int8 AS chunks FROM {files} f \
-           WHERE f.repository_id = r.id) n \
-         WHERE (r.changed > 0 AND (n.chunks <= {CHEAP_CHUNKS} OR r.changed * 50 > n.chunks)) \
-           OR (r.statistics_chunks = 0 AND n.chunks > 0) \
+        "SELECT r.id FROM {repositories} r \
+         WHERE r.revisions_of IS NULL AND (r.changed_since_statistics > 0 OR (r.statistics_chunks = 0 AND EXISTS \
+           (SELECT 1 FROM {files} f WHERE f.repository_id = r.id AND f.chunks > 0))) \
          ORDER BY r.id",
         repositories = tx.table("repositories"),
         files = tx.table("files"),
     );
     tx.tx.scalars(sql(text)).await
+}
+
+/// The terms that occur in some chunks, each with the number of these chunks; for chunks of repositories that are not counted.
+pub async fn terms_within(
+    tx: &mut ProjectTx,
+    chunk_ids: &[i64],
+    terms: &[i32],
+) -> Result<Vec<(i32, i64)>, Fault> {
+    let text = format!(
+        "SELECT u.term, count(*) AS chunks FROM {} l CROSS JOIN unnest(l.terms) AS u (term) \
+         WHERE l.chunk_id = ANY($1) AND u.term = ANY($2) GROUP BY u.term",
+        tx.table("lexical")
+    );
+    let rows = tx.tx.all(sql(text).bind(chunk_ids).bind(terms)).await?;
+    rows.iter().map(|row| Ok((row.try_get("term")?, row.try_get("chunks")?))).collect()
 }
 
 /// The rows of terms that no chunk of their repository contains any more, by repository.

@@ -1,6 +1,7 @@
 //! Places of uses, in pages: counted by file, then read for the files of a page.
 
 use super::uses::{Certainty, UsePlace, UsedFor};
+use crate::normal::{nfc, nfc_sql};
 use crate::postgres::{Row, sql};
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -358,21 +359,28 @@ pub async fn files_at(
     repositories: &[i64],
     path: &str,
 ) -> Result<Vec<(i64, i64, String)>, Fault> {
-    let columns = "SELECT f.id, f.repository_id, f.path";
-    let exact = format!(
-        "{columns} FROM {} f WHERE f.repository_id = ANY($1) AND f.path = $2 AND f.skipped IS NULL \
-         ORDER BY f.repository_id LIMIT 20",
-        tx.table("files")
-    );
-    let mut rows = tx.tx.all(sql(exact).bind(repositories).bind(path)).await?;
-    if rows.is_empty() {
-        let ending = format!(
-            "{columns} FROM {} f WHERE f.repository_id = ANY($1) AND f.skipped IS NULL \
-               AND right(f.path, length($2) + 1) = '/' || $2 \
-             ORDER BY f.repository_id, f.path LIMIT 20",
+    // A path of ASCII letters is written in one way only; another one is compared in composed form.
+    let composed = &*nfc(path);
+    let own = if path.is_ascii() { "f.path".to_owned() } else { nfc_sql("f.path") };
+    let select = |condition: &str, order: &str| {
+        format!(
+            "SELECT f.id, f.repository_id, f.path FROM {} f \
+             WHERE f.repository_id = ANY($1) AND f.skipped IS NULL AND {condition} ORDER BY {order} LIMIT 20",
             tx.table("files")
-        );
-        rows = tx.tx.all(sql(ending).bind(repositories).bind(path)).await?;
+        )
+    };
+    let mut queries = vec![(select("f.path = $2", "f.repository_id"), path)];
+    if !path.is_ascii() {
+        queries.push((select(&format!("{own} = $2"), "f.repository_id"), composed));
+    }
+    let ending = format!("right({own}, length($2) + 1) = '/' || $2");
+    queries.push((select(&ending, "f.repository_id, f.path"), composed));
+    let mut rows = Vec::new();
+    for (text, wanted) in queries {
+        rows = tx.tx.all(sql(text).bind(repositories).bind(wanted)).await?;
+        if !rows.is_empty() {
+            break;
+        }
     }
     rows.iter()
         .map(|row| Ok((row.try_get("id")?, row.try_get("repository_id")?, row.try_get("path")?)))

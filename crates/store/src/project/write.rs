@@ -13,6 +13,7 @@ use super::lexical::sparse;
 use super::names::{self, KnownNames, NamedFact, NewNames};
 use super::revisions;
 use super::symbols;
+use super::term_changes::TermChanges;
 use crate::postgres::sql;
 use crate::transaction::ProjectTx;
 use contract::Fault;
@@ -91,7 +92,8 @@ async fn write(
     let repository_id = target.repository_id;
     let chunks: usize = files.iter().map(|file| file.chunks.len()).sum();
     let first_id = index_state::reserve_ids(tx, fence, count(files.len() + chunks)).await?;
-    let chunks_removed = remove_chunks(tx, target, files).await?;
+    let mut changes = TermChanges::default();
+    let chunks_removed = remove_chunks(tx, target, files, &mut changes).await?;
     let mut fresh = NewNames::default();
     let ids = upsert(tx, target, files, first_id, known, &mut fresh).await?;
     let mut rows = Vec::with_capacity(chunks);
@@ -109,7 +111,8 @@ async fn write(
     }
     for rows in rows.chunks(ROWS_MAX) {
         insert_chunks(tx, repository_id, rows).await?;
-        insert_lexical(tx, rows).await?;
+        let terms = insert_lexical(tx, rows).await?;
+        changes.add(repository_id, rows.len(), &terms);
         let texts = column(rows, |r| (r.id, r.file_id, r.chunk.content.as_str()));
         grams::insert(tx, &texts).await?;
         insert_facts(tx, rows, known, &mut fresh).await?;
@@ -124,6 +127,7 @@ async fn write(
         symbols::write(tx, repository_id, &stored).await?;
     }
     mark_changed(tx, &ids.values().copied().collect::<Vec<_>>(), count(chunks)).await?;
+    changes.write(tx).await?;
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 
@@ -138,7 +142,12 @@ pub(super) struct NewChunk<'a> {
 }
 
 /// Removes the old chunks of files; returns their number. What revisions have of changed files is kept for them.
-async fn remove_chunks(tx: &mut ProjectTx, target: Target, files: &[FileWrite]) -> Result<i64, Fault> {
+async fn remove_chunks(
+    tx: &mut ProjectTx,
+    target: Target,
+    files: &[FileWrite],
+    changes: &mut TermChanges,
+) -> Result<i64, Fault> {
     let text = format!(
         "SELECT f.id, f.views <> 0 AND f.modified_ns <> t.blob AS is_kept \
          FROM unnest($2::text[], $3::int8[], $4::int8[]) AS t (path, version, blob) \
@@ -155,6 +164,7 @@ async fn remove_chunks(tx: &mut ProjectTx, target: Target, files: &[FileWrite]) 
             kept.push(id);
         }
     }
+    changes.remove(tx, &ids).await?;
     let mut removed = 0;
     if !kept.is_empty() {
         let kept = revisions::keep(tx, &kept).await?;
@@ -267,7 +277,8 @@ async fn insert_chunks(tx: &mut ProjectTx, repository_id: i64, rows: &[NewChunk<
     Ok(())
 }
 
-async fn insert_lexical(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<(), Fault> {
+/// Writes the words of chunks; returns the terms of all of them.
+async fn insert_lexical(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<Vec<i32>, Fault> {
     let text = format!(
         "INSERT INTO {} (chunk_id, file_id, terms, weights) \
          SELECT t.chunk_id, t.file_id, ($1::int4[])[t.first:t.last], t.weights \
@@ -278,14 +289,14 @@ async fn insert_lexical(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<(),
     let weights: Vec<SparseVector> = column(rows, |r| sparse(&r.chunk.words.terms, &r.chunk.words.weights));
     let terms = FlatLists::from_lists(weights.iter().map(|weights| weights.indices().to_vec()));
     let query = sql(text)
-        .bind(terms.all)
+        .bind(&terms.all)
         .bind(column(rows, |r| r.id))
         .bind(column(rows, |r| r.file_id))
         .bind(terms.first)
         .bind(terms.last)
         .bind(weights);
     tx.execute(query).await?;
-    Ok(())
+    Ok(terms.all)
 }
 
 async fn insert_facts<'a>(

@@ -131,22 +131,8 @@ impl CleanRequest<'_> {
 const RECORDS_FOLDER: &str = "triage";
 /// The tables to vacuum.
 const SHRINKING_TABLES: &[&str] = &[
-    "files",
-    "chunks",
-    "lexical",
-    "grams",
-    "facts",
-    "definitions",
-    "comments",
-    "authors",
-    "line_history",
-    "flows",
-    "uses",
-    "symbols",
-    "scip_documents",
-    "vectors",
-    "names",
-    "terms",
+    "files", "chunks", "lexical", "grams", "facts", "definitions", "comments", "authors", "line_history",
+    "flows", "uses", "symbols", "scip_documents", "vectors", "names", "terms",
 ];
 
 fn repository_removal(repository: &RepositoryRow, RowUsage { rows, bytes }: RowUsage) -> Removal {

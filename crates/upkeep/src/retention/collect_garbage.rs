@@ -9,7 +9,7 @@ use store::{
 };
 
 /// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
+pub(super) const DAY_MS: i64 = 86_400_000;
 
 /// Limits on age and size of kept data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

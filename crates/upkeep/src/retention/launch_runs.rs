@@ -1,13 +1,11 @@
 //! Removes launch runs that ended long ago. What they published stays where it is.
 
+use super::collect_garbage::DAY_MS;
 use super::plan::ProjectUpkeep;
 use contract::Fault;
 use store::launch::removal;
 use store::postgres::LAUNCH;
 use store::{Access, ProjectTx, RowUsage, has_module};
-
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
 
 /// The tables that shrink.
 pub(super) const TABLES: &[&str] = &["launch_artifacts", "launch_events"];

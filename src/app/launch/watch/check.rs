@@ -1,4 +1,4 @@
-//! Compares the pages of one run with the index as it is, and stores what came out.
+//! Compares the pages of one run with the index as it is now, and stores the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use launch::evidence::RepositoryFacts;
 use launch::forms::{CITED_LINES, CitedLines, PRODUCT_FACTS, ProductFacts};
 use launch::freshness::{Comparison, Freshness, MarkedSentence, claimed_sentences, compare};
 use launch::report::stable_json;
-use launch::sections::planned_pages;
+use launch::sections::claiming_paths;
 use launch::worker::PAGE_PLAN;
 use serde::de::DeserializeOwned;
 use store::launch::{RunRow, WatchRow, artifacts, watches};
 use store::{Access, Project, ProjectTx, Store};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::DueRun;
@@ -38,6 +39,8 @@ pub(super) struct Check<'a> {
     pub(super) store: &'a Store,
     pub(super) project: &'a Project,
     pub(super) site: &'a LaunchSite,
+    /// The commit of the site's base branch. A forge is asked for it once, for all runs of the job.
+    pub(super) head: OnceCell<String>,
     pub(super) cancel: &'a CancellationToken,
 }
 
@@ -73,7 +76,7 @@ impl Claimed {
 }
 
 impl Check<'_> {
-    /// Compares the pages of a run, and stores what came out. If the index changes meanwhile, nothing is stored: another check is due then.
+    /// Compares the pages of a run, and stores the result. If the index changes meanwhile, nothing is stored: the pages are due again.
     ///
     /// # Errors
     /// `COMMIT_SERVICE_ERROR` if the site cannot be read; `ILLEGAL_STATE` if the commit of the repository cannot be read; storage faults.
@@ -109,9 +112,9 @@ impl Check<'_> {
         let facts: ProductFacts = form(&artifacts, PRODUCT_FACTS)?;
         let cited: CitedLines = form(&artifacts, CITED_LINES)?;
         let plan = artifacts.remove(PAGE_PLAN).unwrap_or_default();
-        let paths = planned_pages(&plan).into_iter().map(|page| page.output_path).collect();
-        let head = site_head(self.app, self.site).await?;
-        let pages = RunPages::new(self.site, RunSite::new(self.app, self.site), head, run, paths);
+        let paths = claiming_paths(&plan);
+        let head = self.head.get_or_try_init(|| site_head(self.app, self.site)).await?;
+        let pages = RunPages::new(self.site, RunSite::new(self.app, self.site), head.clone(), run, paths);
         let claims: BTreeMap<String, Claim> =
             facts.claims.into_iter().map(|claim| (claim.claim_id.clone(), claim)).collect();
         let product_name = config.product_name;
@@ -130,8 +133,8 @@ impl Check<'_> {
         row.as_ref().map(StoredReport::of).transpose().map(Option::unwrap_or_default)
     }
 
-    /// Those of these files that are not as the commit has them. All files of a commit are read for it, so it is asked only about files
-    /// that seem to be stale.
+    /// Those of these files that differ from the commit. Telling that takes all files of the commit, so nothing is read if no file seems
+    /// to be stale.
     async fn uncommitted(
         &self,
         due: &DueRun,
@@ -143,13 +146,7 @@ impl Check<'_> {
         let (settings, parsing) = (&self.app.config.indexing, &self.app.parsing);
         let (store, project) = (self.store, self.project);
         let differing = differing_from_commit(
-            store,
-            project,
-            &due.repository,
-            &due.commit,
-            settings,
-            parsing,
-            self.cancel,
+            store, project, &due.repository, &due.commit, settings, parsing, self.cancel,
         )
         .await?;
         Ok(differing.into_iter().filter(|path| stale_paths.contains(path)).collect())
@@ -166,7 +163,7 @@ impl Check<'_> {
             tracing::info!(
                 run_id = due.run.run_id,
                 sentences = found.stale_count,
-                "the repository does not say any more what pages say"
+                "the repository no longer says what the pages of a launch run say"
             );
         }
         let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);

@@ -31,7 +31,7 @@ pub(super) struct ComparedFiles {
 }
 
 /// Reads the files that the claims cite, all in one snapshot. `fresh_files` are hashes of those that need not be read. `None` if the index
-/// is not the one any more that is due.
+/// has changed since the pages were found to be due.
 ///
 /// # Errors
 /// Storage faults.

@@ -21,7 +21,7 @@ pub(super) struct RunPages {
     paths: Vec<String>,
     site_sha: String,
     site_tree: Option<String>,
-    /// The branch with the pages that has to be there still.
+    /// The branch with the pages, which has to exist still.
     branch: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl RunPages {
     ) -> Self {
         let is_published =
             RunState::parse(&run.state).is_some_and(|state| state.has_reached(RunState::PrOpened));
-        // Whether a forge has a branch still, only the forge knows.
+        // Only a forge knows whether its branch still exists.
         let is_local = profile.forge == LOCAL_FORGE;
         Self {
             site,

@@ -212,18 +212,8 @@ mod tests {
     #[test]
     fn every_file_block_parses_and_starts_the_program() {
         let args = [
-            "--home",
-            "/data/\"it's\"",
-            "--config",
-            r"/etc/p\c.toml",
-            "mcp",
-            "--project",
-            "shop",
-            "--toolsets",
-            "search,index",
-            "--text",
-            "short",
-            "--read-only",
+            "--home", "/data/\"it's\"", "--config", r"/etc/p\c.toml", "mcp", "--project", "shop",
+            "--toolsets", "search,index", "--text", "short", "--read-only",
         ];
         for client in CLIENTS {
             let Some(whole) = parsed(client, &stdio()) else { continue };
@@ -244,12 +234,7 @@ mod tests {
                 let Some(whole) = parsed(client, &http(key)) else { continue };
                 let block = entry(&whole).to_string();
                 for part in [
-                    URL,
-                    "X-PairOfCleats-Project",
-                    "shop",
-                    "X-MCP-Toolsets",
-                    "search,index",
-                    "X-MCP-Text",
+                    URL, "X-PairOfCleats-Project", "shop", "X-MCP-Toolsets", "search,index", "X-MCP-Text",
                     "X-MCP-Readonly",
                 ] {
                     assert!(block.contains(part), "{} lacks {part}: {block}", client.id);
@@ -267,12 +252,8 @@ mod tests {
             }
             let with = client.block(&http(true));
             let places = [
-                "{PAIROFCLEATS_KEY}",
-                "{env:PAIROFCLEATS_KEY}",
-                "{input:pairofcleats-key}",
-                "\"PAIROFCLEATS_KEY\"",
-                "secrets.PAIROFCLEATS_KEY",
-                "YOUR_KEY",
+                "{PAIROFCLEATS_KEY}", "{env:PAIROFCLEATS_KEY}", "{input:pairofcleats-key}",
+                "\"PAIROFCLEATS_KEY\"", "secrets.PAIROFCLEATS_KEY", "YOUR_KEY",
             ];
             assert!(places.iter().any(|place| with.contains(place)), "{}: {with}", client.id);
             assert_eq!(

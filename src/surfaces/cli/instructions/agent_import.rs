@@ -6,17 +6,21 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::agent_drift::{self, ChangedSection, Drifted, ReadPaths, VanishedSection, drifted, identity};
 use super::agent_files::{AgentFile, AgentFiles, PassedOver, find_agent_files};
 use super::folder::canonical_folder;
 use super::import_calls::{Import, Imported, import};
+use super::snapshot::read_catalog;
 use super::{ProjectArg, counted};
 use crate::app::blocking;
 use crate::surfaces::cli::output::{BAD, DIM, GOOD, NOTE, PATH, styled};
-use crate::surfaces::cli::session::{CommandResult, Exit, Session};
-use contract::{Fault, config, escaped_line};
-use instructions::agents::{self, AgentRules, FILE_PREFIX, FROM_PREFIX};
+use crate::surfaces::cli::session::{CommandError, CommandResult, Exit, Session};
+use contract::{ErrorCode, Fault, config, escaped_line};
+use instructions::agents::source::{add_source, is_origin, repository_key};
+use instructions::agents::{self, AgentRules};
 use instructions::entry::ID_CHARS_MAX;
 use instructions::review::{Criteria, ReviewIssue, review};
+use instructions::{Instruction, Rules, Stored};
 
 /// Category of the built-in review rules that find secrets.
 const SECRETS: &str = "secrets";
@@ -30,6 +34,9 @@ pub(super) struct ImportAgentsArgs {
     /// Replace entries that exist; what files of agents cannot hold, such as the audience, is lost then
     #[arg(long)]
     overwrite: bool,
+    /// Also take over sections that were changed in their files, unless people changed their entries, too
+    #[arg(long, conflicts_with = "overwrite")]
+    update: bool,
     /// Print what would be imported, and import nothing
     #[arg(long)]
     dry_run: bool,
@@ -52,12 +59,24 @@ struct AgentImport {
     notes: Vec<FileNote>,
     /// Why files may be missing.
     incomplete: Vec<String>,
+    /// Sections of an earlier import that people changed in their files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changed: Vec<ChangedSection>,
+    /// Entries of an earlier import whose sections are gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    vanished: Vec<VanishedSection>,
     /// What the import did; absent for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<Imported>,
-    /// The entries.
+    /// The result of taking over changed sections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated: Option<Imported>,
+    /// The entries, each with its file.
     #[serde(skip)]
-    entries: Vec<Value>,
+    entries: Vec<(String, Value)>,
+    /// The name under which entries know the repository.
+    #[serde(skip)]
+    repository_key: String,
 }
 
 /// A file and the entries that it became.
@@ -83,25 +102,49 @@ pub(super) async fn import_agent_files(session: &Session, args: ImportAgentsArgs
     let (settings, folder) = (session.app.config.indexing.clone(), args.folder);
     let mut read = blocking(move || read_repository(&folder, &settings)).await?;
     read.dry_run = args.dry_run;
+    let updates = read.compare(&known_entries(session, &args.project).await?);
     if !args.dry_run && !read.entries.is_empty() {
-        let entries = std::mem::take(&mut read.entries);
+        let entries = std::mem::take(&mut read.entries).into_iter().map(|(_, entry)| entry).collect();
         let whole = Import { entries, overwrite: args.overwrite, ..Import::default() };
         let imported = import(session, &args.project, whole).await?;
         if let Some(failed) = imported.failed() {
             return Ok(session.output.answer(failed, |_| String::new()));
         }
+        let refused: BTreeSet<&str> = imported.errors.iter().map(|refused| refused.id.as_str()).collect();
+        read.set_updated(|section| args.overwrite && !refused.contains(section.id.as_str()));
         read.imported = Some(imported);
     }
+    if args.update && !args.dry_run && !updates.is_empty() {
+        let whole = Import { entries: updates, overwrite: true, ..Import::default() };
+        let updated = import(session, &args.project, whole).await?;
+        if let Some(failed) = updated.failed() {
+            return Ok(session.output.answer(failed, |_| String::new()));
+        }
+        let refused: BTreeSet<&str> = updated.errors.iter().map(|refused| refused.id.as_str()).collect();
+        read.set_updated(|section| !section.edited && !refused.contains(section.id.as_str()));
+        read.updated = Some(updated);
+    }
     session.print_result(&read, &render(&read));
-    let is_refused = read.imported.as_ref().is_some_and(|imported| imported.exit() != Exit::Ok);
+    let done = read.imported.iter().chain(&read.updated);
+    let is_refused = done.into_iter().any(|imported| imported.exit() != Exit::Ok);
     Ok(if read.broken.is_empty() && !is_refused { Exit::Ok } else { Exit::Failed })
+}
+
+/// The entries of the catalog; none if there is no project yet.
+async fn known_entries(session: &Session, project: &ProjectArg) -> Result<Vec<Stored>, CommandError> {
+    match read_catalog(session, project).await {
+        Ok(catalog) => Ok(catalog.entries),
+        Err(error) if error.fault.code == ErrorCode::NoIndex => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads all files of a repository. Blocks.
 fn read_repository(folder: &Path, settings: &config::Indexing) -> Result<AgentImport, Fault> {
     let root = canonical_folder(folder)?;
     let AgentFiles { files, passed_over, incomplete } = find_agent_files(&root, settings)?;
-    let mut read = AgentImport { passed_over, incomplete, ..AgentImport::default() };
+    let repository_key = repository_key(&identity(&root));
+    let mut read = AgentImport { passed_over, incomplete, repository_key, ..AgentImport::default() };
     let mut known = KnownEntries::default();
     for file in files {
         read.add(file, &mut known);
@@ -110,6 +153,26 @@ fn read_repository(folder: &Path, settings: &config::Indexing) -> Result<AgentIm
 }
 
 impl AgentImport {
+    /// Says what became of the entries of an earlier import. Returns those that only their files changed, as they become.
+    fn compare(&mut self, catalog: &[Stored]) -> Vec<Value> {
+        let paths = ReadPaths {
+            read: self.files.iter().map(|file| file.path.as_str()).collect(),
+            unread: self.passed_over.iter().chain(&self.broken).map(|file| file.path.as_str()).collect(),
+            is_complete: self.incomplete.is_empty(),
+        };
+        let Drifted { changed, vanished, updates } =
+            drifted(&self.entries, catalog, &paths, &self.repository_key);
+        (self.changed, self.vanished) = (changed, vanished);
+        updates
+    }
+
+    /// Notes which changed sections the catalog has now.
+    fn set_updated(&mut self, is_updated: impl Fn(&ChangedSection) -> bool) {
+        for section in &mut self.changed {
+            section.updated = is_updated(section);
+        }
+    }
+
     fn add(&mut self, file: AgentFile, known: &mut KnownEntries) {
         let is_generated = file.is_generated();
         let AgentFile { path, format, text } = file;
@@ -130,7 +193,14 @@ impl AgentImport {
         let ids: Vec<String> =
             entries.iter().filter_map(|entry| entry["id"].as_str()).map(str::to_owned).collect();
         let repeated = count - entries.len();
-        self.entries.extend(entries);
+        let with_source = |mut entry: Value| {
+            // Entries that are refused say why when they are imported.
+            if let Ok(checked) = Instruction::check(entry.clone(), &Rules::default()) {
+                add_source(&mut entry, &checked.instruction, &self.repository_key);
+            }
+            (path.clone(), entry)
+        };
+        self.entries.extend(entries.into_iter().map(with_source));
         self.files.push(ReadFile { path, format: format.name, entries: ids, repeated });
     }
 }
@@ -179,7 +249,6 @@ fn secrets_in(entry: &Value) -> Vec<String> {
 /// What makes two entries the same rule: all but the id and where they come from.
 fn rule_key(entry: &Value) -> String {
     let categories = entry["categories"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let is_origin = |category: &&str| category.starts_with(FROM_PREFIX) || category.starts_with(FILE_PREFIX);
     let categories: BTreeSet<&str> = categories.filter(|category| !is_origin(category)).collect();
     serde_json::json!([entry["title"], entry["body"], entry["requirement"], entry["priority"], categories])
         .to_string()
@@ -207,6 +276,8 @@ fn render(read: &AgentImport) -> String {
     for reason in &read.incomplete {
         text.push_str(&format!("{} {}\n", styled(NOTE, "!"), escaped_line(reason)));
     }
+    text.push_str(&agent_drift::render(&read.changed, &read.vanished));
+    text.extend(read.updated.iter().map(Imported::render));
     match &read.imported {
         Some(imported) => text.push_str(&imported.render()),
         None if read.files.is_empty() => {

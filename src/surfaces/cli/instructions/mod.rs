@@ -13,6 +13,7 @@ mod folder_diff;
 mod folder_export;
 mod folder_import;
 
+mod agent_drift;
 mod agent_export;
 mod agent_files;
 mod agent_import;
@@ -137,15 +138,9 @@ mod tests {
             assert!(parsed.is_ok(), "{line}: {parsed:?}");
         }
         for line in [
-            "import rules --prune",
-            "remove",
-            "hot --limit 0",
-            "verify --fail-on warnings",
-            "hot --limit 101",
-            "apply task --max-tokens 0",
-            "export rules --format yaml",
-            "export-agents nobody",
-            "review",
+            "import rules --prune", "remove", "hot --limit 0", "verify --fail-on warnings",
+            "hot --limit 101", "apply task --max-tokens 0", "export rules --format yaml",
+            "export-agents nobody", "review",
         ] {
             assert!(Line::try_parse_from(line.split(' ')).is_err(), "{line}");
         }

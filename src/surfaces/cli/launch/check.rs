@@ -67,6 +67,9 @@ struct CheckResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<&'a Coverage>,
     pages: usize,
+    /// Documents in formats that are not read.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unread: &'a [String],
     repository: Option<&'a str>,
     revision: Option<&'a str>,
 }
@@ -93,6 +96,7 @@ pub(super) async fn run_check(session: &Session, args: CheckArgs) -> CommandResu
         validation_report: &checked.report,
         coverage: checked.coverage.as_ref(),
         pages: checked.pages,
+        unread: &checked.unread,
         repository: checked.repository.as_deref(),
         revision: checked.revision.as_deref(),
     };

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use launch::coverage::Coverage;
 use launch::issue::{Issue, Severity};
 use launch::report::{GateStatus, ValidationReport};
+use launch::site::counted_by_extension;
 
 use crate::app::launch::CheckedSite;
 use crate::surfaces::cli::output::{BAD, BOLD, DIM, GOOD, NOTE, PATH, styled};
@@ -14,6 +15,8 @@ use contract::escaped_line;
 /// Most issues that are printed, and most undocumented definitions.
 const ISSUES_MAX: usize = 200;
 const UNDOCUMENTED_MAX: usize = 30;
+/// Documents that are named of those that are not read.
+const UNREAD_MAX: usize = 3;
 
 /// The report as text. Issues of severity `info` are printed with `all` only.
 pub(super) fn render(checked: &CheckedSite, all: bool) -> String {
@@ -35,7 +38,11 @@ pub(super) fn render(checked: &CheckedSite, all: bool) -> String {
         push_coverage(&mut text, coverage);
     }
     push_gates(&mut text, report);
-    let pages = counted(checked.pages, "page");
+    push_unread(&mut text, &checked.unread);
+    let mut pages = counted(checked.pages, "page");
+    if !checked.unread.is_empty() {
+        pages.push_str(&format!(" ({} not read)", counted(checked.unread.len(), "document")));
+    }
     let mark = if report.ok { styled(GOOD, "✓") } else { styled(BAD, "✗") };
     let against = match (&checked.repository, &checked.revision) {
         (Some(name), Some(commit)) => {
@@ -88,6 +95,21 @@ fn push_gates(text: &mut String, report: &ValidationReport) {
         let reason = escaped_line(gate.reason.as_deref().unwrap_or_default());
         let _ = writeln!(text, "{}", styled(DIM, &format!("- {} skipped: {reason}", gate.gate)));
     }
+}
+
+/// Says which documents are in formats that are not read.
+fn push_unread(text: &mut String, unread: &[String]) {
+    if unread.is_empty() {
+        return;
+    }
+    let named: Vec<String> = unread.iter().take(UNREAD_MAX).map(|path| escaped_line(path)).collect();
+    let more = match unread.len().saturating_sub(UNREAD_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let line =
+        format!("! not read, so not checked: {}: {}{more}", counted_by_extension(unread), named.join(", "));
+    let _ = writeln!(text, "{}", styled(NOTE, &line));
 }
 
 fn push_coverage(text: &mut String, coverage: &Coverage) {
@@ -156,6 +178,7 @@ mod tests {
             report: ValidationReport::new(Profile::Local, gates, issues),
             coverage: None,
             pages: 1,
+            unread: ["a.mdx", "b.mdx", "c.rst", "d.mdx"].map(str::to_owned).to_vec(),
             base: None,
             repository: Some("shop".to_owned()),
             revision: None,
@@ -164,7 +187,8 @@ mod tests {
         assert_eq!(
             text,
             "a\\n.md:3 error Gone. [internal_links/dead_link]\n\n- truth_lock skipped: no page marks its claims\n\
-             ✓ 0 blockers, 1 error, 0 warnings: 1 page, against the index of shop\n"
+             ! not read, so not checked: 3 .mdx, 1 .rst: a.mdx, b.mdx, c.rst and 1 more\n\
+             ✓ 0 blockers, 1 error, 0 warnings: 1 page (4 documents not read), against the index of shop\n"
         );
         assert!(render(&checked, true).contains("Note."));
     }

@@ -1,4 +1,4 @@
-//! What `launch status` prints of sentences that the repository does not say any more: old and new lines, one below the other.
+//! What `launch status` prints about sentences that the repository no longer says: old and new lines, one below the other.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use contract::escaped_line;
 /// Sentences that are printed.
 const PRINTED_MAX: usize = 20;
 
-/// What the last comparison of the pages found out; nothing if there was none.
+/// The result of the last comparison of the pages; nothing if there was none.
 pub(super) fn freshness(status: &Value) -> String {
     let freshness = &status["freshness"];
     let Some(stale_count) = freshness["stale_count"].as_u64() else { return String::new() };

@@ -22,6 +22,7 @@ use super::sign_in::{begin_session, respond, with_cookie};
 use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::http::access::Access;
+use crate::surfaces::http::entrances::{Action, Sender};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use contract::{ErrorCode, Fault};
 use platform::outbound::HttpError;
@@ -77,6 +78,7 @@ async fn start(app: &App, access: &Access, headers: &HeaderMap, next: &str) -> R
 pub(super) async fn finish(
     State(app): State<Arc<App>>,
     Extension(access): Extension<Access>,
+    sender: Sender,
     headers: HeaderMap,
     query: SentQuery,
 ) -> Response {
@@ -86,11 +88,18 @@ pub(super) async fn finish(
     let signed_in = async {
         let parameters = unique_parameters(query)?;
         let token = token(&app, &access, &headers, &parameters, kept).await?;
-        let principal = access.check(&token).await?;
-        begin_session(&access, &headers, (&principal, &token), &next)
+        let principal = access.check(&token).await.map_err(|(_, fault)| fault)?;
+        begin_session(&access, &sender, &headers, (&principal, &token), &next)
     };
     let response = match signed_in.await {
         Ok(response) => response,
+        Err(error) if error.status == StatusCode::UNAUTHORIZED => {
+            let mut fault = Fault::new(ErrorCode::Unauthorized, error.message);
+            fault.hint = error.hint;
+            let claimed = "a browser at the issuer";
+            let error = PageError::from(sender.refused(&app, Action::SignIn, claimed, fault));
+            respond(&app, error.status, &next, Some(&error))
+        }
         Err(error) => respond(&app, error.status, &next, Some(&error)),
     };
     with_cookie(response, &cookie.removed())

@@ -49,9 +49,9 @@ pub(super) struct Frame<'a> {
     pub(super) is_signed_in: bool,
     /// The search box of the head; a page that has one of its own shows none.
     pub(super) has_search_box: bool,
-    /// Whether the page shows work in progress: the script reads its part `data-live` again every few seconds; without scripts the
-    /// whole page is loaded again.
-    pub(super) is_live: bool,
+    /// Its address, if the page shows work in progress: the script reads the part `data-live`, which has this address, again every few
+    /// seconds; without scripts the whole page is loaded again. The browser may know another address, that of a form whose answer this is.
+    pub(super) live: Option<String>,
 }
 
 impl<'a> Frame<'a> {
@@ -65,7 +65,7 @@ impl<'a> Frame<'a> {
             links: links(|tool| asker.may_call(tool)),
             is_signed_in: asker.is_signed_in,
             has_search_box: true,
-            is_live: false,
+            live: None,
         }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Frame<'a> {
             links: links(|_| false),
             is_signed_in: false,
             has_search_box: false,
-            is_live: false,
+            live: None,
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Frame<'a> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    @if self.is_live { noscript { meta http-equiv="refresh" content="3"; } }
+                    @if let Some(address) = &self.live { noscript { meta http-equiv="refresh" content={ "3; url=" (address) }; } }
                     title { (escaped_line(self.title)) " · PairOfCleats" }
                     link rel="stylesheet" href=(assets::STYLE.url());
                     link rel="icon" href=(assets::ICON.url()) type="image/svg+xml";

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::data::{Asker, PageError};
 use super::forms::{SentForm, token_field};
-use super::layout::Frame;
+use super::layout::{Frame, project_field};
 use super::links::Place;
 use super::parameters::{self, Parameters};
 use super::table::table;
@@ -162,13 +162,14 @@ async fn respond(asker: &Asker, project: &str, failed: Option<&PageError>, typed
         Err(error) => return failure::page(asker, project, PATH, &error),
     };
     let is_live = status.as_ref().is_some_and(|status| status.jobs.iter().any(Job::is_unfinished));
-    let frame = Frame { section: PATH, is_live, ..Frame::new(asker, project, "Repositories") };
+    let live = is_live.then(|| url(project));
+    let frame = Frame { section: PATH, live, ..Frame::new(asker, project, "Repositories") };
     let actions = Actions { asker, project };
     let content = html! {
         h1 { "Repositories" }
         @if let Some(error) = failed { (failure::note(error)) }
         // The script replaces this part alone while a run is in progress, so that nothing that is being typed is lost.
-        div.state data-live[is_live] {
+        div.state data-live=[frame.live.as_deref()] {
             @match &status {
                 Some(status) => (content(&actions, status)),
                 None => (search::nothing_indexed()),
@@ -219,9 +220,9 @@ impl Actions<'_> {
 
     fn button(&self, action: &str, repository: &str, label: &Markup) -> Markup {
         html! {
-            form method="post" action=(PATH) {
+            form method="post" action=(url(self.project)) {
                 (token_field(self.asker))
-                input type="hidden" name="project" value=(self.project);
+                (project_field(self.project))
                 button.quiet name=(action) value=(repository) { (label) }
             }
         }

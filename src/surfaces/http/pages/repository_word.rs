@@ -49,18 +49,8 @@ mod tests {
         }
         let pasted = format!("{}repo:shop", "word ".repeat(32));
         for query in [
-            "",
-            "repo:",
-            "repo: shop",
-            "-repo:shop",
-            "myrepo:x",
-            "\"a repo:b c\"",
-            "repo:\"x",
-            "/a repo:b/",
-            "repo::open",
-            "repo://x",
-            "see repo:/x",
-            &pasted,
+            "", "repo:", "repo: shop", "-repo:shop", "myrepo:x", "\"a repo:b c\"", "repo:\"x", "/a repo:b/",
+            "repo::open", "repo://x", "see repo:/x", &pasted,
         ] {
             assert_eq!(take_repository(query), None, "{query}");
         }

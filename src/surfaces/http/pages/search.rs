@@ -19,7 +19,7 @@ use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use crate::surfaces::marks::Marks;
 use crate::surfaces::score::LEGEND;
 use crate::tools::browse::SEARCH_PAGE;
-use contract::{ErrorCode, Warning, echo};
+use contract::{Coverage, ErrorCode, Warning, echo};
 use engine::search::slashed_query;
 
 pub(super) const PATH: &str = "/";
@@ -246,6 +246,7 @@ fn found(
     html! {
         p.summary role="status" { (summary(result)) " in " (took) " ms" }
         (warnings(&meta.warnings))
+        (coverage(meta.coverage.as_ref()))
         @if state.is_explained { p.dim { (LEGEND) } }
         @if matches!(result.confidence.as_deref(), Some("low" | "none")) {
             p.note {
@@ -292,6 +293,11 @@ fn counted(count: usize, noun: &str) -> String {
 /// What a reader should know although there is an answer.
 pub(super) fn warnings(warnings: &[Warning]) -> Markup {
     html! { @for warning in warnings { p.note { (message(&warning.message)) } } }
+}
+
+/// Where an empty or partial answer looked, and what is not indexed there.
+pub(super) fn coverage(coverage: Option<&Coverage>) -> Markup {
+    html! { @if let Some(coverage) = coverage { p.note { (message(&coverage.sentence())) } } }
 }
 
 fn pages(state: &SearchState, next: Option<usize>) -> Markup {

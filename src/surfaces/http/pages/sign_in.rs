@@ -20,6 +20,7 @@ use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::http::access::Access;
 use crate::surfaces::http::body;
+use crate::surfaces::http::entrances::{Action, Sender, claimed};
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
 use contract::{ErrorCode, Fault};
 use tenancy::Principal;
@@ -54,6 +55,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, query: SentQuery) -> Respo
 pub(super) async fn sign_in(
     State(app): State<Arc<App>>,
     Extension(access): Extension<Access>,
+    sender: Sender,
     headers: HeaderMap,
     request: Request,
 ) -> Response {
@@ -69,9 +71,16 @@ pub(super) async fn sign_in(
     }
     let principal = match access.check(key).await {
         Ok(principal) => principal,
-        Err(fault) => return respond(&app, StatusCode::UNAUTHORIZED, next, Some(&fault.into())),
+        Err((status, fault)) => {
+            let fault = match status {
+                StatusCode::UNAUTHORIZED => sender.refused(&app, Action::SignIn, &claimed(Some(key)), fault),
+                _ => fault,
+            };
+            let error = PageError::from(fault);
+            return respond(&app, error.status, next, Some(&error));
+        }
     };
-    begin_session(&access, &headers, (&principal, key), next)
+    begin_session(&access, &sender, &headers, (&principal, key), next)
         .unwrap_or_else(|error| respond(&app, error.status, next, Some(&error)))
 }
 
@@ -79,10 +88,12 @@ pub(super) async fn sign_in(
 /// for.
 pub(super) fn begin_session(
     access: &Access,
+    sender: &Sender,
     headers: &HeaderMap,
     (principal, credential): (&Principal, &str),
     next: &str,
 ) -> Result<Response, PageError> {
+    sender.accepted(&access.app, Action::SignIn, principal)?;
     let id = shared::unguessable_id()
         .map_err(|error| Fault::internal("The system has no random numbers.", error))?;
     let server = &access.app.config.server;
@@ -157,12 +168,7 @@ mod tests {
             assert_eq!(local_path(next), next);
         }
         for next in [
-            "",
-            "//evil.example",
-            "https://evil.example",
-            "/\\evil.example",
-            "/a b",
-            "/\u{e9}",
+            "", "//evil.example", "https://evil.example", "/\\evil.example", "/a b", "/\u{e9}",
             "javascript:x",
         ] {
             assert_eq!(local_path(next), "/", "{next:?}");

@@ -11,6 +11,7 @@ use super::failure;
 use super::layout::{Frame, shown_project};
 use super::links::{Place, with_parameters};
 use super::results::similar_url;
+use super::search::{coverage, warnings};
 use super::symbol_graph::{NEIGHBOURS_MAX, Neighbour, graph};
 use super::text::moment;
 use crate::surfaces::http::query::{SentQuery, unique_parameters};
@@ -188,7 +189,7 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
     };
     match asker.tool::<Navigated>("navigate", state.arguments(PLACES)).await {
         Ok(answered) => {
-            let found = answered.result;
+            let (found, coverage) = (answered.result, coverage(answered.meta.coverage.as_ref()));
             let title = found.symbol.as_ref().map_or(state.symbol.as_str(), |symbol| &symbol.qualified);
             let picture = match &found.symbol {
                 Some(symbol) => {
@@ -202,7 +203,9 @@ pub(super) async fn show(asker: Asker, sent: SentQuery) -> Response {
                 None => html! {},
             };
             let frame = Frame::new(&asker, &state.project, title);
-            frame.respond(StatusCode::OK, &html! { h1 { (title) } (answer(&state, &found, &picture)) })
+            let said = warnings(&answered.meta.warnings);
+            let content = html! { h1 { (title) } (said) (coverage) (answer(&state, &found, &picture)) };
+            frame.respond(StatusCode::OK, &content)
         }
         Err(error) => failure::page(&asker, &state.project, "", &error),
     }
@@ -224,6 +227,7 @@ pub(super) async fn panel(asker: &Asker, place: &Place<'_>, (line, column): (u32
         @match answered {
             Ok(answered) => {
                 @if let Some(symbol) = &answered.result.symbol { h2 { (symbol.qualified) } }
+                (coverage(answered.meta.coverage.as_ref()))
                 (answer(&state, &answered.result, &html! {}))
             }
             Err(error) => (failure::note(&error)),

@@ -9,18 +9,8 @@ use contract::escaped_line;
 
 /// Fields that the text contains in another form.
 const WRITTEN: [&str; 12] = [
-    "relation",
-    "symbol",
-    "candidates",
-    "files",
-    "total",
-    "totalRelation",
-    "nextOffset",
-    "byCertainty",
-    "byKind",
-    "steps",
-    "unresolved",
-    "omitted",
+    "relation", "symbol", "candidates", "files", "total", "totalRelation", "nextOffset", "byCertainty",
+    "byKind", "steps", "unresolved", "omitted",
 ];
 
 /// Writes the result of `navigate`.
@@ -72,7 +62,10 @@ pub(super) fn write(text: &mut String, result: &Value) -> Result {
         match unresolved["candidates"].as_u64() {
             None => {}
             Some(1) => write!(text, " (1 definition has it)")?,
-            Some(candidates) => write!(text, " ({candidates} definitions have it)")?,
+            Some(candidates) => {
+                let least = if unresolved["candidatesRelation"].is_string() { "at least " } else { "" };
+                write!(text, " ({least}{candidates} definitions have it)")?;
+            }
         }
     }
     if let Some(omitted) = result["omitted"].as_object() {

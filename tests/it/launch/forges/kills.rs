@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use contract::config::{ForgeKind, LaunchForge};
 use serde_json::json;
 
-use super::super::{app_for, patiently};
+use super::super::{OLD_PAGE, app_for, patiently, push};
 use super::{ForgeScene, use_forge};
 use crate::harness::{call, home};
 
@@ -55,6 +55,14 @@ async fn a_death_between_two_steps_on_a_forge_leaves_one_pull_request() {
         let it = ForgeScene::new(kind).await;
         for failpoint in failpoints {
             let (run, branch) = it.ready().await;
+            // People push to another page before the run is published, and again after the death.
+            let push_page = |text: &str| {
+                push(&it.forge.repository(), |work| {
+                    std::fs::write(work.join(OLD_PAGE), format!("# Old\n\n{text}\n")).unwrap()
+                });
+                it.fetch();
+            };
+            push_page(&format!("Before {failpoint}."));
             let output = publish_elsewhere(&it, &run, failpoint).await;
             assert!(
                 output.status.signal().is_some(),
@@ -62,6 +70,7 @@ async fn a_death_between_two_steps_on_a_forge_leaves_one_pull_request() {
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr)
             );
+            push_page(&format!("After {failpoint}."));
             let refused = it.scene.error("launch_cancel", &run).await;
             assert_eq!(
                 (&refused["code"], &refused["retryable"]),

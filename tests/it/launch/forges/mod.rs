@@ -6,12 +6,11 @@ mod kills;
 mod secrets;
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use contract::config::{Config, ForgeKind, LaunchForge};
 use serde_json::{Value, json};
 
-use super::{OLD_PAGE, Scene, code};
+use super::{OLD_PAGE, Scene, code, push};
 use crate::harness::{call, git, new_home, result, stub_app_in};
 use fake::{FakeForge, REPO};
 
@@ -30,16 +29,6 @@ pub(super) fn use_forge(config: &mut Config, forge: &LaunchForge) {
     for site in &mut config.launch.sites {
         (site.forge, site.repo) = (forge.name.clone(), Some(REPO.to_owned()));
     }
-}
-
-/// Commits a change to the main branch of a bare repository, as people do.
-fn push(bare: &Path, change: impl FnOnce(&Path)) {
-    let work = tempfile::tempdir().unwrap();
-    git(work.path(), &["clone", "--quiet", "--branch", "main", bare.to_str().unwrap(), "."]);
-    change(work.path());
-    git(work.path(), &["add", "--all"]);
-    git(work.path(), &["commit", "--quiet", "--message", "Change"]);
-    git(work.path(), &["push", "--quiet", "origin", "HEAD:main"]);
 }
 
 impl ForgeScene {
@@ -69,6 +58,12 @@ impl ForgeScene {
 
     pub(super) async fn publish(&self, run: &str) -> Value {
         self.scene.result("launch_open_pr", run).await
+    }
+
+    /// Fetches the clone, as the operator does.
+    pub(super) fn fetch(&self) {
+        let forge = self.forge.repository();
+        git(self.scene.site.path(), &["fetch", "--quiet", forge.to_str().unwrap(), "main:refs/heads/main"]);
     }
 
     /// Publishes a run, which must fail for good; the error.
@@ -172,7 +167,7 @@ async fn publishing_twice_asks_the_forge_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_base_that_moved_and_a_foreign_branch_are_refused() {
+async fn a_base_with_another_page_and_a_foreign_branch_are_refused() {
     for kind in KINDS {
         let it = ForgeScene::new(kind).await;
         let (run, branch) = it.ready().await;
@@ -182,16 +177,42 @@ async fn a_base_that_moved_and_a_foreign_branch_are_refused() {
         it.forge.git(&["branch", "--delete", "--force", &branch]);
 
         push(&it.forge.repository(), |work| {
-            std::fs::write(work.join(OLD_PAGE), "# Old\n\nChanged.\n").unwrap()
+            std::fs::write(work.join("content/docs/kb.md"), "# Mine\n").unwrap()
         });
+        it.fetch();
         let refused = it.refused(&run).await;
         assert_eq!(refused["details"]["base"], "main", "{refused:#}");
+        assert_eq!(refused["details"]["conflicts"], json!(["content/docs/kb.md"]), "{refused:#}");
         assert!(it.forge.pulls().is_empty() && it.forge.branches().is_empty(), "nothing was published");
         assert!(
             it.forge.take_requests().iter().all(|request| request.method == "GET"),
             "nothing was changed"
         );
         assert_eq!(it.scene.status(&run).await["state"], "READY_FOR_PR");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_where_the_base_of_the_forge_moved_to() {
+    for kind in KINDS {
+        let it = ForgeScene::new(kind).await;
+        let (run, branch) = it.ready().await;
+        push(&it.forge.repository(), |work| {
+            std::fs::write(work.join(OLD_PAGE), "# Old\n\nChanged.\n").unwrap()
+        });
+        let error = it.scene.error("launch_open_pr", &run).await;
+        assert_eq!(
+            (code(&error), &error["retryable"]),
+            ("COMMIT_SERVICE_ERROR", &json!(true)),
+            "the clone is behind: {error:#}"
+        );
+        it.fetch();
+        let opened = it.publish(&run).await;
+        it.assert_published_once(&run, &opened);
+        let head = it.forge.git(&["rev-parse", "main"]);
+        assert_eq!(it.forge.git(&["rev-parse", &format!("{branch}^")]), head, "{kind:?}");
+        let changed = it.forge.git(&["diff", "--name-status", "main", &branch]);
+        assert_eq!(changed, "A\tcontent/docs/docs.md\nA\tcontent/docs/kb.md\n", "{kind:?}");
     }
 }
 
@@ -208,8 +229,7 @@ async fn a_run_starts_from_the_head_of_the_forge() {
         "the clone is behind: {error:#}"
     );
     assert!(error["hint"].as_str().unwrap().contains("fetches the clone"), "{error:#}");
-    let forge = it.forge.repository();
-    git(it.scene.site.path(), &["fetch", "--quiet", forge.to_str().unwrap(), "main:refs/heads/main"]);
+    it.fetch();
     let (run, _) = it.ready().await;
     assert_eq!(it.scene.status(&run).await["site_sha"], it.forge.git(&["rev-parse", "main"]).trim());
     let opened = it.publish(&run).await;
@@ -236,7 +256,14 @@ async fn a_site_that_is_an_address_is_mirrored() {
     assert_eq!(it.scene.status(&second).await["site_sha"], head);
     let opened = it.publish(&second).await;
     it.assert_published_once(&second, &opened);
-    assert_eq!(it.refused(&run).await["details"]["found"], head, "its base moved");
+    let first = it.publish(&run).await;
+    it.assert_published_once(&run, &first);
+    let branch = first["branch"].as_str().unwrap();
+    assert_eq!(
+        it.forge.git(&["rev-parse", &format!("{branch}^")]).trim(),
+        head,
+        "its base moved, and it with that"
+    );
 
     // Nothing is indexed of the site, but its mirror is in use.
     let mirrors = std::fs::read_dir(home.join("mirrors")).unwrap().flatten();

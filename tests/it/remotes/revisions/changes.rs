@@ -86,16 +86,7 @@ async fn a_branch_that_keeps_its_commit_is_not_read_again() {
 
 /// The tables whose rows follow from the files alone, whatever was indexed before.
 const COMPARED: [&str; 10] = [
-    "files",
-    "chunks",
-    "lexical",
-    "facts",
-    "definitions",
-    "comments",
-    "grams",
-    "symbols",
-    "uses",
-    "revisions",
+    "files", "chunks", "lexical", "facts", "definitions", "comments", "grams", "symbols", "uses", "revisions",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

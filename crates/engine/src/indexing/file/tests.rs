@@ -94,14 +94,7 @@ fn minified_code_is_skipped_but_long_prose_is_not() {
 fn files_with_secrets_are_not_opened() {
     let root = tempfile::tempdir().unwrap();
     for name in [
-        ".env",
-        ".env.local",
-        "server.pem",
-        "id_rsa",
-        "a.p12",
-        ".npmrc",
-        "terraform.tfstate",
-        "kubeconfig",
+        ".env", ".env.local", "server.pem", "id_rsa", "a.p12", ".npmrc", "terraform.tfstate", "kubeconfig",
         "A.KEY",
     ] {
         fs::write(root.path().join(name), "x").unwrap();
@@ -112,6 +105,19 @@ fn files_with_secrets_are_not_opened() {
     for name in ["id_generator.py", "environment.ts", "key.rs", "pem.go", "env.rs"] {
         assert!(!is_secret_file(name), "{name}");
     }
+}
+
+#[test]
+fn the_content_of_a_data_file_decides_where_its_name_only_suggests_secrets() {
+    let root = tempfile::tempdir().unwrap();
+    let read = |text: &str| {
+        fs::write(root.path().join("tokens.json"), text).unwrap();
+        OpenRoot::open(root.path()).unwrap().read("tokens.json", &LIMITS).kind
+    };
+    let harmless = read("{\"red\": {\"value\": \"#ff0066\", \"type\": \"color\"}}\n");
+    assert!(matches!(harmless, ContentKind::Text { .. }), "{harmless:?}");
+    let secret = read("{\"alice\": \"k9Xw2QpLr7Tz4VbN8mYc\"}\n");
+    assert_eq!(secret, ContentKind::Skipped(SkipReason::SecretFile));
 }
 
 #[test]

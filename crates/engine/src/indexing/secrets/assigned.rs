@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::attributes;
 use super::defaults;
 use super::file_format::FileFormat;
+use super::lists;
 use super::names::{ClassCache, SecretClass};
 use super::quoted;
 use super::unquoted;
@@ -19,6 +20,9 @@ const SPACES_MAX: usize = 60;
 const RESCANNED_BYTES_MAX: usize = 512;
 /// Longest body of a Terraform variable before its default, in bytes.
 const VARIABLE_BYTES_MAX: usize = 400;
+
+/// Shortest item of a list that is taken for a secret, in bytes.
+const ITEM_BYTES_MIN: usize = 16;
 
 /// The syntax between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,16 +105,7 @@ impl<'t> NameInText<'t> {
     /// In prose, the name `key` with the word before it: `API key`.
     fn with_word_before(self, operator: Operator) -> Self {
         const WORDS: [&str; 10] = [
-            "api",
-            "access",
-            "secret",
-            "auth",
-            "private",
-            "master",
-            "license",
-            "account",
-            "encryption",
-            "app",
+            "api", "access", "secret", "auth", "private", "master", "license", "account", "encryption", "app",
         ];
         let is_prose = self.format == FileFormat::Prose || operator == Operator::Is;
         if !is_prose || self.dashes > 0 || !self.name().eq_ignore_ascii_case("key") {
@@ -131,16 +126,16 @@ fn is_upper(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// The range of the secret assigned to a name. Sets `examined_end` to the end of a long unquoted value, so that the names
-/// inside it are not examined again.
-pub(super) fn secret<'t>(
+/// The ranges of the secrets assigned to a name: one, or those of a list. Sets `examined_end` to the end of a long unquoted value,
+/// so that the names inside it are not examined again.
+pub(super) fn secrets<'t>(
     mut name: NameInText<'t>,
     class_cache: &mut ClassCache<'t>,
     examined_end: &mut usize,
-) -> Option<Range<usize>> {
-    let (operator, at) = operator(&mut name)?;
+) -> Vec<Range<usize>> {
+    let Some((operator, at)) = operator(&mut name) else { return Vec::new() };
     let name = name.with_word_before(operator);
-    let class = class_cache.get(name.name())?;
+    let Some(class) = class_cache.get(name.name()) else { return Vec::new() };
     let if_secret = |(range, context): (Range<usize>, ValueContext)| {
         let range = without_scheme(name.text, range, class)?;
         values::is_secret(name.text.get(range.clone())?, class, context).then_some(range)
@@ -153,10 +148,25 @@ pub(super) fn secret<'t>(
     {
         *examined_end = range.end;
     }
-    found.and_then(if_secret).or_else(|| {
+    let mut secrets: Vec<Range<usize>> = found.and_then(if_secret).into_iter().collect();
+    if matches!(operator, Operator::Equals { .. } | Operator::Colon) {
+        // Lists of names, of secrets to be had elsewhere, are common: an item must look random.
+        let items = lists::items(&name, at).into_iter().chain(lists::lines(&name, at));
+        // The features of a package have names that begin alike.
+        let is_long = |range: &Range<usize>| {
+            range.len() >= ITEM_BYTES_MIN && !name.name().starts_with(&name.text[range.clone()])
+        };
+        secrets.extend(items.filter(is_long).filter_map(|range| if_secret((range, ValueContext::Code))));
+    }
+    if secrets.is_empty() {
         let context = quoted_context(&name, operator).min(ValueContext::Config);
-        defaults::literals(name, operator, at).find_map(|range| if_secret((range, context)))
-    })
+        secrets.extend(defaults::literals(name, operator, at).find_map(|range| if_secret((range, context))));
+    }
+    secrets
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -178,7 +188,7 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     if matches!(bytes.get(name_end), None | Some(b')' | b';' | b'.' | b'&' | b'*' | b'%' | b'/')) {
         return None;
     }
-    if bytes.get(name_end) == Some(&b'(') && bytes.get(name_end + 1) != Some(&b')') && !name.quoted {
+    if !name.quoted && opens_argument(&bytes[name_end..]) {
         return Some((Operator::Argument, name_end + 1));
     }
     if let Some(at) = attributes::element_value_start(name, name_end) {
@@ -205,8 +215,11 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     if rest.starts_with(b":") && !rest.starts_with(b"::") {
         return Some(colon_operator(name, at + 1));
     }
-    if rest.starts_with(b"or ") && name.quoted {
-        return Some((Operator::Argument, at + 3));
+    // `"token" or "…"`; the pairs of Kotlin and Scala: `"token" to "…"`, `"token" -> "…"`.
+    if name.quoted
+        && let Some(word) = [&b"or "[..], b"to ", b"-> "].into_iter().find(|word| rest.starts_with(word))
+    {
+        return Some((Operator::Argument, at + word.len()));
     }
     if let Some(is) = [&b"is "[..], b"is: "].into_iter().find(|is| rest.starts_with(is))
         && spaces_before > 0
@@ -218,7 +231,7 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     {
         return Some((Operator::Colon, at));
     }
-    if rest.starts_with(b",") && name.quoted {
+    if rest.starts_with(b",") && (name.quoted || is_symbol(name)) {
         return Some((Operator::Argument, at + 1 + space_count(bytes, at + 1)));
     }
     if let Some(at) =
@@ -233,6 +246,23 @@ fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
         || matches!(bytes.get(at), Some(b'"' | b'\'' | b'`'))
         || unquoted::follows_setter(name);
     (spaces_before > 0 && has_value).then_some((Operator::Spaces, at))
+}
+
+/// Whether an argument follows a name: `token("…")`, and `token{"…"}` of C++.
+fn opens_argument(rest: &[u8]) -> bool {
+    match rest {
+        [b'(', next, ..] => *next != b')',
+        [b'{', next, ..] => *next == b'"',
+        _ => false,
+    }
+}
+
+/// Whether the name is a symbol, as in `set :token, "…"` of Ruby. In `a::TOKEN, "…"` it is another name.
+fn is_symbol(name: &NameInText<'_>) -> bool {
+    let before = name.line_before();
+    name.format == FileFormat::Code
+        && before.ends_with(':')
+        && !before.trim_end_matches(':').ends_with(is_word)
 }
 
 /// What separates the name of a shell variable from its default, longer ones first.
@@ -288,13 +318,14 @@ fn variable_default_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     Some(value + space_count(bytes, value))
 }
 
-/// Start of the value in `var token string = "…"`.
+/// Start of the value in `var token string = "…"`, `Dim Token As String = "…"`.
 fn typed_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     let bytes = name.text.as_bytes();
     if name.quoted || name.format != FileFormat::Code || !bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
         return None;
     }
     let is_type_byte = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'*');
+    let at = at + if bytes[at..].starts_with(b"As ") { 3 } else { 0 };
     let at = at + bytes[at..].iter().take(24).take_while(is_type_byte).count();
     let at = at + space_count(bytes, at);
     let assigns = bytes.get(at) == Some(&b'=') && !matches!(bytes.get(at + 1), Some(b'=' | b'>'));
@@ -374,18 +405,8 @@ pub(super) fn without_scheme(text: &str, range: Range<usize>, class: SecretClass
     let value = text.get(range.clone())?;
     let Some((scheme, rest)) = value.split_once([' ', '=']) else { return Some(range) };
     let is_scheme = [
-        "bearer",
-        "basic",
-        "token",
-        "bot",
-        "apikey",
-        "api-key",
-        "api-token",
-        "key",
-        "ssws",
-        "oauth",
-        "splunk",
-        "genie",
+        "bearer", "basic", "token", "bot", "apikey", "api-key", "api-token", "key", "ssws", "oauth",
+        "splunk", "genie",
     ]
     .contains(&scheme.to_ascii_lowercase().as_str());
     if !is_scheme {

@@ -160,7 +160,7 @@ fn document_secrets(document: &str, start: usize, spans: &mut Vec<Span>) {
         }
         if let Some(name_indent) = block {
             if indent > name_indent {
-                if content.contains("{{") {
+                if content.contains("{{") || super::replace::is_redacted(content) {
                     continue;
                 }
                 spans.push(Span::token(line_start + indent..line_start + plain.len(), "kubernetes_secret"));
@@ -203,9 +203,10 @@ fn secret_range(value: &str, encoded: bool) -> Option<Range<usize>> {
         value.find(" #").map_or(value.len(), |end| value[..end].trim_end().len())
     };
     let secret = &value[start..end];
-    let is_template = ["{{", "${", "$(", "<", "[REDACTED"].iter().any(|marker| secret.contains(marker));
+    let is_template = ["{{", "${", "$(", "<"].iter().any(|marker| secret.contains(marker));
     let is_secret = secret.len() >= 4
         && !is_template
+        && !super::replace::is_redacted(secret)
         && (!encoded || secret.bytes().all(is_base64))
         && (encoded || values::entropy(secret) > 1.0);
     is_secret.then_some(start..end)

@@ -1,4 +1,4 @@
-//! Recognises by their names files that contain secrets; they are never opened.
+//! Recognises by their names files that contain secrets, which are never opened, and files that may.
 
 use super::rules::RULES;
 
@@ -6,21 +6,17 @@ use super::rules::RULES;
 #[must_use]
 pub(crate) fn is_secret_file(path: &str) -> bool {
     let path = path.to_lowercase();
-    let name = path.rsplit('/').next().unwrap_or(&path);
+    let name = file_name(&path);
     let rules = &RULES.file_names;
     if rules.names.contains(name) {
         return true;
     }
-    let parts = || name.split(['.', '-', '_']).filter(|part| !part.is_empty());
-    if parts().any(|part| rules.sample_words.iter().any(|word| word == part)) {
+    if is_sample(name) {
         // A key or keystore that is named as a sample often contains a real key.
         return is_key_file(name);
     }
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let first_part = name.trim_start_matches('.').split('.').next().unwrap_or(name);
-    let in_templates =
-        path.rsplit('/').skip(1).any(|directory| rules.template_directories.contains(directory));
-    let is_data_file = !name.contains('.') || rules.data_extensions.contains(extension);
+    let matches_stem = |stem: &String| matches_stem(stem, first_part(name), extension);
     name == ".env"
         || name.starts_with(".env.")
         || name == ".envrc"
@@ -30,10 +26,48 @@ pub(crate) fn is_secret_file(path: &str) -> bool {
         || (stem.ends_with(".tfstate") && extension == "backup")
         // `id_rsa`, not `id_generator.py` and not `id_rsa.pub`.
         || (name.starts_with("id_") && extension.is_empty())
-        || (is_data_file
-            && !in_templates
-            && rules.data_file_stems.iter().any(|stem| matches_stem(stem, first_part, extension)))
+        || (is_data_file(&path)
+            && (rules.data_file_stems.iter().any(matches_stem)
+                || rules.stems_by_content.contains(first_part(name))
+                    && !rules.extensions_by_content.contains(extension)))
         || rules.path_ends.iter().any(|end| ends_with_segments(&path, end))
+}
+
+/// The part of the name, and the extension, because of which the content of the file decides whether it contains secrets. The
+/// path is in lower case.
+pub(super) fn stem_by_content(path: &str) -> Option<(&str, &str)> {
+    let name = file_name(path);
+    let (_, extension) = name.rsplit_once('.')?;
+    let rules = &RULES.file_names;
+    let stem = first_part(name);
+    let decides = rules.stems_by_content.contains(stem)
+        && rules.extensions_by_content.contains(extension)
+        && !is_sample(name)
+        && is_data_file(path);
+    decides.then_some((stem, extension))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn first_part(name: &str) -> &str {
+    name.trim_start_matches('.').split('.').next().unwrap_or(name)
+}
+
+fn is_sample(name: &str) -> bool {
+    let mut parts = name.split(['.', '-', '_']).filter(|part| !part.is_empty());
+    parts.any(|part| RULES.file_names.sample_words.iter().any(|word| word == part))
+}
+
+/// Whether the file contains data, and is no template.
+fn is_data_file(path: &str) -> bool {
+    let rules = &RULES.file_names;
+    let name = file_name(path);
+    let in_templates =
+        path.rsplit('/').skip(1).any(|directory| rules.template_directories.contains(directory));
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    (!name.contains('.') || rules.data_extensions.contains(extension)) && !in_templates
 }
 
 /// Whether the name is that of a key or keystore, which is secret even if it is named as a sample.
@@ -93,6 +127,12 @@ mod tests {
     #[test]
     fn files_with_secrets_are_recognised_by_name() {
         for path in SECRET.split_whitespace() {
+            let may_be_secret = stem_by_content(&path.to_lowercase()).is_some();
+            assert!(is_secret_file(path) || may_be_secret, "{path}");
+        }
+        for path in [
+            "credentials.csv", "passwords.txt", "secrets.ejson", "kubeconfig.yaml", "credentials", ".secrets",
+        ] {
             assert!(is_secret_file(path), "{path}");
         }
     }
@@ -101,6 +141,7 @@ mod tests {
     fn source_files_and_samples_are_not_secret() {
         for path in NOT_SECRET.split_whitespace() {
             assert!(!is_secret_file(path), "{path}");
+            assert_eq!(stem_by_content(&path.to_lowercase()), None, "{path}");
         }
     }
 }

@@ -8,13 +8,18 @@ mod attributes;
 mod blocks;
 #[cfg(test)]
 mod corpus;
+mod data_files;
 mod defaults;
 mod file_format;
 mod files;
+mod lexical;
+mod lists;
 mod names;
 mod phrases;
 mod quoted;
+mod replace;
 mod rules;
+mod syntaxes;
 mod unquoted;
 mod urls;
 mod values;
@@ -22,21 +27,24 @@ mod values;
 use std::borrow::Cow;
 use std::ops::Range;
 
+pub(crate) use data_files::may_contain_secrets;
 use file_format::FileFormat;
 pub(crate) use files::is_secret_file;
 use languages::Language;
 use names::SecretClass;
 use rules::{KeywordUse, RULES, TokenFormat};
+use syntaxes::Syntax;
 use values::ValueContext;
 
 /// Version of the rules. Files stored under another version are read again, because they may contain secrets that the
 /// current rules redact.
-pub const REDACTION_VERSION: u32 = 5;
+pub const REDACTION_VERSION: u32 = 6;
 
 /// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'t> {
-    /// The text with each secret replaced by `[REDACTED:kind]`. The number of lines does not change.
+    /// The text with each secret replaced by `[REDACTED:kind]`, or in code by `REDACTED_kind`. Lines, strings, comments and
+    /// brackets are those of the text.
     pub text: Cow<'t, str>,
     /// Number of replaced secrets.
     pub count: usize,
@@ -67,13 +75,17 @@ impl Span {
 /// Redacts a text that is not a file. Linear in the text.
 #[must_use]
 pub fn redact(text: &str) -> Redacted<'_> {
-    redact_as(text, FileFormat::from_path(None))
+    redact_as(text, FileFormat::from_path(None), None)
 }
 
-/// Redacts the text of a file. Its path tells code from configuration. Linear in the text.
+/// Number of bytes from which the language of a text is detected.
+const FIRST_BYTES: usize = 4096;
+
+/// Redacts the text of a file. Its path and first bytes decide how it writes values and strings. Linear in the text.
 #[must_use]
 pub fn redact_file<'t>(path: &str, text: &'t str) -> Redacted<'t> {
-    redact_as(text, FileFormat::from_path(Some(path)))
+    let language = languages::detect(path, &text.as_bytes()[..text.len().min(FIRST_BYTES)]);
+    redact_as(text, FileFormat::from_path(Some(path)), language.and_then(syntaxes::of))
 }
 
 /// Redacts a text that was extracted from a file: of a notebook its code and commands, of other documents prose. Linear in the
@@ -81,11 +93,12 @@ pub fn redact_file<'t>(path: &str, text: &'t str) -> Redacted<'t> {
 #[must_use]
 pub fn redact_extracted<'t>(language: Option<&Language>, text: &'t str) -> Redacted<'t> {
     if language.is_some_and(Language::is_prose) {
-        return redact_as(text, FileFormat::Prose);
+        return redact_as(text, FileFormat::Prose, None);
     }
+    let syntax = language.and_then(syntaxes::of);
     // Commands of a notebook assign as shells do.
-    let code = redact_as(text, FileFormat::Code);
-    let commands = redact_as(&code.text, FileFormat::Data);
+    let code = redact_as(text, FileFormat::Code, syntax);
+    let commands = redact_as(&code.text, FileFormat::Data, syntax);
     if commands.count == 0 {
         return code;
     }
@@ -98,34 +111,22 @@ pub fn is_secret_value(name: &str, value: &str) -> bool {
     names::name_class(name).is_some_and(|class| values::is_secret(value, class, ValueContext::Config))
 }
 
-fn redact_as(text: &str, format: FileFormat) -> Redacted<'_> {
+fn redact_as<'t>(text: &'t str, format: FileFormat, syntax: Option<&'static Syntax>) -> Redacted<'t> {
     let mut redacted = Redacted { text: Cow::Borrowed(text), count: 0 };
     for _ in 0..PASSES_MAX {
         let spans = merged(find_secrets(&redacted.text, format));
         if spans.is_empty() {
             break;
         }
-        redacted.count += spans.len();
-        redacted.text = Cow::Owned(replaced(&redacted.text, &spans));
+        let (text, count) = replace::replaced(&redacted.text, &spans, syntax);
+        // What is left may still look like a secret, for example only delimiters.
+        if count == 0 {
+            break;
+        }
+        redacted.count += count;
+        redacted.text = Cow::Owned(text);
     }
     redacted
-}
-
-/// The text with the spans replaced.
-fn replaced(text: &str, spans: &[Span]) -> String {
-    let mut out = String::with_capacity(text.len() + 16 * spans.len());
-    let mut at = 0;
-    for span in spans {
-        out.push_str(&text[at..span.range.start]);
-        out.push_str("[REDACTED:");
-        out.push_str(span.kind);
-        out.push(']');
-        let lines = text[span.range.clone()].bytes().filter(|&byte| byte == b'\n').count();
-        out.extend(std::iter::repeat_n('\n', lines));
-        at = span.range.end;
-    }
-    out.push_str(&text[at..]);
-    out
 }
 
 /// Sorts the spans and merges overlapping ones; the kind of a token wins.
@@ -178,9 +179,8 @@ fn find_secrets(text: &str, file_format: FileFormat) -> Vec<Span> {
                 }
                 if let Some(name) = assigned::NameInText::around(text, hit.range(), file_format) {
                     name_end = name.end;
-                    if let Some(range) = assigned::secret(name, &mut class_cache, &mut name_end) {
-                        spans.push(Span::value(range, "password"));
-                    }
+                    let found = assigned::secrets(name, &mut class_cache, &mut name_end);
+                    spans.extend(found.into_iter().map(|range| Span::value(range, "password")));
                 }
             }
             KeywordUse::Url => {
@@ -225,7 +225,7 @@ fn find_token(text: &str, keyword: Range<usize>, format: &TokenFormat) -> Option
     let precedes_word = next_byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let secret = found.as_str();
     let is_secret = (format.may_precede_word || !precedes_word)
-        && !secret.contains("[REDACTED")
+        && !replace::is_redacted(secret)
         && (format.kind != "password" || values::is_literal(secret))
         && (!format.needs_digit || values::has_digit_or_rare_pairs(secret))
         && values::entropy(secret) >= format.entropy_min;
@@ -268,5 +268,7 @@ fn after_scheme(text: &str, scheme: Range<usize>) -> Option<Range<usize>> {
     is_secret.then_some(range)
 }
 
+#[cfg(test)]
+mod syntax_tests;
 #[cfg(test)]
 mod tests;

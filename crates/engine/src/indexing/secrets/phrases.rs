@@ -60,6 +60,11 @@ fn is_message(words: &[&str]) -> bool {
     })
 }
 
+/// Whether the word looks like no part of a passphrase: a word, a number, a measure, a technical term.
+pub(super) fn is_ordinary(word: &str) -> bool {
+    word_kind(word) == WordKind::Ordinary
+}
+
 fn word_kind(word: &str) -> WordKind {
     let plain = word.trim_matches(|c: char| c.is_ascii_punctuation());
     let is_address = plain.contains('@') && plain.contains('.');
@@ -188,11 +193,8 @@ mod tests {
     #[test]
     fn passphrases_in_configuration_need_one_mixed_word_and_are_no_messages() {
         for phrase in [
-            "corr3ct H0rse 9xYz",
-            "blue Tr4ctor seven spoons",
-            "river48 stone77 cloud",
-            "my h0rse has 4 legs!",
-            "Tr0ub4dor and 3 sheep",
+            "corr3ct H0rse 9xYz", "blue Tr4ctor seven spoons", "river48 stone77 cloud",
+            "my h0rse has 4 legs!", "Tr0ub4dor and 3 sheep",
         ] {
             assert!(is_passphrase(phrase, ValueContext::Config), "{phrase}");
         }

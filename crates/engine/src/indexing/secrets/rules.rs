@@ -105,6 +105,8 @@ pub(super) struct FileNames {
     pub(super) names: HashSet<String>,
     pub(super) extensions: HashSet<String>,
     pub(super) data_file_stems: Vec<String>,
+    pub(super) stems_by_content: HashSet<String>,
+    pub(super) extensions_by_content: HashSet<String>,
     pub(super) data_extensions: HashSet<String>,
     pub(super) template_directories: HashSet<String>,
     pub(super) path_ends: Vec<String>,

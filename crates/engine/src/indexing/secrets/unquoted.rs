@@ -222,33 +222,9 @@ fn begins_line(before: &str) -> bool {
     let before = before.trim();
     before.is_empty()
         || [
-            "export",
-            "ENV",
-            "ARG",
-            "set",
-            "setx",
-            "setenv",
-            "-",
-            "#",
-            "//",
-            "$",
-            "*",
-            ">",
-            "env",
-            "-e",
-            "--env",
-            "--build-arg",
-            "declare -x",
-            "declare",
-            "local",
-            "readonly",
-            "$env:",
-            ";",
-            "&&",
-            "`",
-            "%",
-            "run:",
-            "Environment=",
+            "export", "ENV", "ARG", "set", "setx", "setenv", "-", "#", "//", "$", "*", ">", "env", "-e",
+            "--env", "--build-arg", "declare -x", "declare", "local", "readonly", "$env:", ";", "&&", "`",
+            "%", "run:", "Environment=",
         ]
         .contains(&before)
 }
@@ -270,21 +246,8 @@ fn is_comment(before: &str) -> bool {
 /// Whether the name belongs to a connection string: `Server=db;User Id=app;Password=…`.
 fn is_connection_string(name: &NameInText<'_>) -> bool {
     const OTHER_PARTS: [&str; 16] = [
-        "server=",
-        "data source=",
-        "datasource=",
-        "user id=",
-        "uid=",
-        "host=",
-        "hostname=",
-        "database=",
-        "initial catalog=",
-        "user=",
-        "username=",
-        "addr=",
-        "endpoint=",
-        "accountname=",
-        "servername=",
+        "server=", "data source=", "datasource=", "user id=", "uid=", "host=", "hostname=", "database=",
+        "initial catalog=", "user=", "username=", "addr=", "endpoint=", "accountname=", "servername=",
         "account=",
     ];
     let text = name.text;

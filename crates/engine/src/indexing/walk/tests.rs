@@ -85,6 +85,76 @@ fn ignore_files_outside_the_allowed_directories_are_not_read() {
     assert_eq!(walk.notes, [note]);
 }
 
+fn git(folder: &Path, arguments: &[&str]) {
+    let ran = std::process::Command::new("git").current_dir(folder).args(arguments).output().unwrap();
+    assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn what_git_tracks_is_not_ignored() {
+    let root = tree(&[
+        (".gitignore", "*.log\nbuild/\n/generated\n"),
+        (IGNORE_FILE, "build/private/\n"),
+        ("a.log", ""),
+        ("kept.log", ""),
+        ("build/out.py", ""),
+        ("build/deep/kept.py", ""),
+        ("build/deep/out.py", ""),
+        ("build/private/kept.py", ""),
+        ("generated/.gitignore", "*\n"),
+        ("generated/kept.rs", ""),
+        ("sub/.gitignore", "*.tmp\n"),
+        ("sub/kept.tmp", ""),
+        ("sub/other.tmp", ""),
+        ("logs/kept.log", ""),
+        ("logs/other.log", ""),
+    ]);
+    let (folder, sub) = (root.path(), root.path().join("sub"));
+    git(folder, &["init", "--quiet"]);
+    git(&sub, &["init", "--quiet"]);
+    git(&sub, &["add", "--force", "kept.tmp"]);
+    let kept =
+        ["kept.log", "build/deep/kept.py", "build/private/kept.py", "generated/kept.rs", "logs/kept.log"];
+    git(folder, &[&["add", "--force"], &kept[..]].concat());
+    let walk = walked(folder);
+    let found: Vec<&str> = paths(&walk).into_iter().filter(|path| !path.ends_with("ignore")).collect();
+    assert_eq!(
+        found,
+        ["build/deep/kept.py", "generated/kept.rs", "kept.log", "logs/kept.log", "sub/kept.tmp"]
+    );
+    // The index above a folder counts for it, too.
+    assert_eq!(paths(&walked(&folder.join("logs"))), ["kept.log"]);
+    fs::write(folder.join(".git/index"), "DIRC").unwrap();
+    assert!(!paths(&walked(folder)).contains(&"kept.log"), "a damaged index names nothing");
+}
+
+#[test]
+fn a_submodule_that_is_not_checked_out_is_left_out() {
+    let root = tree(&[("a.rs", ""), ("other/b.rs", "")]);
+    let other = root.path().join("other");
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"];
+    git(&other, &["init", "--quiet"]);
+    git(&other, &["add", "b.rs"]);
+    git(&other, &[&identity[..], &["commit", "--quiet", "--message", "one"]].concat());
+    git(root.path(), &["init", "--quiet"]);
+    git(root.path(), &["add", "other"]);
+    let checked_out = walked(root.path());
+    assert_eq!((paths(&checked_out), skipped(&checked_out)), (vec!["a.rs", "other/b.rs"], vec![]));
+    fs::remove_dir_all(&other).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::create_dir(root.path().join("empty")).unwrap();
+    let walk = walked(root.path());
+    assert_eq!((paths(&walk), skipped(&walk)), (vec!["a.rs"], vec![("other/", SkipReason::Submodule)]));
+}
+
+#[test]
+fn where_a_walk_stopped_is_left_out() {
+    let root = tree(&[("a/1.rs", ""), ("a/2.rs", ""), ("b/3.rs", "")]);
+    let limits = WalkLimits { files_max: 1, ..LIMITS };
+    let walk = walk(root.path(), &FileTree::Directory, &AllowedRoots::any(), &limits, &|| false).unwrap();
+    assert_eq!((paths(&walk), skipped(&walk)), (vec!["a/1.rs"], vec![("a/2.rs", SkipReason::NotReached)]));
+}
+
 #[test]
 fn vendored_and_generated_directories_are_skipped_with_a_reason() {
     let tag = "Signature: 8a477f597d28d172789f06886806bc55\n";

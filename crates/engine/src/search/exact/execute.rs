@@ -28,8 +28,8 @@ pub struct LineMatches {
     pub files: Vec<FileMatches>,
     /// Number of files with matching lines; a lower bound if the number of lines is one.
     pub total_files: usize,
-    /// Files of the searched repositories that were not indexed, by reason.
-    pub skipped: BTreeMap<String, u64>,
+    /// Files of the searched repositories that are not indexed, by reason; empty unless the caller fills it in.
+    pub left_out: BTreeMap<String, u64>,
     /// The texts around the lines of the page; empty unless the request is for a page.
     pub sources: Sources,
 }
@@ -83,13 +83,7 @@ pub(in crate::search) async fn execute_exact(
     let overview = reads.overview(&[], &[]).await?;
     let no_query = SearchQuery::default();
     let scope = ResolvedScope::resolve(
-        &mut reads,
-        overview,
-        request,
-        &no_query,
-        deps.settings,
-        deps.clock,
-        &mut warnings,
+        &mut reads, overview, request, &no_query, deps.settings, deps.clock, &mut warnings,
     )
     .await?;
     scope.warn(&mut reads, &mut warnings).await?;
@@ -102,10 +96,7 @@ pub(in crate::search) async fn execute_exact(
     let matcher = Matcher::new(Arc::clone(&pattern), deps.clock, time);
     let ordered = matcher.candidates(&mut reads, selection, deps.settings.exact_candidates_max).await?;
     took.timings.lexical_ms = took.lap();
-    let listed = match &ordered.candidates {
-        Candidates::Chunks(ids) => Some(ids.len()),
-        Candidates::Files => None,
-    };
+    let listed = if let Candidates::Chunks(ids) = &ordered.candidates { Some(ids.len()) } else { None };
     (deps.on_stage)(SearchStage::Lexical { found: listed.unwrap_or(deps.settings.exact_candidates_max) });
     let mut found = Found::new(request, deps.settings);
     let is_whole =
@@ -117,7 +108,6 @@ pub(in crate::search) async fn execute_exact(
     let total_is_least = !is_whole || found.is_cut || matcher.too_long() > 0;
     let facets = found.facets(&mut reads, total_is_least).await?;
     let files = found.page(&mut reads, &scope, &ordered.files, request.context_lines).await?;
-    let skipped = skipped_files(&mut reads, &scope).await?;
     reads.end();
     took.timings.content_ms = took.lap();
     Ok(SearchAnswer {
@@ -136,16 +126,14 @@ pub(in crate::search) async fn execute_exact(
         explain: explain(request, &pattern, selection, listed),
         took: took.stop(started),
         warnings,
-        matches: Some(LineMatches { files, total_files: found.total_files, skipped, sources: found.sources }),
+        matches: Some(LineMatches {
+            files,
+            total_files: found.total_files,
+            left_out: BTreeMap::new(),
+            sources: found.sources,
+        }),
         facets,
     })
-}
-
-/// The files of the searched repositories that were not indexed, by reason.
-async fn skipped_files(reads: &mut Reads, scope: &ResolvedScope) -> Result<BTreeMap<String, u64>, Fault> {
-    let repositories: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
-    let skipped = reads.skipped_files(&repositories).await?;
-    Ok(skipped.into_iter().map(|(reason, files)| (reason, files.unsigned_abs())).collect())
 }
 
 /// Compiles the pattern on a blocking thread, because a large one takes a while.

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::pattern::{Pattern, Scan};
+use languages::Mapped;
 
 /// Most characters of a line that are shown; a longer one is cut around its match.
 const SHOWN_CHARS_MAX: usize = 300;
@@ -31,9 +32,19 @@ pub(super) fn matched_lines(pattern: &Pattern, text: &str, start_line: u32, scan
     let mut lines = Vec::new();
     // The position up to which line ends were counted, and their number.
     let (mut counted_to, mut number) = (0, start_line);
+    // Texts are compared in composed form; what is shown, and where it is, is as written.
+    let compared = Mapped::new(text);
     let mut at = 0;
-    while at <= text.len() && !scan.stop.load(Ordering::Relaxed) {
-        let Some((start, end)) = pattern.find_at(text, at, scan) else { break };
+    while at <= compared.text.len() && !scan.stop.load(Ordering::Relaxed) {
+        let Some((first, last)) = pattern.find_at(&compared.text, at, scan) else { break };
+        // The next match begins on a later line, also if this one spans several.
+        at = match compared.text[first..last].ends_with('\n') {
+            true => last,
+            false => {
+                compared.text[last..].find('\n').map_or(compared.text.len() + 1, |found| last + found + 1)
+            }
+        };
+        let (start, end) = (compared.written(first..last).start, compared.written(first..last).end);
         let line_start = text[..start].rfind('\n').map_or(0, |found| found + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |found| start + found);
         number += line_ends(&text[counted_to..line_start]);
@@ -51,11 +62,6 @@ pub(super) fn matched_lines(pattern: &Pattern, text: &str, start_line: u32, scan
             text: shown,
             text_column,
         });
-        // The next match begins on a later line, also if this one spans several.
-        at = match text[start..end].ends_with('\n') {
-            true => end,
-            false => text[end..].find('\n').map_or(text.len() + 1, |found| end + found + 1),
-        };
     }
     lines
 }

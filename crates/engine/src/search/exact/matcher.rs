@@ -19,13 +19,13 @@ const PAGE_CHUNKS_MAX: usize = 1024;
 const PAGE_FILES_MAX: usize = 1024;
 
 /// A chunk with matching lines.
-pub(super) struct MatchedChunk {
-    pub(super) text: ChunkText,
+pub(in crate::search) struct MatchedChunk {
+    pub(in crate::search) text: ChunkText,
     pub(super) lines: Vec<MatchedLine>,
 }
 
 /// Matches a pattern against texts of an index, for a limited time.
-pub(super) struct Matcher<'a> {
+pub(in crate::search) struct Matcher<'a> {
     pattern: Arc<Pattern>,
     clock: &'a dyn Clock,
     deadline: Instant,
@@ -42,7 +42,7 @@ impl Drop for StopOnDrop {
 }
 
 /// The candidates of a pattern, in the order of the answer: by repository, path and line.
-pub(super) enum Candidates {
+pub(in crate::search) enum Candidates {
     /// These chunks.
     Chunks(Vec<i64>),
     /// Too many to list: the chunks of these files that pass the trigrams and the filters.
@@ -50,13 +50,13 @@ pub(super) enum Candidates {
 }
 
 /// Candidates with their files in order.
-pub(super) struct OrderedCandidates {
+pub(in crate::search) struct OrderedCandidates {
     pub(super) candidates: Candidates,
     pub(super) files: Vec<FilePlace>,
 }
 
 impl<'a> Matcher<'a> {
-    pub(super) fn new(pattern: Arc<Pattern>, clock: &'a dyn Clock, time: Duration) -> Self {
+    pub(in crate::search) fn new(pattern: Arc<Pattern>, clock: &'a dyn Clock, time: Duration) -> Self {
         let deadline = clock.instant() + time;
         Self { pattern, clock, deadline, scan: StopOnDrop(Arc::default()) }
     }
@@ -72,7 +72,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Looks up the candidates in a selection. More than `chunks_max` are not listed.
-    pub(super) async fn candidates(
+    pub(in crate::search) async fn candidates(
         &self,
         reads: &mut Reads,
         selection: &ChunkSelection,
@@ -100,7 +100,7 @@ impl<'a> Matcher<'a> {
 
     /// Matches the candidates in order. `take` gets the matching chunks of each page, and the number of texts of
     /// the page; it returns whether to go on. Returns whether all candidates were matched.
-    pub(super) async fn run(
+    pub(in crate::search) async fn run(
         &self,
         reads: &mut Reads,
         selection: &ChunkSelection,

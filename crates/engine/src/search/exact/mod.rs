@@ -5,6 +5,7 @@
 
 mod content;
 mod execute;
+mod line_finder;
 mod lines;
 mod matcher;
 mod pattern;
@@ -19,8 +20,11 @@ use super::query::{SlashedQuery, slashed};
 pub(super) use content::matching_chunks;
 pub(super) use execute::execute_exact;
 pub use execute::{FileMatches, LineInContext, LineMatches};
+pub use line_finder::LineFinder;
 pub use lines::MatchedLine;
+pub(super) use matcher::Matcher;
 pub use pattern::ExactQuery;
+pub(super) use pattern::Pattern;
 pub use present::{Matches, NotIndexed, PresentedFile, PresentedLine};
 pub(super) use present::{frame, present_matches};
 

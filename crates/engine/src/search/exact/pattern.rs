@@ -17,6 +17,7 @@ use regex_syntax::hir::{
 
 use super::trigrams::trigrams;
 use contract::{ErrorCode, Fault, echo};
+use languages::nfc;
 use store::GramQuery;
 
 /// The most nested groups, which bounds the recursion over a parsed pattern.
@@ -70,6 +71,7 @@ impl Pattern {
     /// # Errors
     /// `INVALID_REQUEST` if it is malformed, too large or matches every line.
     pub(in crate::search) fn regex(text: &str, exact_case: bool) -> Result<Self, Fault> {
+        let text = &*nfc(text);
         let mut parser = ParserBuilder::new();
         parser.multi_line(true).crlf(true).case_insensitive(!exact_case).nest_limit(NEST_MAX);
         let hir = parser.build().parse(text).map_err(|error| malformed(text, &error))?;
@@ -126,6 +128,11 @@ impl Pattern {
     /// Whether blank lines match. Those between chunks are not stored.
     pub(in crate::search) fn matches_blank(&self) -> bool {
         self.matches_blank
+    }
+
+    /// Whether a text has a match; a line that takes long is passed over.
+    pub(in crate::search) fn is_in(&self, text: &str) -> bool {
+        self.find_at(text, 0, &Scan::default()).is_some()
     }
 
     /// The first match that begins at byte `from` or later, as its start and end. A text that takes long is matched line by line, so

@@ -28,7 +28,7 @@ pub struct Matches {
 /// Files that were not searched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotIndexed {
-    /// How many.
+    /// How many; a folder counts as one.
     pub files: u64,
     /// How many for each reason.
     pub reasons: BTreeMap<String, u64>,
@@ -118,8 +118,8 @@ pub(in crate::search) struct FittedMatches {
 
 /// The answer without lines, whose size is reserved.
 pub(in crate::search) fn frame(found: &LineMatches) -> Matches {
-    let files = found.skipped.values().sum();
-    let not_indexed = (files > 0).then(|| NotIndexed { files, reasons: found.skipped.clone() });
+    let files = found.left_out.values().sum();
+    let not_indexed = (files > 0).then(|| NotIndexed { files, reasons: found.left_out.clone() });
     Matches { files: Vec::new(), total_files: found.total_files, not_indexed }
 }
 

@@ -22,5 +22,6 @@ mod slashed;
 pub use ast::{FilterClause, SearchQuery};
 pub use like_field::LikeField;
 pub use parse::ParsedQuery;
+pub use print::filter;
 pub use slashed::SlashedQuery;
 pub(super) use slashed::slashed;

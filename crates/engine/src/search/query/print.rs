@@ -29,6 +29,12 @@ impl SearchQuery {
     }
 }
 
+/// Prints a field with a value, as a query has it.
+#[must_use]
+pub fn filter(name: &'static str, value: &str) -> String {
+    operand(&FilterClause::Field { name, value: value.to_owned() })
+}
+
 /// Prints a filter as clauses of a query, in which a word without an operator would rank. `is_first` if no part
 /// precedes them.
 fn clauses(clause: &FilterClause, is_first: bool) -> String {
@@ -120,48 +126,10 @@ mod tests {
     /// Pieces of the language in any combination, mostly malformed.
     fn tokens() -> impl Strategy<Value = String> {
         const TOKENS: &[&str] = &[
-            "a",
-            "b",
-            "AND",
-            "OR",
-            "NOT",
-            "(",
-            ")",
-            "()",
-            "-",
-            "!",
-            "--",
-            "->",
-            "\"",
-            "\"a b\"",
-            "\"\"",
-            "\"\\\"\"",
-            "\\",
-            "lang:",
-            "lang:c",
-            "Type:\"d e\"",
-            "path:f(",
-            "path:\"",
-            "path:)",
-            "content:/a",
-            "content:/b (c/",
-            "content:/d)/i",
-            "content:\"/e f/\"",
-            "/",
-            "\\/",
-            "x:y",
-            "path::p",
-            "chunk:1",
-            "f(x)",
-            "g(",
-            "(h",
-            "i)",
-            "-j",
-            "!(k",
-            "\"l\"m",
-            ":",
-            "\u{a0}",
-            "ß",
+            "a", "b", "AND", "OR", "NOT", "(", ")", "()", "-", "!", "--", "->", "\"", "\"a b\"", "\"\"",
+            "\"\\\"\"", "\\", "lang:", "lang:c", "Type:\"d e\"", "path:f(", "path:\"", "path:)",
+            "content:/a", "content:/b (c/", "content:/d)/i", "content:\"/e f/\"", "/", "\\/", "x:y",
+            "path::p", "chunk:1", "f(x)", "g(", "(h", "i)", "-j", "!(k", "\"l\"m", ":", "\u{a0}", "ß",
         ];
         let token_and_gap = (select(TOKENS), select(&["", " ", " ", " "][..]));
         vec(token_and_gap, 0..45)
@@ -172,15 +140,7 @@ mod tests {
     fn expressions() -> impl Strategy<Value = String> {
         let leaf = select(
             &[
-                "a",
-                "->",
-                "\"b c\"",
-                "lang:d",
-                "path:\"e f\"",
-                "g(",
-                "()",
-                "-h",
-                "content:/i (j|k)/",
+                "a", "->", "\"b c\"", "lang:d", "path:\"e f\"", "g(", "()", "-h", "content:/i (j|k)/",
                 "content:/l/i",
             ][..],
         );

@@ -72,17 +72,8 @@ mod tests {
             assert_eq!(read(query), Some(wanted), "{query}");
         }
         for query in [
-            "",
-            "/",
-            "//",
-            "TODO",
-            "/TODO/ other",
-            "how does /api/users/ work",
-            "/a/ -lang:go",
-            "lang:go",
-            "a/b/",
-            "/a/ path:x path:/y/",
-            "/a/ b/",
+            "", "/", "//", "TODO", "/TODO/ other", "how does /api/users/ work", "/a/ -lang:go", "lang:go",
+            "a/b/", "/a/ path:x path:/y/", "/a/ b/",
         ] {
             assert_eq!(read(query), None, "{query}");
         }

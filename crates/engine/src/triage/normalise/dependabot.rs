@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::{cvss_at, joined_key};
+use super::{MappedItem, cvss_at, joined_key};
+use crate::triage::identity::Claims;
 use crate::triage::json_path::{text_at, texts_at};
 use crate::triage::record::{Package, Record, Vuln};
 
-pub(super) fn dependabot_record(item: &Value) -> (Record, Option<String>) {
+pub(super) fn dependabot_record(item: &Value) -> MappedItem {
     let advisory = |field: &str| {
         [format!("security_advisory.{field}"), format!("securityAdvisory.{field}"), field.to_owned()]
     };
@@ -66,13 +67,33 @@ pub(super) fn dependabot_record(item: &Value) -> (Record, Option<String>) {
             &["package.importName", "package.module", "package.moduleName", "importName"],
         ),
     };
-    let alert_id = text_at(item, &["alert.id", "alertId", "alert_id", "id", "number"]);
-    let key = alert_id
-        .or_else(|| joined_key(&[ghsa.as_ref(), package.name.as_ref(), package.manifest_path.as_ref()]))
-        .or_else(|| {
-            joined_key(&[vuln.vuln_id.as_ref(), package.name.as_ref(), package.manifest_path.as_ref()])
-        });
-    (Record { vuln, package, ..Record::default() }, key)
+    let claims = alert_claims(item, ghsa.as_deref(), &vuln, &package);
+    let is_fixed = text_at(item, &["state"]).is_some_and(|state| state.eq_ignore_ascii_case("fixed"));
+    let repo = text_at(item, &["repository.full_name", "repository.nameWithOwner"]);
+    MappedItem { record: Record { vuln, package, repo, ..Record::default() }, claims, is_fixed }
+}
+
+/// What identifies an alert. Its number does so only in its repository, which only its address names.
+fn alert_claims(item: &Value, ghsa: Option<&str>, vuln: &Vuln, package: &Package) -> Claims {
+    let number = text_at(item, &["alert.id", "alertId", "alert_id", "id", "number"]);
+    let address = text_at(item, &["html_url", "htmlUrl", "url"]);
+    let repository = text_at(item, &["repository.full_name", "repository.nameWithOwner"]);
+    // An alert of another repository is another one, whatever else is the same.
+    let folder = address.as_deref().and_then(|address| Some(address.rsplit_once('/')?.0));
+    let place = repository.as_deref().or(folder);
+    let advisory = ghsa.or(vuln.vuln_id.as_deref());
+    let affected = [package.name.as_deref(), package.ecosystem.as_deref(), package.manifest_path.as_deref()];
+    let mut claims = Claims::default();
+    claims.add_global("address", &[address.as_deref(), advisory]);
+    claims.add("alert", &[number.as_deref(), place, advisory, affected[0], affected[1], affected[2]]);
+    claims.add("advisory", &[advisory, place, affected[0], affected[1], affected[2]]);
+    claims.add_facts(&[vuln.title.as_deref(), vuln.description.as_deref()]);
+    let of = |id: Option<&str>| {
+        let id = id.map(str::to_owned);
+        joined_key(&[id.as_ref(), package.name.as_ref(), package.manifest_path.as_ref()])
+    };
+    claims.set_former_key(number.or_else(|| of(ghsa)).or_else(|| of(vuln.vuln_id.as_deref())));
+    claims
 }
 
 fn references(item: &Value, paths: &[&str]) -> Vec<String> {
@@ -97,8 +118,7 @@ mod tests {
             "security_vulnerability": { "vulnerable_version_range": "< 4.17.21",
                 "first_patched_version": { "identifier": "4.17.21" } }
         });
-        let (record, key) = dependabot_record(&alert);
-        assert_eq!(key.as_deref(), Some("7"));
+        let record = dependabot_record(&alert).record;
         assert_eq!(record.vuln.vuln_id.as_deref(), Some("CVE-2024-0001"));
         let cvss = record.vuln.cvss.unwrap();
         assert_eq!((cvss.score, cvss.version.as_deref()), (Some(7.4), Some("3.1")));
@@ -107,11 +127,5 @@ mod tests {
         assert_eq!(record.package.name.as_deref(), Some("lodash"));
         assert_eq!(record.package.fixed_version.as_deref(), Some("4.17.21"));
         assert_eq!(record.package.manifest_path.as_deref(), Some("web/package.json"));
-    }
-
-    #[test]
-    fn without_a_number_the_advisory_is_the_key() {
-        let alert = json!({ "securityAdvisory": { "ghsaId": "GHSA-x" }, "dependency": { "package": { "name": "p" } } });
-        assert_eq!(dependabot_record(&alert).1.as_deref(), Some("GHSA-x:p:"));
     }
 }

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::cvss_at;
+use super::{MappedItem, cvss_at};
+use crate::triage::identity::Claims;
 use crate::triage::json_path::{text_at, texts_at, value_at};
 use crate::triage::record::{Asset, Location, Package, Record, Vuln};
 
-pub(super) fn generic_record(item: &Value) -> (Record, Option<String>) {
+pub(super) fn generic_record(item: &Value) -> MappedItem {
     let text = |paths: &[&str]| text_at(item, paths);
     let vuln = Vuln {
         vuln_id: text(&["vuln.vulnId", "vulnId", "vuln_id", "vuln.cve", "cve"]),
@@ -27,12 +28,7 @@ pub(super) fn generic_record(item: &Value) -> (Record, Option<String>) {
         manifest_path: text(&["package.manifestPath", "manifestPath"]),
         purl: text(&["package.purl", "purl"]),
         import_name: text(&[
-            "package.importName",
-            "package.module",
-            "package.moduleName",
-            "importName",
-            "import",
-            "module",
+            "package.importName", "package.module", "package.moduleName", "importName", "import", "module",
         ]),
     };
     let asset = Asset {
@@ -49,9 +45,9 @@ pub(super) fn generic_record(item: &Value) -> (Record, Option<String>) {
             path: text_at(location, &["path", "file"])?,
             start_line: value_at(location, "startLine").and_then(Value::as_u64),
             end_line: value_at(location, "endLine").and_then(Value::as_u64),
+            start_column: value_at(location, "startColumn").and_then(Value::as_u64),
         })
     };
-    let key = text(&["stableKey", "recordId", "vulnId", "vuln.vulnId", "package.name", "asset.assetId"]);
     let record = Record {
         source: String::new(),
         service: text(&["service"]),
@@ -66,7 +62,32 @@ pub(super) fn generic_record(item: &Value) -> (Record, Option<String>) {
         meta,
         ..Record::default()
     };
-    (record, key)
+    let claims = generic_claims(item, &record);
+    MappedItem { record, claims, is_fixed: false }
+}
+
+fn generic_claims(item: &Value, record: &Record) -> Claims {
+    let (vuln, package) = (&record.vuln, &record.package);
+    let place = record.locations.first().map(|it| format!("{}:{}", it.path, it.start_line.unwrap_or(0)));
+    let affected =
+        [&package.name, &package.ecosystem, &package.manifest_path, &record.asset.asset_id, &place];
+    let of = |first: &Option<String>| -> Vec<Option<String>> {
+        std::iter::once(first).chain(affected).cloned().collect()
+    };
+    let mut claims = Claims::default();
+    let key = text_at(item, &["stableKey", "recordId"]);
+    claims.add_global("key", &[key.as_deref()]);
+    for (name, first) in [("vulnerability", &vuln.vuln_id), ("title", &vuln.title)] {
+        // What has another key is another finding, whatever else is the same.
+        let first = first.clone().filter(|_| key.is_none());
+        let parts = of(&first);
+        claims.add(name, &parts.iter().map(Option::as_deref).collect::<Vec<_>>());
+    }
+    claims.add_facts(&[vuln.title.as_deref(), vuln.description.as_deref()]);
+    const KEYS: &[&str] =
+        &["stableKey", "recordId", "vulnId", "vuln.vulnId", "package.name", "asset.assetId"];
+    claims.set_former_key(text_at(item, KEYS));
+    claims
 }
 
 #[cfg(test)]
@@ -81,8 +102,7 @@ mod tests {
             "package": { "name": "left-pad", "installedVersion": "1.0.0" }, "asset": { "assetId": "img-1", "tags": { "a": "b" } },
             "vuln": { "cvss": { "score": 4.0, "version": "3.1" }, "cwe": ["CWE-79"] }, "locations": [{ "path": "a.js", "startLine": 3 }]
         });
-        let (record, key) = generic_record(&item);
-        assert_eq!(key.as_deref(), Some("k1"));
+        let record = generic_record(&item).record;
         assert_eq!(record.vuln.vuln_id.as_deref(), Some("CVE-2024-0003"));
         assert_eq!(record.package.installed_version.as_deref(), Some("1.0.0"));
         assert_eq!(record.asset.tags["a"], "b");

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{cvss_at, joined_key};
+use super::{MappedItem, cvss_at, joined_key};
+use crate::triage::identity::Claims;
 use crate::triage::json_path::{text_at, texts_at, value_at};
 use crate::triage::record::{Asset, Package, Record, Vuln};
 
-/// The record, and the finding's stable key, if it has one, from which the record's id is made.
-pub(super) fn inspector_record(item: &Value) -> (Record, Option<String>) {
+pub(super) fn inspector_record(item: &Value) -> MappedItem {
     const DETAILS: &str = "packageVulnerabilityDetails";
     let text = |field: &str| text_at(item, &[&format!("{DETAILS}.{field}")]);
     let package_text = |field: &str| text(&format!("vulnerablePackages.0.{field}"));
@@ -54,8 +54,17 @@ pub(super) fn inspector_record(item: &Value) -> (Record, Option<String>) {
         region: text_at(item, &["region", "resources.0.region"]),
         tags: value_at(item, "resources.0.tags").and_then(Value::as_object).cloned().unwrap_or_default(),
     };
-    let key = text_at(item, &["findingArn", "arn", "id"])
-        .or_else(|| joined_key(&[vuln.vuln_id.as_ref(), asset.asset_id.as_ref()]));
+    let arn = text_at(item, &["findingArn", "arn", "id"]);
+    let (vuln_id, asset_id) = (vuln.vuln_id.as_deref(), asset.asset_id.as_deref());
+    let mut claims = Claims::default();
+    claims.add_global("arn", &[arn.as_deref(), vuln_id]);
+    claims.add(
+        "vulnerability",
+        &[vuln_id, asset_id, package.name.as_deref(), package.manifest_path.as_deref()],
+    );
+    claims.add_facts(&[vuln.title.as_deref(), vuln.description.as_deref()]);
+    claims.set_former_key(arn.or_else(|| joined_key(&[vuln.vuln_id.as_ref(), asset.asset_id.as_ref()])));
+    let is_fixed = text_at(item, &["status"]).is_some_and(|status| status.eq_ignore_ascii_case("closed"));
     let mut meta = Map::new();
     for name in ["firstObservedAt", "lastObservedAt", "type"] {
         if let Some(value) = value_at(item, name) {
@@ -63,7 +72,7 @@ pub(super) fn inspector_record(item: &Value) -> (Record, Option<String>) {
             meta.insert(kept.to_owned(), value.clone());
         }
     }
-    (Record { vuln, package, asset, meta, ..Record::default() }, key)
+    MappedItem { record: Record { vuln, package, asset, meta, ..Record::default() }, claims, is_fixed }
 }
 
 #[cfg(test)]
@@ -81,8 +90,7 @@ mod tests {
             "packageVulnerabilityDetails": { "vulnerabilityId": "CVE-2024-0002", "referenceUrls": ["https://example.com/r"],
                 "vulnerablePackages": [{ "name": "openssl", "version": "3.0.0", "packageManager": "OS", "fixedInVersion": "3.0.9" }] }
         });
-        let (record, key) = inspector_record(&finding);
-        assert!(key.unwrap().ends_with("finding/a"));
+        let record = inspector_record(&finding).record;
         assert_eq!(record.vuln.cvss.unwrap().score, Some(9.1));
         assert_eq!(record.package.fixed_version.as_deref(), Some("3.0.9"));
         assert_eq!(record.asset.region.as_deref(), Some("eu-west-1"));

@@ -3,21 +3,35 @@
 mod dependabot;
 mod generic;
 mod inspector;
-pub(super) mod sarif;
+mod sarif;
+mod sarif_claims;
+pub(super) mod sarif_run;
 
 use serde_json::Value;
 
+use super::identity::{Claims, ItemKey};
 use super::json_path::{bool_at, number_at, text_at, texts_at};
-use super::record::{Cvss, Exposure, ParsedMeta, Record, record_id};
+use super::record::{Cvss, Exposure, ParsedMeta, Record};
+use super::scanners::{ItemParent, PARENT_FIELD, format_of, scanner_record};
 use super::source::FindingSource;
 
-/// An item without a key is identified by the hash of this many of its first bytes.
+/// Older programs identified an item without a key by the hash of this many of its first bytes.
 const HASHED_BYTES_MAX: usize = 16 * 1024;
 
-/// A record and its id, which is the same each time the item is ingested.
+/// A record, and what identifies it.
 pub(super) struct NormalisedItem {
-    pub(super) id: String,
+    pub(super) key: ItemKey,
     pub(super) record: Record,
+    /// Whether the report says that it is fixed.
+    pub(super) is_fixed: bool,
+}
+
+/// An item as the mapping of its format reads it.
+#[derive(Debug, Default)]
+pub(super) struct MappedItem {
+    pub(super) record: Record,
+    pub(super) claims: Claims,
+    pub(super) is_fixed: bool,
 }
 
 /// What is known about an item besides its content.
@@ -31,42 +45,57 @@ pub(super) struct ItemContext<'a> {
     pub(super) repo: Option<&'a str>,
     /// Whether to keep the original item in the record.
     pub(super) keep_raw: bool,
-    /// For a SARIF result: the tool that reported it.
-    pub(super) tool: Option<&'a sarif::SarifTool>,
+    /// For a SARIF result: the run that reported it.
+    pub(super) run: Option<&'a sarif_run::SarifRun>,
+    /// For an item of a scanner's own format: what is around it.
+    pub(super) parent: Option<&'a ItemParent>,
 }
 
 /// Converts an item to a record.
 ///
 /// # Errors
 /// A clause that says what is wrong with the item.
-pub(super) fn normalise_item(item: Value, context: ItemContext<'_>) -> Result<NormalisedItem, String> {
+pub(super) fn normalise_item(mut item: Value, context: ItemContext<'_>) -> Result<NormalisedItem, String> {
     if !item.is_object() {
         return Err("an item must be an object".to_owned());
     }
-    let (mut record, key) = match context.source {
-        FindingSource::Dependabot => dependabot::dependabot_record(&item),
-        FindingSource::AwsInspector => inspector::inspector_record(&item),
-        FindingSource::Sarif => sarif::sarif_record(&item, context.tool),
-        FindingSource::Generic | FindingSource::Manual => generic::generic_record(&item),
-    };
+    let MappedItem { mut record, claims, is_fixed } = map_item(&item, context);
     let source = context.source.as_str();
     source.clone_into(&mut record.source);
+    if context.parent.is_none() && !claims.has_former_key() {
+        record.parse_warnings.push("missing stable key; identified by its content".to_owned());
+    }
+    let raw = || {
+        let raw = item.to_string();
+        raw[..raw.floor_char_boundary(HASHED_BYTES_MAX)].to_owned()
+    };
+    let of_run = context.run.map(|run| run.scope.as_str());
+    let scope = of_run.or(context.parent.map(|parent| parent.scope.as_str())).unwrap_or(source);
+    let mut key = claims.into_key(scope, &record, raw);
     record.exposure = exposure(&item, &context.meta.0);
     context.meta.apply(&mut record, context.repo);
     if is_empty_finding(&record) {
         return Err("it names neither a vulnerability nor what is affected".to_owned());
     }
-    let id = match key {
-        Some(key) => record_id(source, &key),
-        None => {
-            record.parse_warnings.push("missing stable key; using raw payload hash".to_owned());
-            let raw = item.to_string();
-            record_id(source, &raw[..raw.floor_char_boundary(HASHED_BYTES_MAX)])
-        }
-    };
+    key.related = record.place_names();
     complete_fields(&mut record);
+    if let Some(fields) = item.as_object_mut().filter(|_| context.parent.is_some()) {
+        fields.shift_remove(PARENT_FIELD);
+    }
     record.raw = context.keep_raw.then_some(item);
-    Ok(NormalisedItem { id, record })
+    Ok(NormalisedItem { key, record, is_fixed })
+}
+
+fn map_item(item: &Value, context: ItemContext<'_>) -> MappedItem {
+    if let Some(format) = format_of(context.source) {
+        return scanner_record(item, format);
+    }
+    match context.source {
+        FindingSource::Dependabot => dependabot::dependabot_record(item),
+        FindingSource::AwsInspector => inspector::inspector_record(item),
+        FindingSource::Sarif => sarif::sarif_record(item, context.run),
+        _ => generic::generic_record(item),
+    }
 }
 
 /// Whether a record names neither a vulnerability nor an affected package or asset.
@@ -99,7 +128,7 @@ fn complete_fields(record: &mut Record) {
 }
 
 /// Whether a text is the id of a CVE.
-fn is_cve(text: &str) -> bool {
+pub(super) fn is_cve(text: &str) -> bool {
     let mut parts = text.split('-');
     let digits = |part: Option<&str>| {
         part.is_some_and(|part| part.len() >= 4 && part.bytes().all(|b| b.is_ascii_digit()))
@@ -170,7 +199,7 @@ mod tests {
         let meta = ParsedMeta::new(meta);
         normalise_item(
             item,
-            ItemContext { source, meta: &meta, repo: Some("shop"), keep_raw: false, tool: None },
+            ItemContext { source, meta: &meta, repo: Some("shop"), keep_raw: false, run: None, parent: None },
         )
     }
 

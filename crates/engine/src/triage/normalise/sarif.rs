@@ -1,67 +1,17 @@
 //! Reads results of SARIF 2.1.0 logs, a format of code scanners.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
-use super::is_cve;
+use super::sarif_claims::result_claims;
+use super::sarif_run::SarifRun;
+use super::{MappedItem, is_cve};
 use crate::triage::json_path::{number_at, text_at, texts_at, value_at};
-use crate::triage::record::{Cvss, Location, Record, Vuln};
+use crate::triage::record::{Cvss, Location, Package, Record, Vuln};
 
-/// Most rules of a tool that are read.
-const RULES_MAX: usize = 20_000;
-
-/// The tool of a SARIF run: its name and its rules.
-#[derive(Debug, Clone, Default)]
-pub(in crate::triage) struct SarifTool {
-    name: Option<String>,
-    rules: HashMap<String, Value>,
-    /// Ids of the driver's rules; results refer to them by index.
-    driver_rule_ids: Vec<String>,
-}
-
-impl SarifTool {
-    /// Reads the field `tool` of a run; ignores missing and malformed fields.
-    pub(in crate::triage) fn from_json(tool: &Value) -> Self {
-        let rules_of = |component: &Value| -> Vec<Value> {
-            let rules = value_at(component, "rules").and_then(Value::as_array);
-            rules.map(|rules| rules.iter().take(RULES_MAX).cloned().collect()).unwrap_or_default()
-        };
-        let driver = value_at(tool, "driver").cloned().unwrap_or_default();
-        let mut found = Self { name: text_at(&driver, &["name"]), ..Self::default() };
-        for rule in rules_of(&driver) {
-            let id = text_at(&rule, &["id"]).unwrap_or_default();
-            found.driver_rule_ids.push(id.clone());
-            found.rules.insert(id, rule);
-        }
-        for extension in value_at(tool, "extensions").and_then(Value::as_array).into_iter().flatten() {
-            for rule in rules_of(extension) {
-                if let Some(id) = text_at(&rule, &["id"]) {
-                    found.rules.entry(id).or_insert(rule);
-                }
-            }
-        }
-        found
-    }
-
-    /// The id and the rule of a result; the rule is null if it is not known.
-    fn rule(&self, result: &Value) -> (Option<String>, Value) {
-        let index =
-            value_at(result, "ruleIndex").or_else(|| value_at(result, "rule.index")).and_then(Value::as_u64);
-        let by_index = || self.driver_rule_ids.get(usize::try_from(index?).ok()?).cloned();
-        let id = text_at(result, &["ruleId", "rule.id"]).or_else(by_index);
-        let rule = id.as_ref().and_then(|id| {
-            // `CA1000/1` is a sub-rule of `CA1000`.
-            self.rules.get(id).or_else(|| self.rules.get(id.rsplit_once('/')?.0))
-        });
-        (id, rule.cloned().unwrap_or_default())
-    }
-}
-
-pub(super) fn sarif_record(item: &Value, tool: Option<&SarifTool>) -> (Record, Option<String>) {
-    let unnamed_tool = SarifTool::default();
-    let tool = tool.unwrap_or(&unnamed_tool);
-    let (id, rule) = tool.rule(item);
+pub(super) fn sarif_record(item: &Value, run: Option<&SarifRun>) -> MappedItem {
+    let unnamed = SarifRun::default();
+    let run = run.unwrap_or(&unnamed);
+    let (id, rule) = run.rule(item);
     let message = result_message(item, &rule);
     let score = number_at(item, &["properties.security-severity"])
         .or_else(|| number_at(&rule, &["properties.security-severity"]));
@@ -73,6 +23,13 @@ pub(super) fn sarif_record(item: &Value, tool: Option<&SarifTool>) -> (Record, O
         [message.clone(), rule_description].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     let mut references = texts_at(item, &["hostedViewerUri"], &[], &[]);
     references.extend(texts_at(&rule, &["helpUri"], &[], &[]));
+    let locations = result_locations(item, |file| run.uri(file).map(|uri| path_of_uri(&uri)));
+    // What older programs took for the path: the address with its escapes, and nothing for a file that is named by number.
+    let former =
+        result_locations(item, |file| text_at(file, &["uri"]).map(|uri| without_scheme(&uri).to_owned()));
+    let tool = run.tool.as_deref().unwrap_or_default();
+    let claims = result_claims(item, (tool, id.as_deref()), (&locations, &former), message.as_deref());
+    let package = message.as_deref().map(package_of_message).unwrap_or_default();
     let vuln = Vuln {
         vuln_id: cve.clone().or_else(|| id.clone()),
         cve,
@@ -89,12 +46,23 @@ pub(super) fn sarif_record(item: &Value, tool: Option<&SarifTool>) -> (Record, O
             meta.insert(name.to_owned(), Value::String(value));
         }
     };
-    add_meta("tool", tool.name.clone());
+    add_meta("tool", run.tool.clone());
     add_meta("ruleId", id.clone());
-    add_meta("baselineState", text_at(item, &["baselineState"]));
-    let locations = result_locations(item);
-    let key = result_key(item, tool, id.as_deref(), &locations);
-    (Record { vuln, locations, meta, ..Record::default() }, key)
+    let baseline = text_at(item, &["baselineState"]);
+    let is_fixed = baseline.as_deref() == Some("absent");
+    add_meta("baselineState", baseline);
+    MappedItem { record: Record { vuln, package, locations, meta, ..Record::default() }, claims, is_fixed }
+}
+
+/// The package that a message names in lines of its own, as scanners of packages write them.
+fn package_of_message(message: &str) -> Package {
+    let line = |name: &str| {
+        let value = message.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    let Some(name) = line("Package") else { return Package::default() };
+    let (installed_version, fixed_version) = (line("Installed Version"), line("Fixed Version"));
+    Package { name: Some(name), installed_version, fixed_version, ..Package::default() }
 }
 
 /// The message of a result: its own text, or that of its rule with the arguments of the result.
@@ -143,43 +111,46 @@ fn cwe_of_tag(tag: &str) -> Option<String> {
     digits.parse::<u32>().ok().map(|number| format!("CWE-{number}"))
 }
 
-fn result_locations(item: &Value) -> Vec<Location> {
+/// The locations whose file has a path, which `path_of` reads from an `artifactLocation`.
+fn result_locations(item: &Value, path_of: impl Fn(&Value) -> Option<String>) -> Vec<Location> {
     let locations = value_at(item, "locations").and_then(Value::as_array).into_iter().flatten();
     let convert = |location: &Value| {
-        let uri = text_at(location, &["physicalLocation.artifactLocation.uri"])?;
+        let path = path_of(value_at(location, "physicalLocation.artifactLocation")?)?;
         let line = |name: &str| {
             value_at(location, &format!("physicalLocation.region.{name}")).and_then(Value::as_u64)
         };
-        let path = uri.strip_prefix("file://").unwrap_or(&uri).to_owned();
-        Some(Location { path, start_line: line("startLine"), end_line: line("endLine") })
+        let (start_line, end_line) = (line("startLine"), line("endLine"));
+        Some(Location { path, start_line, end_line, start_column: line("startColumn") })
     };
     locations.filter_map(convert).collect()
 }
 
-/// The stable key of a result: its fingerprints, which do not change when lines move; else its id; else its location.
-fn result_key(item: &Value, tool: &SarifTool, rule: Option<&str>, locations: &[Location]) -> Option<String> {
-    let fingerprints = |field: &str| {
-        let values = value_at(item, field)?.as_object()?;
-        let mut prints: Vec<String> =
-            values.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?))).collect();
-        prints.sort();
-        (!prints.is_empty()).then(|| prints.join(";"))
-    };
-    let location = || {
-        let first = locations.first()?;
-        Some(format!("{}:{}", first.path, first.start_line.unwrap_or(0)))
-    };
-    let identity = fingerprints("partialFingerprints")
-        .or_else(|| fingerprints("fingerprints"))
-        .or_else(|| text_at(item, &["correlationGuid", "guid"]))
-        .or_else(location)?;
-    // A fingerprint may identify only a line, in which two rules can have results: the key includes the rule.
-    let file = locations.first().map_or("", |first| first.path.as_str());
-    Some(format!(
-        "{}:{}:{file}:{identity}",
-        tool.name.as_deref().unwrap_or_default(),
-        rule.unwrap_or_default()
-    ))
+/// The path that the address of a file stands for: `src/a b.py` for `src/a%20b.py`. Addresses of other kinds, such as `https://`, stay,
+/// and so does one whose escapes are no text.
+fn path_of_uri(uri: &str) -> String {
+    let path = without_scheme(uri);
+    let unescaped = (!path.contains("://")).then(|| String::from_utf8(unescape(path.as_bytes())).ok());
+    unescaped.flatten().unwrap_or_else(|| path.to_owned())
+}
+
+fn without_scheme(uri: &str) -> &str {
+    uri.strip_prefix("file://").unwrap_or(uri)
+}
+
+/// Replaces escapes, such as `%20`, by the bytes that they stand for, except those of NUL, which no path has, and broken ones.
+fn unescape(mut text: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut bytes = Vec::with_capacity(text.len());
+    while let [first, rest @ ..] = text {
+        let escaped = match text {
+            [b'%', high, low, ..] => digit(*high).zip(digit(*low)).map(|(high, low)| high * 16 + low),
+            _ => None,
+        };
+        let escaped = escaped.filter(|byte| *byte != 0);
+        bytes.push(escaped.unwrap_or(*first));
+        text = if escaped.is_some() { &rest[2..] } else { rest };
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -187,12 +158,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn tool() -> SarifTool {
-        SarifTool::from_json(&json!({ "driver": { "name": "scan", "rules": [
+    fn run() -> SarifRun {
+        let tool = json!({ "driver": { "name": "scan", "rules": [
             { "id": "js/sqli", "shortDescription": { "text": "SQL injection" }, "helpUri": "https://example.com/sqli",
               "properties": { "security-severity": "8.8", "tags": ["security", "external/cwe/cwe-089"] } },
             { "id": "style", "defaultConfiguration": { "level": "note" }, "messageStrings": { "m": { "text": "{0} is {1}" } } }
-        ] } }))
+        ] } });
+        SarifRun::from_fields(|name| (name == "tool").then(|| tool.clone()))
     }
 
     #[test]
@@ -202,28 +174,84 @@ mod tests {
             "locations": [{ "physicalLocation": { "artifactLocation": { "uri": "src/db.js" }, "region": { "startLine": 4, "endLine": 5 } } }],
             "partialFingerprints": { "primaryLocationLineHash": "abc:1" }
         });
-        let (record, key) = sarif_record(&result, Some(&tool()));
+        let record = sarif_record(&result, Some(&run())).record;
         assert_eq!(record.vuln.vuln_id.as_deref(), Some("js/sqli"));
         assert_eq!(record.vuln.title.as_deref(), Some("SQL injection"));
         assert_eq!(record.vuln.severity, "high", "the score takes precedence over the level");
         assert_eq!(record.vuln.cwe, ["CWE-89"]);
         assert_eq!(
             record.locations[0],
-            Location { path: "src/db.js".into(), start_line: Some(4), end_line: Some(5) }
+            Location { path: "src/db.js".into(), start_line: Some(4), end_line: Some(5), start_column: None }
         );
-        let moved = json!({ "ruleId": "js/sqli", "message": { "text": "x" },
-            "locations": [{ "physicalLocation": { "artifactLocation": { "uri": "src/db.js" }, "region": { "startLine": 9 } } }],
-            "partialFingerprints": { "primaryLocationLineHash": "abc:1" } });
-        assert_eq!(sarif_record(&moved, Some(&tool())).1, key, "the fingerprint stays when the line moves");
+    }
+
+    #[test]
+    fn an_address_becomes_a_path() {
+        for (uri, path) in [
+            ("src/a%20b.py", "src/a b.py"),
+            ("file:///srv/%C3%A4%2Bb/c.py", "/srv/ä+b/c.py"),
+            ("100%25.py", "100%.py"),
+            ("50%.py", "50%.py"),
+            ("a%2", "a%2"),
+            ("a%zz%+1%20", "a%zz%+1 "),
+            ("a%00b%41", "a%00bA"),
+            ("caf%E9%20.py", "caf%E9%20.py"),
+            ("https://example.com/a%20b", "https://example.com/a%20b"),
+        ] {
+            assert_eq!(path_of_uri(uri), path, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_older_programs_read_otherwise_is_the_same() {
+        let run = run().with_artifacts(vec!["src/a b.py".to_owned()]);
+        let result = |location: Value, line: u64| {
+            json!({ "ruleId": "r", "message": { "text": "m" }, "partialFingerprints": { "p": "f:1" },
+                "locations": [{ "physicalLocation": { "artifactLocation": location, "region": { "startLine": line } } }] })
+        };
+        let digests = |result: &Value| {
+            let MappedItem { record, claims, .. } = sarif_record(result, Some(&run));
+            let claims = claims.into_key("s", &record, String::new).claims;
+            claims.into_iter().map(|claim| claim.digest).collect::<Vec<_>>()
+        };
+        let claim_of = |name: &str, parts: &[Option<&str>]| {
+            let mut claims = crate::triage::identity::Claims::default();
+            claims.add(name, parts);
+            claims.into_key("s", &Record::default(), String::new).claims[0].digest
+        };
+        let escaped = digests(&result(json!({ "uri": "src/a%20b.py" }), 3));
+        let by_number = digests(&result(json!({ "index": 0 }), 3));
+        let now = [Some("p=f:1"), Some("r"), Some("src/a b.py")];
+        for (digests, before) in [(&escaped, Some("src/a%20b.py")), (&by_number, None)] {
+            for file in [now[2], before] {
+                let claim = claim_of("partial fingerprints", &[now[0], now[1], file]);
+                assert!(digests.contains(&claim), "{file:?}");
+            }
+        }
+        let record = sarif_record(&result(json!({ "index": 0 }), 3), Some(&run)).record;
+        assert_eq!(
+            (record.locations[0].path.as_str(), record.locations[0].start_line),
+            ("src/a b.py", Some(3))
+        );
+        assert_eq!(escaped[0], by_number[0], "the same file, however it is named");
     }
 
     #[test]
     fn messages_and_levels_of_rules() {
         let result = json!({ "ruleIndex": 1, "message": { "id": "m", "arguments": ["it", "odd"] } });
-        let (record, _) = sarif_record(&result, Some(&tool()));
+        let record = sarif_record(&result, Some(&run())).record;
         assert_eq!(record.vuln.description.as_deref(), Some("it is odd"));
         assert_eq!(record.vuln.severity, "low");
         assert_eq!(cwe_of_tag("CWE-079: x").as_deref(), Some("CWE-79"));
         assert_eq!(cwe_of_tag("external/owasp"), None);
+    }
+
+    #[test]
+    fn a_package_is_read_from_its_lines() {
+        let package =
+            package_of_message("Package: zlib1g\nInstalled Version: 1.2\nSeverity: HIGH\nFixed Version: ");
+        assert_eq!(package.name.as_deref(), Some("zlib1g"));
+        assert_eq!((package.installed_version.as_deref(), package.fixed_version), (Some("1.2"), None));
+        assert_eq!(package_of_message("Installed Version: 1.2"), Package::default());
     }
 }

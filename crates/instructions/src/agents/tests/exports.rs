@@ -18,9 +18,9 @@ fn entries_go_where_their_scope_or_origin_says() {
     for (format, expected) in [
         (
             "agents-md",
-            &["AGENTS.md: all both demand escape file", "Web/[slug]/AGENTS.md: app", "web/AGENTS.md: web"][..],
+            &["AGENTS.md: all both escape file", "Web/[slug]/AGENTS.md: app", "web/AGENTS.md: web"][..],
         ),
-        ("copilot", &[".github/copilot-instructions.md: all app both demand escape file web"]),
+        ("copilot", &[".github/copilot-instructions.md: all app both escape file web"]),
         (
             "windsurf",
             &[
@@ -49,6 +49,48 @@ fn entries_go_where_their_scope_or_origin_says() {
     let agents = &exported(&plain::AGENTS_MD, &entries)[0].1;
     assert!(agents.contains("Applies to: `api/**`, `web/**`\n\ntext\n"), "{agents}");
     assert!(agents.contains("Applies to: `**/Dockerfile`\n"), "{agents}");
+}
+
+#[test]
+fn what_is_read_on_demand_is_only_named_where_all_is_read() {
+    let text = format!(
+        "---\nname: pdf\ndescription: Reads\n  PDF files.\n---\n# PDF\n\nYou MUST NOT skip a page.\n{}",
+        "x ".repeat(9000)
+    );
+    let mut entries = imported(".claude/skills/pdf/SKILL.md", &text);
+    entries.extend(imported(
+        ".cursor/rules/wide.mdc",
+        "---\ndescription: Wide tables\nalwaysApply: false\n---\nALWAYS wrap.\n",
+    ));
+    entries.push(scoped("by-name", &["manual"]));
+    entries.push(scoped("all", &[]));
+    for format in [&plain::AGENTS_MD, &plain::CLAUDE_MD, &copilot::ALL_FILES] {
+        let files = exported(format, &entries);
+        let [(_, file)] = &files[..] else { panic!("{files:?}") };
+        assert!(file.len() < 1000, "{}: {file}", format.name);
+        for part in [
+            "\n## all\n",
+            "\n## On demand\n\n<!-- instructions on demand -->\n",
+            "\n- by-name (`by-name`, only when a person names it)\n- Wide tables (`cursor-wide`)\n- PDF (`skill-pdf`): Reads PDF files.\n",
+        ] {
+            assert!(file.contains(part), "{}: {part}: {file}", format.name);
+        }
+        for part in ["skip a page", "wrap", "mandatory"] {
+            assert!(!file.contains(part), "{}: {part}: {file}", format.name);
+        }
+        let back: Vec<String> = all_imported(&files).into_iter().map(|entry| entry.instruction.id).collect();
+        assert_eq!(back, ["all"], "a name is no rule");
+    }
+    let only = exported(&plain::AGENTS_MD, &entries[..1]);
+    assert!(only[0].1.contains("\n## On demand\n") && all_imported(&only).is_empty(), "{only:?}");
+    let cursor = exported(&cursor::FORMAT, &entries[..1]);
+    assert!(
+        cursor[0].1.starts_with("---\ndescription: Reads PDF files.\nalwaysApply: false\n---\n"),
+        "{}",
+        cursor[0].1
+    );
+    let windsurf = exported(&windsurf::FORMAT, &entries[..1]);
+    assert!(windsurf[0].1.starts_with("---\ntrigger: model_decision\n"), "{}", windsurf[0].1);
 }
 
 #[test]

@@ -116,6 +116,23 @@ fn a_skill_is_one_entry() {
 }
 
 #[test]
+fn the_words_of_a_skill_bind_only_those_who_use_it() {
+    let text = "---\nname: pdf\ndescription: Reads PDFs.\n---\n# PDF\n\nYou MUST ALWAYS read all, and NEVER skip a page.\n";
+    for path in ["SKILL.md", ".claude/skills/pdf/SKILL.md", "skills/a/b/SKILL.md"] {
+        let entries = imported(path, text);
+        let (requirement, categories) = (told(&entries[0]).3, told(&entries[0]).4);
+        assert_eq!(requirement, "recommended", "{path}");
+        assert!(categories.ends_with("from:skill on-demand"), "{path}: {categories}");
+        // If people made it binding in the catalog, it stays so.
+        let mut bound = entries[0].clone();
+        bound.instruction.requirement = Requirement::Critical;
+        let files = exported(&skill::FORMAT, &[bound]);
+        assert!(files[0].1.contains("\nRequirement: critical\n"), "{files:?}");
+        assert_eq!(told(&all_imported(&files)[0]).3, "critical");
+    }
+}
+
+#[test]
 fn what_cannot_be_imported_is_told() {
     let long = "x".repeat(70_000);
     let scoped = |globs: &str| format!("---\nglobs: {globs}\n---\n# T\nbody");

@@ -47,11 +47,22 @@ impl<'t> Walk<'t> {
                     function = Some(node);
                     functions += 1;
                 }
-                "reference_declarator" | "parenthesized_declarator" | "attributed_declarator" | "init_declarator"
-                | "variadic_declarator" | "abstract_reference_declarator" | "abstract_parenthesized_declarator" => {}
+                "reference_declarator"
+                | "parenthesized_declarator"
+                | "attributed_declarator"
+                | "init_declarator"
+                | "variadic_declarator"
+                | "abstract_reference_declarator"
+                | "abstract_parenthesized_declarator" => {}
                 "operator_cast" => return Declared { name: None, declared: None, function: None },
-                "identifier" | "field_identifier" | "type_identifier" | "qualified_identifier"
-                | "destructor_name" | "operator_name" | "template_function" | "template_method" => {
+                "identifier"
+                | "field_identifier"
+                | "type_identifier"
+                | "qualified_identifier"
+                | "destructor_name"
+                | "operator_name"
+                | "template_function"
+                | "template_method" => {
                     // A pointer to a function is a value of a type that has no members.
                     let declared = if function.is_none() && functions > 0 { None } else { declared };
                     return Declared { name: Some(node), declared, function };

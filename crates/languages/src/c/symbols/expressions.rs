@@ -262,8 +262,10 @@ impl<'t> Walk<'t> {
         let last = last_of(function);
         let named = last.child_by_field_name("name").or_else(|| last.child_by_field_name("field"));
         let name = b.text(named.unwrap_or(last));
-        let template = || children(last.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
-        let argument = || children(node.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
+        let template =
+            || children(last.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
+        let argument =
+            || children(node.child_by_field_name("arguments")?).map(|(_, argument)| argument).next();
         if last.kind() == "template_function" && (name.ends_with("_cast") || MAKERS.contains(&name)) {
             let Some(made) = template() else { return b.unknown() };
             let mut of = self.type_of(b, made);
@@ -281,7 +283,8 @@ impl<'t> Walk<'t> {
         let of = self.value(b, function, depth - 1);
         let result = b.add(Expr::Call(of));
         // `get` of a smart pointer is a pointer to the same.
-        let holder = function.child_by_field_name("argument").filter(|_| function.kind() == "field_expression");
+        let holder =
+            function.child_by_field_name("argument").filter(|_| function.kind() == "field_expression");
         let (Some(holder), "get", None) = (holder, name, argument()) else { return result };
         let same = self.value(b, holder, depth - 1);
         either(b, result, same)

@@ -9,12 +9,13 @@ use crate::symbols::{Builder, New, ScopeKind, SymbolKind, UseKind};
 const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Words that are no names.
 const KEYWORDS: &[&str] = &[
-    "if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return", "goto", "sizeof",
-    "struct", "union", "enum", "typedef", "const", "volatile", "static", "extern", "inline", "void", "char", "short",
-    "int", "long", "float", "double", "signed", "unsigned", "class", "namespace", "template", "typename", "using",
-    "new", "delete", "this", "true", "false", "nullptr", "NULL", "public", "private", "protected", "virtual", "auto",
-    "bool", "defined", "throw", "try", "catch", "operator", "static_cast", "reinterpret_cast", "const_cast", "std",
-    "__VA_ARGS__", "__FILE__", "__LINE__", "__func__", "__attribute__",
+    "if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return", "goto",
+    "sizeof", "struct", "union", "enum", "typedef", "const", "volatile", "static", "extern", "inline",
+    "void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "class", "namespace",
+    "template", "typename", "using", "new", "delete", "this", "true", "false", "nullptr", "NULL", "public",
+    "private", "protected", "virtual", "auto", "bool", "defined", "throw", "try", "catch", "operator",
+    "static_cast", "reinterpret_cast", "const_cast", "std", "__VA_ARGS__", "__FILE__", "__LINE__",
+    "__func__", "__attribute__",
 ];
 
 impl<'t> Walk<'t> {
@@ -32,9 +33,8 @@ impl<'t> Walk<'t> {
             return;
         }
         let parameters = node.child_by_field_name("parameters");
-        let hidden: Vec<&str> = parameters.map_or(Vec::new(), |list| {
-            children(list).map(|(_, name)| b.text(name)).take(64).collect()
-        });
+        let hidden: Vec<&str> = parameters
+            .map_or(Vec::new(), |list| children(list).map(|(_, name)| b.text(name)).take(64).collect());
         b.within(ScopeKind::Function, symbol, |b| names_in(b, b.text(body), body.start_byte(), &hidden));
     }
 }
@@ -58,7 +58,8 @@ fn names_in(b: &mut Builder<'_>, text: &str, start: usize, hidden: &[&str]) {
             let name = &text[from..at];
             let follows = bytes[at..].iter().find(|byte| !byte.is_ascii_whitespace());
             let is_member = before == b'.' || before == b'>' || before == b':' || before == b'#';
-            let is_name = !byte.is_ascii_digit() && !is_member && !KEYWORDS.contains(&name) && !hidden.contains(&name);
+            let is_name =
+                !byte.is_ascii_digit() && !is_member && !KEYWORDS.contains(&name) && !hidden.contains(&name);
             if is_name && follows != Some(&b':') && follows != Some(&b'#') {
                 let kind = if follows == Some(&b'(') { UseKind::Call } else { UseKind::Read };
                 let expr = b.name(name);
@@ -67,7 +68,13 @@ fn names_in(b: &mut Builder<'_>, text: &str, start: usize, hidden: &[&str]) {
             before = bytes[at - 1];
         } else {
             let is_arrow = byte == b'>' && at > 0 && bytes[at - 1] == b'-';
-            before = if byte == b'>' && !is_arrow { b' ' } else if byte.is_ascii_whitespace() { before } else { byte };
+            before = if byte == b'>' && !is_arrow {
+                b' '
+            } else if byte.is_ascii_whitespace() {
+                before
+            } else {
+                byte
+            };
             at += 1;
         }
     }
@@ -81,4 +88,3 @@ fn after_literal(bytes: &[u8], at: usize) -> usize {
     }
     end + 1
 }
-

@@ -8,8 +8,10 @@ use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind
 /// Most nested parts of the name of a type that are read.
 const PARTS_MAX: u32 = 24;
 /// Templates of the standard library whose first argument is what they contain, and whose others are not of interest.
-const HOLDERS: &[&str] =
-    &["unique_ptr", "shared_ptr", "weak_ptr", "vector", "deque", "list", "set", "unordered_set", "optional", "array"];
+const HOLDERS: &[&str] = &[
+    "unique_ptr", "shared_ptr", "weak_ptr", "vector", "deque", "list", "set", "unordered_set", "optional",
+    "array",
+];
 
 impl<'t> Walk<'t> {
     /// Reports the names in the type of a declaration, and defines the types that it defines. Returns the type; `None` if the
@@ -39,7 +41,9 @@ impl<'t> Walk<'t> {
             return b.unknown();
         }
         match node.kind() {
-            "type_identifier" | "identifier" | "namespace_identifier" | "field_identifier" => b.name(b.text(node)),
+            "type_identifier" | "identifier" | "namespace_identifier" | "field_identifier" => {
+                b.name(b.text(node))
+            }
             "qualified_identifier" => self.qualified(b, node, depth),
             "template_type" | "template_function" => {
                 let Some(name) = node.child_by_field_name("name") else { return b.unknown() };
@@ -85,7 +89,8 @@ impl<'t> Walk<'t> {
     ) -> Vec<ExprId> {
         let Some(list) = node.child_by_field_name("arguments") else { return Vec::new() };
         let most = if HOLDERS.contains(&name) { 1 } else { 8 };
-        let arguments = children(list).filter(|(_, argument)| argument.kind() == "type_descriptor").take(most);
+        let arguments =
+            children(list).filter(|(_, argument)| argument.kind() == "type_descriptor").take(most);
         arguments.map(|(_, argument)| self.type_expr(b, argument, depth - 1)).collect()
     }
 
@@ -215,7 +220,13 @@ impl<'t> Walk<'t> {
     }
 
     /// Defines a type under a name, with its members.
-    pub(super) fn define_type(&mut self, b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, body: Node<'t>) {
+    pub(super) fn define_type(
+        &mut self,
+        b: &mut Builder<'t>,
+        node: Node<'t>,
+        name: Node<'t>,
+        body: Node<'t>,
+    ) {
         let (bases, base_names) = self.bases(b, node);
         let exported = self.anonymous == 0;
         let new = New { exported, bases, ..New::default() };
@@ -243,7 +254,8 @@ impl<'t> Walk<'t> {
     ) {
         if node.kind() == "enum_specifier" {
             self.template.clear();
-            let is_scoped = (0..3).filter_map(|at| node.child(at)).any(|word| matches!(word.kind(), "class" | "struct"));
+            let is_scoped =
+                (0..3).filter_map(|at| node.child(at)).any(|word| matches!(word.kind(), "class" | "struct"));
             if is_scoped {
                 return self.within(b, ScopeKind::Type, symbol, |walk, b| walk.enumerators(b, body, true));
             }
@@ -272,7 +284,8 @@ impl<'t> Walk<'t> {
         let Some(named) = node.child_by_field_name("type") else { return self.each(b, node) };
         let body = named.child_by_field_name("body").filter(|_| is_specifier(named));
         let tag = named.child_by_field_name("name").filter(|_| is_specifier(named));
-        let mut names = children(node).filter(|(field, _)| *field == Some("declarator")).map(|(_, name)| name).peekable();
+        let mut names =
+            children(node).filter(|(field, _)| *field == Some("declarator")).map(|(_, name)| name).peekable();
         let mut of = None;
         match (tag, body) {
             (None, Some(body)) if names.peek().is_some_and(|name| name.kind() == "type_identifier") => {
@@ -288,7 +301,8 @@ impl<'t> Walk<'t> {
             b.descend(|b| {
                 let declared = self.declarator(b, declarator, of);
                 let Some(name) = declared.name else { return };
-                if let Some(parameters) = declared.function.and_then(|f| f.child_by_field_name("parameters")) {
+                if let Some(parameters) = declared.function.and_then(|f| f.child_by_field_name("parameters"))
+                {
                     self.types_in(b, parameters);
                 }
                 let exported = self.anonymous == 0;

@@ -31,7 +31,10 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                 }
             });
         }
-        "class_declaration" | "struct_declaration" | "interface_declaration" | "record_declaration"
+        "class_declaration"
+        | "struct_declaration"
+        | "interface_declaration"
+        | "record_declaration"
         | "enum_declaration" => type_declaration(b, node),
         "enum_member_declaration" => enum_member(b, node),
         "delegate_declaration" => delegate(b, node),
@@ -290,7 +293,9 @@ pub(super) fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind
             "type_parameter_constraints_clause" => constraints(b, child),
             "constructor_initializer" => constructor_call(b, child, type_owner),
             "block" | "arrow_expression_clause" => b.each(child),
-            "explicit_interface_specifier" => { types(b, child); }
+            "explicit_interface_specifier" => {
+                types(b, child);
+            }
             _ => {}
         });
     });
@@ -339,7 +344,9 @@ pub(super) fn parameters<'t>(b: &mut Builder<'t>, node: Node<'t>) {
                         "attribute_list" => b.each(inner),
                         "modifier" => {}
                         _ if Some(inner) == name || Some(inner) == field(part, "type") => {}
-                        _ => { b.value(inner); }
+                        _ => {
+                            b.value(inner);
+                        }
                     }
                 }
                 if let Some(name) = name {
@@ -366,8 +373,12 @@ fn property<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         }
         b.each_child(node, |b, child| match child.kind() {
             "accessor_list" => accessors(b, child, declared),
-            "explicit_interface_specifier" => { types(b, child); }
-            _ if Some(child) == field(node, "value") => { walk(b, child); }
+            "explicit_interface_specifier" => {
+                types(b, child);
+            }
+            _ if Some(child) == field(node, "value") => {
+                walk(b, child);
+            }
             _ => {}
         });
     });
@@ -417,8 +428,10 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
         }
         let own = name.and_then(|name| b.define(name, kind, New { declared, ..new.clone() }));
         for part in given {
-            b.within(ScopeKind::Function, own, |b| { made(b, part, declared);
-                b.value(part); });
+            b.within(ScopeKind::Function, own, |b| {
+                made(b, part, declared);
+                b.value(part);
+            });
         }
     });
 }

@@ -10,51 +10,20 @@ use tree_sitter::Node;
 use types::{simple_name, type_name};
 
 use crate::symbols::{
-    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children, field,
+    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children,
+    field,
 };
 
 /// Methods of the class library whose result holds the same elements as what they are called on.
 const SAME_ELEMENTS: &[&str] = &[
-    "AsEnumerable",
-    "ConfigureAwait",
-    "Distinct",
-    "OrderBy",
-    "OrderByDescending",
-    "Reverse",
-    "Skip",
-    "Take",
-    "TakeWhile",
-    "ThenBy",
-    "ToArray",
-    "ToList",
-    "Where",
+    "AsEnumerable", "ConfigureAwait", "Distinct", "OrderBy", "OrderByDescending", "Reverse", "Skip", "Take",
+    "TakeWhile", "ThenBy", "ToArray", "ToList", "Where",
 ];
 /// Methods of the class library that pass an element to a lambda.
 const EACH_ELEMENT: &[&str] = &[
-    "All",
-    "Any",
-    "Count",
-    "Find",
-    "FindIndex",
-    "First",
-    "FirstOrDefault",
-    "ForEach",
-    "GroupBy",
-    "Last",
-    "LastOrDefault",
-    "Max",
-    "Min",
-    "OrderBy",
-    "OrderByDescending",
-    "RemoveAll",
-    "Select",
-    "SelectMany",
-    "Single",
-    "SingleOrDefault",
-    "Sum",
-    "TakeWhile",
-    "ToDictionary",
-    "Where",
+    "All", "Any", "Count", "Find", "FindIndex", "First", "FirstOrDefault", "ForEach", "GroupBy", "Last",
+    "LastOrDefault", "Max", "Min", "OrderBy", "OrderByDescending", "RemoveAll", "Select", "SelectMany",
+    "Single", "SingleOrDefault", "Sum", "TakeWhile", "ToDictionary", "Where",
 ];
 
 /// Reports what a file says.
@@ -73,7 +42,10 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
         "identifier" | "generic_name" | "alias_qualified_name" | "qualified_name" => {
             simple_name(b, node, UseKind::Read)
         }
-        "string_literal" | "verbatim_string_literal" | "raw_string_literal" | "interpolated_string_expression" => {
+        "string_literal"
+        | "verbatim_string_literal"
+        | "raw_string_literal"
+        | "interpolated_string_expression" => {
             b.each(node);
             let of = b.name("string");
             b.add(Expr::Instance(of))
@@ -162,8 +134,8 @@ fn other_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "from_clause" | "join_clause" | "let_clause" | "join_into_clause" => query_name(b, node),
         "anonymous_object_creation_expression" => {
             for part in children(node) {
-                let is_name = part.kind() == "identifier"
-                    && part.next_sibling().is_some_and(|next| next.kind() == "=");
+                let is_name =
+                    part.kind() == "identifier" && part.next_sibling().is_some_and(|next| next.kind() == "=");
                 if !is_name {
                     b.value(part);
                 }
@@ -175,7 +147,10 @@ fn other_expression<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 
 fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
-        "local_declaration_statement" | "for_statement" | "using_statement" | "fixed_statement"
+        "local_declaration_statement"
+        | "for_statement"
+        | "using_statement"
+        | "fixed_statement"
         | "variable_declaration" => scoped_variables(b, node),
         "block" | "switch_statement" | "while_statement" | "lock_statement" | "catch_clause" => {
             b.within(ScopeKind::Block, None, |b| b.each(node));
@@ -236,9 +211,13 @@ fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     if let Some(name) = field(node, "left") {
         let inside = b.add(Expr::Inside(over));
         match name.kind() {
-            "identifier" => { local(b, Some(name), declared, Some(inside)); }
+            "identifier" => {
+                local(b, Some(name), declared, Some(inside));
+            }
             "tuple_pattern" => tuple(b, name),
-            _ => { b.value(name); }
+            _ => {
+                b.value(name);
+            }
         }
     }
     b.value_of(field(node, "body"));
@@ -248,7 +227,9 @@ fn for_each<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 fn tuple<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     for part in children(node) {
         match part.kind() {
-            "identifier" => { local(b, Some(part), None, None); }
+            "identifier" => {
+                local(b, Some(part), None, None);
+            }
             "tuple_pattern" | "parenthesized_variable_designation" => b.descend(|b| tuple(b, part)),
             _ => {}
         }
@@ -324,7 +305,9 @@ fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     if let Some(arguments) = field(node, "arguments") {
         b.each_child(arguments, |b, given| match children(given).last() {
             Some(last) if last.kind() == "lambda_expression" => lambda(b, *last, element),
-            _ => { walk(b, given); }
+            _ => {
+                walk(b, given);
+            }
         });
     }
     let result = b.add(Expr::Call(expr));
@@ -376,10 +359,14 @@ fn initialiser<'t>(b: &mut Builder<'t>, node: Node<'t>, made: ExprId) {
                 let of = named_member(b, made, name, UseKind::Write);
                 match field(part, "right") {
                     Some(inner) if inner.kind() == "initializer_expression" => initialiser(b, inner, of),
-                    right => { b.value_of(right); }
+                    right => {
+                        b.value_of(right);
+                    }
                 }
             }
-            None => { walk(b, part); }
+            None => {
+                walk(b, part);
+            }
         }
     });
 }

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::types::type_name;
 use super::local;
+use super::types::type_name;
 use crate::symbols::{Builder, Expr, ExprId, ScopeKind, UseKind, child_of, children, field};
 
 /// `x is T t`

@@ -18,8 +18,7 @@ impl<'t> Walk<'t> {
             "function_declaration" => {
                 if let Some(name) = node.child_by_field_name("name") {
                     let exported = is_exported(b.text(name));
-                    let symbol =
-                        b.define(name, SymbolKind::Function, New { exported, ..New::default() });
+                    let symbol = b.define(name, SymbolKind::Function, New { exported, ..New::default() });
                     self.function(b, node, symbol, |_, _| {});
                 }
             }
@@ -129,7 +128,8 @@ impl<'t> Walk<'t> {
     }
 
     fn type_spec(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
-        let (Some(name), Some(of)) = (node.child_by_field_name("name"), node.child_by_field_name("type")) else {
+        let (Some(name), Some(of)) = (node.child_by_field_name("name"), node.child_by_field_name("type"))
+        else {
             return;
         };
         let new = New { exported: is_exported(b.text(name)), ..New::default() };
@@ -168,8 +168,7 @@ impl<'t> Walk<'t> {
             bases.push(declared);
         }
         for name in names.into_iter().chain(embedded) {
-            let new =
-                New { exported: is_exported(b.text(name)), declared: Some(declared), ..New::default() };
+            let new = New { exported: is_exported(b.text(name)), declared: Some(declared), ..New::default() };
             b.define(name, SymbolKind::Field, new);
         }
     }

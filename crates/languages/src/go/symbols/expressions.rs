@@ -103,9 +103,7 @@ impl<'t> Walk<'t> {
                 first
             }
             "composite_literal" => self.composite(b, node),
-            "parenthesized_expression" => {
-                parts(node).first().map(|inner| self.visit_as(b, *inner, kind))
-            }
+            "parenthesized_expression" => parts(node).first().map(|inner| self.visit_as(b, *inner, kind)),
             "unary_expression" => self.unary(b, node),
             "binary_expression" => {
                 self.binary(b, node);

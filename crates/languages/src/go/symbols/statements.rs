@@ -140,7 +140,12 @@ impl<'t> Walk<'t> {
                 if declared.is_some() || !values.is_empty() {
                     repeated = declared;
                 }
-                self.spec(b, spec, repeated.filter(|_| node.kind() == "const_declaration").or(declared), &values);
+                self.spec(
+                    b,
+                    spec,
+                    repeated.filter(|_| node.kind() == "const_declaration").or(declared),
+                    &values,
+                );
             }
         }
     }

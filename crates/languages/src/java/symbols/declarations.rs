@@ -4,13 +4,16 @@ use tree_sitter::Node;
 
 use super::types::{type_name, types};
 use super::{anonymous, walk};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
+use crate::symbols::{
+    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
+};
 use crate::syntax::last_name;
 
 pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
         "package_declaration" => {
-            if let Some(name) = children(node).into_iter().find(|child| child.kind().ends_with("identifier")) {
+            if let Some(name) = children(node).into_iter().find(|child| child.kind().ends_with("identifier"))
+            {
                 b.package(b.text(name));
             }
         }
@@ -81,8 +84,12 @@ pub(super) fn annotation<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let Some(arguments) = field(node, "arguments") else { return };
     for argument in children(arguments) {
         match (argument.kind(), field(argument, "value")) {
-            ("element_value_pair", Some(given)) => { b.value(given); }
-            _ => { b.value(argument); }
+            ("element_value_pair", Some(given)) => {
+                b.value(given);
+            }
+            _ => {
+                b.value(argument);
+            }
         }
     }
 }
@@ -99,7 +106,9 @@ fn type_declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             "formal_parameters" => components(b, child),
             "identifier" | "modifiers" => {}
             "interface_body" | "class_body" | "enum_body" | "annotation_type_body" => b.each(child),
-            _ => { walk(b, child); }
+            _ => {
+                walk(b, child);
+            }
         });
     });
 }
@@ -162,7 +171,9 @@ fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind) {
                     own.declared = Some(declared);
                 }
             }
-            _ => { walk(b, child); }
+            _ => {
+                walk(b, child);
+            }
         });
     });
 }
@@ -228,7 +239,9 @@ pub(super) fn variables<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKin
         let new = New { exported: !is_private, is_static, declared, ..New::default() };
         let own = name.and_then(|name| b.define(name, kind, new));
         if let Some(given) = given {
-            b.within(ScopeKind::Function, own, |b| { b.value(given); });
+            b.within(ScopeKind::Function, own, |b| {
+                b.value(given);
+            });
         }
     });
 }

@@ -5,41 +5,19 @@ use tree_sitter::Node;
 mod declarations;
 mod types;
 
+use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field};
 use declarations::{declaration, formal_parameters, variables};
 use types::{type_name, types};
-use crate::symbols::{
-    Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field,
-};
 
 /// Methods of the standard library whose result holds the same elements as what they are called on.
 const SAME_ELEMENTS: &[&str] = &[
-    "stream",
-    "parallelStream",
-    "filter",
-    "sorted",
-    "distinct",
-    "limit",
-    "skip",
-    "peek",
-    "iterator",
-    "values",
-    "descendingIterator",
-    "listIterator",
+    "stream", "parallelStream", "filter", "sorted", "distinct", "limit", "skip", "peek", "iterator",
+    "values", "descendingIterator", "listIterator",
 ];
 /// Methods of the standard library that call a lambda with an element.
 const EACH_ELEMENT: &[&str] = &[
-    "forEach",
-    "filter",
-    "map",
-    "flatMap",
-    "anyMatch",
-    "allMatch",
-    "noneMatch",
-    "removeIf",
-    "ifPresent",
-    "mapToInt",
-    "mapToLong",
-    "peek",
+    "forEach", "filter", "map", "flatMap", "anyMatch", "allMatch", "noneMatch", "removeIf", "ifPresent",
+    "mapToInt", "mapToLong", "peek",
 ];
 
 /// Reports what a file says.
@@ -105,7 +83,9 @@ fn statement<'t>(b: &mut Builder<'t>, node: Node<'t>) {
         "switch_expression" => switch(b, node),
         "explicit_constructor_invocation" => constructor_call(b, node),
         "labeled_statement" => {
-            children(node).into_iter().skip(1).for_each(|child| { b.value(child); });
+            children(node).into_iter().skip(1).for_each(|child| {
+                b.value(child);
+            });
         }
         "break_statement" | "continue_statement" => {}
         _ => declaration(b, node),
@@ -159,7 +139,9 @@ fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     if let Some(arguments) = field(node, "arguments") {
         b.each_child(arguments, |b, argument| match argument.kind() {
             "lambda_expression" => lambda(b, argument, element),
-            _ => { walk(b, argument); }
+            _ => {
+                walk(b, argument);
+            }
         });
     }
     let result = b.add(Expr::Call(expr));
@@ -215,9 +197,15 @@ fn assignment<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 /// Something to which a value is assigned.
 fn assigned<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {
-        "identifier" => { name(b, node, UseKind::Write); }
-        "field_access" => b.descend(|b| { field_access(b, node, UseKind::Write); }),
-        _ => { b.value(node); }
+        "identifier" => {
+            name(b, node, UseKind::Write);
+        }
+        "field_access" => b.descend(|b| {
+            field_access(b, node, UseKind::Write);
+        }),
+        _ => {
+            b.value(node);
+        }
     }
 }
 
@@ -247,7 +235,9 @@ fn lambda<'t>(b: &mut Builder<'t>, node: Node<'t>, element: Option<ExprId>) {
         if let Some(parameters) = field(node, "parameters") {
             match parameters.kind() {
                 "formal_parameters" => formal_parameters(b, parameters),
-                "identifier" => { b.define(parameters, SymbolKind::Parameter, valued(element)); }
+                "identifier" => {
+                    b.define(parameters, SymbolKind::Parameter, valued(element));
+                }
                 _ => {
                     for (at, name) in children(parameters).into_iter().enumerate() {
                         let element = element.filter(|_| at == 0);
@@ -278,7 +268,9 @@ fn pattern<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let mut declared = right.map(|of| type_name(b, of, UseKind::Type));
     for part in parts {
         match part.kind() {
-            "identifier" if node.kind() == "record_pattern" => { type_name(b, part, UseKind::Type); }
+            "identifier" if node.kind() == "record_pattern" => {
+                type_name(b, part, UseKind::Type);
+            }
             "identifier" => {
                 b.define(part, SymbolKind::Local, New { declared, ..New::default() });
             }

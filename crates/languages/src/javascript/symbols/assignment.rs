@@ -11,7 +11,9 @@ impl<'t> Walk<'_, 't> {
         let is_var = node.kind() == "variable_declaration";
         let scope = if is_var { self.function_scope() } else { self.b.scope() };
         let mut cursor = node.walk();
-        for declarator in node.named_children(&mut cursor).filter(|child| child.kind() == "variable_declarator") {
+        for declarator in
+            node.named_children(&mut cursor).filter(|child| child.kind() == "variable_declarator")
+        {
             if self.b.enter() {
                 self.exported = exported;
                 self.variable(declarator, scope);
@@ -31,7 +33,9 @@ impl<'t> Walk<'_, 't> {
             return;
         }
         let kind = match value.map_or("", |value| value.kind()) {
-            "arrow_function" | "function_expression" | "function" | "generator_function" => SymbolKind::Function,
+            "arrow_function" | "function_expression" | "function" | "generator_function" => {
+                SymbolKind::Function
+            }
             "class" => SymbolKind::Type,
             _ if self.is_inner(scope) => SymbolKind::Local,
             _ => SymbolKind::Variable,
@@ -69,7 +73,9 @@ impl<'t> Walk<'_, 't> {
         value: Option<Node<'t>>,
         exported: bool,
     ) {
-        if let Some(module) = value.and_then(|value| self.required(value)) && pattern.kind() == "object_pattern" {
+        if let Some(module) = value.and_then(|value| self.required(value))
+            && pattern.kind() == "object_pattern"
+        {
             self.import_pattern(pattern, module);
             return;
         }
@@ -194,7 +200,8 @@ impl<'t> Walk<'_, 't> {
     /// A variable gets another value.
     fn assigned(&mut self, name: Node<'t>, value: ExprId) {
         let text = self.b.text(name);
-        let known = self.b.open_scopes().rev().find_map(|(scope, _)| Some((scope, self.b.find(scope, text)?)));
+        let known =
+            self.b.open_scopes().rev().find_map(|(scope, _)| Some((scope, self.b.find(scope, text)?)));
         let Some((scope, symbol)) = known else { return };
         let kind = self.b.symbol(symbol).map(|symbol| symbol.kind);
         if matches!(kind, Some(SymbolKind::Local | SymbolKind::Variable)) {
@@ -209,7 +216,8 @@ impl<'t> Walk<'_, 't> {
         if whole == "module.exports" {
             return self.exports_all(right);
         }
-        let is_function = matches!(right.kind(), "arrow_function" | "function_expression" | "generator_function");
+        let is_function =
+            matches!(right.kind(), "arrow_function" | "function_expression" | "generator_function");
         if matches!(self.b.text(object), "exports" | "module.exports") {
             return Some(self.exports_member(name, right, is_function));
         }
@@ -224,7 +232,8 @@ impl<'t> Walk<'_, 't> {
             };
             let target = self.value(owner);
             if self.b.open_target(target) {
-                let symbol = self.b.define(name, SymbolKind::Function, New { exported: true, ..New::default() });
+                let symbol =
+                    self.b.define(name, SymbolKind::Function, New { exported: true, ..New::default() });
                 self.function(right, symbol);
                 self.b.close();
             }
@@ -238,7 +247,8 @@ impl<'t> Walk<'_, 't> {
 
     /// `this.name = …` defines a field of the class around, unless it has one.
     fn assign_own(&mut self, left: Node<'t>, name: Node<'t>, right: Node<'t>, is_function: bool) -> ExprId {
-        let class = self.b.open_scopes().rev().find(|(_, kind)| *kind == ScopeKind::Type).map(|(scope, _)| scope);
+        let class =
+            self.b.open_scopes().rev().find(|(_, kind)| *kind == ScopeKind::Type).map(|(scope, _)| scope);
         let Some(class) = class else {
             let value = self.value(right);
             self.value_as(left, UseKind::Write);
@@ -257,7 +267,11 @@ impl<'t> Walk<'_, 't> {
         match known {
             Some(known) => {
                 self.value_as(left, UseKind::Write);
-                if self.b.symbol(known).is_some_and(|known| known.kind == SymbolKind::Field && known.inside.is_none()) {
+                if self
+                    .b
+                    .symbol(known)
+                    .is_some_and(|known| known.kind == SymbolKind::Field && known.inside.is_none())
+                {
                     self.b.add_value(known, outer);
                 }
             }

@@ -28,7 +28,8 @@ impl<'t> Walk<'_, 't> {
 
     pub(super) fn type_alias(&mut self, node: Node<'t>) {
         let exported = std::mem::take(&mut self.exported);
-        let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
+        let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value"))
+        else {
             return;
         };
         if value.kind() == "object_type" {

@@ -80,8 +80,10 @@ impl<'t> Walk<'_, 't> {
             }
             "ternary_expression" => {
                 self.field(node, "condition");
-                let branches =
-                    ["consequence", "alternative"].iter().filter_map(|field| self.field(node, field)).collect();
+                let branches = ["consequence", "alternative"]
+                    .iter()
+                    .filter_map(|field| self.field(node, field))
+                    .collect();
                 self.b.either(branches)?
             }
             "binary_expression" => self.operator(node)?,
@@ -129,8 +131,14 @@ impl<'t> Walk<'_, 't> {
 
     fn statement(&mut self, node: Node<'t>) {
         match node.kind() {
-            "comment" | "undefined" | "null" | "property_identifier" | "statement_identifier" | "string_fragment"
-            | "hash_bang_line" | "meta_property" => {}
+            "comment"
+            | "undefined"
+            | "null"
+            | "property_identifier"
+            | "statement_identifier"
+            | "string_fragment"
+            | "hash_bang_line"
+            | "meta_property" => {}
             "function_declaration" | "generator_function_declaration" => self.function_declaration(node),
             "function_signature" => self.function_signature(node),
             "class_declaration" | "abstract_class_declaration" => self.class_declaration(node),
@@ -199,7 +207,8 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn call(&mut self, node: Node<'t>) -> ExprId {
-        let (function, arguments) = (node.child_by_field_name("function"), node.child_by_field_name("arguments"));
+        let (function, arguments) =
+            (node.child_by_field_name("function"), node.child_by_field_name("arguments"));
         let Some(function) = function else { return self.b.unknown() };
         if let Some(module) = self.required(node) {
             return self.import_as_value(module);
@@ -232,7 +241,9 @@ impl<'t> Walk<'_, 't> {
                     None => Some(Hint::Type(self.b.add(Expr::Given(callee, number)))),
                 };
                 match handler {
-                    Some((handler, symbol)) if handler.id() == argument.id() => self.function(argument, symbol),
+                    Some((handler, symbol)) if handler.id() == argument.id() => {
+                        self.function(argument, symbol)
+                    }
                     _ => {
                         self.value(argument);
                     }

@@ -68,7 +68,8 @@ impl<'t> Walk<'_, 't> {
         let Some(name) = node.child_by_field_name("name") else { return };
         let assigned = symbol.and_then(|symbol| self.b.symbol(symbol));
         let is_same = assigned.is_some_and(|assigned| {
-            self.b.text_of(assigned.name) == self.b.text(name) && self.b.kind_of_scope(assigned.scope) != ScopeKind::Type
+            self.b.text_of(assigned.name) == self.b.text(name)
+                && self.b.kind_of_scope(assigned.scope) != ScopeKind::Type
         });
         if !is_same {
             self.b.define(name, SymbolKind::Local, New::default());

@@ -10,7 +10,8 @@ impl<'t> Walk<'_, 't> {
         let mut cursor = node.walk();
         let clause = node.named_children(&mut cursor).find(|child| child.kind().starts_with("import_"));
         if let Some(clause) = clause.filter(|clause| clause.kind() == "import_require_clause") {
-            if let (Some(name), Some(source)) = (clause.named_child(0), clause.child_by_field_name("source")) {
+            if let (Some(name), Some(source)) = (clause.named_child(0), clause.child_by_field_name("source"))
+            {
                 let (module, local) = (self.string(source), self.b.text(name));
                 self.b.import(source, module, None, Some(local), None);
             }
@@ -111,7 +112,9 @@ impl<'t> Walk<'_, 't> {
     fn export_from(&mut self, node: Node<'t>, source: Node<'t>) {
         let module = self.string(source);
         let mut cursor = node.walk();
-        let clause = node.named_children(&mut cursor).find(|child| child.id() != source.id() && child.kind() != "comment");
+        let clause = node
+            .named_children(&mut cursor)
+            .find(|child| child.id() != source.id() && child.kind() != "comment");
         match clause.map(|clause| (clause.kind(), clause)) {
             Some(("namespace_export", clause)) => {
                 if let Some(name) = clause.named_child(0) {

@@ -7,20 +7,8 @@ use crate::symbols::{Expr, ExprId, FUNCTION_TYPE, New, ScopeKind, SymbolKind, Us
 
 /// Generic types that say only something of their first argument.
 const TRANSPARENT: &[&str] = &[
-    "Awaited",
-    "DeepPartial",
-    "Exclude",
-    "Extract",
-    "InstanceType",
-    "NoInfer",
-    "NonNullable",
-    "Omit",
-    "Partial",
-    "Pick",
-    "Prettify",
-    "Readonly",
-    "Required",
-    "Simplify",
+    "Awaited", "DeepPartial", "Exclude", "Extract", "InstanceType", "NoInfer", "NonNullable", "Omit",
+    "Partial", "Pick", "Prettify", "Readonly", "Required", "Simplify",
 ];
 /// Most arguments and alternatives of a type that are kept.
 const PARTS_MAX: usize = 16;

@@ -290,9 +290,9 @@ fn function<'t>(b: &mut Builder<'t>, node: Node<'t>, is_static: bool) {
     let Some(mut name) = field(node, "name") else { return b.each(node) };
     if b.text(name).is_empty() {
         // The grammar may take `Type.name` for a type, with no name behind it.
-        let before = children(node).into_iter().rfind(|part| {
-            part.end_byte() <= name.start_byte() && part.kind() == "user_type"
-        });
+        let before = children(node)
+            .into_iter()
+            .rfind(|part| part.end_byte() <= name.start_byte() && part.kind() == "user_type");
         let last = before.and_then(|of| children(of).into_iter().rfind(|part| part.kind() == "identifier"));
         name = last.unwrap_or(name);
     }
@@ -315,7 +315,9 @@ fn inside_function<'t>(b: &mut Builder<'t>, node: Node<'t>, name: Node<'t>, own:
             "function_body" => result = body(b, child),
             "modifiers" | "identifier" => {}
             "type_constraints" => b.each(child),
-            _ if child.start_byte() > name.start_byte() && child.end_byte() > name.end_byte() => declared = Some(type_name(b, child, UseKind::Type)),
+            _ if child.start_byte() > name.start_byte() && child.end_byte() > name.end_byte() => {
+                declared = Some(type_name(b, child, UseKind::Type))
+            }
             _ => {}
         });
         if let Some(own) = own.and_then(|own| b.symbol_mut(own)) {

@@ -2,9 +2,9 @@
 
 use tree_sitter::Node;
 
+use super::navigation;
 use super::properties::variables;
 use super::types::types;
-use super::navigation;
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children};
 
 /// Functions of the standard library that pass what they are called on to the lambda.
@@ -13,56 +13,16 @@ const PASS_IT: &[&str] = &["let", "also", "takeIf", "takeUnless", "use"];
 const PASS_THIS: &[&str] = &["apply", "run"];
 /// Functions of the standard library that pass an element to the lambda.
 const PASS_ELEMENT: &[&str] = &[
-    "all",
-    "any",
-    "associate",
-    "associateBy",
-    "associateWith",
-    "count",
-    "filter",
-    "filterNot",
-    "find",
-    "first",
-    "firstOrNull",
-    "flatMap",
-    "forEach",
-    "groupBy",
-    "last",
-    "lastOrNull",
-    "map",
-    "mapNotNull",
-    "maxByOrNull",
-    "minByOrNull",
-    "none",
-    "onEach",
-    "partition",
-    "single",
-    "singleOrNull",
-    "sortedBy",
+    "all", "any", "associate", "associateBy", "associateWith", "count", "filter", "filterNot", "find",
+    "first", "firstOrNull", "flatMap", "forEach", "groupBy", "last", "lastOrNull", "map", "mapNotNull",
+    "maxByOrNull", "minByOrNull", "none", "onEach", "partition", "single", "singleOrNull", "sortedBy",
     "sumOf",
 ];
 /// Functions of the standard library whose result is, or has the same elements as, what they are called on.
 const SAME: &[&str] = &[
-    "also",
-    "apply",
-    "asReversed",
-    "asSequence",
-    "distinct",
-    "drop",
-    "filter",
-    "filterNot",
-    "filterNotNull",
-    "onEach",
-    "orEmpty",
-    "reversed",
-    "sorted",
-    "sortedBy",
-    "take",
-    "takeIf",
-    "takeUnless",
-    "toList",
-    "toMutableList",
-    "toSet",
+    "also", "apply", "asReversed", "asSequence", "distinct", "drop", "filter", "filterNot", "filterNotNull",
+    "onEach", "orEmpty", "reversed", "sorted", "sortedBy", "take", "takeIf", "takeUnless", "toList",
+    "toMutableList", "toSet",
 ];
 /// Functions of the standard library whose result is that of the lambda.
 const RESULT: &[&str] = &["let", "run", "use", "lazy", "with", "synchronized", "withLock", "runBlocking"];

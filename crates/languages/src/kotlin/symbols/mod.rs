@@ -7,10 +7,13 @@ mod types;
 
 use tree_sitter::Node;
 
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children, field};
+use crate::symbols::{
+    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, all_children, child_of, children,
+    field,
+};
 use declarations::{broken, declaration, parameters};
-use properties::variables;
 use lambdas::{call, lambda};
+use properties::variables;
 use types::{type_name, types};
 
 /// Reports what a file says.
@@ -58,9 +61,15 @@ fn walk<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
             let values: Vec<ExprId> = parts.map(|part| b.value(part)).collect();
             return values.first().copied().unwrap_or(0);
         }
-        "ERROR" if matches!(b.scope_kind(), ScopeKind::File | ScopeKind::Type) => broken(b, &all_children(node)),
+        "ERROR" if matches!(b.scope_kind(), ScopeKind::File | ScopeKind::Type) => {
+            broken(b, &all_children(node))
+        }
         "lambda_literal" => return lambda(b, node, None),
-        "string_literal" | "multiline_string_literal" | "number_literal" | "float_literal" | "character_literal" => {
+        "string_literal"
+        | "multiline_string_literal"
+        | "number_literal"
+        | "float_literal"
+        | "character_literal" => {
             return literal(b, node);
         }
         _ => statement(b, node),
@@ -292,7 +301,9 @@ fn casts<'t>(b: &mut Builder<'t>, node: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
     while let Some(node) = open.pop() {
         match node.kind() {
             "parenthesized_expression" => open.extend(children(node)),
-            "binary_expression" if field(node, "operator").is_some_and(|operator| b.text(operator) == "&&") => {
+            "binary_expression"
+                if field(node, "operator").is_some_and(|operator| b.text(operator) == "&&") =>
+            {
                 open.extend(["right", "left"].into_iter().filter_map(|side| field(node, side)));
             }
             "is_expression" if child_of(node, "!is").is_none() => {

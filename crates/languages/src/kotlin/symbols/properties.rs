@@ -3,8 +3,8 @@
 use tree_sitter::Node;
 
 use super::declarations::{body, is_private, receiver};
-use super::types::type_name;
 use super::define;
+use super::types::type_name;
 use crate::symbols::{Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, children};
 
 pub(super) fn property<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind, is_static: bool) {
@@ -26,7 +26,8 @@ pub(super) fn property<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: SymbolKind
         let new = New { exported, is_static, declared, ..New::default() };
         own = b.define_in(b.scope(), b.text(name).trim_matches('`'), name.start_byte(), kind, new);
     }
-    let parts: Vec<Node<'t>> = parts.into_iter().filter(|part| part.start_byte() > name.start_byte()).collect();
+    let parts: Vec<Node<'t>> =
+        parts.into_iter().filter(|part| part.start_byte() > name.start_byte()).collect();
     match (of, own) {
         (Some(of), Some(own)) => b.within_extension(of, own, |b| inside_property(b, &parts, Some(own))),
         _ => inside_property(b, &parts, own),

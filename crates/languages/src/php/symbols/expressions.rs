@@ -24,7 +24,9 @@ impl<'t> Walk<'t> {
             "scoped_property_access_expression" => self.scoped(b, node, UseKind::Read),
             "class_constant_access_expression" => self.class_constant(b, node),
             "object_creation_expression" => self.creation(b, node),
-            "assignment_expression" | "augmented_assignment_expression" | "reference_assignment_expression" => {
+            "assignment_expression"
+            | "augmented_assignment_expression"
+            | "reference_assignment_expression" => {
                 self.assignment(b, node);
             }
             "foreach_statement" => self.foreach(b, node),
@@ -55,7 +57,8 @@ impl<'t> Walk<'t> {
                 self.each(b, node);
             }
             "name" | "qualified_name" => {
-                let is_word = matches!(b.text(node), "self" | "static" | "parent" | "true" | "false" | "null");
+                let is_word =
+                    matches!(b.text(node), "self" | "static" | "parent" | "true" | "false" | "null");
                 if !is_word {
                     self.type_use(b, node, UseKind::Read);
                 }
@@ -81,7 +84,9 @@ impl<'t> Walk<'t> {
     /// `define('NAME', …)`.
     fn define_constant(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let first = node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
-        let Some(text) = first.and_then(|argument| argument.named_child(0)).filter(|of| of.kind() == "string") else {
+        let Some(text) =
+            first.and_then(|argument| argument.named_child(0)).filter(|of| of.kind() == "string")
+        else {
             return;
         };
         let name = b.text(text).trim_matches(['"', '\'']);
@@ -93,7 +98,8 @@ impl<'t> Walk<'t> {
 
     /// `$a->b` and `$a->b()`.
     fn member(&mut self, b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) {
-        let (Some(object), Some(name)) = (node.child_by_field_name("object"), node.child_by_field_name("name"))
+        let (Some(object), Some(name)) =
+            (node.child_by_field_name("object"), node.child_by_field_name("name"))
         else {
             return self.each(b, node);
         };
@@ -232,15 +238,20 @@ impl<'t> Walk<'t> {
         let element = |at: u32| node.named_child(at).filter(|of| of.named_child_count() == 1)?.named_child(0);
         let (Some(object), Some(method)) = (element(0), element(1)) else { return };
         let name = b.text(method).trim_matches(['"', '\'']);
-        if method.kind() != "string" || name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        if method.kind() != "string"
+            || name.is_empty()
+            || !name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        {
             return;
         }
         let of = match object.kind() {
             "variable_name" if b.text(object) == "$this" => b.add(Expr::This),
-            "class_constant_access_expression" if b.text(object).ends_with("::class") => match object.named_child(0) {
-                Some(scope) => self.named(b, scope),
-                None => return,
-            },
+            "class_constant_access_expression" if b.text(object).ends_with("::class") => {
+                match object.named_child(0) {
+                    Some(scope) => self.named(b, scope),
+                    None => return,
+                }
+            }
             _ => return,
         };
         let expr = b.member(of, name);

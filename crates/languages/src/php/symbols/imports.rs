@@ -33,7 +33,9 @@ fn import(b: &mut Builder<'_>, clause: Node<'_>, prefix: &str) {
         (false, false) => format!("{}\\{before}", prefix.trim_start_matches('\\')),
     };
     let at = match named.kind() {
-        "qualified_name" => named.named_child((named.named_child_count() as u32).saturating_sub(1)).unwrap_or(named),
+        "qualified_name" => {
+            named.named_child((named.named_child_count() as u32).saturating_sub(1)).unwrap_or(named)
+        }
         _ => named,
     };
     let local = clause.child_by_field_name("alias").map_or(name, |alias| b.text(alias));

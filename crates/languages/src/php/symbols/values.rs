@@ -86,10 +86,13 @@ impl<'t> Walk<'t> {
                 }
             }
             "conditional_expression" => {
-                let first = node.child_by_field_name("body").or_else(|| node.child_by_field_name("condition"));
+                let first =
+                    node.child_by_field_name("body").or_else(|| node.child_by_field_name("condition"));
                 self.either(b, first, node.child_by_field_name("alternative"), depth)
             }
-            "binary_expression" if node.child_by_field_name("operator").is_some_and(|of| of.kind() == "??") => {
+            "binary_expression"
+                if node.child_by_field_name("operator").is_some_and(|of| of.kind() == "??") =>
+            {
                 self.either(b, node.child_by_field_name("left"), node.child_by_field_name("right"), depth)
             }
             _ => b.unknown(),

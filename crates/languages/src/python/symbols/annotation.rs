@@ -7,18 +7,8 @@ use crate::symbols::{Expr, ExprId, UseKind};
 
 /// Generic types that only say something of the type in them.
 const TRANSPARENT: &[&str] = &[
-    "Annotated",
-    "ClassVar",
-    "Concatenate",
-    "Final",
-    "InitVar",
-    "NotRequired",
-    "Optional",
-    "ReadOnly",
-    "Required",
-    "TypeGuard",
-    "TypeIs",
-    "Unpack",
+    "Annotated", "ClassVar", "Concatenate", "Final", "InitVar", "NotRequired", "Optional", "ReadOnly",
+    "Required", "TypeGuard", "TypeIs", "Unpack",
 ];
 /// Generic types whose first argument is what they contain.
 const FIRST: &[&str] = &["AsyncGenerator", "Generator", "defaultdict_key", "tuple", "Tuple"];

@@ -234,7 +234,9 @@ impl<'t> Walk<'_, 't> {
         }
         let mut cursor = node.walk();
         let body = node.child_by_field_name("body");
-        for child in node.named_children(&mut cursor).filter(|child| Some(child.id()) != body.map(|body| body.id())) {
+        for child in
+            node.named_children(&mut cursor).filter(|child| Some(child.id()) != body.map(|body| body.id()))
+        {
             if child.kind() == "for_in_clause" {
                 let right = child.child_by_field_name("right").map(|right| self.value(right));
                 let value = right.map(|right| self.b.add(Expr::Inside(right)));
@@ -264,9 +266,10 @@ impl<'t> Walk<'_, 't> {
         }
         let Some(entered) = value_node.named_child(0) else { return };
         let value = self.assigned(entered);
-        let is_async = node.parent().and_then(|clause| clause.parent()).is_some_and(|with| {
-            with.child(0).is_some_and(|first| first.kind() == "async")
-        });
+        let is_async = node
+            .parent()
+            .and_then(|clause| clause.parent())
+            .is_some_and(|with| with.child(0).is_some_and(|first| first.kind() == "async"));
         let enter = self.b.member(value, if is_async { "__aenter__" } else { "__enter__" });
         let value = self.b.add(Expr::Call(enter));
         if let Some(alias) = value_node.child_by_field_name("alias") {

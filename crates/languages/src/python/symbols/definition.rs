@@ -9,13 +9,7 @@ use crate::symbols::{Expr, ExprId, New, ScopeKind, SymbolKind, UseKind};
 
 /// Decorators that make a function an attribute.
 const PROPERTIES: &[&str] = &[
-    "property",
-    "cached_property",
-    "setter",
-    "getter",
-    "deleter",
-    "abstractproperty",
-    "hybrid_property",
+    "property", "cached_property", "setter", "getter", "deleter", "abstractproperty", "hybrid_property",
     "classproperty",
 ];
 
@@ -37,7 +31,9 @@ impl<'t> Walk<'_, 't> {
                 "attribute" => callee.child_by_field_name("attribute"),
                 _ => Some(callee),
             });
-            if expression.kind() != "call" && let Some(name) = name {
+            if expression.kind() != "call"
+                && let Some(name) = name
+            {
                 // Without parentheses, the decorator is called with the definition.
                 self.b.used(UseKind::Call, value, name);
             }
@@ -59,7 +55,8 @@ impl<'t> Walk<'_, 't> {
         let symbol_kind = if is_property { SymbolKind::Field } else { SymbolKind::Function };
         let returned = node.child_by_field_name("return_type");
         let declared = returned.and_then(|returned| self.annotation(returned));
-        let made: Vec<ExprId> = decorators.iter().take(1).map(|(_, value)| self.b.add(Expr::Call(*value))).collect();
+        let made: Vec<ExprId> =
+            decorators.iter().take(1).map(|(_, value)| self.b.add(Expr::Call(*value))).collect();
         let new = New {
             bases: if is_property || kind == ScopeKind::Type { Vec::new() } else { made },
             exported: !self.b.text(name).starts_with('_'),
@@ -75,7 +72,8 @@ impl<'t> Walk<'_, 't> {
         if !self.b.open(ScopeKind::Function, symbol) {
             return;
         }
-        let is_type = has("classmethod") || matches!(text, "__new__" | "__init_subclass__" | "__class_getitem__");
+        let is_type =
+            has("classmethod") || matches!(text, "__new__" | "__init_subclass__" | "__class_getitem__");
         let own = (kind == ScopeKind::Type && !has("staticmethod")).then(|| parameters.first()).flatten();
         let own = own.map(|parameter| (self.b.text(parameter.name), is_type));
         self.frames.push(Frame {
@@ -216,7 +214,8 @@ impl<'t> Walk<'_, 't> {
         match node.kind() {
             "identifier" | "attribute" => self.value_as(node, UseKind::Inherit),
             "subscript" => {
-                let of = node.child_by_field_name("value").map(|value| self.value_as(value, UseKind::Inherit));
+                let of =
+                    node.child_by_field_name("value").map(|value| self.value_as(value, UseKind::Inherit));
                 let arguments = self.subscripts_as_types(node);
                 let of = of.unwrap_or_else(|| self.b.unknown());
                 self.b.add(Expr::Apply(of, arguments))
@@ -252,7 +251,8 @@ impl<'t> Walk<'_, 't> {
                     self.b.import(child, &first, None, Some(&first), None);
                 }
                 "aliased_import" => {
-                    let (name, alias) = (child.child_by_field_name("name"), child.child_by_field_name("alias"));
+                    let (name, alias) =
+                        (child.child_by_field_name("name"), child.child_by_field_name("alias"));
                     if let (Some(name), Some(alias)) = (name, alias) {
                         let (module, alias) = (self.dotted(name), self.b.text(alias));
                         self.b.import(name, &module, None, Some(alias), None);
@@ -271,7 +271,8 @@ impl<'t> Walk<'_, 't> {
             match child.kind() {
                 "wildcard_import" => self.b.import_all(module_node, &module, true),
                 "aliased_import" => {
-                    let (name, alias) = (child.child_by_field_name("name"), child.child_by_field_name("alias"));
+                    let (name, alias) =
+                        (child.child_by_field_name("name"), child.child_by_field_name("alias"));
                     if let (Some(name), Some(alias)) = (name, alias) {
                         let (imported, alias) = (self.dotted(name), self.b.text(alias));
                         self.b.import(name, &module, Some(&imported), Some(alias), Some(alias));

@@ -46,7 +46,10 @@ impl<'t> Walk<'_, 't> {
                 self.lambda(node);
                 self.b.unknown()
             }
-            "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression" => {
+            "list_comprehension"
+            | "set_comprehension"
+            | "dictionary_comprehension"
+            | "generator_expression" => {
                 self.comprehension(node);
                 self.container("list")
             }
@@ -135,7 +138,8 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn call(&mut self, node: Node<'t>) -> ExprId {
-        let (function, arguments) = (node.child_by_field_name("function"), node.child_by_field_name("arguments"));
+        let (function, arguments) =
+            (node.child_by_field_name("function"), node.child_by_field_name("arguments"));
         let Some(function) = function else { return self.b.unknown() };
         let name = self.b.text(function);
         if function.kind() == "identifier" && name == "super" && self.method_of().is_some() {
@@ -150,7 +154,8 @@ impl<'t> Walk<'_, 't> {
         }
         let callee = match function.kind() {
             "subscript" => {
-                let of = function.child_by_field_name("value").map(|value| self.value_as(value, UseKind::Call));
+                let of =
+                    function.child_by_field_name("value").map(|value| self.value_as(value, UseKind::Call));
                 let of = of.unwrap_or_else(|| self.b.unknown());
                 let types = self.subscripts_as_types(function);
                 self.b.add(Expr::Apply(of, types))
@@ -172,7 +177,10 @@ impl<'t> Walk<'_, 't> {
         }
         match (name, first) {
             // What these give contains what their argument contains.
-            ("list" | "set" | "tuple" | "iter" | "sorted" | "reversed" | "frozenset" | "deque", Some(first)) => first,
+            (
+                "list" | "set" | "tuple" | "iter" | "sorted" | "reversed" | "frozenset" | "deque",
+                Some(first),
+            ) => first,
             ("list" | "set" | "dict" | "deque", None) => self.container("list"),
             ("next" | "min" | "max", Some(first)) => self.b.add(Expr::Inside(first)),
             ("type", Some(first)) => self.b.member(first, "__class__"),
@@ -208,7 +216,9 @@ impl<'t> Walk<'_, 't> {
             return self.b.unknown();
         }
         match left.kind() {
-            "identifier" if self.binding_scope().1 != ScopeKind::Function => self.value_as(left, UseKind::Write),
+            "identifier" if self.binding_scope().1 != ScopeKind::Function => {
+                self.value_as(left, UseKind::Write)
+            }
             "identifier" => {
                 self.bind(left, None, None);
                 self.b.unknown()

@@ -8,10 +8,11 @@ use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, TreeWalk
 /// Bare words that are no calls of methods in the repository.
 const KEYWORDS: &[&str] = &[
     "private", "public", "protected", "module_function", "private_class_method", "private_constant",
-    "public_class_method", "raise", "puts", "print", "p", "loop", "lambda", "proc", "require", "require_relative",
-    "block_given?", "binding", "__method__", "attr_reader", "attr_writer", "attr_accessor", "freeze", "format",
-    "sprintf", "catch", "throw", "abort", "exit", "gets", "rand", "sleep", "caller", "at_exit", "autoload",
-    "define_method", "alias_method", "instance_variable_get", "instance_variable_set", "instance_eval", "class_eval",
+    "public_class_method", "raise", "puts", "print", "p", "loop", "lambda", "proc", "require",
+    "require_relative", "block_given?", "binding", "__method__", "attr_reader", "attr_writer",
+    "attr_accessor", "freeze", "format", "sprintf", "catch", "throw", "abort", "exit", "gets", "rand",
+    "sleep", "caller", "at_exit", "autoload", "define_method", "alias_method", "instance_variable_get",
+    "instance_variable_set", "instance_eval", "class_eval",
 ];
 
 impl<'t> Walk<'t> {
@@ -223,7 +224,9 @@ impl<'t> Walk<'t> {
                 self.apart(|walk| {
                     walk.myself = Myself::Class;
                     walk.class = symbol.map(|symbol| (symbol, scope));
-                    if let Some(body) = right.child_by_field_name("block").and_then(|of| of.child_by_field_name("body")) {
+                    if let Some(body) =
+                        right.child_by_field_name("block").and_then(|of| of.child_by_field_name("body"))
+                    {
                         walk.each(b, body);
                     }
                 });

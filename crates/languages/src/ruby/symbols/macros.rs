@@ -12,11 +12,7 @@ impl<'t> Walk<'t> {
         match name {
             "require" | "require_relative" => {
                 if let Some(path) = arguments.and_then(|list| list.named_child(0)) {
-                    let text = b.text(path).trim_matches(['"', '\'']);
-                    let module = if name == "require" { text.to_owned() } else { format!("./{text}") };
-                    if path.kind() == "string" && !text.is_empty() {
-                        b.import_all(path, &module, true);
-                    }
+                    import_file(b, path, name == "require_relative");
                 }
                 return false;
             }
@@ -30,7 +26,9 @@ impl<'t> Walk<'t> {
                 });
                 return false;
             }
-            _ if self.class.is_none() || self.method.is_some() || self.myself != Myself::Class => return false,
+            _ if self.class.is_none() || self.method.is_some() || self.myself != Myself::Class => {
+                return false;
+            }
             _ => {}
         }
         let Some(list) = arguments else { return false };
@@ -54,7 +52,8 @@ impl<'t> Walk<'t> {
                     }
                 });
             }
-            "attr_reader" | "attr_accessor" | "attr_writer" | "cattr_accessor" | "mattr_accessor" | "class_attribute" => {
+            "attr_reader" | "attr_accessor" | "attr_writer" | "cattr_accessor" | "mattr_accessor"
+            | "class_attribute" => {
                 b.each_child(list, |b, of| self.attribute(b, of, name));
             }
             "alias_method" | "def_delegator" | "def_instance_delegator" => {
@@ -129,4 +128,13 @@ fn symbol_name<'t>(b: &Builder<'t>, node: Node<'t>) -> Option<(&'t str, usize)> 
         _ => return None,
     };
     (!name.is_empty() && !name.contains(char::is_whitespace)).then(|| (name, node.start_byte() + 1))
+}
+
+/// Imports all of a file that is named by a string.
+fn import_file<'t>(b: &mut Builder<'t>, path: Node<'t>, is_relative: bool) {
+    let text = b.text(path).trim_matches(['"', '\'']);
+    let before = if is_relative { "./" } else { "" };
+    if path.kind() == "string" && !text.is_empty() {
+        b.import_all(path, &format!("{before}{text}"), true);
+    }
 }

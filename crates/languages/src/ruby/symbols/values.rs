@@ -100,7 +100,9 @@ impl<'t> Walk<'t> {
                 Some(right) => self.value_within(b, right, depth - 1),
                 None => b.unknown(),
             },
-            "binary" if node.child_by_field_name("operator").is_some_and(|operator| operator.kind() == "||") => {
+            "binary"
+                if node.child_by_field_name("operator").is_some_and(|operator| operator.kind() == "||") =>
+            {
                 self.either(b, node, ["left", "right"], depth)
             }
             "conditional" => self.either(b, node, ["consequence", "alternative"], depth),

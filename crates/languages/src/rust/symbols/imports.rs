@@ -7,7 +7,13 @@ use crate::symbols::{Builder, child_of};
 
 impl<'t> Walk<'t> {
     /// `mod name;`, whose content is in a file: of the folder of this module, or the one that an attribute names.
-    pub(super) fn module_file(&self, b: &mut Builder<'t>, name: Node<'t>, file: Option<&str>, exported: bool) {
+    pub(super) fn module_file(
+        &self,
+        b: &mut Builder<'t>,
+        name: Node<'t>,
+        file: Option<&str>,
+        exported: bool,
+    ) {
         let text = b.text(name);
         let mut module = String::from(".");
         for part in self.modules.iter().copied().chain([file.unwrap_or(text)]) {
@@ -43,7 +49,8 @@ impl<'t> Walk<'t> {
                 }
             }
             "use_wildcard" => {
-                let path = node.named_child(0).map_or_else(|| around.to_vec(), |path| joined(b, around, path));
+                let path =
+                    node.named_child(0).map_or_else(|| around.to_vec(), |path| joined(b, around, path));
                 b.import_all(node, &self.absolute(&path), exported);
             }
             "use_as_clause" => {

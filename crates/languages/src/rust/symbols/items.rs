@@ -4,7 +4,9 @@ use tree_sitter::Node;
 
 use super::types::anonymous;
 use super::{Walk, parts};
-use crate::symbols::{Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of};
+use crate::symbols::{
+    Builder, Expr, ExprId, LocalWalk, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of,
+};
 
 /// Most tokens of a derive that are looked at.
 const DERIVES_MAX: usize = 64;
@@ -20,8 +22,13 @@ impl<'t> Walk<'t> {
                 self.attribute(b, node);
                 return true;
             }
-            "line_comment" | "block_comment" | "inner_attribute_item" | "visibility_modifier" | "label"
-            | "lifetime" | "extern_modifier" => return true,
+            "line_comment"
+            | "block_comment"
+            | "inner_attribute_item"
+            | "visibility_modifier"
+            | "label"
+            | "lifetime"
+            | "extern_modifier" => return true,
             "function_item" | "function_signature_item" => self.function_item(b, node),
             "struct_item" | "union_item" | "enum_item" => self.type_item(b, node),
             "trait_item" => self.trait_item(b, node),
@@ -68,7 +75,8 @@ impl<'t> Walk<'t> {
     fn function_item(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(name) = node.child_by_field_name("name") else { return };
         let parameters = node.child_by_field_name("parameters").map(parts).unwrap_or_default();
-        let new = New { exported: is_exported(node), is_static: !parameters.iter().any(is_self), ..New::default() };
+        let new =
+            New { exported: is_exported(node), is_static: !parameters.iter().any(is_self), ..New::default() };
         let symbol = b.define(name, SymbolKind::Function, new);
         self.within(b, ScopeKind::Function, symbol, |walk, b| {
             walk.type_parameters(b, node);
@@ -96,7 +104,8 @@ impl<'t> Walk<'t> {
             "self_parameter" | "variadic_parameter" => {}
             "parameter" => {
                 let declared = self.field(b, node, "type");
-                if let Some(pattern) = node.child_by_field_name("pattern").filter(|one| one.kind() != "self") {
+                if let Some(pattern) = node.child_by_field_name("pattern").filter(|one| one.kind() != "self")
+                {
                     self.bind(b, pattern, SymbolKind::Parameter, New { declared, ..New::default() });
                 }
             }
@@ -200,8 +209,7 @@ impl<'t> Walk<'t> {
 
     fn trait_item(&mut self, b: &mut Builder<'t>, node: Node<'t>) {
         let Some(name) = node.child_by_field_name("name") else { return };
-        let symbol =
-            b.define(name, SymbolKind::Type, New { exported: is_exported(node), ..New::default() });
+        let symbol = b.define(name, SymbolKind::Type, New { exported: is_exported(node), ..New::default() });
         self.within(b, ScopeKind::Type, symbol, |walk, b| {
             walk.type_parameters(b, node);
             let bases = walk.bounds(b, node, UseKind::Inherit);

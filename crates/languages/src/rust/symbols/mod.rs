@@ -73,6 +73,7 @@ fn is_capital(name: &str) -> bool {
 /// The named children of a node, without comments and attributes.
 fn parts<'t>(node: Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
-    let is_code = |child: &Node<'_>| !matches!(child.kind(), "line_comment" | "block_comment" | "attribute_item");
+    let is_code =
+        |child: &Node<'_>| !matches!(child.kind(), "line_comment" | "block_comment" | "attribute_item");
     node.named_children(&mut cursor).filter(is_code).collect()
 }

@@ -9,9 +9,10 @@ use crate::symbols::{Builder, Expr, ExprId, New, SymbolKind, UseKind};
 /// Macros of the standard library; uses of them are not reported.
 const STANDARD: &[&str] = &[
     "assert", "assert_eq", "assert_ne", "cfg", "column", "compile_error", "concat", "dbg", "debug_assert",
-    "debug_assert_eq", "debug_assert_ne", "env", "eprint", "eprintln", "file", "format", "format_args", "include",
-    "include_bytes", "include_str", "line", "matches", "module_path", "option_env", "panic", "print", "println",
-    "stringify", "thread_local", "todo", "unimplemented", "unreachable", "vec", "write", "writeln",
+    "debug_assert_eq", "debug_assert_ne", "env", "eprint", "eprintln", "file", "format", "format_args",
+    "include", "include_bytes", "include_str", "line", "matches", "module_path", "option_env", "panic",
+    "print", "println", "stringify", "thread_local", "todo", "unimplemented", "unreachable", "vec", "write",
+    "writeln",
 ];
 
 /// A chain of tokens as far as it was read.
@@ -90,7 +91,11 @@ impl<'t> Walk<'t> {
             of += 1;
         }
         let is_type = tokens.get(of).is_some_and(|of| of.kind() == "identifier" && is_capital(b.text(*of)));
-        if kind(name) != "identifier" || kind(name + 1) != ":" || !is_type || !matches!(kind(of + 1), "|" | ",") {
+        if kind(name) != "identifier"
+            || kind(name + 1) != ":"
+            || !is_type
+            || !matches!(kind(of + 1), "|" | ",")
+        {
             return from;
         }
         let declared = b.name(b.text(tokens[of]));
@@ -133,7 +138,8 @@ impl<'t> Walk<'t> {
                     at += 2;
                 }
                 ("!", "token_tree") => {
-                    if let Some(name) = chain.last.filter(|name| STANDARD.binary_search(&b.text(*name)).is_err())
+                    if let Some(name) =
+                        chain.last.filter(|name| STANDARD.binary_search(&b.text(*name)).is_err())
                     {
                         let marked = format!("{}!", b.text(name));
                         let value = match *b.expr(chain.value) {

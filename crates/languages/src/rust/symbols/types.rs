@@ -33,7 +33,8 @@ impl<'t> Walk<'t> {
                 self.visit_as(b, of, kind)
             }
             "bounded_type" => {
-                let all = parts(node).into_iter().filter(|part| !matches!(part.kind(), "lifetime" | "use_bounds"));
+                let all =
+                    parts(node).into_iter().filter(|part| !matches!(part.kind(), "lifetime" | "use_bounds"));
                 let mut all: Vec<ExprId> = all.map(|part| self.visit_as(b, part, kind)).collect();
                 match all.len() {
                     1 => all.swap_remove(0),
@@ -137,7 +138,9 @@ impl<'t> Walk<'t> {
         while let Some(one) = next {
             match one.kind() {
                 "crate" | "self" | "super" => path.push(b.text(one)),
-                "scoped_identifier" if one.child_by_field_name("name").is_some_and(|n| n.kind() == "super") => {
+                "scoped_identifier"
+                    if one.child_by_field_name("name").is_some_and(|n| n.kind() == "super") =>
+                {
                     path.push("super");
                 }
                 _ => return None,

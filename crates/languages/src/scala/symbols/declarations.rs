@@ -4,7 +4,9 @@ use tree_sitter::Node;
 
 use super::types::type_name;
 use super::{pattern, walk};
-use crate::symbols::{Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
+use crate::symbols::{
+    Builder, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
+};
 
 /// The package of a file: its clauses at the top, one inside the other.
 pub(super) fn package_of<'t>(b: &Builder<'t>, root: Node<'t>) -> String {
@@ -27,14 +29,17 @@ pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
             }
         }
         "import_declaration" => import(b, node),
-        "class_definition" | "trait_definition" | "object_definition" | "enum_definition" | "package_object" => {
+        "class_definition" | "trait_definition" | "object_definition" | "enum_definition"
+        | "package_object" => {
             type_definition(b, node);
         }
         "simple_enum_case" | "full_enum_case" => enum_case(b, node),
         "function_definition" | "function_declaration" => {
             function(b, node, false);
         }
-        "val_definition" | "var_definition" | "val_declaration" | "var_declaration" => variable(b, node, false),
+        "val_definition" | "var_definition" | "val_declaration" | "var_declaration" => {
+            variable(b, node, false)
+        }
         "given_definition" => given(b, node),
         "extension_definition" => extension(b, node),
         "type_definition" => alias(b, node),
@@ -327,7 +332,8 @@ fn given<'t>(b: &mut Builder<'t>, node: Node<'t>) {
 /// `extension (x: T) def …`
 fn extension<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     let listed = field(node, "parameters");
-    let first = listed.and_then(|listed| children(listed).into_iter().find(|part| part.kind() == "parameter"));
+    let first =
+        listed.and_then(|listed| children(listed).into_iter().find(|part| part.kind() == "parameter"));
     let Some(body) = field(node, "body") else { return };
     let functions = match body.kind() {
         "function_definition" => vec![body],

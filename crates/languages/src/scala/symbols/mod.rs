@@ -11,13 +11,13 @@ use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind,
 
 /// Methods of the standard library whose result holds the same elements as what they are called on.
 const SAME_ELEMENTS: &[&str] = &[
-    "distinct", "drop", "filter", "filterNot", "reverse", "sortBy", "sorted", "tail", "take", "toList", "toSeq",
-    "toSet", "toVector", "values",
+    "distinct", "drop", "filter", "filterNot", "reverse", "sortBy", "sorted", "tail", "take", "toList",
+    "toSeq", "toSet", "toVector", "values",
 ];
 /// Methods of the standard library that pass an element to a function.
 const EACH_ELEMENT: &[&str] = &[
-    "collect", "count", "exists", "filter", "filterNot", "find", "flatMap", "forall", "foreach", "groupBy", "map",
-    "maxBy", "minBy", "partition", "sortBy", "takeWhile", "withFilter",
+    "collect", "count", "exists", "filter", "filterNot", "find", "flatMap", "forall", "foreach", "groupBy",
+    "map", "maxBy", "minBy", "partition", "sortBy", "takeWhile", "withFilter",
 ];
 
 /// Reports what a file says.
@@ -187,16 +187,16 @@ fn call<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
     let element = of.as_ref().filter(|(_, name)| EACH_ELEMENT.contains(&name.as_str()));
     let element = element.map(|(of, _)| *of).map(|of| b.add(Expr::Inside(of)));
     if let Some(arguments) = field(node, "arguments") {
-            b.each_child(arguments, |b, given| match given.kind() {
-                "lambda_expression" => lambda(b, given, element),
-                // The name of the parameter is no assignment.
-                "assignment_expression" => {
-                    b.value_of(field(given, "right"));
-                }
-                _ => {
-                    walk(b, given);
-                }
-            });
+        b.each_child(arguments, |b, given| match given.kind() {
+            "lambda_expression" => lambda(b, given, element),
+            // The name of the parameter is no assignment.
+            "assignment_expression" => {
+                b.value_of(field(given, "right"));
+            }
+            _ => {
+                walk(b, given);
+            }
+        });
     }
     let result = b.add(Expr::Call(expr));
     match of {
@@ -248,7 +248,8 @@ fn infix<'t>(b: &mut Builder<'t>, node: Node<'t>) -> ExprId {
 fn lambda<'t>(b: &mut Builder<'t>, node: Node<'t>, element: Option<ExprId>) {
     b.within(ScopeKind::Function, None, |b| {
         let listed = field(node, "parameters");
-        let names = listed.map(|listed| if listed.kind() == "identifier" { vec![listed] } else { children(listed) });
+        let names =
+            listed.map(|listed| if listed.kind() == "identifier" { vec![listed] } else { children(listed) });
         for (at, one) in names.unwrap_or_default().into_iter().enumerate() {
             let name = field(one, "name").unwrap_or(one);
             let declared = field(one, "type").map(|of| type_name(b, of, UseKind::Type));
@@ -299,7 +300,11 @@ fn pattern<'t>(b: &mut Builder<'t>, node: Node<'t>, value: Option<ExprId>) {
                 b.define(name, SymbolKind::Local, New { declared, ..New::default() });
             }
         }
-        "case_class_pattern" | "tuple_pattern" | "alternative_pattern" | "infix_pattern" | "named_tuple_pattern" => {
+        "case_class_pattern"
+        | "tuple_pattern"
+        | "alternative_pattern"
+        | "infix_pattern"
+        | "named_tuple_pattern" => {
             for part in children(node) {
                 if Some(part) == field(node, "type") {
                     type_name(b, part, UseKind::Type);

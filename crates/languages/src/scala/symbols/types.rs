@@ -34,14 +34,19 @@ fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId
         }
         "generic_type" => {
             let of = field(node, "type").map(|of| type_name(b, of, kind));
-            let arguments = field(node, "type_arguments").map(|arguments| types(b, arguments)).unwrap_or_default();
+            let arguments =
+                field(node, "type_arguments").map(|arguments| types(b, arguments)).unwrap_or_default();
             match of {
                 Some(of) if arguments.is_empty() => of,
                 Some(of) => b.add(Expr::Apply(of, arguments)),
                 None => b.unknown(),
             }
         }
-        "lazy_parameter_type" | "repeated_parameter_type" | "annotated_type" | "compound_type" | "singleton_type" => {
+        "lazy_parameter_type"
+        | "repeated_parameter_type"
+        | "annotated_type"
+        | "compound_type"
+        | "singleton_type" => {
             let mut first = None;
             for part in children(node).into_iter().filter(|part| part.kind() != "annotation") {
                 let of = type_name(b, part, kind);

@@ -4,7 +4,9 @@ use tree_sitter::Node;
 
 use super::types::type_name;
 use super::{pattern, walk};
-use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field};
+use crate::symbols::{
+    Builder, Expr, ExprId, New, ScopeKind, SymbolId, SymbolKind, UseKind, child_of, children, field,
+};
 
 pub(super) fn declaration<'t>(b: &mut Builder<'t>, node: Node<'t>) {
     match node.kind() {

@@ -10,21 +10,13 @@ use types::{type_name, types};
 use crate::symbols::{Builder, Expr, ExprId, New, ScopeKind, SymbolKind, UseKind, child_of, children, field};
 
 /// Members of the standard library whose result holds the same elements as what they are taken from.
-const SAME_ELEMENTS: &[&str] =
-    &["dropFirst", "dropLast", "filter", "lazy", "prefix", "reversed", "shuffled", "sorted", "suffix", "values"];
+const SAME_ELEMENTS: &[&str] = &[
+    "dropFirst", "dropLast", "filter", "lazy", "prefix", "reversed", "shuffled", "sorted", "suffix", "values",
+];
 /// Methods of the standard library that pass an element to a closure.
 const EACH_ELEMENT: &[&str] = &[
-    "allSatisfy",
-    "compactMap",
-    "contains",
-    "filter",
-    "first",
-    "firstIndex",
-    "flatMap",
-    "forEach",
-    "map",
-    "removeAll",
-    "sorted",
+    "allSatisfy", "compactMap", "contains", "filter", "first", "firstIndex", "flatMap", "forEach", "map",
+    "removeAll", "sorted",
 ];
 
 /// Reports what a file says.
@@ -323,7 +315,8 @@ fn lambda<'t>(b: &mut Builder<'t>, node: Node<'t>, element: Option<ExprId>) {
                 for (at, one) in children(listed).into_iter().enumerate() {
                     let mut cursor = one.walk();
                     let names: Vec<Node<'t>> = one.children_by_field_name("name", &mut cursor).collect();
-                    let of = names.get(1).or_else(|| names.iter().find(|name| name.kind().ends_with("_type")));
+                    let of =
+                        names.get(1).or_else(|| names.iter().find(|name| name.kind().ends_with("_type")));
                     let declared = of.map(|of| type_name(b, *of, UseKind::Type));
                     let value = element.filter(|_| at == 0);
                     if let Some(name) = names.first().filter(|name| name.kind() == "simple_identifier") {

@@ -38,7 +38,8 @@ fn type_inside<'t>(b: &mut Builder<'t>, node: Node<'t>, kind: UseKind) -> ExprId
             let parts: Vec<Node<'t>> = children(node);
             let named: Vec<Node<'t>> = node.children_by_field_name("name", &mut cursor).collect();
             let parts = if named.is_empty() { parts } else { named };
-            let arguments: Vec<ExprId> = parts.into_iter().map(|of| type_name(b, of, UseKind::Type)).collect();
+            let arguments: Vec<ExprId> =
+                parts.into_iter().map(|of| type_name(b, of, UseKind::Type)).collect();
             let none = b.unknown();
             b.add(Expr::Apply(none, arguments))
         }

@@ -13,7 +13,7 @@ fn what_is_inside_functions_is_not_seen_outside() {
         parser.parse(text, None).unwrap()
     };
     let stop = Stop::new(Duration::from_secs(60), &|| false);
-    let mut builder = Builder::new(text, &stop);
+    let mut builder = Builder::new((text, Marks::of("python")), &stop);
     let node = |from: usize, to: usize| tree.root_node().descendant_for_byte_range(from, to).unwrap();
     let class = builder.define(node(6, 7), SymbolKind::Type, New::default());
     builder.within(ScopeKind::Type, class, |builder| {

@@ -52,7 +52,7 @@ pub(super) fn shown_code(evidence: &dyn Evidence, documents: &[String], examples
 impl ShownCode {
     fn add(&mut self, path: &str, line: u32, language: &str, code: &str, seen: &mut BTreeSet<String>) {
         let is_example = languages::by_name(language)
-            .is_some_and(|known| known.is_parsed() && known.is_code() && known.id != SHELL);
+            .is_some_and(|known| known.has_grammar() && known.is_code() && known.id != SHELL);
         let is_plain_name =
             language.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '-'));
         let is_short = code.len() <= BYTES_MAX && code.lines().count() <= LINES_MAX;

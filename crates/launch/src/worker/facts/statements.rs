@@ -156,19 +156,8 @@ fn kind_of(sentence: &Sentence, priority: Priority) -> ClaimKind {
 
 /// Phrases that say what something does not do.
 const LIMITING: &[&str] = &[
-    "not supported",
-    "unsupported",
-    "does not ",
-    "doesn't ",
-    "do not support",
-    "cannot ",
-    "can't ",
-    "is not ",
-    "are not ",
-    "never ",
-    "only supports",
-    "not yet ",
-    "deprecated",
+    "not supported", "unsupported", "does not ", "doesn't ", "do not support", "cannot ", "can't ",
+    "is not ", "are not ", "never ", "only supports", "not yet ", "deprecated",
 ];
 
 /// Whether a sentence is about reading or writing a format.

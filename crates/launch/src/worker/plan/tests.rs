@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::published::{KeptReason, page_sha256};
 use crate::site::MemoryFiles;
 use crate::worker::scene::{CODE, README, Scene, config};
 use crate::worker::{facts, scout, snippets};
@@ -96,17 +97,48 @@ fn a_page_beyond_the_least_is_left_out_if_its_front_matter_cannot_be_told() {
 
 #[test]
 fn pages_of_people_keep_their_place() {
-    for path in ["content/docs/shop/getting-started.md", "content/docs/shop/getting-started/_index.md"] {
+    let start = "content/docs/shop/getting-started.md";
+    for (path, text, reason) in [
+        (start, "# Mine\n", KeptReason::Foreign),
+        ("content/docs/shop/getting-started/_index.md", "# Mine\n", KeptReason::AddressTaken),
+        (start, "# Old\n\nSaid before. <!-- claim_id: x -->\n", KeptReason::Edited),
+        (start, "# Old\n\n<!-- launch_page -->\n", KeptReason::Edited),
+    ] {
         let mut scene = Scene::new();
-        scene.base.insert(path, "# Mine\n");
-        let error = plan(&mut scene).unwrap_err();
-        assert!(error.0.code == "URL_COLLISION" && error.0.message.contains(path), "{error}");
+        let all = plan(&mut scene).unwrap();
+        scene.base.insert(path, text);
+        let plan = plan(&mut scene).unwrap();
+        let kept: Vec<(&str, KeptReason)> =
+            plan.kept.iter().map(|kept| (kept.output_path.as_str(), kept.reason)).collect();
+        assert_eq!(kept, [(start, reason)]);
+        assert_eq!(plan.kept[0].unsaid, usize::from(text.contains("claim_id")));
+        let others: Vec<&str> = paths(&all).into_iter().filter(|path| *path != start).collect();
+        assert_eq!(paths(&plan), others);
+        // Other pages link to a page that is still there, and to no page that is another one.
+        let planned = serde_json::to_string(&plan.pages).unwrap();
+        assert_eq!(planned.contains(start), reason == KeptReason::Edited, "{planned}");
     }
-    for mark in ["Said before. <!-- claim_id: x -->", "<!-- launch_page -->"] {
-        let mut scene = Scene::new();
-        scene.base.insert("content/docs/shop/getting-started.md", format!("# Old\n\n{mark}\n"));
-        assert!(plan(&mut scene).is_ok(), "a page of an earlier run is written again: {mark}");
-    }
+}
+
+#[test]
+fn a_page_that_is_written_again_keeps_its_fields() {
+    let start = "content/docs/shop/getting-started.md";
+    let mut scene = Scene::new();
+    let said = "ShopKit counts the coins in a drawer.";
+    let front = format!("title: Old\ndescription: {said}\nweight: 7\ntags: [a, b]\ndate: 2020-01-02\n");
+    let text = format!("---\n{front}---\n\nText. <!-- claim_id: x -->\n");
+    scene.base.insert(start, text.as_str());
+    let known = PublishedPages {
+        unchanged: BTreeMap::from([(start.to_owned(), page_sha256(&text))]),
+        ..PublishedPages::default()
+    };
+    scene.artifacts.insert(PUBLISHED_PAGES.to_owned(), stable_json(&known).into_bytes());
+    let plan = plan(&mut scene).unwrap();
+    assert!(plan.kept.is_empty(), "{plan:?}");
+    let page = plan.pages.iter().find(|page| page.output_path == start).unwrap();
+    let expected = json!({ "title": "Getting started with ShopKit", "description": said, "weight": 7, "tags": ["a", "b"],
+        "date": "2020-01-02" });
+    assert_eq!((json!(page.front_matter), page.format.is_some()), (expected, true));
 }
 
 #[test]

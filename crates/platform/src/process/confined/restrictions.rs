@@ -6,7 +6,7 @@ use std::io;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus, Scope, path_beneath_rules,
+    RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::process::{Pid, Resource, Rlimit, geteuid, getpid, getrlimit, setrlimit};
 use rustix::thread::{
@@ -27,60 +27,38 @@ const REQUIRED_ABI: ABI = ABI::V3;
 /// The newest ABI of files and ports whose rights are restricted, as far as the kernel has it.
 const NEWEST_ABI: ABI = ABI::V5;
 
-/// Where programs and their libraries are. One that also has the data of the server is left out.
+/// Where programs and their libraries are. A folder that also contains the copy of the site is left out.
 const PROGRAMS: &[&str] = &[
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/opt",
-    "/nix/store",
-    "/etc/alternatives",
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/etc/alternatives",
 ];
 /// What programs read of the system. Neither keys nor passwords are in it.
 const SYSTEM_FILES: &[&str] = &[
-    "/etc/ca-certificates",
-    "/etc/fonts",
-    "/etc/group",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/passwd",
-    "/etc/pki/tls/certs",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/zero",
-    "/proc/cpuinfo",
-    "/proc/meminfo",
-    "/sys/devices/system/cpu",
+    "/etc/ca-certificates", "/etc/fonts", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d", "/etc/localtime", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/passwd",
+    "/etc/pki/tls/certs", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/dev/full", "/dev/random",
+    "/dev/urandom", "/dev/zero", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
 ];
-/// What everybody may write.
+/// What every command may write.
 const SINKS: &[&str] = &["/dev/null"];
 
 /// The protections that this kernel can give.
 pub(super) fn available() -> Vec<Protection> {
     let has_seccomp = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
         .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"));
-    let has_landlock = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(REQUIRED_ABI))
-        .and_then(Ruleset::create)
-        .is_ok();
+    let has_landlock = required_ruleset().and_then(Ruleset::create).is_ok();
     let is_given = |protection: &Protection| match protection {
         Protection::Limits => true,
         Protection::Landlock => has_landlock,
         Protection::NoNetwork => has_seccomp && calls::ARE_KNOWN,
     };
     Protection::ALL.into_iter().filter(is_given).collect()
+}
+
+/// A ruleset with all that [`REQUIRED_ABI`] restricts, of which nothing may be left out.
+fn required_ruleset() -> Result<Ruleset, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(REQUIRED_ABI))
 }
 
 /// Gives up what the command does not need. Returns the protections that this gave.
@@ -109,9 +87,7 @@ pub(super) fn restrict(spec: &Spec) -> io::Result<Vec<Protection>> {
 /// Whether signals of the command would reach other processes of its user, such as the server: it is not alone in a namespace of
 /// processes, and Landlock is too old to keep signals in.
 fn could_end_others(spec: &Spec) -> bool {
-    let keeps_signals_in = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(REQUIRED_ABI))
+    let keeps_signals_in = required_ruleset()
         .and_then(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))
         .and_then(Ruleset::create)
         .is_ok();
@@ -146,7 +122,9 @@ fn set_limits(spec: &Spec) -> io::Result<()> {
     Ok(setrlimit(Resource::Cpu, Rlimit { current: Some(signal_at), maximum: kill_at })?)
 }
 
-/// Allows reading the system and the site, and writing the folders of the command. Nothing that stands in any of these is a program.
+/// Allows reading the system and the site, and writing the folders of the command. No file in these folders can be started as a program by
+/// itself. Programs of the system that read code, such as interpreters and the dynamic loader, run what is there all the same, under all other
+/// limits: generators of sites need them, and the kernel starts no dynamic program without the loader.
 fn confine_files(spec: &Spec) -> io::Result<()> {
     let all = AccessFs::from_all(NEWEST_ABI);
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -156,9 +134,7 @@ fn confine_files(spec: &Spec) -> io::Result<()> {
     let program = spec.argv.first().and_then(|program| fs::canonicalize(program).ok());
     let folder = fs::canonicalize(&spec.folder)?;
     let programs = PROGRAMS.iter().filter(|one| !folder.starts_with(one));
-    let status = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(REQUIRED_ABI))
+    let status = required_ruleset()
         .map(|ruleset| ruleset.set_compatibility(CompatLevel::BestEffort))
         .and_then(|ruleset| ruleset.handle_access(all))
         .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(NEWEST_ABI)))
@@ -187,9 +163,10 @@ mod calls {
 
     use libc::c_long;
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-        SeccompRule,
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule,
     };
+
+    use crate::process::sandbox::seccomp;
 
     /// Whether this architecture has a list.
     pub(super) const ARE_KNOWN: bool = true;
@@ -247,7 +224,8 @@ mod calls {
         (libc::SYS_prlimit64, 0, SeccompCmpOp::Ne, 0),
     ];
 
-    /// Calls that seem to be unknown, because their arguments cannot be looked at: C libraries then make the older one.
+    /// Calls that fail as if the kernel did not have them, because a filter cannot read their arguments: C libraries then make the older
+    /// call.
     pub(super) const UNKNOWN: &[c_long] = &[libc::SYS_clone3];
 
     /// Calls that send signals, which fail where these would reach others.
@@ -340,11 +318,7 @@ mod calls {
     }
 
     fn compiled(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> io::Result<BpfProgram> {
-        let architecture = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
-        let refusal = SeccompAction::Errno(errno.unsigned_abs());
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, architecture)
-            .map_err(io::Error::other)?;
-        filter.try_into().map_err(io::Error::other)
+        seccomp::filter(rules, SeccompAction::Allow, SeccompAction::Errno(errno.unsigned_abs()))
     }
 }
 

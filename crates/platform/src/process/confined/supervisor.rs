@@ -37,12 +37,13 @@ const TICK: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL: less than the three seconds after which the server ends the supervisor.
 const GRACE: Duration = Duration::from_millis(2500);
-/// How long processes are killed that do not vanish.
+/// How long SIGKILL is repeated while processes are left.
 const KILLING: Duration = Duration::from_millis(400);
-/// The first of the users that root takes: each command has one of its own, so that limits of a user are its own too.
+/// The first of the user ids that root gives to commands: each has one of its own, so that no other process counts towards the limits of
+/// that user.
 const FIRST_USER: u32 = 2_000_000_000;
 const USERS: u32 = 1_000_000;
-/// Taken where a container has no such users.
+/// The user where a container has no such ids.
 const NOBODY: u32 = 65_534;
 
 /// Runs the hidden mode of this name: the supervisor, or its child. Both read what they shall run, and report how it ended.
@@ -125,8 +126,9 @@ fn start_child(spec: &Spec) -> io::Result<Child> {
 
 /// Asks all processes of the command to end, and ends those that do not.
 async fn end_descendants(child: &mut Child) {
-    let first = i32::try_from(child.id()).unwrap_or_default();
-    for process in descendants().into_iter().filter(|process| process.as_raw_nonzero().get() != first) {
+    // The child that started the command stays, to report how it ended and to reap what is left.
+    let first = Pid::from_child(child);
+    for process in descendants().into_iter().filter(|process| *process != first) {
         // Fails only if it has ended.
         let _ = kill_process(process, Signal::TERM);
     }
@@ -238,8 +240,8 @@ fn change_owner(folder: &Path, owner: Option<u32>, group: u32) -> io::Result<()>
     Ok(())
 }
 
-/// Whether the folders that a command may write have more than they may, or are so deep that what is in them cannot be counted. What else
-/// cannot be read is not counted.
+/// Whether a command has written more into its folders than it may, or made them so deep that they cannot be counted. Whatever else cannot
+/// be read is not counted.
 fn has_written_too_much(folders: &[PathBuf]) -> bool {
     let (mut bytes, mut entries, mut open) = (0_u64, 0_usize, folders.to_vec());
     while let Some(folder) = open.pop() {

@@ -1,4 +1,4 @@
-//! What of confined commands is pure. `tests/it/launch/checks.rs` runs hostile ones.
+//! The parts of confined commands that start no process. `tests/it/launch/checks.rs` runs hostile commands.
 
 use super::supervisor::parent_in_stat;
 use super::*;
@@ -27,9 +27,6 @@ fn a_protection_that_is_absent_or_unknown_is_missing() {
     assert_eq!(missing(&all, &[Protection::Limits, Protection::NoNetwork]), ["landlock"]);
     assert_eq!(missing(&required(&["gravity"]), &Protection::ALL), ["gravity"]);
     assert!(missing(&[], &[]).is_empty());
-    for protection in Protection::ALL {
-        assert_eq!(serde_json::to_value(protection).unwrap(), protection.as_str());
-    }
 }
 
 #[test]

@@ -33,11 +33,13 @@ pub struct EventRow {
     pub hash: [u8; 32],
 }
 
+const COLUMNS: &str =
+    "run_id, seq, event_id, ts_ms, type, payload, trace_id, span_id, parent_span_id, prev_hash, hash";
+
 /// At most `limit` events of a run after the one with the number `after`, in order.
 pub async fn page(tx: &mut ProjectTx, run_id: &str, after: i32, limit: i64) -> Result<Vec<EventRow>, Fault> {
     let text = format!(
-        "SELECT run_id, seq, event_id, ts_ms, type, payload, trace_id, span_id, parent_span_id, prev_hash, hash \
-         FROM {} WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        "SELECT {COLUMNS} FROM {} WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
         tx.table("launch_events")
     );
     let rows = tx.tx.all(sql(text).bind(run_id).bind(after).bind(limit)).await?;
@@ -47,8 +49,7 @@ pub async fn page(tx: &mut ProjectTx, run_id: &str, after: i32, limit: i64) -> R
 /// The last `limit` events of a run, the newest first.
 pub async fn newest(tx: &mut ProjectTx, run_id: &str, limit: i64) -> Result<Vec<EventRow>, Fault> {
     let text = format!(
-        "SELECT run_id, seq, event_id, ts_ms, type, payload, trace_id, span_id, parent_span_id, prev_hash, hash \
-         FROM {} WHERE run_id = $1 ORDER BY seq DESC LIMIT $2",
+        "SELECT {COLUMNS} FROM {} WHERE run_id = $1 ORDER BY seq DESC LIMIT $2",
         tx.table("launch_events")
     );
     let rows = tx.tx.all(sql(text).bind(run_id).bind(limit)).await?;
@@ -58,7 +59,7 @@ pub async fn newest(tx: &mut ProjectTx, run_id: &str, limit: i64) -> Result<Vec<
 /// Appends events of one run.
 pub(super) async fn append(tx: &mut ProjectTx, run_id: &str, events: &[EventRow]) -> Result<(), Fault> {
     let text = format!(
-        "INSERT INTO {} (run_id, seq, event_id, ts_ms, type, payload, trace_id, span_id, parent_span_id, prev_hash, hash) \
+        "INSERT INTO {} ({COLUMNS}) \
          SELECT $1, w.seq, w.event_id, w.ts_ms, w.type, w.payload, w.trace_id, w.span_id, w.parent_span_id, w.prev_hash, w.hash \
          FROM unnest($2::int4[], $3::text[], $4::int8[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], \
            $10::bytea[], $11::bytea[]) \

@@ -175,6 +175,17 @@ pub async fn newest_with_pages(
     rows.iter().map(decode).collect()
 }
 
+/// At most `limit` runs on a site that were published, or whose publication has begun, the newest first.
+pub async fn publishing(tx: &mut ProjectTx, site_profile: &str, limit: i64) -> Result<Vec<RunRow>, Fault> {
+    let text = format!(
+        "SELECT {COLUMNS} FROM {} WHERE site_profile = $1 AND publish_key IS NOT NULL \
+         ORDER BY created_ms DESC, run_id COLLATE \"C\" LIMIT $2",
+        tx.table("launch_runs")
+    );
+    let rows = tx.tx.all(sql(text).bind(site_profile).bind(limit)).await?;
+    rows.iter().map(decode).collect()
+}
+
 /// Inserts a run; false if there is one with its id or its key.
 pub(super) async fn insert(tx: &mut ProjectTx, run: &RunRow) -> Result<bool, Fault> {
     let text = format!(
@@ -201,7 +212,7 @@ pub(super) async fn update(tx: &mut ProjectTx, run: &RunRow, before: i32) -> Res
     let text = format!(
         "UPDATE {} SET state = $4, site_tree = $5, fence = $2, seq = $6, head_hash = $7, fix_attempts = $8, report_ok = $9, \
            pending = $10, fixing = $11, publish_key = $12, branch = $13, commit_sha = $14, pr_url = $15, pr_number = $16, \
-           failure = $17, cancel_requested = $18, finished_ms = $19, updated_ms = $20 \
+           failure = $17, cancel_requested = $18, finished_ms = $19, updated_ms = $20, site_sha = $21 \
          WHERE run_id = $1 AND fence <= $2 AND seq = $3",
         tx.table("launch_runs")
     );
@@ -212,7 +223,7 @@ pub(super) async fn update(tx: &mut ProjectTx, run: &RunRow, before: i32) -> Res
     let query = query.bind(run.branch.as_deref()).bind(run.commit_sha.as_deref());
     let query = query.bind(run.pr_url.as_deref()).bind(run.pr_number).bind(run.failure.as_deref());
     let query = query.bind(run.cancel_requested).bind(run.finished_ms).bind(run.updated_ms);
-    Ok(tx.execute(query).await? == 1)
+    Ok(tx.execute(query.bind(&run.site_sha)).await? == 1)
 }
 
 fn decode(row: &Row) -> Result<RunRow, Fault> {

@@ -7,6 +7,8 @@ use contract::Fault;
 
 /// Status of a finding for which no decision is in force.
 pub const STATUS_OPEN: &str = "open";
+/// Status of such a finding after a report of its tool no longer had it.
+pub const STATUS_FIXED: &str = "fixed";
 /// The severities, the most urgent first. The last one stands for every text that is none of the others.
 pub const SEVERITIES: [&str; 6] = ["critical", "high", "medium", "low", "unknown", SEVERITY_OTHER];
 const SEVERITY_OTHER: &str = "other";
@@ -50,7 +52,8 @@ pub struct FindingCount {
 /// fields of [`FindingFilter`] in their order.
 fn filtered(tx: &ProjectTx) -> String {
     format!(
-        "SELECT r.id, r.created_ms, coalesce(d.status, '{STATUS_OPEN}') AS status, d.id AS current_id, \
+        "SELECT r.id, r.created_ms, coalesce(d.status, CASE WHEN r.fixed_ms IS NULL THEN '{STATUS_OPEN}' \
+           ELSE '{STATUS_FIXED}' END) AS status, d.id AS current_id, \
            d.status AS current_status, d.expires_ms AS current_expires_ms, s.severity \
          FROM {records} \
          CROSS JOIN LATERAL (SELECT r.record::jsonb AS fields OFFSET 0) j \
@@ -73,7 +76,7 @@ pub async fn findings(
 ) -> Result<Vec<RecordRow>, Fault> {
     let text = format!(
         "SELECT r.id, false AS is_decision, r.finding_id, r.status, r.expires_ms, r.created_ms, r.updated_ms, \
-           r.record, n.current_id, n.current_status, n.current_expires_ms \
+           r.fixed_ms, r.record, n.current_id, n.current_status, n.current_expires_ms \
          FROM (SELECT f.*, row_number() OVER (PARTITION BY f.status \
              ORDER BY array_position($2::text[], f.severity), f.created_ms DESC, f.id) AS place \
            FROM ({filtered}) f \
@@ -118,7 +121,7 @@ pub async fn finding_counts(
 pub async fn decisions(tx: &mut ProjectTx, finding_id: &str, limit: i64) -> Result<Vec<RecordRow>, Fault> {
     let text = format!(
         "SELECT r.id, true AS is_decision, r.finding_id, r.status, r.expires_ms, r.created_ms, r.updated_ms, \
-           r.record, NULL::text AS current_id, NULL::text AS current_status, \
+           r.fixed_ms, r.record, NULL::text AS current_id, NULL::text AS current_status, \
            NULL::int8 AS current_expires_ms \
          FROM {} r WHERE r.record_type = 'decision' AND r.finding_id = $1 \
          ORDER BY r.created_ms DESC, r.id LIMIT $2",

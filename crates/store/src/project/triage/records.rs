@@ -21,6 +21,8 @@ pub struct RecordRow {
     pub created_ms: i64,
     /// When it last changed.
     pub updated_ms: i64,
+    /// For a finding, when a report of its tool first lacked it or called it fixed.
+    pub fixed_ms: Option<i64>,
     /// All other fields, as JSON.
     pub record: String,
     /// For a finding, the latest decision that has not expired.
@@ -40,7 +42,7 @@ pub struct Current {
 
 /// The fields, folded to lower case, by which decisions are related to findings. Vulnerability and package are indexed, so only
 /// as much of them is stored and compared as an index holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Related {
     /// Id of the vulnerability.
     pub vuln: Option<String>,
@@ -50,6 +52,17 @@ pub struct Related {
     pub service: Option<String>,
     /// Name of the environment.
     pub env: Option<String>,
+    /// Name of the repository.
+    pub repo: Option<String>,
+}
+
+/// What reports claim about a finding, by which it is recognised in later ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Hash of format, tool and category of the report.
+    pub scope: String,
+    /// Hashes, the strongest claim first; the last one is of all facts together.
+    pub claims: Vec<String>,
 }
 
 /// A record to store.
@@ -65,6 +78,10 @@ pub struct RecordWrite {
     pub expires_ms: Option<i64>,
     /// The fields that relate it to other records.
     pub related: Related,
+    /// For a finding, what its report claims about it.
+    pub identity: Option<Identity>,
+    /// For a finding, whether its report says that it is fixed.
+    pub is_fixed: bool,
     /// Hash of `record`. If it equals the stored one, the record is not written.
     pub content_hash: [u8; 32],
     /// All other fields, as JSON without NUL characters.
@@ -72,7 +89,7 @@ pub struct RecordWrite {
 }
 
 const COLUMNS: &str = "r.id, r.record_type = 'decision' AS is_decision, r.finding_id, r.status, r.expires_ms, r.created_ms, \
-    r.updated_ms, r.record, d.id AS current_id, d.status AS current_status, d.expires_ms AS current_expires_ms";
+    r.updated_ms, r.fixed_ms, r.record, d.id AS current_id, d.status AS current_status, d.expires_ms AS current_expires_ms";
 
 /// The FROM clause for records `r`, each with its latest decision `d` that has not expired at `$1`.
 pub(super) fn with_current(tx: &ProjectTx) -> String {
@@ -85,32 +102,42 @@ pub(super) fn with_current(tx: &ProjectTx) -> String {
     )
 }
 
-/// Stores new records and those whose content changed, which keep their creation time. Returns the ids of the written records,
-/// each with whether it is new; all others were stored already with the same content.
+/// Stores new records and those whose content changed, which keep their creation time. Returns the ids of these, each with
+/// whether it is new; of the others, at most the claims are stored again.
 pub async fn put(
     tx: &mut ProjectTx,
     records: &[RecordWrite],
     now_ms: i64,
 ) -> Result<Vec<(String, bool)>, Fault> {
+    const CHANGED: &str =
+        "t.content_hash <> excluded.content_hash OR (t.fixed_ms IS NULL) <> (excluded.fixed_ms IS NULL)";
     let text = format!(
-        "INSERT INTO {} AS t (id, record_type, finding_id, status, expires_ms, vuln, package, service, env, \
-           content_hash, created_ms, updated_ms, record) \
+        "WITH written AS (INSERT INTO {} AS t (id, record_type, finding_id, status, expires_ms, vuln, package, \
+           service, env, repo, content_hash, created_ms, updated_ms, record, scope, claims, fixed_ms) \
          SELECT w.id, CASE WHEN w.finding_id IS NULL THEN 'finding' ELSE 'decision' END, w.finding_id, \
-           w.status, w.expires_ms, w.vuln, w.package, w.service, w.env, w.content_hash, $1, $1, w.record \
+           w.status, w.expires_ms, w.vuln, w.package, w.service, w.env, w.repo, w.content_hash, $1::int8, $1::int8, w.record, \
+           w.scope, string_to_array(w.claims, ' '), CASE WHEN w.is_fixed THEN $1::int8 END \
          FROM unnest($2::text[], $3::text[], $4::text[], $5::int8[], $6::text[], $7::text[], $8::text[], \
-           $9::text[], $10::bytea[], $11::text[]) AS w (id, finding_id, status, expires_ms, vuln, package, \
-           service, env, content_hash, record) \
+           $9::text[], $10::text[], $11::bytea[], $12::text[], $13::text[], $14::text[], $15::bool[]) AS w (id, \
+           finding_id, status, expires_ms, vuln, package, service, env, repo, content_hash, record, scope, \
+           claims, is_fixed) \
          ORDER BY w.id \
          ON CONFLICT (id) DO UPDATE SET status = excluded.status, expires_ms = excluded.expires_ms, \
            vuln = excluded.vuln, package = excluded.package, service = excluded.service, env = excluded.env, \
-           content_hash = excluded.content_hash, updated_ms = excluded.updated_ms, record = excluded.record \
-         WHERE t.content_hash <> excluded.content_hash \
-         RETURNING t.id, t.xmax = 0 AS is_new",
+           repo = excluded.repo, content_hash = excluded.content_hash, record = excluded.record, \
+           scope = excluded.scope, claims = excluded.claims, \
+           updated_ms = CASE WHEN {CHANGED} THEN excluded.updated_ms ELSE t.updated_ms END, \
+           fixed_ms = CASE WHEN excluded.fixed_ms IS NOT NULL THEN coalesce(t.fixed_ms, excluded.fixed_ms) END \
+         WHERE {CHANGED} OR t.scope IS DISTINCT FROM excluded.scope OR t.claims IS DISTINCT FROM excluded.claims \
+           OR t.repo IS DISTINCT FROM excluded.repo \
+         RETURNING t.id, t.xmax = 0 AS is_new, t.updated_ms = $1::int8 AS is_changed) \
+         SELECT id, is_new FROM written WHERE is_changed",
         tx.table("triage_records")
     );
     fn column<'a, T>(records: &'a [RecordWrite], value: impl Fn(&'a RecordWrite) -> T) -> Vec<T> {
         records.iter().map(value).collect()
     }
+    let claims = |record: &RecordWrite| record.identity.as_ref().map(|identity| identity.claims.join(" "));
     let query = sql(text)
         .bind(now_ms)
         .bind(column(records, |r| r.id.as_str()))
@@ -121,8 +148,12 @@ pub async fn put(
         .bind(column(records, |r| r.related.package.as_deref().map(indexable)))
         .bind(column(records, |r| r.related.service.as_deref()))
         .bind(column(records, |r| r.related.env.as_deref()))
+        .bind(column(records, |r| r.related.repo.as_deref()))
         .bind(column(records, |r| r.content_hash.as_slice()))
-        .bind(column(records, |r| r.record.as_str()));
+        .bind(column(records, |r| r.record.as_str()))
+        .bind(column(records, |r| r.identity.as_ref().map(|identity| identity.scope.as_str())))
+        .bind(column(records, claims))
+        .bind(column(records, |r| r.is_fixed));
     let rows = tx.tx.all(query).await?;
     rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("is_new")?))).collect()
 }
@@ -158,7 +189,7 @@ pub async fn history(
 ) -> Result<Vec<RecordRow>, Fault> {
     let text = format!(
         "SELECT r.id, true AS is_decision, r.finding_id, r.status, r.expires_ms, r.created_ms, r.updated_ms, \
-           r.record, NULL::text AS current_id, NULL::text AS current_status, \
+           r.fixed_ms, r.record, NULL::text AS current_id, NULL::text AS current_status, \
            NULL::int8 AS current_expires_ms \
          FROM {} r \
          WHERE r.record_type = 'decision' AND (r.finding_id = $1 OR r.vuln = $2 OR r.package = $3 \
@@ -188,6 +219,7 @@ pub(super) fn decode(row: &Row) -> Result<RecordRow, Fault> {
         expires_ms: row.try_get("expires_ms")?,
         created_ms: row.try_get("created_ms")?,
         updated_ms: row.try_get("updated_ms")?,
+        fixed_ms: row.try_get("fixed_ms")?,
         record: row.try_get("record")?,
         current: current.0.zip(current.1).map(|(id, status)| Current {
             id,

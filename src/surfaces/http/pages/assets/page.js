@@ -136,8 +136,9 @@ async function follow() {
   const live = document.querySelector("[data-live]");
   if (!live) return;
   try {
-    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
-    if (!answer.ok || answer.redirected) return location.reload();
+    // Not `location`: where this page answers a form, that is the address of the form.
+    const answer = await fetch(live.dataset.live, { headers: { accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return location.replace(live.dataset.live);
     const next = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main .state");
     // Somebody is about to press a button there.
     if (next && !live.contains(document.activeElement) && !live.querySelector("details[open]")) live.replaceWith(next);

@@ -27,7 +27,7 @@ pub(super) fn actions(asker: &Asker, project: &str, status: &RunStatus) -> Marku
         div.options {
             @for (action, tool, label) in ACTIONS {
                 @if is_offered(tool) {
-                    // With the project, so that the script finds this run again from the page of an error.
+                    // With the project, so that the page of an error has the address of the run.
                     form method="post" action=(run_url(project, &status.run_id)) {
                         (token_field(asker))
                         (project_field(project))

@@ -67,6 +67,8 @@ pub(super) struct OpenIssue {
     pub(super) severity: String,
     pub(super) gate: String,
     pub(super) title: String,
+    /// What exactly is wrong; several lines, for example where a command failed.
+    pub(super) message: String,
     pub(super) path: Option<String>,
     pub(super) line: Option<u32>,
     pub(super) fixable: bool,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::text::bytes;
+use super::super::text::{bytes, message};
 use super::answers::{OpenIssue, RunStatus};
 use super::artifact_url;
 
@@ -26,6 +26,7 @@ pub(super) fn issues(status: &RunStatus) -> Markup {
 fn card(issue: &OpenIssue) -> Markup {
     html! {
         p { (severity(&issue.severity)) " " (issue.title) }
+        @if !issue.message.is_empty() { p.prose { (message(&issue.message)) } }
         p.dim {
             @if let Some(path) = &issue.path {
                 bdi.path { (path) @if let Some(line) = issue.line { ":" (line) } }
@@ -63,6 +64,20 @@ pub(super) fn artifacts(project: &str, status: &RunStatus) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_issue_says_what_exactly_is_wrong_as_text() {
+        let issue = json!({
+            "issue_id": "0123456789ab", "severity": "error", "gate": "checks", "title": "A command failed",
+            "message": "`spell` ended with status 1:\n<b>wrnog</b>", "fixable": false,
+        });
+        let html = card(&serde_json::from_value(issue).unwrap()).into_string();
+        assert!(html.contains("A command failed"), "{html}");
+        let shown =
+            "<p class=\"prose\"><code>spell</code> ended with status 1:\n&lt;b&gt;wrnog&lt;/b&gt;</p>";
+        assert!(html.contains(shown), "{html}");
+    }
 
     #[test]
     fn a_severity_without_a_colour_names_no_class() {

@@ -148,6 +148,7 @@ fn content(
     status: &RunStatus,
     error: Option<&PageError>,
 ) -> Markup {
+    let stale = status.freshness.as_ref().map_or(0, |freshness| freshness.stale_count);
     html! {
         h1 { (question.title) }
         @if let Some(error) = error { (failure::note(error)) }
@@ -156,6 +157,12 @@ fn content(
             ", for the site " bdi { (status.site_profile) }
         }
         p { (question.consequence) }
+        @if question.tool == PUBLISH.tool && stale > 0 {
+            p.note {
+                "The repository has changed since: " (stale) @if stale == 1 { " sentence is" } @else { " sentences are" }
+                " stale. The page of the run shows them."
+            }
+        }
         form.options method="post" action=(question.path_of(&status.run_id)) {
             (token_field(asker))
             (project_field(project))

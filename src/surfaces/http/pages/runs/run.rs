@@ -52,14 +52,14 @@ async fn respond(asker: &Asker, project: &str, run_id: &str, error: Option<&Page
         Ok(status) => status,
         Err(missing) => return failure::page(asker, project, list::PATH, error.unwrap_or(&missing)),
     };
-    let is_live = status.is_advancing();
+    let live = status.is_advancing().then(|| run_url(project, run_id));
     let frame =
-        Frame { section: list::PATH, is_live, ..Frame::new(asker, project, status.product_slug.as_str()) };
+        Frame { section: list::PATH, live, ..Frame::new(asker, project, status.product_slug.as_str()) };
     let content = html! {
         h1 { bdi { (status.product_slug) } }
         @if let Some(error) = error { (failure::note(error)) }
         // The script replaces this part alone while a job works on the run.
-        div.state data-live[is_live] {
+        div.state data-live=[frame.live.as_deref()] {
             (progress::states(&status.state))
             (progress::notes(&status))
             (actions::actions(asker, project, &status))

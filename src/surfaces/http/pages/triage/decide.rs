@@ -8,6 +8,7 @@ use super::super::forms::{SentForm, token_field};
 use super::super::layout::project_field;
 use super::super::single_use;
 use super::{STATUSES, finding};
+use store::triage::{STATUS_FIXED, STATUS_OPEN};
 
 /// What somebody typed.
 #[derive(Debug, Default)]
@@ -59,6 +60,11 @@ impl Draft {
     }
 }
 
+/// Whether people decide this status; the others follow from reports.
+fn is_verdict(status: &str) -> bool {
+    status != STATUS_OPEN && status != STATUS_FIXED
+}
+
 /// The form, filled with what was typed before.
 pub(super) fn form(asker: &Asker, project: &str, id: &str, draft: &Draft) -> Markup {
     html! {
@@ -72,7 +78,7 @@ pub(super) fn form(asker: &Asker, project: &str, id: &str, draft: &Draft) -> Mar
                 label for="status" { "Decision" }
                 select id="status" name="status" required {
                     option value="" { "Choose" }
-                    @for (name, label) in STATUSES.iter().skip(1) {
+                    @for (name, label) in STATUSES.iter().filter(|(name, _)| is_verdict(name)) {
                         option value=(name) selected[*name == draft.status] { (label) }
                     }
                 }

@@ -15,7 +15,7 @@ use super::data::PageError;
 use contract::ErrorCode;
 use store::triage::SEVERITIES;
 
-/// The statuses of findings with what people call them; all but the first are decisions.
+/// The statuses of findings with what people call them; all but the first and the last are decisions.
 const STATUSES: &[(&str, &str)] = &[
     ("open", "Open"),
     ("fix", "To be fixed"),
@@ -23,6 +23,7 @@ const STATUSES: &[(&str, &str)] = &[
     ("accept", "Accepted"),
     ("not_affected", "Not affected"),
     ("false_positive", "False positive"),
+    ("fixed", "No longer reported"),
 ];
 
 /// What people call a status.
@@ -74,10 +75,7 @@ mod tests {
             );
         }
         for text in [
-            "javascript:alert(1)//https://x",
-            "javascript://%0aalert(1)",
-            "//example.com",
-            "https://a b",
+            "javascript:alert(1)//https://x", "javascript://%0aalert(1)", "//example.com", "https://a b",
             "file:///x",
         ] {
             assert!(!external_link(text).into_string().contains("href"), "{text}");

@@ -1,0 +1,206 @@
+//! Background writers: what keeps one bad entry, or a database that is away, from stopping them silently.
+//!
+//! An entry that the database refuses is dropped with a warning, and the others are written. What was lost, and for how long a writer has
+//! been unable to write, is said by metrics, by readiness, and in the table that `doctor` reads.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::App;
+use contract::Fault;
+use platform::telemetry::LostEntries;
+use store::writers::{self, WriterNote};
+use store::{EntryTable, write_entries};
+
+/// Interval of retries while the database does not take entries.
+const RETRY: Duration = Duration::from_secs(2);
+/// A server is not ready if one of its writers has been unable to write for so long.
+const BEHIND_MAX: Duration = Duration::from_secs(30);
+/// Interval of notes of one writer.
+const NOTE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The writers of a process.
+pub struct Writers {
+    /// Of the audit log.
+    pub audit: Writer,
+    /// Of the uses of instructions.
+    pub usage: Writer,
+}
+
+impl Default for Writers {
+    fn default() -> Self {
+        Self {
+            audit: Writer::new("audit", LostEntries::Audit),
+            usage: Writer::new("usage", LostEntries::Usage),
+        }
+    }
+}
+
+impl Writers {
+    /// Why a writer has been behind for too long, if one has.
+    #[must_use]
+    pub fn behind(&self, now: Instant) -> Option<String> {
+        [&self.audit, &self.usage].into_iter().find_map(|writer| writer.behind(now))
+    }
+}
+
+/// One background writer.
+pub struct Writer {
+    name: &'static str,
+    metric: LostEntries,
+    state: Mutex<WriterState>,
+}
+
+#[derive(Default)]
+struct WriterState {
+    failing_since: Option<Instant>,
+    problem: String,
+    /// Entries that were lost and are not noted yet.
+    lost: u64,
+    /// Whether the last note said that nothing can be written.
+    noted_failing: bool,
+    noted_at: Option<Instant>,
+}
+
+impl Writer {
+    fn new(name: &'static str, metric: LostEntries) -> Self {
+        Self { name, metric, state: Mutex::default() }
+    }
+
+    /// Writes entries once, and removes those that are done with: written, or refused for good. False if some are left.
+    pub async fn write<T: Send + Sync>(
+        &self,
+        app: &App,
+        entries: &mut Vec<T>,
+        table: &impl EntryTable<T>,
+    ) -> bool {
+        let end = write_entries(entries, table).await;
+        entries.drain(..end.done);
+        for (_, fault) in &end.refused {
+            self.refused(app, fault);
+        }
+        match &end.stopped {
+            Some(fault) => self.stopped(app, fault),
+            None => self.wrote(),
+        }
+        self.note(app).await;
+        end.stopped.is_none()
+    }
+
+    /// As [`Writer::write`], until everything is written or the process shuts down.
+    pub async fn write_persistently<T: Send + Sync>(
+        &self,
+        app: &App,
+        entries: &mut Vec<T>,
+        table: &impl EntryTable<T>,
+    ) {
+        while !self.write(app, entries, table).await && !app.shutdown.is_cancelled() {
+            tokio::select! {
+                () = tokio::time::sleep(RETRY) => {}
+                () = app.shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    /// Counts an entry that the database refused for good.
+    pub fn refused(&self, app: &App, fault: &Fault) {
+        let cause = fault.source.as_deref().map(ToString::to_string);
+        tracing::warn!(writer = self.name, cause, "an entry was dropped, because the database refuses it");
+        self.add_lost(app, 1, &cause.unwrap_or_else(|| fault.message.clone()));
+    }
+
+    /// Counts entries that were lost because they could not be written in time. The first of many is logged.
+    pub fn lost(&self, app: &App, entries: usize) {
+        let (is_first, mut problem) = {
+            let state = self.state();
+            (state.lost == 0, state.problem.clone())
+        };
+        if problem.is_empty() {
+            "The database did not take entries fast enough.".clone_into(&mut problem);
+        }
+        if is_first {
+            tracing::warn!(writer = self.name, entries, "entries are lost: {problem}");
+        }
+        self.add_lost(app, u64::try_from(entries).unwrap_or(u64::MAX), &problem);
+    }
+
+    fn add_lost(&self, app: &App, entries: u64, problem: &str) {
+        app.metrics.record_lost_entries(self.metric, entries);
+        let mut state = self.state();
+        state.lost = state.lost.saturating_add(entries);
+        problem.clone_into(&mut state.problem);
+    }
+
+    /// Records that a write failed for a reason that may pass.
+    pub fn stopped(&self, app: &App, fault: &Fault) {
+        let now = app.clock.instant();
+        let mut state = self.state();
+        if state.failing_since.is_none() {
+            tracing::warn!(
+                writer = self.name,
+                "entries wait, because they cannot be written: {}",
+                fault.message
+            );
+            state.failing_since = Some(now);
+        }
+        fault.message.clone_into(&mut state.problem);
+    }
+
+    /// Records that writing works.
+    pub fn wrote(&self) {
+        self.state().failing_since = None;
+    }
+
+    /// Why it has been behind for too long, if it has.
+    fn behind(&self, now: Instant) -> Option<String> {
+        let state = self.state();
+        let waited = now.saturating_duration_since(state.failing_since?);
+        let seconds = waited.as_secs();
+        (waited >= BEHIND_MAX)
+            .then(|| format!("The writer `{}` has been behind for {seconds} s: {}", self.name, state.problem))
+    }
+
+    /// Says in the database what was lost, and whether nothing can be written, which it repeats every 10 s. If the database is away, the
+    /// next call says it.
+    pub async fn note(&self, app: &App) {
+        let now = app.clock.instant();
+        let (lost, failing_since, problem) = {
+            let mut state = self.state();
+            let is_failing = state.failing_since.is_some();
+            let is_due = state.noted_at.is_none_or(|at| now.saturating_duration_since(at) >= NOTE_INTERVAL);
+            let is_new = state.lost > 0 || is_failing != state.noted_failing;
+            if !(is_new || is_failing && is_due) {
+                return;
+            }
+            state.noted_at = Some(now);
+            (std::mem::take(&mut state.lost), state.failing_since, state.problem.clone())
+        };
+        let failing_ms = failing_since
+            .map(|since| i64::try_from(now.saturating_duration_since(since).as_millis()).unwrap_or(i64::MAX));
+        let noted = async {
+            let mut control = app.store().await?.control().await?;
+            let note = WriterNote {
+                writer: self.name,
+                process: &app.worker,
+                lost: i64::try_from(lost).unwrap_or(i64::MAX),
+                failing_ms,
+                problem: &problem,
+            };
+            writers::note(&mut control, note).await?;
+            control.commit().await
+        };
+        let noted = noted.await;
+        let mut state = self.state();
+        match noted {
+            Ok(()) => state.noted_failing = failing_ms.is_some(),
+            Err(fault) => {
+                tracing::debug!(writer = self.name, "what was lost could not be noted: {}", fault.message);
+                state.lost = state.lost.saturating_add(lost);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, WriterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
