@@ -170,6 +170,12 @@ pub(crate) fn home_without_servers() -> &'static Path {
     HOME.get_or_init(|| new_home("own-queue"))
 }
 
+/// A home like [`home`] with few projects, for commands that look at all of them: those of [`home`] are a thousand in the end.
+pub(crate) fn home_with_few_projects() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| new_home("few-projects"))
+}
+
 /// An application over the shared home, not yet with an embedder.
 pub(crate) fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
     app_without_embedder_in(home(), change)

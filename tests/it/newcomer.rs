@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{PROGRAM, Repository, app, home, http, project, result};
+use crate::harness::{PROGRAM, Repository, app, home, home_with_few_projects, http, project, result};
 use crate::serving::send_json;
 
 /// Runs the program with its output piped, and with further environment variables: exit code, stdout, stderr.
@@ -60,18 +60,19 @@ async fn quickstart_uses_its_own_server_and_refuses_the_port_of_another_program(
     let port = other_program.local_addr().unwrap().port().to_string();
     let quickstart = |port: &str| {
         let root = repository.root();
-        run(home(), &["quickstart", &root, "--project", &project, "--port", port])
+        run(home_with_few_projects(), &["quickstart", &root, "--project", &project, "--port", port])
     };
     let (code, stdout, stderr) = quickstart(&port);
     assert_eq!(code, 1, "{stdout}{stderr}");
     assert!(stderr.contains("in use") || stdout.contains("in use"), "{stdout}{stderr}");
     assert!(!stdout.contains("searchable"), "it must fail before it indexes: {stdout}{stderr}");
-    let (code, stdout, _) = run(home(), &["doctor", "--set", &format!("server.port={port}")]);
+    let (code, stdout, _) =
+        run(home_with_few_projects(), &["doctor", "--set", &format!("server.port={port}")]);
     assert!(stdout.contains("is in use"), "{code} {stdout}");
     drop(other_program);
 
     let mut server = Command::new(PROGRAM);
-    server.args(["serve", "--port", &port, "--json"]).env("PAIROFCLEATS_HOME", home());
+    server.args(["serve", "--port", &port, "--json"]).env("PAIROFCLEATS_HOME", home_with_few_projects());
     let mut server = server
         .env_remove("DATABASE_URL")
         .stdin(Stdio::null())
@@ -83,8 +84,9 @@ async fn quickstart_uses_its_own_server_and_refuses_the_port_of_another_program(
     std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line)
         .unwrap();
     let (code, stdout, stderr) = quickstart(&port);
-    let (_, checked, _) = run(home(), &["doctor", "--set", &format!("server.port={port}")]);
-    let (second_code, second_stdout, second_stderr) = run(home(), &["serve", "--port", &port]);
+    let (_, checked, _) = run(home_with_few_projects(), &["doctor", "--set", &format!("server.port={port}")]);
+    let (second_code, second_stdout, second_stderr) =
+        run(home_with_few_projects(), &["serve", "--port", &port]);
     server.kill().unwrap();
     server.wait().unwrap();
     assert_eq!(code, 0, "{stdout}{stderr}");
@@ -156,14 +158,14 @@ async fn corrected_arguments_and_rejected_items_are_reported() {
 fn a_permitted_root_that_does_not_exist_is_reported() {
     let setting = "indexing.project_roots={client-a=[\"/no/such/root\"]}";
     let (code, stdout, stderr) =
-        run(home(), &["index", "/no/such/root", "--project", "client-a", "--set", setting]);
+        run(home_with_few_projects(), &["index", "/no/such/root", "--project", "client-a", "--set", setting]);
     let output = format!("{stdout}{stderr}");
     assert_eq!(code, 1, "{output}");
     assert!(
         output.contains("/no/such/root does not exist") && !output.contains("Ask the operator"),
         "{output}"
     );
-    let (code, stdout, _) = run(home(), &["doctor", "--set", setting]);
+    let (code, stdout, _) = run(home_with_few_projects(), &["doctor", "--set", setting]);
     assert_ne!(code, 0, "{stdout}");
     assert!(
         stdout.contains("✗ may index  /no/such/root in indexing.project_roots.client-a does not exist"),
@@ -231,20 +233,22 @@ async fn pipes_get_no_colour_unless_it_is_forced() {
         &["models"],
     ];
     for args in commands {
-        let (_, stdout, stderr) = run(home(), args);
+        let (_, stdout, stderr) = run(home_with_few_projects(), args);
         assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'), "{args:?}: {stdout}{stderr}");
-        let (_, stdout, stderr) = run_with(home(), &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], args);
+        let (_, stdout, stderr) =
+            run_with(home_with_few_projects(), &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], args);
         assert!(
             !stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'),
             "NO_COLOR, {args:?}: {stdout}{stderr}"
         );
     }
-    let (_, stdout, stderr) = run_with(home(), &[("CLICOLOR_FORCE", "1")], &["-vv", "call", "check_status"]);
+    let (_, stdout, stderr) =
+        run_with(home_with_few_projects(), &[("CLICOLOR_FORCE", "1")], &["-vv", "call", "check_status"]);
     assert!(stderr.contains('\u{1b}'), "{stdout}{stderr}");
     // The log of a server has no colour either.
     let mut child = Command::new(PROGRAM)
         .args(["mcp", "-vv"])
-        .env("PAIROFCLEATS_HOME", home())
+        .env("PAIROFCLEATS_HOME", home_with_few_projects())
         .env_remove("NO_COLOR")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::faults::server::parsers_of;
-use crate::harness::{PROGRAM, Repository, home, project};
+use crate::harness::{PROGRAM, Repository, home, home_with_few_projects, project};
 use crate::kills::{assert_same_rows, succeed};
 
 /// A repository of 150 files, so that a run takes a while.
@@ -98,8 +98,11 @@ fn a_grammar_that_does_not_terminate_costs_one_file_its_syntax() {
 
 #[test]
 fn doctor_reports_how_parsers_are_confined() {
-    let output =
-        Command::new(PROGRAM).args(["doctor", "--json"]).env("PAIROFCLEATS_HOME", home()).output().unwrap();
+    let output = Command::new(PROGRAM)
+        .args(["doctor", "--json"])
+        .env("PAIROFCLEATS_HOME", home_with_few_projects())
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         text.contains(

@@ -243,6 +243,8 @@ pub(crate) fn last_name(written: &str, separator: &str) -> usize {
     let (mut last, mut depth, mut at) = (0, 0_usize, 0);
     while let Some(c) = written[at..].chars().next() {
         match c {
+            // The type behind the word has separators of its own: `S::operator std::string`.
+            _ if at == last && begins_conversion(&written[at..]) => return last,
             // `"a"."b"`, `@"a.b"`: what is between quotes is one part.
             '"' | '\'' | '`' if at == last || written[..at].ends_with('@') => {
                 at += written[at + 1..].find(c).map_or(0, |length| length + 1);
@@ -260,6 +262,14 @@ pub(crate) fn last_name(written: &str, separator: &str) -> usize {
         at += c.len_utf8();
     }
     last
+}
+
+/// Whether a text begins with an operator of C++ that converts to a type.
+fn begins_conversion(written: &str) -> bool {
+    let behind = written.strip_prefix("operator").filter(|behind| behind.starts_with(char::is_whitespace));
+    behind.is_some_and(|behind| {
+        behind.trim_start().starts_with(|c: char| c.is_alphabetic() || "_:".contains(c))
+    })
 }
 
 /// The parts of a name as it is written, if one of them is quoted; else the whole name.

@@ -89,7 +89,7 @@ reads! {
     /// Ids of names that contain one of `texts`.
     find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::containing, find_names;
     /// Names of some fields whose length in characters is in a range.
-    names_of_length(fields: &[i16], length: (i32, i32), limit: i64) -> Vec<String>: names::of_length, names_of_length;
+    names_of_lengths(fields: &[i16], lengths: &[i32], limit: i64) -> Vec<String>: names::of_lengths, names_of_lengths;
     /// Those of some values that occur in chunks of some repositories.
     used_in_repositories(ids: &[i64], repositories: &[i64]) -> Vec<i64>: names::used_in_repositories, used_in_repositories;
     /// Ids of the values of a field that equal a text, or begin with the text and a separator, ignoring case.

@@ -19,6 +19,8 @@ const VOLATILE_FIELDS: &[&str] = &[
     "chunkMs", "embedMs", "writeMs", "worker", "connections", "disk", "diskFreeBytes", "fence", "generation",
     "etag", "seconds", "lexicalSeconds", "wordsSeconds", "secondsLeft", "machine", "duration_ms", "at",
     "stats", "rowsPerSecond", "ts_ms", "durations",
+    // Those of jobs are those of reports with times.
+    "bytes", "freedBytes",
 ];
 
 /// A world for one call, shared with no other call.

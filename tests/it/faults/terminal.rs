@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::tree_gen::write_odd_names;
-use crate::harness::{PROGRAM, Repository, app, home, project, result};
+use crate::harness::{PROGRAM, Repository, app, home_with_few_projects, project, result};
 use crate::serving::TestServer;
 
 /// A repository with odd file names, texts, branch and author.
@@ -83,7 +83,10 @@ async fn file_names_and_contents_send_no_control_characters_to_the_terminal() {
         let mut command = Command::new(PROGRAM);
         command.args(arguments).current_dir(repository.path()).stdin(Stdio::null());
         // Forces colours: otherwise all escape codes, also those of files, are stripped, because the output is no terminal.
-        command.env("CLICOLOR_FORCE", "1").env("PAIROFCLEATS_HOME", home()).env_remove("NO_COLOR");
+        command
+            .env("CLICOLOR_FORCE", "1")
+            .env("PAIROFCLEATS_HOME", home_with_few_projects())
+            .env_remove("NO_COLOR");
         let output = command.output().unwrap();
         let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         let found: Vec<String> = printed.iter().flat_map(|text| control_sequences(text)).collect();

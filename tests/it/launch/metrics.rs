@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Scene;
-use crate::harness::{home, new_home, run_json};
+use crate::harness::{home_with_few_projects, new_home, run_json};
 use crate::models::wait_for;
 
 /// The value of a metric with these labels; `None` if it is not exported.
@@ -78,7 +78,8 @@ async fn doctor_looks_at_the_sites() {
         })
         .collect();
     let sites = format!("launch.sites=[{}]", sites.join(", "));
-    let (_, report) = run_json(home(), &["doctor", "--set", &sites, "--set", "server.port=0"]);
+    let (_, report) =
+        run_json(home_with_few_projects(), &["doctor", "--set", &sites, "--set", "server.port=0"]);
     let good = check(&report, "launch site good");
     assert!(good["ok"] == true && good["message"].as_str().unwrap().contains("main is at "), "{good:#}");
     for (name, part) in [("trunk", "has no branch trunk"), ("gone", "no bare git repository")] {

@@ -37,7 +37,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "src/vec.cpp",
-        "struct Vec2 { int x; };\n\nVec2 operator+(Vec2 a, Vec2 b) { return a; }\n\nbool operator==(Vec2 a, Vec2 b) { return true; }\n\nstruct Call {\n  int operator()(int a) { return a; }\n};\n\nstruct Wire {\n  operator bool() const { return true; }\n  operator int*();\n  void* operator new(unsigned long n) { return 0; }\n  void* operator new[](unsigned long n);\n  void operator delete(void* p);\n};\n\nWire operator\"\"_mm(unsigned long long n) { return Wire(); }\n\nWire operator \"\" _km(unsigned long long n) { return Wire(); }\n",
+        "struct Vec2 { int x; };\n\nVec2 operator+(Vec2 a, Vec2 b) { return a; }\n\nbool operator==(Vec2 a, Vec2 b) { return true; }\n\nstruct Call {\n  int operator()(int a) { return a; }\n};\n\nstruct Wire {\n  operator bool() const { return true; }\n  operator int*();\n  void* operator new(unsigned long n) { return 0; }\n  void* operator new[](unsigned long n);\n  void operator delete(void* p);\n};\n\nWire operator\"\"_mm(unsigned long long n) { return Wire(); }\n\nWire operator \"\" _km(unsigned long long n) { return Wire(); }\n\nstruct Text {\n  operator std::string() const { return \"\"; }\n  explicit operator std::vector<int>&();\n};\n\nText::operator std::vector<int>&() { return v; }\n",
     ),
     (
         "src/Shop.php",
@@ -120,6 +120,9 @@ const EXACT: &[(&str, &str)] = &[
     ("Call::operator()", "src/vec.cpp:8"),
     ("operator bool", "src/vec.cpp:12"),
     ("operator  bool", "src/vec.cpp:12"),
+    ("operator std::string", "src/vec.cpp:24"),
+    ("Text::operator std::string", "src/vec.cpp:24"),
+    ("operator std::string() const", "src/vec.cpp:24"),
     ("Wire::operator bool", "src/vec.cpp:12"),
     ("operator int*", "src/vec.cpp:13"),
     ("operator int *", "src/vec.cpp:13"),

@@ -467,7 +467,7 @@ async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
     let crawl = store::fact_id(14, "Crawl");
     assert_eq!(store::names::containing(&mut tx, &[14], &["craw".to_owned()], 5).await?, [crawl]);
     store::names::containing(&mut tx, &[14], &["craw".to_owned(), "x".to_owned()], 5).await?;
-    assert_eq!(store::names::of_length(&mut tx, &[14], (5, 5), 5).await?, ["Crawl"]);
+    assert_eq!(store::names::of_lengths(&mut tx, &[14], &[5], 5).await?, ["Crawl"]);
     assert_eq!(store::names::used_in_repositories(&mut tx, &[crawl], &[repo]).await?, [crawl]);
     assert_eq!(store::names::with_prefix(&mut tx, 14, "CRAWL", &["("]).await?, [crawl]);
     let suggested = store::suggestions::facts(&mut tx, &[14], "CRA", &[repo], 5).await?;

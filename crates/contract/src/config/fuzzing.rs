@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::Config;
 
-/// Seed inputs of [`file`].
+/// Seed inputs of [`file()`].
 pub fn files() -> Vec<Vec<u8>> {
     let example = "[server]\nport = 1\nhosts = [\"a\"]\n[indexing.project_roots]\nclient-a = [\"/src\"]\n[log]\nlevel = \"info\"\n";
     vec![super::load::DEFAULTS.as_bytes().to_vec(), example.as_bytes().to_vec()]

@@ -13,8 +13,6 @@ const NAME_CHARS_MIN: usize = 3;
 const NAME_CHARS_MAX: usize = 100;
 /// Most names that are compared.
 const COMPARED_MAX: i64 = 50_000;
-/// Smallest similarity, 0 to 1: one error in four letters, two in eight.
-const SIMILARITY_MIN: f64 = 0.75;
 /// Most names in an answer.
 const NEAREST_MAX: usize = 5;
 
@@ -49,9 +47,8 @@ fn is_read_again(name: &str) -> bool {
 fn most_similar(name: &str, known: Vec<String>) -> Vec<String> {
     let folded = fold(name);
     let mut similar: BTreeMap<String, f64> = BTreeMap::new();
-    for other in known.into_iter().filter(|other| is_read_again(other)) {
-        let score = similarity(&folded, &other);
-        if score >= SIMILARITY_MIN {
+    for other in known {
+        if let Some(score) = similarity(&folded, &other).filter(|_| is_read_again(&other)) {
             similar.insert(other, score);
         }
     }

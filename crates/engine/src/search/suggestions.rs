@@ -1,6 +1,7 @@
 //! Suggests names of the index that are spelled like unknown words of a query.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeInclusive;
 
 use super::confidence::Confidence;
 use super::plan::WeightedTerm;
@@ -13,8 +14,8 @@ use store::{Reads, fact_id};
 
 /// The most unknown words of a query that are corrected, longest first.
 const WORDS_MAX: usize = 3;
-/// Shortest word that is corrected, in characters; shorter words are similar to too many names.
-const WORD_CHARS_MIN: usize = 4;
+/// Lengths of words that are corrected, in characters: shorter words are similar to too many names, longer ones to none.
+const WORD_CHARS: RangeInclusive<usize> = 4..=100;
 /// The most names that are compared with a word. A name does not know its repositories, so those of neighbours count: enough for
 /// a large project.
 const NAMES_MAX: i64 = 100_000;
@@ -84,23 +85,23 @@ async fn nearest_names(
         .iter()
         .filter(|term| term.chunks == 0 && !term.term.contains([' ', ':']))
         .map(|term| term.term.as_str())
-        .filter(|word| word.chars().count() >= WORD_CHARS_MIN)
+        .filter(|word| WORD_CHARS.contains(&word.chars().count()))
         .collect();
     unknown.sort_by_key(|word| (std::cmp::Reverse(word.len()), *word));
     unknown.truncate(WORDS_MAX);
+    if unknown.is_empty() {
+        return Ok(Vec::new());
+    }
     let fields: Vec<i16> = IDENTIFIER_FIELDS.iter().map(|field| *field as i16).collect();
+    // All words together, because each reading passes over all names.
+    let mut lengths: Vec<i32> = unknown.iter().flat_map(|word| similar_lengths(word)).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
     let mut suggested: BTreeMap<String, f64> = BTreeMap::new();
-    for word in unknown {
-        // A name may be a quarter longer or shorter, and contain underscores.
-        let length = i32::try_from(word.chars().count()).unwrap_or(i32::MAX);
-        let slack = length / 4 + 1;
-        let names = reads.names_of_length(&fields, (length - slack, length + slack + 3), NAMES_MAX).await?;
-        for name in names {
-            let score = similarity(word, &name);
-            if score >= SIMILARITY_MIN && !forms.contains(&name) {
-                let known = suggested.entry(name).or_default();
-                *known = known.max(score);
-            }
+    for name in reads.names_of_lengths(&fields, &lengths, NAMES_MAX).await? {
+        let score = unknown.iter().filter_map(|word| similarity(word, &name)).reduce(f64::max);
+        if let Some(score) = score.filter(|_| !forms.contains(&name)) {
+            suggested.insert(name, score);
         }
     }
     let mut suggested: Vec<(String, f64)> = suggested.into_iter().collect();
@@ -120,16 +121,48 @@ async fn nearest_names(
     Ok(names)
 }
 
-/// Returns the similarity of a word to a name or to the most similar part of the name, 0 to 1.
-pub(crate) fn similarity(word: &str, name: &str) -> f64 {
+/// Returns the lengths that similar names have, in characters: they may be a quarter longer or shorter, and contain underscores.
+fn similar_lengths(word: &str) -> RangeInclusive<i32> {
+    let length = i32::try_from(word.chars().count()).unwrap_or_default();
+    let slack = length / 4 + 1;
+    length - slack..=length + slack + 3
+}
+
+/// Returns the similarity of a word to a name or to the most similar part of the name, 0 to 1; `None` if it is less than
+/// [`SIMILARITY_MIN`].
+pub(crate) fn similarity(word: &str, name: &str) -> Option<f64> {
+    if lacks_letters(word, name) {
+        return None;
+    }
     let whole = strsim::normalized_damerau_levenshtein(word, &squash(name));
     let part = |part: String| 0.98 * strsim::normalized_damerau_levenshtein(word, &part);
-    parts(name).into_iter().map(part).fold(whole, f64::max)
+    let score = parts(name).into_iter().map(part).fold(whole, f64::max);
+    (score >= SIMILARITY_MIN).then_some(score)
+}
+
+/// Returns whether a name has so few letters of a word that no part of it is similar. Counting is a hundred times faster than the
+/// comparison, and most names of an index differ in their letters.
+fn lacks_letters(word: &str, name: &str) -> bool {
+    if !word.is_ascii() || !name.is_ascii() {
+        return false;
+    }
+    let mut counts = [0_i32; 128];
+    for byte in name.bytes() {
+        counts[usize::from(byte.to_ascii_lowercase())] += 1;
+    }
+    let mut missing = 0;
+    for byte in word.bytes().filter(u8::is_ascii_alphanumeric) {
+        let count = &mut counts[usize::from(byte.to_ascii_lowercase())];
+        *count -= 1;
+        missing += usize::from(*count < 0);
+    }
+    // Each letter that is missing is an error, and of a text that is at most a third longer than the word, a quarter may be errors.
+    missing > word.len() / 3
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{QueryForms, similarity};
+    use super::{QueryForms, lacks_letters, similarity};
 
     #[test]
     fn names_in_the_query_are_recognised_in_every_spelling() {
@@ -142,9 +175,30 @@ mod tests {
 
     #[test]
     fn misspelled_names_are_similar_and_other_words_are_not() {
-        assert!(similarity("blueprnt", "Blueprint") > 0.8);
-        assert!(similarity("fulldispachrequest", "full_dispatch_request") > 0.9);
-        assert!(similarity("dispach", "full_dispatch_request") > 0.8);
-        assert!(similarity("session", "request") < 0.5);
+        let more_than = |least: f64, word, name| similarity(word, name).is_some_and(|score| score > least);
+        assert!(more_than(0.8, "blueprnt", "Blueprint"));
+        assert!(more_than(0.9, "fulldispachrequest", "full_dispatch_request"));
+        assert!(more_than(0.8, "dispach", "full_dispatch_request"));
+        assert_eq!(similarity("session", "request"), None);
+    }
+
+    #[test]
+    fn only_names_that_are_not_similar_lack_letters() {
+        let mut dice = 1_u64;
+        let mut letter = |letters: u64| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b'a' + u8::try_from((dice >> 33) % letters).unwrap())
+        };
+        let (mut lacking, mut similar) = (0, 0);
+        for round in 0..20_000 {
+            let word: String = (0..4 + round % 9).map(|_| letter(4)).collect();
+            let name: String = (0..3 + round % 11).map(|_| letter(5)).collect();
+            let score = strsim::normalized_damerau_levenshtein(&word, &name);
+            let lacks = lacks_letters(&word, &name);
+            assert!(!lacks || score < super::SIMILARITY_MIN, "{word} {name} {score}");
+            lacking += usize::from(lacks);
+            similar += usize::from(score >= super::SIMILARITY_MIN);
+        }
+        assert!(lacking > 1_000 && similar > 20, "{lacking} {similar}");
     }
 }

@@ -17,11 +17,11 @@
 ; Operators that convert to a type: `operator bool`. Their node has the parameters, too.
 ([
   (function_definition declarator: [
-    (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)])
-    (qualified_identifier name: (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)]))
-    (qualified_identifier name: (qualified_identifier name: (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)])))
+    (operator_cast)
+    (qualified_identifier name: (operator_cast))
+    (qualified_identifier name: (qualified_identifier name: (operator_cast)))
   ] @name)
-  (declaration declarator: (operator_cast type: [(primitive_type) (sized_type_specifier) (type_identifier) (template_type)]) @name)
+  (declaration declarator: (operator_cast) @name)
 ]) @definition.method
 (class_specifier name: (_) @name body: (_)) @definition.class
 (struct_specifier name: (_) @name body: (_)) @definition.struct

@@ -21,17 +21,18 @@ impl Reader {
         self.rows(text, params![json(&fields)?, json(&texts)?, limit], |row| row.get(0))
     }
 
-    pub(crate) fn names_of_length(
+    pub(crate) fn names_of_lengths(
         &self,
         fields: &[i16],
-        length: (i32, i32),
+        lengths: &[i32],
         limit: i64,
     ) -> Result<Vec<String>, Fault> {
         let text = "SELECT DISTINCT n.name \
              FROM names n \
-             WHERE n.field IN (SELECT value FROM json_each(?1)) AND length(n.name) BETWEEN ?2 AND ?3 \
-             LIMIT ?4";
-        self.rows(text, params![json(&fields)?, length.0, length.1, limit], |row| row.get(0))
+             WHERE n.field IN (SELECT value FROM json_each(?1)) \
+               AND length(n.name) IN (SELECT value FROM json_each(?2)) \
+             LIMIT ?3";
+        self.rows(text, params![json(&fields)?, json(&lengths)?, limit], |row| row.get(0))
     }
 
     pub(crate) fn used_in_repositories(&self, ids: &[i64], repositories: &[i64]) -> Result<Vec<i64>, Fault> {

@@ -97,21 +97,21 @@ pub async fn containing(
     tx.tx.scalars(sql(text).bind(fields).bind(texts).bind(limit)).await
 }
 
-/// Different values of some fields whose length in characters is within `length` (inclusive); at most `limit`.
-pub async fn of_length(
+/// Returns different values of some fields whose length in characters is one of `lengths`; at most `limit`.
+pub async fn of_lengths(
     tx: &mut ProjectTx,
     fields: &[i16],
-    length: (i32, i32),
+    lengths: &[i32],
     limit: i64,
 ) -> Result<Vec<String>, Fault> {
     let text = format!(
         "SELECT DISTINCT n.name \
          FROM {} n \
-         WHERE n.field = ANY($1) AND length(n.name) BETWEEN $2 AND $3 \
-         LIMIT $4",
+         WHERE n.field = ANY($1) AND length(n.name) = ANY($2) \
+         LIMIT $3",
         tx.table("names")
     );
-    tx.tx.scalars(sql(text).bind(fields).bind(length.0).bind(length.1).bind(limit)).await
+    tx.tx.scalars(sql(text).bind(fields).bind(lengths).bind(limit)).await
 }
 
 /// Those of the facts `ids` that occur in chunks of some repositories.
