@@ -104,7 +104,10 @@ pub(crate) fn cluster(home: &Path) -> EmbeddedServer {
 
 pub(crate) fn settings(home: &Path) -> Config {
     let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
-    config::load(&overrides).unwrap().0
+    let mut config = config::load(&overrides).unwrap().0;
+    // Several tests serve at a time.
+    config.server.port = 0;
+    config
 }
 
 /// Runs the program with `--json` over another home. Returns its exit status and the printed JSON.

@@ -218,11 +218,12 @@ impl Drop for KilledOnDrop {
 
 /// The supervisor of the cluster below `home`, found by its command line.
 fn supervisor_of(home: &std::path::Path) -> Option<i32> {
-    let home = home.to_string_lossy().into_owned();
+    // A whole part of the path: the name of one home may begin that of another.
+    let root = format!("\"{}/", home.display());
     std::fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line).into_owned();
-        let is_supervisor = line.contains("postgres-supervisor") && line.contains(&home);
+        let is_supervisor = line.contains("postgres-supervisor") && line.contains(&root);
         is_supervisor.then(|| entry.file_name().to_str()?.parse().ok()).flatten()
     })
 }

@@ -265,9 +265,10 @@ async fn a_run_only_loses_its_connections_to_suspended_database_processes() {
     });
     let app = app_with(&home, embedder.clone(), |config| {
         config.database.url = Some(url);
-        config.database.statement_timeout_ms = 2_000;
-        config.database.answer_grace_ms = 500;
-        config.database.first_answer_ms_max = 500;
+        // Longer than any answer on a busy machine.
+        config.database.statement_timeout_ms = 5_000;
+        config.database.answer_grace_ms = 1_000;
+        config.database.first_answer_ms_max = 3_000;
         config.indexing.lease_ms = 30_000;
     });
     result(&app, "build_index", index_arguments(&repository, &id)).await;

@@ -91,7 +91,11 @@ async fn a_mass_change_causes_few_runs() {
     wait_for(fresh_app.app(), &project, "number_0", &["mass/0/file_0.txt"]).await;
     let runs = fresh_app.runs_when_idle().await - before;
     assert!((1..=15).contains(&runs), "{runs} runs for 3,000 files");
-    let left = index(fresh_app.app(), &repository.root(), &project).await;
+    let mut left = index(fresh_app.app(), &repository.root(), &project).await;
+    if left["attached"] == true {
+        // It is the report of a run that a last event caused meanwhile.
+        left = index(fresh_app.app(), &repository.root(), &project).await;
+    }
     assert_eq!(left["report"]["filesChanged"], 0, "{left:#}");
     assert_eq!(left["report"]["files"], 3001, "{left:#}");
 }
