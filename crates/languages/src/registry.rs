@@ -53,15 +53,19 @@ fn disputed(language: &'static Language, extension: &str, first_bytes: &[u8]) ->
     by_name(other).unwrap_or(language)
 }
 
-/// Whether a header contains C++ keywords at the start of a line.
+/// Returns whether a header contains C++ keywords at the start of a line, or includes a header of C++'s standard library, whose names
+/// have no extension: `#include <string>`.
 fn looks_like_cpp(first_bytes: &[u8]) -> bool {
+    const STARTS: [&str; 9] = [
+        "class ", "namespace ", "template<", "template <", "using ", "public:", "private:", "protected:",
+        "constexpr ",
+    ];
     first_bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_start).any(|line| {
-        [
-            "class ", "namespace ", "template<", "template <", "using ", "public:", "private:", "protected:",
-            "constexpr ",
-        ]
-        .iter()
-        .any(|word| line.starts_with(word.as_bytes()))
+        let included = line.strip_prefix(b"#include <");
+        // The beginning of a file may end within a line.
+        let header = included.and_then(|rest| rest.iter().position(|&b| b == b'>').map(|end| &rest[..end]));
+        header.is_some_and(|name| !name.contains(&b'.'))
+            || STARTS.iter().any(|word| line.starts_with(word.as_bytes()))
     })
 }
 
@@ -161,6 +165,8 @@ mod tests {
             (".gitignore", "", None),
             ("include/a.h", "#define A 1\nint f(void);\n", Some("c")),
             ("include/a.h", "#pragma once\nnamespace a {\n", Some("cpp")),
+            ("include/a.h", "#include <a_api.h>\n#include <string> // text\n", Some("cpp")),
+            ("include/a.h", "#include <stdio.h>\n#include <sys", Some("c")),
             ("bin/run", "#!/usr/bin/env -S python3.12 -u\n", Some("python")),
             ("bin/run", "#!/bin/sh\n", Some("bash")),
             ("bin/run", "#!/opt/unknown\n", None),
