@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use contract::config::Config;
 use embedding::StubEmbedder;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 mod corpus;

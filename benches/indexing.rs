@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use embedding::StubEmbedder;
 use engine::indexing::parser::Parsing;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 mod corpus;

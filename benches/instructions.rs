@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pairofcleats::app::App;
+use gate::app::App;
 use platform::sha256;
 use serde_json::{Value, json};
 

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pairofcleats::surfaces::http::{listen, router_with};
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 use reqwest::{Client, Url, header};
 use serde_json::{Value, json};
+use surfaces::http::{listen, router_with};
 
 mod corpus;
 

@@ -11,12 +11,12 @@ use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use pairofcleats::app::{App, Bulkhead};
-use pairofcleats::surfaces::http::{listen, router_with};
-use pairofcleats::surfaces::mcp::serve_stdio;
-use pairofcleats::tools::{Caller, Effects, Surface, TimeoutClass, ToolSpec, Toolbox, Toolset};
+use gate::app::{App, Bulkhead};
+use gate::tools::{Caller, Effects, Surface, TimeoutClass, ToolSpec, Toolbox, Toolset};
 use reqwest::Client;
 use serde_json::{Map, Value, json};
+use surfaces::http::{listen, router_with};
+use surfaces::mcp::serve_stdio;
 use tenancy::Scope;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 

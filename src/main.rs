@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use engine::highlighting;
 use engine::indexing::{extractor, historian, parser};
-use pairofcleats::surfaces::cli;
 use platform::process::{self, confined};
 use store::postgres::embedded;
+use surfaces::cli;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();

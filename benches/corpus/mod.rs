@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use contract::clock::SystemClock;
 use contract::config::{self, Config, Layout, Overrides, Variant};
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Request, Surface};
+use gate::app::App;
+use gate::tools::{self, Caller, Request, Surface};
 use serde_json::Value;
 use upkeep::install::{AssetSelection, install_for_tests, test_home};
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
+use bench::{Experiment, Modes, Options, Variant, issues, quality};
 use contract::config::Layout;
 use contract::{ErrorCode, Fault, ModelIdentity};
 use embedding::{Embedder, StubEmbedder};
-use pairofcleats::bench::{Experiment, Modes, Options, Variant, issues, quality};
 use serde_json::{Value, json};
 
 use crate::harness::{PROGRAM, new_home, settings};

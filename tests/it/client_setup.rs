@@ -5,11 +5,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pairofcleats::surfaces::cli::clients::{
+use serde_json::{Value, json};
+use surfaces::cli::clients::{
     AGENT_INSTRUCTIONS, CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Format, HttpSupport, Instructions,
     Location, Transport,
 };
-use serde_json::{Value, json};
 
 use crate::documents::check;
 use crate::harness::PROGRAM;

@@ -32,7 +32,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("README.md", "# Library\n\nA small framework for web applications.\n\n## Installing\n\nUse pip.\n"),
 ];
 
-async fn indexed(app: &std::sync::Arc<pairofcleats::app::App>, name: &str) -> (Repository, String) {
+async fn indexed(app: &std::sync::Arc<gate::app::App>, name: &str) -> (Repository, String) {
     let (repository, project) = (Repository::new(LIBRARY), project(name));
     result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     (repository, project)

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use contract::SCHEMA_VERSION;
-use pairofcleats::surfaces::contracts as surface;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use surfaces::contracts as surface;
 
 /// What changed on purpose since the version before, as the test says it, and why that breaks nobody. Empty it with each version.
 const DELIBERATE: &[(&str, &str)] = &[];

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use contract::SCHEMA_VERSION;
+use gate::tools::{LIST, published, schema};
 use jsonschema::Validator;
-use pairofcleats::surfaces::contracts as surface;
-use pairofcleats::tools::{LIST, published, schema};
 use serde_json::{Map, Value};
+use surfaces::contracts as surface;
 
 fn contracts_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts")
@@ -110,7 +110,7 @@ fn every_tool_has_a_complete_description() {
 #[test]
 fn the_readme_lists_the_tools() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let (listed, others): (Vec<&&pairofcleats::tools::ToolSpec>, Vec<_>) =
+    let (listed, others): (Vec<&&gate::tools::ToolSpec>, Vec<_>) =
         LIST.iter().partition(|tool| tool.toolset.listed_by_default());
     let table: String = listed.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.title)).collect();
     assert!(readme.contains(&table), "README.md must contain this table:\n{table}");
@@ -134,7 +134,7 @@ fn the_readme_lists_the_tools() {
 
 #[test]
 fn the_tools_without_a_project_are_named() {
-    let takes_project = |tool: &&pairofcleats::tools::ToolSpec| {
+    let takes_project = |tool: &&gate::tools::ToolSpec| {
         (tool.input)().get("properties").is_some_and(|fields| fields.get("project_id").is_some())
     };
     let others: Vec<String> =

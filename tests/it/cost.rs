@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use engine::search::tokens::count;
-use pairofcleats::surfaces::cli::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
-use pairofcleats::tools::{Caller, LIST, Request, Surface, ToolSpec, ToolVisibility, call as call_tool};
+use gate::tools::{Caller, LIST, Request, Surface, ToolSpec, ToolVisibility, call as call_tool};
 use serde_json::{Value, json};
+use surfaces::cli::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
 use tenancy::{Principal, Projects};
 
 use crate::harness::{PROGRAM, Repository, app, call, home, project, result};
@@ -199,7 +199,7 @@ fn repository_with_similar_functions() -> Repository {
     repository
 }
 
-async fn indexed(name: &str) -> (std::sync::Arc<pairofcleats::app::App>, Repository, String) {
+async fn indexed(name: &str) -> (std::sync::Arc<gate::app::App>, Repository, String) {
     let (app, repository, project) = (app(), repository_with_similar_functions(), project(name));
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     (app, repository, project)
@@ -328,7 +328,7 @@ async fn short_texts_carry_the_answer_in_fewer_tokens() {
 // --- the next call
 
 /// Makes the next call that an answer suggests, which must succeed; `after` names the answer in messages.
-async fn follow(app: &std::sync::Arc<pairofcleats::app::App>, after: &str, envelope: &Value) -> Value {
+async fn follow(app: &std::sync::Arc<gate::app::App>, after: &str, envelope: &Value) -> Value {
     let next = &envelope["_meta"]["next"];
     let tool = next["tool"].as_str().unwrap_or_else(|| panic!("{after} suggests no call: {envelope:#}"));
     assert!(count(&next.to_string()) <= 120, "{next}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::ProjectId;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 

@@ -16,11 +16,7 @@ fn two_files() -> Repository {
     Repository::new(&[("greeter.py", GREETER), ("src/ledger.rs", LEDGER)])
 }
 
-async fn build(
-    app: &std::sync::Arc<pairofcleats::app::App>,
-    repository: &Repository,
-    project: &str,
-) -> Value {
+async fn build(app: &std::sync::Arc<gate::app::App>, repository: &Repository, project: &str) -> Value {
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
     let mut answer = result(app, "build_index", arguments).await;
     assert_eq!(answer["state"], "succeeded");
@@ -233,7 +229,7 @@ async fn words_are_searchable_while_vectors_are_pending_and_a_warning_says_so() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_only_grows_and_ends_complete() {
-    use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
+    use gate::tools::{self, Caller, Progress, Request, Surface};
     let (app, repository, project) = (app(), two_files(), project("progress"));
     /// How much is done, and the total if it is known.
     type Step = (f64, Option<f64>);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::harness::{Repository, app, app_with, call, project, result};
 use crate::valid_arguments::ToolSubject;
-use pairofcleats::tools::LIST;
+use gate::tools::LIST;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_tool_returns_another_projects_data() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use engine::search::{Ranking, SearchAnswer, SearchDeps, SearchRequest};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use store::Index;

@@ -40,7 +40,7 @@ async fn missing_assets_are_reported_with_their_path_to_local_callers_only() {
         assert!(output.contains("pairofcleats bootstrap"), "{args:?} must say how to install it: {output}");
     }
     let app = crate::harness::app_in(empty.path(), |config| config.server.port = 0);
-    let served = crate::serving::TestServer::over(app, pairofcleats::tools::Toolbox::standard()).await;
+    let served = crate::serving::TestServer::over(app, gate::tools::Toolbox::standard()).await;
     for (tool, arguments) in [("search", json!({ "query": "x" })), ("check_status", json!({}))] {
         let (_, body) =
             send_json(http().post(served.url_of(&format!("/tools/{tool}"))).json(&arguments)).await;

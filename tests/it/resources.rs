@@ -6,10 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use contract::ProjectId;
-use pairofcleats::app::App;
-use pairofcleats::surfaces::contracts;
-use pairofcleats::surfaces::mcp::McpServer;
-use pairofcleats::tools::{self, Caller, Request, Surface, ToolVisibility, Toolbox, browse};
+use gate::app::App;
+use gate::tools::{self, Caller, Request, Surface, ToolVisibility, Toolbox, browse};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionContext, CompletionInfo, ErrorData,
     GetPromptRequestParams, PaginatedRequestParams, ReadResourceRequestParams, Reference, Resource,
@@ -19,6 +17,8 @@ use rmcp::service::{RunningService, ServiceError};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
+use surfaces::contracts;
+use surfaces::mcp::McpServer;
 use tenancy::{Principal, Projects, Scope};
 
 use crate::harness::{PROGRAM, Repository, app, app_with, home, http, project, result};

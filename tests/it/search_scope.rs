@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pairofcleats::tools::{self, Caller, Request, Surface};
+use gate::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use tenancy::{Trust, session_file};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -420,7 +420,7 @@ struct Resolutions(Arc<AtomicUsize>);
 
 impl<S: tracing::Subscriber> Layer<S> for Resolutions {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        if event.metadata().target() == "pairofcleats::tools::context" {
+        if event.metadata().target() == "gate::tools::context" {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }

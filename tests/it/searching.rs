@@ -8,7 +8,7 @@ use std::time::Duration;
 use contract::Fault;
 use contract::ModelIdentity;
 use embedding::{Embedder, StubEmbedder};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with, app_with_embedder, app_with_model, call, project, result};

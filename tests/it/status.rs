@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use contract::clock::SystemClock;
 use contract::config::{self, Overrides};
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
+use gate::app::App;
+use gate::tools::{self, Caller, Progress, Request, Surface};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Module rows of packages that have several, from top to bottom. Modules of one row do not use one another. Between packages,
 /// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
-    ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"], &["catalog"]]),
+    ("crates/gate/src", &[&["tools"], &["app"], &["catalog"]]),
     (
         "crates/engine/src",
         &[&["triage", "navigation", "highlighting", "left_out"], &["indexing", "search"], &["jobs"]],
@@ -16,7 +16,7 @@ const ROWS: &[(&str, &[&[&str]])] = &[
         "crates/platform/src",
         &[
             &["outbound", "telemetry"],
-            &["disk_space", "failpoints", "process"],
+            &["disk_space", "failpoints", "file_lock", "process"],
             &["safe_open", "sha256", "task"],
         ],
     ),
@@ -24,14 +24,14 @@ const ROWS: &[(&str, &[&[&str]])] = &[
 
 /// Crates that only some paths may name.
 const FENCED: &[(&str, &[&str])] = &[
-    ("axum", &["src/surfaces/"]),
-    ("maud", &["src/surfaces/http/pages/"]),
-    ("rmcp", &["src/surfaces/"]),
-    ("tower", &["src/surfaces/"]),
-    ("tower_http", &["src/surfaces/"]),
-    ("hyper", &["src/surfaces/"]),
-    ("clap", &["src/surfaces/"]),
-    ("tokio_rustls", &["src/surfaces/http/", "crates/platform/src/outbound/"]),
+    ("axum", &["crates/surfaces/src/"]),
+    ("maud", &["crates/surfaces/src/http/pages/"]),
+    ("rmcp", &["crates/surfaces/src/"]),
+    ("tower", &["crates/surfaces/src/"]),
+    ("tower_http", &["crates/surfaces/src/"]),
+    ("hyper", &["crates/surfaces/src/"]),
+    ("clap", &["crates/surfaces/src/"]),
+    ("tokio_rustls", &["crates/surfaces/src/http/", "crates/platform/src/outbound/"]),
     ("prometheus_client", &["crates/platform/src/telemetry/metrics.rs"]),
     ("sqlx", &["crates/store/"]),
     ("rusqlite", &["crates/store/src/portable/"]),
@@ -51,9 +51,9 @@ const FENCED: &[(&str, &[&str])] = &[
         &["crates/platform/src/process/sandbox.rs", "crates/platform/src/process/confined/restrictions.rs"],
     ),
     ("gix", &["crates/history/"]),
-    ("jsonc_parser", &["src/surfaces/cli/agents/edit_json.rs"]),
-    ("toml_edit", &["src/surfaces/cli/agents/edit_toml.rs"]),
-    ("yaml_edit", &["src/surfaces/cli/agents/edit_yaml.rs"]),
+    ("jsonc_parser", &["crates/surfaces/src/cli/agents/edit_json.rs"]),
+    ("toml_edit", &["crates/surfaces/src/cli/agents/edit_toml.rs"]),
+    ("yaml_edit", &["crates/surfaces/src/cli/agents/edit_yaml.rs"]),
     ("imara_diff", &["crates/history/"]),
 ];
 
@@ -167,7 +167,7 @@ const PROGRAM_STARTERS: &[&str] = &[
     "crates/store/src/postgres/embedded/shared_server.rs",
     "crates/store/src/postgres/embedded/tied_child.rs",
     // Measures a whole server, which ends its own children.
-    "src/bench/scale/start.rs",
+    "crates/bench/src/scale/start.rs",
 ];
 
 #[test]
@@ -214,7 +214,7 @@ fn every_file_says_why_it_exists_and_stays_short() {
 
 /// Files that use `Scope::ALL` to list the existing scopes. Scopes are granted by name, so that no key gets a scope that is
 /// added later.
-const SCOPE_LISTERS: &[&str] = &["crates/tenancy/src/oauth/resource.rs", "src/surfaces/cli/keys.rs"];
+const SCOPE_LISTERS: &[&str] = &["crates/tenancy/src/oauth/resource.rs", "crates/surfaces/src/cli/keys.rs"];
 
 #[test]
 fn scopes_are_granted_by_name() {
@@ -233,8 +233,11 @@ fn scopes_are_granted_by_name() {
 }
 
 /// Files that may know record sources only by their root, not by name.
-const SOURCE_AGNOSTIC: &[&str] =
-    &["src/app/index_job.rs", "src/tools/search/show_file.rs", "src/surfaces/cli/rebuild.rs"];
+const SOURCE_AGNOSTIC: &[&str] = &[
+    "crates/gate/src/app/index_job.rs",
+    "crates/gate/src/tools/search/show_file.rs",
+    "crates/surfaces/src/cli/rebuild.rs",
+];
 
 #[test]
 fn record_sources_are_not_named() {

@@ -1,6 +1,6 @@
 //! Valid arguments for each tool: the one table from which tests call all tools.
 
-use pairofcleats::tools::LIST;
+use gate::tools::LIST;
 use serde_json::{Value, json};
 
 /// A well-formed id of a run that no project has.

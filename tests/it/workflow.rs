@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use contract::config;
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Request, Surface};
+use gate::app::App;
+use gate::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use tenancy::{Principal, Projects, SESSION_FILE, Workflow};
 

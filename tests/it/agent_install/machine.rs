@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pairofcleats::surfaces::cli::clients::{CLIENTS, Client};
 use serde_json::Value;
+use surfaces::cli::clients::{CLIENTS, Client};
 
 use crate::harness::PROGRAM;
 

@@ -151,7 +151,7 @@ async fn an_unused_mirror_is_collected() {
     index(&app, &id, &archive).await;
     let second = mirror(&app, &id, &archive).await;
     let unused = async || {
-        let unused = pairofcleats::app::unused_mirrors(&app).await.unwrap();
+        let unused = gate::app::unused_mirrors(&app).await.unwrap();
         unused.into_iter().map(|mirror| mirror.git_dir).collect::<Vec<_>>()
     };
     assert_eq!(unused().await, [] as [std::path::PathBuf; 0], "a run may still read it");

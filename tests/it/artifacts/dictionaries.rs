@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use contract::config::{Config, Enabled};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenancy::Projects;

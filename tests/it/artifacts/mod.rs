@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::config::AllowedDownload;
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Request, Surface};
+use gate::app::App;
+use gate::tools::{self, Caller, Request, Surface};
 pub(crate) use platform::sha256::digest_hex as sha256;
 use serde_json::Value;
 use tenancy::{Principal, Projects, Scope};

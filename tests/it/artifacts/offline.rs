@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contract::clock::SystemClock;
 use contract::config::Layout;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use super::visible_files;

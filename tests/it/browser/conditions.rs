@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use contract::clock::SystemClock;
 use contract::config::Layout;
-use pairofcleats::app::App;
-use pairofcleats::tools::Toolbox;
+use gate::app::App;
+use gate::tools::Toolbox;
 use serde_json::json;
 
 use super::{Page, SHOP, Shop, accessibility, journey, journey_with};

@@ -1,6 +1,6 @@
 //! Journeys through launch runs: mending and publishing one, thinking twice about ending one, narrow screens, hostile names.
 
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 use serde_json::json;
 
 use super::Page;

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Page;
 use crate::harness::{app_in, new_home, result};
 use crate::serving::TestServer;
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 
 struct Picture {
     name: &'static str,

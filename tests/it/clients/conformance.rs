@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pairofcleats::surfaces::http;
+use surfaces::http;
 use tempfile::TempDir;
 
 use super::setup::node_program;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use contract::{ErrorCode, Fault};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use pairofcleats::app::Bulkhead;
-use pairofcleats::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
+use gate::app::Bulkhead;
+use gate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
 

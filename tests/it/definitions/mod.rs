@@ -8,7 +8,7 @@ mod together;
 
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::filters::shop::{IndexedProject, index};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::search::fields::field;
 use futures::stream::{StreamExt, iter};
-use pairofcleats::tools::LIST;
+use gate::tools::LIST;
 use serde_json::{Value, json};
 
 use crate::filters::shop::IndexedProject;

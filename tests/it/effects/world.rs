@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::clock::{Clock, SystemClock, iso_millis};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

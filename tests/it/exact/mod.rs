@@ -7,7 +7,7 @@ mod oracle;
 use std::path::Path;
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::filters::shop::{IndexedProject, index};

@@ -13,7 +13,7 @@ use std::time::Duration;
 use contract::clock::SystemClock;
 use contract::config::{self, Config, Layout, Overrides, Variant};
 use embedding::{Embedder, StubEmbedder};
-use pairofcleats::app::App;
+use gate::app::App;
 use platform::disk_space;
 use serde_json::{Value, json};
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSeverity};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use contract::ProjectId;
 use contract::config::Config;
-use pairofcleats::app::App;
+use gate::app::App;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnectOptions;

@@ -157,7 +157,7 @@ async fn odd_names_are_returned_readable_and_identify_their_files() {
     // The same over MCP: lists, resources, and short texts, whose lines no file name can forge.
     let server = TestServer::over(
         crate::harness::app_with(|config| config.server.port = 0),
-        pairofcleats::tools::Toolbox::standard(),
+        gate::tools::Toolbox::standard(),
     )
     .await;
     let session = server.open("/mcp", None).await;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use tokio::sync::OnceCell;
 
 use super::shop::{IndexedProject, index};

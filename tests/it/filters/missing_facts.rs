@@ -20,7 +20,7 @@ fn long_file() -> String {
     text
 }
 
-async fn build(app: &std::sync::Arc<pairofcleats::app::App>, indexed: &IndexedProject) -> Value {
+async fn build(app: &std::sync::Arc<gate::app::App>, indexed: &IndexedProject) -> Value {
     let arguments = json!({ "repoPath": indexed.repository.root(), "project_id": indexed.project });
     result(app, "build_index", arguments).await["report"].take()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, call, git_as, project, result};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::config::{Config, WatchedRepositories, WatchedRepository};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection, Row};
 

@@ -9,7 +9,7 @@ use super::{entry, import, import_arguments, sha256sum, writable_app};
 use crate::harness::{PROGRAM, home, project, result};
 
 /// The hash that follows from the entries of a catalog.
-async fn recomputed(app: &std::sync::Arc<pairofcleats::app::App>, project: &str) -> (Value, String) {
+async fn recomputed(app: &std::sync::Arc<gate::app::App>, project: &str) -> (Value, String) {
     let listed = result(app, "instructions_list", json!({ "fields": "full", "project_id": project })).await;
     let entries: BTreeMap<&str, &str> = listed["items"]
         .as_array()

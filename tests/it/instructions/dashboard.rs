@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use contract::config::Required;
-use pairofcleats::app::App;
-use pairofcleats::surfaces::http::{Dashboard, DashboardAddress};
-use pairofcleats::tools::LIST;
+use gate::app::App;
+use gate::tools::LIST;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use surfaces::http::{Dashboard, DashboardAddress};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::config::{Config, InstructionFolder};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use super::{allow_writes, entry, ids};

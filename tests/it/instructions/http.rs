@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use contract::clock::{Clock, SystemClock, iso_millis};
 use contract::config::Required;
-use pairofcleats::app::App;
+use gate::app::App;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Where the tools of the catalog are listed and how they are called.
 
-use pairofcleats::tools::{LIST, Surface, Toolbox, Toolset};
+use gate::tools::{LIST, Surface, Toolbox, Toolset};
 use serde_json::{Value, json};
 
 use super::{allow_writes, entry, import_arguments};
@@ -11,9 +11,8 @@ use crate::serving::TestServer;
 fn only_callers_who_name_the_toolset_see_it() {
     let config = contract::config::fuzzing::defaults();
     let names = |toolsets: &str| -> Vec<&str> {
-        let visibility = pairofcleats::tools::ToolVisibility::parse(toolsets, false).unwrap();
-        let caller =
-            pairofcleats::tools::Caller { visibility, ..pairofcleats::tools::Caller::local(Surface::Stdio) };
+        let visibility = gate::tools::ToolVisibility::parse(toolsets, false).unwrap();
+        let caller = gate::tools::Caller { visibility, ..gate::tools::Caller::local(Surface::Stdio) };
         Toolbox::standard().listed(config, &caller).map(|tool| tool.name).collect()
     };
     let catalog: Vec<&str> =

@@ -18,7 +18,7 @@ mod usage;
 use std::sync::Arc;
 
 use contract::config::Config;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::harness::{app_with, result};

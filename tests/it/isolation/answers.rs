@@ -1,7 +1,7 @@
 //! Calls every tool, route and MCP method as one tenant with values of another tenant: no answer contains anything of the other
 //! tenant, and each equals the answer for a value that does not exist.
 
-use pairofcleats::tools::LIST;
+use gate::tools::LIST;
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use contract::ProjectId;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use tenancy::{self, NewKey, Projects, Scope};
 

@@ -1,8 +1,8 @@
 //! Who may do what with which runs.
 
+use gate::tools::{Caller, Surface, ToolVisibility, Toolbox, Toolset};
 use launch::legality::RunTool;
 use launch::snapshot::Snapshot;
-use pairofcleats::tools::{Caller, Surface, ToolVisibility, Toolbox, Toolset};
 use serde_json::{Value, json};
 use tenancy::Scope;
 
@@ -20,14 +20,14 @@ async fn a_disabled_subsystem_answers_nothing_and_makes_no_tables() {
         "SELECT count(*) FROM pg_tables WHERE schemaname = '{}' AND tablename LIKE 'launch_%'",
         schema(&scene.project)
     );
-    for tool in pairofcleats::tools::LIST.iter().filter(|tool| tool.toolset == Toolset::Launch) {
+    for tool in gate::tools::LIST.iter().filter(|tool| tool.toolset == Toolset::Launch) {
         let refused = try_call(&scene.app, tool.name, json!({ "run_id": ABSENT_RUN })).await.unwrap_err();
         let fault = refused.to_fault();
         assert_eq!(fault.code.as_str(), "MUTATION_DISABLED", "{}", tool.name);
         assert!(fault.hint.is_some() && fault.message.contains("launch"), "{}: {fault}", tool.name);
     }
     assert_eq!(query_number(&tables).await, 0);
-    let listed = |app: &pairofcleats::app::App| {
+    let listed = |app: &gate::app::App| {
         let visibility = ToolVisibility::parse("launch", false).unwrap();
         let caller = Caller { visibility, ..Caller::local(Surface::Cli) };
         Toolbox::standard().listed(&app.config, &caller).count()

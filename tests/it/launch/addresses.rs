@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Request, Surface, Toolbox};
+use gate::app::App;
+use gate::tools::{self, Caller, Request, Surface, Toolbox};
 use serde_json::{Value, json};
 use tenancy::Scope;
 

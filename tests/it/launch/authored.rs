@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pairofcleats::app::launch::WORKERS;
+use gate::app::launch::WORKERS;
 use serde_json::{Value, json};
 
 use super::golden::{self, README};

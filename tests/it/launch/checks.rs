@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use contract::config::CheckCommand;
-use pairofcleats::app::launch::copies_folder;
+use gate::app::launch::copies_folder;
 use platform::process::confined::{Protection, protections};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 use reqwest::Response;
 use serde_json::Value;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::ProjectId;
+use gate::app::App;
+use gate::app::launch::{events_after, open_run};
 use launch::event::{LogHead, verify_chain};
 use launch::ids::RunId;
 use launch::snapshot::Snapshot;
-use pairofcleats::app::App;
-use pairofcleats::app::launch::{events_after, open_run};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use upkeep::archive::{ImportSettings, export_project, import_project};

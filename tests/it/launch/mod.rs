@@ -35,8 +35,8 @@ use std::time::Duration;
 
 use contract::config::{Config, LOCAL_FORGE, LaunchSite};
 use embedding::StubEmbedder;
-use pairofcleats::app::App;
-use pairofcleats::app::launch::WorkerTable;
+use gate::app::App;
+use gate::app::launch::WorkerTable;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 use platform::sha256;
 use serde_json::{Value, json};
 

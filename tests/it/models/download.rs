@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use contract::config::Variant;
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
+use gate::app::App;
+use gate::tools::{self, Caller, Progress, Request, Surface};
 use serde_json::{Value, json};
 
 use super::{MINILM, both_variants, build, small_repository, wheels};

@@ -14,7 +14,7 @@ use contract::Fault;
 use contract::ModelIdentity;
 use contract::config::Variant;
 use embedding::{Embedder, StubEmbedder};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use upkeep::install::{AssetSelection, install_for_tests, test_home};
 

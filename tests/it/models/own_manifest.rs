@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::config::Variant;
 use embedding::export::{Architecture, Calibration, GraphKind, export};
 use embedding::{Embedder, ModelFiles, OnnxEmbedder, Pooling};
-use pairofcleats::app::App;
+use gate::app::App;
 use platform::sha256::digest_hex as sha256;
 use serde_json::{Value, json};
 use upkeep::install::{AssetSelection, EmbeddingAssets, install_for_tests, test_home};

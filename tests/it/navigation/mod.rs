@@ -16,7 +16,7 @@ mod walks;
 
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, call, project, result};

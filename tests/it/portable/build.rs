@@ -307,7 +307,7 @@ async fn a_repositorys_file_answers_searches_of_that_repository_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_build_reports_progress_and_leaves_no_file() {
-    use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
+    use gate::tools::{self, Caller, Progress, Request, Surface};
     use std::sync::{Arc, Mutex};
 
     let indexed = crate::filters::corpus::corpus(app_with(|config| config.portable.page_chunks = 100)).await;

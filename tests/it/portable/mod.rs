@@ -12,7 +12,7 @@ mod stock;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::filters::shop::IndexedProject;

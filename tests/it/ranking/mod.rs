@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::config::Variant;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::json;
 use upkeep::install::{AssetSelection, install_for_tests};
 

@@ -10,7 +10,7 @@ mod rights;
 
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::git_host::HostedRepository;

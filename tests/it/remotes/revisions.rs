@@ -11,7 +11,7 @@ mod shown;
 
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Row};
 

@@ -4,7 +4,7 @@
 use std::io::{Cursor, Write};
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;

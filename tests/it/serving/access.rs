@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use contract::ProjectId;
-use pairofcleats::app::App;
+use gate::app::App;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use store::audit;
@@ -159,7 +159,7 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
     // Shared assets need a key with the scope `admin` and all projects. Each of these tools has its own tests for that.
     let operator_tools = ["download_dictionaries", "download_extensions", "verify_extensions"];
     let mut covered = BTreeSet::new();
-    for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
+    for tool in gate::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
         if OPERATOR_TOOLS.contains(&tool) {
             continue;
@@ -226,7 +226,7 @@ async fn a_key_reaches_only_its_projects_with_its_scopes() {
             );
         }
     }
-    assert_eq!(covered.len(), pairofcleats::tools::LIST.len());
+    assert_eq!(covered.len(), gate::tools::LIST.len());
 
     let listed = async |key: &str| {
         let (_, body) = server.call(Some(key), "workspace_status", json!({})).await;
@@ -430,7 +430,7 @@ async fn metrics_need_the_scope_admin() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn beyond_loopback_the_server_requires_keys() {
-    use pairofcleats::surfaces::http::listen;
+    use surfaces::http::listen;
     // A separate cluster without any key.
     let home = crate::harness::new_home("keyless");
     let overrides = contract::config::Overrides { home: Some(home), ..Default::default() };

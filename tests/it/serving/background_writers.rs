@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pairofcleats::app::App;
-use pairofcleats::tools::Toolbox;
+use gate::app::App;
+use gate::tools::Toolbox;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};

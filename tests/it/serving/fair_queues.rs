@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pairofcleats::app::{App, Bulkhead, upkeep_job};
+use gate::app::{App, Bulkhead, upkeep_job};
 use serde_json::{Value, json};
 use store::DecidedBy;
 use tenancy::{NewKey, Principal, Projects, Scope};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pairofcleats::app::Bulkhead;
+use gate::app::Bulkhead;
 use serde_json::{Value, json};
 use tenancy::Principal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -243,7 +243,7 @@ async fn an_invalid_trusted_proxy_prevents_the_start() {
         config.server.port = 0;
         config.server.trusted_proxies = vec!["10.0.0.0/8".into(), "proxy.example".into()];
     });
-    let Err(fault) = pairofcleats::surfaces::http::listen(&app).await else { panic!("the server started") };
+    let Err(fault) = surfaces::http::listen(&app).await else { panic!("the server started") };
     assert_eq!(fault.code, contract::ErrorCode::InvalidInput);
     assert!(fault.message.contains("proxy.example") && fault.hint.is_some());
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use contract::config::Required;
-use pairofcleats::app::App;
-use pairofcleats::tools::Toolbox;
+use gate::app::App;
+use gate::tools::Toolbox;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
 use serde_json::{Value, json};

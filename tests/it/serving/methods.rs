@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use pairofcleats::app::Bulkhead;
-use pairofcleats::surfaces::mcp::serve_stream;
-use pairofcleats::tools::{
+use gate::app::Bulkhead;
+use gate::tools::{
     Call, Caller, Effects, LIST, OptInToolset, Surface, TimeoutClass, ToolSpec, Toolbox, Toolset,
 };
 use serde_json::{Map, Value, json};
+use surfaces::mcp::serve_stream;
 use tenancy::Scope;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 

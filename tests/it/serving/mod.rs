@@ -42,11 +42,11 @@ pub(crate) use access::{issue_key, issue_key_with};
 use std::sync::Arc;
 
 use contract::config::Config;
-use pairofcleats::app::App;
-use pairofcleats::surfaces::http::{listen, router_with};
-use pairofcleats::tools::{LIST, Toolbox};
+use gate::app::App;
+use gate::tools::{LIST, Toolbox};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+use surfaces::http::{listen, router_with};
 use tokio::task::JoinHandle;
 
 use crate::harness::{app_with, http};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contract::config::Required;
+use gate::app::App;
+use gate::tools::Toolbox;
 use html5gum::{Token, Tokenizer};
-use pairofcleats::app::App;
-use pairofcleats::tools::Toolbox;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method, Response, StatusCode, header, redirect};
 use serde_json::json;

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use contract::{ErrorCode, ErrorInfo};
-use pairofcleats::tools::LIST;
+use gate::tools::LIST;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

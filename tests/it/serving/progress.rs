@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
+use gate::tools::{self, Caller, Progress, Request, Surface};
 use serde_json::{Value, json};
 use tenancy::Principal;
 
@@ -156,8 +156,7 @@ async fn closing_a_stream_ends_its_search() {
         config.timeouts.search_ms = 0;
     })
     .await;
-    let permit =
-        server.app.queues.admit(pairofcleats::app::Bulkhead::Search, &Principal::local()).await.unwrap();
+    let permit = server.app.queues.admit(gate::app::Bulkhead::Search, &Principal::local()).await.unwrap();
     let mut response =
         http().post(server.url_of("/search/stream")).json(&json!({ "query": "x" })).send().await.unwrap();
     let mut received = String::new();

@@ -35,7 +35,7 @@ async fn headers_and_paths_narrow_the_listed_tools() {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let all = listed("/mcp", &[]).await;
-    let read_only: Vec<_> = pairofcleats::tools::LIST
+    let read_only: Vec<_> = gate::tools::LIST
         .iter()
         .filter(|tool| tool.effects.read_only && tool.toolset.listed_by_default())
         .collect();

@@ -1,7 +1,7 @@
 //! The pages of launch runs: what they show, who may do what there, and that only forms of this server change something.
 
 use contract::config::Required;
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 use reqwest::{StatusCode, header};
 use tenancy::Scope;
 

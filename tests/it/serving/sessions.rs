@@ -1,6 +1,6 @@
 //! MCP sessions over HTTP: ownership, lifetime, and restarts of the server.
 
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 use serde_json::{Value, json};
 use tenancy::{self, NewKey, Projects, Scope};
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use contract::config::Config;
-use pairofcleats::surfaces::http::listen;
 use reqwest::{Certificate, Client};
 use serde_json::{Value, json};
+use surfaces::http::listen;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use contract::clock::FixedClock;
 use contract::config::Required;
+use gate::tools::Toolbox;
 use html5gum::{Token, Tokenizer};
-use pairofcleats::tools::Toolbox;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
 use serde_json::{Value, json};

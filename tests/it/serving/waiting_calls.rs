@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::config::Config;
-use pairofcleats::app::{Admission, App, Bulkhead};
+use gate::app::{Admission, App, Bulkhead};
 use reqwest::Response;
 use serde_json::{Value, json};
 use tenancy::Principal;

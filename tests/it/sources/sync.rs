@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use contract::ErrorCode;
 use contract::config::{SourceKind, SourceSettings};
-use pairofcleats::app::App;
-use pairofcleats::app::freshness::{SyncReport, SyncTime, check_revisions, sync_source};
+use gate::app::App;
+use gate::app::freshness::{SyncReport, SyncTime, check_revisions, sync_source};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 

@@ -10,8 +10,8 @@ use contract::config::Layout;
 use contract::{ErrorCode, Fault, ProjectId};
 use embedding::{Embedder, StubEmbedder};
 use engine::jobs::{self, Job, JobState, NewJob};
-use pairofcleats::app::worker::{JOB_KINDS, JobKind, run_worker_loops};
-use pairofcleats::app::{App, index_job};
+use gate::app::worker::{JOB_KINDS, JobKind, run_worker_loops};
+use gate::app::{App, index_job};
 use serde_json::json;
 use store::{DecidedBy, ModelFacts, Store};
 use tokio_util::sync::CancellationToken;
@@ -162,8 +162,7 @@ async fn an_upkeep_run_is_refused_while_an_index_run_holds_the_writer_lane() {
     tx.commit().await.unwrap();
     let cancel = CancellationToken::new();
     let upkeep_run =
-        pairofcleats::app::upkeep_job::run_exclusive(&app, &project, "gc", &cancel, |_| async { Ok(1) })
-            .await;
+        gate::app::upkeep_job::run_exclusive(&app, &project, "gc", &cancel, |_| async { Ok(1) }).await;
     assert_eq!(upkeep_run.unwrap_err().code, ErrorCode::IllegalState);
     app.store().await.unwrap().database().close().await;
     fresh.remove().await;

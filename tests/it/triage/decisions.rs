@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::clock::FixedClock;
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use super::{GENERIC, ingest, record_id, record_ids_with_meta, record_text};

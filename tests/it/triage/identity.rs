@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use store::triage::{RecordWrite, Related};
 use store::{Access, DecidedBy, ProjectTx};

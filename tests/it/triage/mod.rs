@@ -13,7 +13,7 @@ mod sources;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::harness::{PROGRAM, home, result};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::ProjectId;
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Request, Surface};
+use gate::app::App;
+use gate::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use tenancy::{Principal, Projects};
 

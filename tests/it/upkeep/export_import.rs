@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{ErrorCode, Fault, ProjectId};
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 use store::DecidedBy;
 use tokio_util::sync::CancellationToken;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use contract::ProjectId;
-use pairofcleats::app::App;
-use pairofcleats::tools::{self, Caller, Request, Surface};
+use gate::app::App;
+use gate::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tenancy::{Principal, Projects, Scope};

@@ -54,7 +54,7 @@ const TEXTS: &[(&str, &str)] = &[
 const ABSENT: &[&str] =
     &["zzzz qqqq", "flurblewidget", "cat", "the wavelet decomposition of seismograms", "<=>", "検査機"];
 
-async fn check(app: &Arc<pairofcleats::app::App>, project: &str, more: Value) {
+async fn check(app: &Arc<gate::app::App>, project: &str, more: Value) {
     for (text, file) in TEXTS {
         let answer = search(app, project, text, more.clone()).await;
         assert_found(&answer, file, text);

@@ -7,7 +7,7 @@ mod literal;
 
 use std::sync::Arc;
 
-use pairofcleats::app::App;
+use gate::app::App;
 use serde_json::{Value, json};
 
 use crate::harness::result;

@@ -271,10 +271,10 @@ async fn a_site_that_is_an_address_is_mirrored() {
         mirrors.map(|entry| entry.path()).find(|path| path.join(history::MIRROR_FILE).exists()).unwrap();
     let used = std::fs::File::options().append(true).open(mirror.join(history::MIRROR_FILE)).unwrap();
     used.set_modified(std::time::UNIX_EPOCH).unwrap();
-    let unused = pairofcleats::app::unused_mirrors(&it.scene.app).await.unwrap();
+    let unused = gate::app::unused_mirrors(&it.scene.app).await.unwrap();
     assert!(unused.is_empty(), "{unused:?}");
     let without_site = stub_app_in(&home, |_| {});
-    let unused = pairofcleats::app::unused_mirrors(&without_site).await.unwrap();
+    let unused = gate::app::unused_mirrors(&without_site).await.unwrap();
     assert_eq!(unused.into_iter().map(|unused| unused.git_dir).collect::<Vec<_>>(), [mirror]);
 }
 

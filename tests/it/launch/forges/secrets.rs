@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use contract::config::{ForgeKind, LaunchForge};
-use pairofcleats::tools::Toolbox;
+use gate::tools::Toolbox;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 

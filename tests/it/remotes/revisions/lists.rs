@@ -1,8 +1,8 @@
 //! Where revisions are listed, and where nothing of them is to be seen: lists of repositories, files, names and values are about the
 //! default branch.
 
-use pairofcleats::tools::browse::{COMPLETE, COMPLETE_QUERY, LIST_FILES, LIST_FOLDER, SEARCH_PAGE, browse};
-use pairofcleats::tools::{Caller, Request, Surface, ToolSpec};
+use gate::tools::browse::{COMPLETE, COMPLETE_QUERY, LIST_FILES, LIST_FOLDER, SEARCH_PAGE, browse};
+use gate::tools::{Caller, Request, Surface, ToolSpec};
 use serde_json::{Value, json};
 
 use super::Shop;

@@ -1,7 +1,7 @@
 //! Files of revisions are shown: by their names, by hits, as resources, and on pages.
 
-use pairofcleats::tools::browse::{READ_FILE, browse};
-use pairofcleats::tools::{Caller, Request, Surface};
+use gate::tools::browse::{READ_FILE, browse};
+use gate::tools::{Caller, Request, Surface};
 use serde_json::{Value, json};
 
 use super::{PATTERNS, Shop, index, search};

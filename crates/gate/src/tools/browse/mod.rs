@@ -1,0 +1,156 @@
+//! Operations that are not tools: those behind MCP prompts, resources and completion, searches, folders and findings on the
+//! pages, the search of a portable file by the command line, and the stream of HTTP.
+//!
+//! They have a [`ToolSpec`] like the tools of [`LIST`](super::LIST) and pass the same gate, but are in a toolbox of their own:
+//! no list shows them, and clients cannot call them by name.
+
+mod complete;
+mod file_facts;
+mod folder;
+mod instructions;
+mod known_lines;
+mod list;
+mod media;
+mod prompts;
+mod read;
+mod suggest;
+
+use std::sync::{Arc, OnceLock};
+
+use super::call::Request;
+use super::context::Caller;
+use super::list::Toolbox;
+use super::spec::ToolSpec;
+use crate::app::App;
+use contract::config::Config;
+use contract::{Envelope, Refusal};
+
+pub use super::launch::artifact_bytes::ArtifactBytes;
+pub use super::launch::recent_events::RecentEvents;
+pub use complete::{Completions, VALUES_MAX};
+pub use file_facts::{KnownDefinition, KnownFile, KnownPart};
+pub use folder::{FolderItem, FolderList};
+pub use instructions::InstructionText;
+pub use known_lines::{KnownCommit, KnownLines, KnownRun};
+pub use list::{ListedResource, ResourcePage};
+pub use prompts::RenderedPrompt;
+pub use read::FileText;
+pub use suggest::{QuerySuggestion, Suggestions};
+
+/// One page of indexed files; answers [`ResourcePage`].
+pub const LIST_FILES: &ToolSpec = &list::TOOL;
+/// One indexed file; answers [`FileText`].
+pub const READ_FILE: &ToolSpec = &read::TOOL;
+/// What a folder contains; answers [`FolderList`].
+pub const LIST_FOLDER: &ToolSpec = &folder::TOOL;
+/// Where a symbol is defined and used; answers like the tool `navigate`.
+pub const READ_SYMBOL: &ToolSpec =
+    &ToolSpec { name: "resources/symbol", title: "Read a symbol", ..super::search::navigate::TOOL };
+/// Values that match what was typed; answers [`Completions`].
+pub const COMPLETE: &ToolSpec = &complete::TOOL;
+/// What is known of a file beside its text; answers [`KnownFile`].
+pub const FILE_FACTS: &ToolSpec = &file_facts::TOOL;
+/// What the last word of a query may become; answers [`Suggestions`].
+pub const COMPLETE_QUERY: &ToolSpec = &suggest::TOOL;
+/// Searches one portable file; answers like the tool `search`.
+pub const SEARCH_FILE: &ToolSpec = &super::search::search_file::TOOL;
+/// Searches for a page; answers like the tool `search`, with facets and the texts of the chunks of what is shown.
+pub const SEARCH_PAGE: &ToolSpec = &super::search::search_page::TOOL;
+/// One instruction of the catalog; answers [`InstructionText`].
+pub const READ_INSTRUCTION: &ToolSpec = &instructions::READ;
+/// Ids of instructions that match what was typed; answers [`Completions`].
+pub const COMPLETE_INSTRUCTION: &ToolSpec = &instructions::COMPLETE_ID;
+/// What changed in the catalog, one event for each entry; the arguments are those of the tool `instructions_diff`.
+pub const STREAM_DIFFERENCE: &ToolSpec = &super::instructions::diff_stream::TOOL;
+/// All bytes of an artifact of a launch run; answers [`ArtifactBytes`].
+pub const READ_LAUNCH_ARTIFACT: &ToolSpec = &super::launch::artifact_bytes::TOOL;
+/// The log of a launch run, one event each.
+pub const STREAM_LAUNCH_EVENTS: &ToolSpec = &super::launch::event_stream::TOOL;
+/// The last events of a launch run; answers [`RecentEvents`].
+pub const LIST_LAUNCH_EVENTS: &ToolSpec = &super::launch::recent_events::TOOL;
+/// A launch run as it is now; answers like the tool `launch_get_status`.
+pub const READ_LAUNCH_RUN: &ToolSpec =
+    &ToolSpec { name: "launch/run", title: "Read a launch run", ..super::launch::get_status::TOOL };
+/// A part of an artifact of a launch run; answers like the tool `launch_get_artifact`.
+pub const READ_LAUNCH_PART: &ToolSpec = &ToolSpec {
+    name: "launch/part",
+    title: "Read a part of an artifact",
+    ..super::launch::get_artifact::TOOL
+};
+/// The API keys; answers `KeyList`.
+pub const LIST_KEYS: &ToolSpec = &super::admin::keys::LIST;
+/// A new API key; answers `CreatedKey`.
+pub const CREATE_KEY: &ToolSpec = &super::admin::keys::CREATE;
+/// Ends an API key; answers `RevokedKey`.
+pub const REVOKE_KEY: &ToolSpec = &super::admin::keys::REVOKE;
+/// The audited calls; answers `AuditPage`.
+pub const LIST_AUDIT: &ToolSpec = &super::admin::audit_log::LIST;
+/// Findings, filtered and counted; answers [`engine::triage::FindingList`].
+pub const LIST_FINDINGS: &ToolSpec = &super::triage::findings::LIST;
+/// One finding with its decisions; answers [`engine::triage::FindingDetail`].
+pub const READ_FINDING: &ToolSpec = &super::triage::findings::READ;
+/// The prompts, in the order in which they are listed; each answers [`RenderedPrompt`].
+pub static PROMPTS: &[&ToolSpec] =
+    &[&prompts::FIND_CODE, &prompts::EXPLAIN_CODE, &prompts::ONBOARD, &instructions::APPLY];
+
+/// Runs one of the operations of this module through the gate, as [`call`](super::call()) runs a tool.
+///
+/// # Errors
+/// The [`Refusal`] says why the operation was not run.
+pub async fn browse(app: &Arc<App>, request: Request) -> Result<Envelope, Refusal> {
+    operations().call(app, request).await
+}
+
+/// Whether `caller` may use `operation`; the lists of prompts and resources are empty otherwise, like the list of tools.
+#[must_use]
+pub fn is_open_to(operation: &ToolSpec, config: &Config, caller: &Caller) -> bool {
+    operations().listed(config, caller).any(|open| open.name == operation.name)
+}
+
+/// The operations.
+pub fn operations() -> &'static Toolbox {
+    static BROWSE: OnceLock<Toolbox> = OnceLock::new();
+    BROWSE.get_or_init(|| {
+        Toolbox::new(
+            [
+                LIST_FILES, READ_FILE, LIST_FOLDER, READ_SYMBOL, COMPLETE, SEARCH_FILE, READ_INSTRUCTION,
+                COMPLETE_INSTRUCTION,
+            ]
+            .into_iter()
+            .chain([
+                STREAM_DIFFERENCE, SEARCH_PAGE, COMPLETE_QUERY, FILE_FACTS, LIST_KEYS, CREATE_KEY,
+                REVOKE_KEY, LIST_AUDIT,
+            ])
+            .chain([LIST_FINDINGS, READ_FINDING, READ_LAUNCH_ARTIFACT, STREAM_LAUNCH_EVENTS])
+            .chain([LIST_LAUNCH_EVENTS, READ_LAUNCH_RUN, READ_LAUNCH_PART])
+            .chain(PROMPTS.iter().copied())
+            .collect(),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::{LIST, Toolset, find_tool};
+
+    #[test]
+    fn none_is_a_tool_and_each_belongs_to_its_toolset() {
+        let (config, caller) =
+            (contract::config::fuzzing::defaults(), Caller::local(crate::tools::Surface::Cli));
+        for operation in operations().listed(config, &caller) {
+            assert!(find_tool(operation.name).is_none(), "{}", operation.name);
+            assert!(LIST.iter().all(|tool| tool.name != operation.name));
+            let toolset = match operation.name.split('/').next() {
+                Some("triage") => Toolset::Triage,
+                Some("keys" | "audit") => Toolset::Admin,
+                Some("launch") => Toolset::Launch,
+                _ => Toolset::Search,
+            };
+            assert_eq!(operation.toolset, toolset, "{}", operation.name);
+            let writes = matches!(operation.name, "keys/create" | "keys/revoke");
+            assert_eq!(operation.effects.read_only, !writes, "{}", operation.name);
+        }
+        assert!(operations().find("search").is_none(), "and no tool is among them");
+    }
+}

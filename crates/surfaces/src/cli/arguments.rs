@@ -1,0 +1,162 @@
+//! The grammar of the command line: all commands. The flags of a command are in its own file.
+
+use clap::{Parser, Subcommand};
+
+#[cfg(feature = "bench")]
+use super::bench;
+use super::flags::GlobalFlags;
+use super::{
+    agents, bootstrap, call, completions, doctor, grep, health, hook, index, instructions, keys, launch, mcp,
+    mcp_config, models, navigate, projects, quickstart, scip, search, serve, sources, tools, triage, trust,
+    watch,
+};
+use contract::config::Overrides;
+
+/// Semantic code search over your repositories, for people, agents (MCP) and tools (HTTP).
+#[derive(Debug, Parser)]
+#[command(
+    name = "pairofcleats",
+    bin_name = "pairofcleats",
+    version,
+    no_binary_name = true,
+    arg_required_else_help = true
+)]
+#[command(after_help = "Exit codes: 0 success, 1 the call failed, 2 the call was not run.")]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: GlobalFlags,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// The commands; the doc comment of each is its line in `--help`.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Install what is needed, then index, search and serve a repository: all in one command
+    Quickstart(quickstart::QuickstartArgs),
+    /// Install the runtime files: Postgres with pgvector, ONNX Runtime, the embedding model
+    Bootstrap(bootstrap::BootstrapArgs),
+    /// Index a repository, or refresh its index
+    Index(index::IndexArgs),
+    /// Index a repository now and after every change, until Ctrl-C
+    Watch(watch::WatchArgs),
+    /// Print or install git hooks that refresh the index
+    Hook(hook::HookArgs),
+    /// Search indexed code
+    Search(search::SearchArgs),
+    /// Print every line of indexed code that matches a regular expression
+    Grep(grep::GrepArgs),
+    /// List where a symbol is used
+    Refs(navigate::NavigateArgs),
+    /// List where a function or method is called
+    Callers(navigate::NavigateArgs),
+    /// List what a function or method calls
+    Callees(navigate::NavigateArgs),
+    /// Show where a symbol is defined
+    Definition(navigate::NavigateArgs),
+    /// List types that implement or derive from a type, or methods that override a method
+    Implementations(navigate::NavigateArgs),
+    /// Show the bases of a type or method, and what derives from it
+    Hierarchy(navigate::NavigateArgs),
+    /// Show what a change of a symbol reaches, step by step
+    Impact(navigate::NavigateArgs),
+    /// Serve HTTP and MCP on this machine until Ctrl-C
+    Serve(serve::ServeArgs),
+    /// Serve MCP over stdin and stdout; MCP clients start this command
+    Mcp(mcp::McpArgs),
+    /// Write the MCP server and its instructions into the coding agents of this machine
+    Install(agents::InstallArgs),
+    /// Remove what `install` wrote
+    Uninstall(agents::UninstallArgs),
+    /// Print the configuration that connects an MCP client
+    McpConfig(mcp_config::McpConfigArgs),
+    /// Call any tool and print its envelope
+    Call(call::CallArgs),
+    /// List the tools
+    Tools(tools::ToolsArgs),
+    /// List projects and their contents; delete, export or import a project, or change its model
+    Projects(projects::ProjectsArgs),
+    /// List or sync the code hosts whose organisations are kept indexed
+    Sources(sources::SourcesArgs),
+    /// List and install embedding models
+    Models(models::ModelsArgs),
+    /// Write what the index knows of names as a SCIP file; `index --scip` reads one
+    Scip(scip::ScipArgs),
+    /// Security findings: ingest reports, record decisions, gather context
+    Triage(triage::TriageArgs),
+    /// The team's instructions for agents: export, import, check and search them
+    Instructions(instructions::InstructionsArgs),
+    /// Documentation that is proved against an indexed repository: check a site, or have pages written
+    Launch(launch::LaunchArgs),
+    /// Let a repository's .pairofcleats.json select the project for calls that write
+    Trust(trust::TrustArgs),
+    /// Create, list and revoke API keys for the server
+    Keys(keys::KeysArgs),
+    /// Check the installation and say how to repair it
+    Doctor(doctor::DoctorArgs),
+    /// Check that a running server is ready; exits with 0 if it is
+    Health(health::HealthArgs),
+    /// Measure quality and speed on repositories with known answers
+    #[cfg(feature = "bench")]
+    Bench(bench::BenchArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+impl Cli {
+    /// Whether the command is a server.
+    pub(super) fn serves(&self) -> bool {
+        matches!(self.command, Command::Serve(_) | Command::Mcp(_))
+    }
+
+    /// The settings given as flags; a command's own flags override `--set`.
+    pub(super) fn overrides(&self) -> Overrides {
+        let own = match &self.command {
+            Command::Serve(args) => args.settings(),
+            Command::Mcp(args) => args.settings(),
+            Command::Quickstart(args) => args.settings(),
+            Command::Watch(args) => args.settings(),
+            _ => Vec::new(),
+        };
+        let settings = self.global.set.iter().cloned().chain(own);
+        Overrides {
+            home: self.global.home.clone(),
+            config_file: self.global.config.clone(),
+            // Values use the configuration's syntax: a number, boolean or array, else text.
+            settings: settings
+                .map(|(name, value)| {
+                    let Ok(value) = value.parse();
+                    (name, value)
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn clap_accepts_the_grammar() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn settings_are_typed_and_need_a_section() {
+        let cli = Cli::try_parse_from(["tools", "--set", "search.top_default=5", "--set", "log.filter=info"]);
+        let settings = cli.unwrap().overrides().settings;
+        assert_eq!(serde_json::to_value(&settings[0].1).unwrap(), 5);
+        assert_eq!(serde_json::to_value(&settings[1].1).unwrap(), "info");
+        assert!(Cli::try_parse_from(["tools", "--set", "nonsense"]).is_err());
+        assert!(Cli::try_parse_from(["tools", "--set", "port=1"]).is_err());
+    }
+
+    #[test]
+    fn a_commands_own_flag_comes_last() {
+        let cli = Cli::try_parse_from(["serve", "--set", "server.port=1", "--port", "2"]).unwrap();
+        let settings = serde_json::to_value(cli.overrides().settings).unwrap();
+        assert_eq!(settings, serde_json::json!([["server.port", 1], ["server.port", 2]]));
+    }
+}

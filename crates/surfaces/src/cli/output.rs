@@ -1,0 +1,169 @@
+//! Printing: answers on stdout, notes and failures on stderr, colour only on terminals.
+
+use std::borrow::Cow;
+use std::io;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use super::flags::GlobalFlags;
+use super::session::{Exit, ToolAnswer};
+use crate::answer::json as envelope_json;
+use contract::clock::{Clock, SystemClock, iso_millis};
+use contract::{Envelope, Fault, Meta};
+use contract::{escaped, escaped_line};
+
+/// Headings and names.
+pub(super) const BOLD: Style = Style::new().bold();
+/// Secondary text.
+pub(super) const DIM: Style = Style::new().dimmed();
+/// Paths.
+pub(super) const PATH: Style = AnsiColor::Cyan.on_default();
+/// Success marks.
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+/// Error marks.
+pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Words of the query in what was found, as grep colours them.
+pub(super) const MARK: Style = BAD;
+/// Warnings and hints.
+pub(super) const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// Wraps `text` in a style; anstream strips the codes if the stream is not a terminal.
+pub(super) fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The output format that the global flags select.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output {
+    /// Print JSON envelopes instead of text.
+    pub(super) json: bool,
+    /// Suppress progress and notes.
+    pub(super) quiet: bool,
+}
+
+impl Output {
+    /// Reads the global flags.
+    pub(super) fn new(global: &GlobalFlags) -> Self {
+        Self { json: global.json, quiet: global.quiet }
+    }
+
+    /// Prints a tool's answer: the envelope with `--json`, else the result as `render` formats it, or the failure.
+    pub(super) fn answer(self, answer: &ToolAnswer, render: impl FnOnce(&Value) -> String) -> Exit {
+        self.answer_through(answer, render, |text| self.print_text(text))
+    }
+
+    /// As [`Output::answer`], with `print` to print the text of a result.
+    pub(super) fn answer_through(
+        self,
+        answer: &ToolAnswer,
+        render: impl FnOnce(&Value) -> String,
+        print: impl FnOnce(&str),
+    ) -> Exit {
+        let envelope = &answer.envelope;
+        if self.json {
+            self.print_line(&envelope_json(envelope).to_string());
+        } else if let Some(result) = &envelope.result {
+            print(&render(result));
+            for warning in &envelope.meta.warnings {
+                self.print_note(&format!("{} {}", styled(NOTE, "warning:"), escaped_line(&warning.message)));
+            }
+            if let Some(coverage) = &envelope.meta.coverage {
+                self.print_note(&styled(DIM, &escaped_line(&coverage.sentence())));
+            }
+        } else {
+            self.failure(envelope);
+        }
+        answer.exit
+    }
+
+    /// Prints a fault that did not come from a tool call.
+    pub(super) fn fault(self, fault: &Fault, exit: Exit) -> Exit {
+        let mut envelope = Envelope::failure(fault, Meta::new(iso_millis(SystemClock.now())));
+        // Whoever reads this is on this machine, so the hint may contain its paths.
+        if let (Some(error), Some(hint)) = (&mut envelope.error, &fault.local_hint) {
+            error.hint = Some(hint.clone());
+        }
+        if self.json {
+            self.print_line(&envelope_json(&envelope).to_string());
+        } else {
+            self.failure(&envelope);
+        }
+        exit
+    }
+
+    /// Prints a failed envelope as text on stderr.
+    pub(super) fn failure(self, envelope: &Envelope) {
+        let Some(error) = &envelope.error else { return };
+        let mut shown = format!(
+            "{} {} {}\n",
+            styled(BAD, "error:"),
+            escaped(&error.message),
+            styled(DIM, error.code.as_str())
+        );
+        if let Some(hint) = &error.hint {
+            shown.push_str(&format!("{} {}\n", styled(NOTE, " hint:"), escaped(hint)));
+        }
+        write_all(&mut anstream::stderr().lock(), &shown);
+    }
+
+    /// Prints text on stdout.
+    pub(super) fn print_text(self, text: &str) {
+        write_all(&mut anstream::stdout().lock(), text);
+    }
+
+    /// Prints one line on stdout, which with `--json` is JSON.
+    pub(super) fn print_line(self, line: &str) {
+        if self.json {
+            self.print_text(&format!("{}\n", json_with_escaped_controls(line)));
+        } else {
+            self.print_text(&format!("{line}\n"));
+        }
+    }
+
+    /// Prints one line on stderr, unless `--quiet` is set.
+    pub(super) fn print_note(self, line: &str) {
+        if !self.quiet {
+            write_all(&mut anstream::stderr().lock(), &format!("{line}\n"));
+        }
+    }
+}
+
+/// JSON on one line without the control characters that JSON allows in strings, and terminals obey: U+007F and those from U+0080
+/// to U+009F. Elsewhere than in strings there are none.
+fn json_with_escaped_controls(json: &str) -> Cow<'_, str> {
+    if !json.contains(char::is_control) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for char in json.chars() {
+        if char.is_control() {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(char)));
+        } else {
+            escaped.push(char);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Ignores write errors: a reader that closed the pipe (`| head`) is not a failure of the command.
+fn write_all(stream: &mut impl io::Write, text: &str) {
+    if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+        tracing::debug!(%error, "output could not be written");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_no_control_characters() {
+        let value = serde_json::json!({ "a\u{9b}": "\u{7f}\u{80}\u{9f}\u{1b}\n\u{a0}ü👍" });
+        let line = value.to_string();
+        let printed = json_with_escaped_controls(&line);
+        assert_eq!(printed, "{\"a\\u009b\":\"\\u007f\\u0080\\u009f\\u001b\\n\u{a0}ü👍\"}");
+        assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), value);
+        assert!(matches!(json_with_escaped_controls("{\"a\":\"ü\"}"), Cow::Borrowed(_)));
+    }
+}

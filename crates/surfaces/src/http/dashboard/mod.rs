@@ -1,0 +1,176 @@
+//! The dashboard: a page about the instruction catalog, for people on this machine.
+//!
+//! It has a listener of its own, with the limits of the server's, and no keys. Therefore it listens on loopback only, answers only
+//! to names of loopback (a page in the browser could otherwise rebind its own name to this machine), and reads only. It asks the gate
+//! as the local operator, so no rule of the catalog lives here.
+
+mod address;
+mod html;
+mod load;
+mod page;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::any;
+use axum::{Extension, Json, Router};
+use serde_json::{Value, json};
+
+use self::load::{PageRequest, load_page, method_names};
+use super::answer;
+use super::guard::guard;
+use super::listen::Listening;
+use super::query::SentQuery;
+use super::request_parts::RequestId;
+use crate::answer as shared;
+use contract::config::Server;
+use contract::{ErrorCode, Fault};
+use gate::app::App;
+
+pub use address::DashboardAddress;
+
+/// Headers of every answer: nothing is stored, guessed, embedded elsewhere or passed on.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// A bound dashboard that does not accept connections yet.
+pub struct Dashboard(Listening);
+
+impl Dashboard {
+    /// Binds the first free port of `address`.
+    ///
+    /// # Errors
+    /// `INVALID_INPUT` for a host that is not this machine's loopback; `ILLEGAL_STATE` if no port is free.
+    pub async fn bind(address: &DashboardAddress) -> Result<Self, Fault> {
+        let (listener, bound) = address.bind().await?;
+        Ok(Self(Listening::on_loopback(listener, bound)))
+    }
+
+    /// The URL of the page.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.0.address())
+    }
+
+    /// Serves until `app.shutdown` fires.
+    pub async fn serve(self, app: &Arc<App>) {
+        self.0.serve_router(app, router(app)).await;
+    }
+}
+
+/// What the guard of the dashboard needs.
+#[derive(Clone)]
+struct Guarded {
+    app: Arc<App>,
+    /// The server's settings with no other names than those of loopback.
+    server: Arc<Server>,
+}
+
+fn router(app: &Arc<App>) -> Router {
+    let server = Server {
+        bind: "localhost".to_owned(),
+        hosts: Vec::new(),
+        cors_origins: Vec::new(),
+        ..app.config.server.clone()
+    };
+    let guarded = Guarded { app: Arc::clone(app), server: Arc::new(server) };
+    Router::new()
+        .route("/", any(show_page))
+        .route("/tools.json", any(list_methods))
+        .fallback(no_page)
+        .layer(from_fn_with_state(Arc::clone(app), only_get))
+        .layer(from_fn_with_state(guarded, guard_dashboard))
+        .layer(from_fn(add_headers))
+        .with_state(Arc::clone(app))
+}
+
+async fn guard_dashboard(State(guarded): State<Guarded>, request: Request, next: Next) -> Response {
+    if is_from_another_site(request.headers()) {
+        let fault = Fault::new(ErrorCode::Forbidden, "Pages of other sites may not ask for the dashboard.")
+            .with_hint("Type the address, or follow a link of the dashboard itself.");
+        return answer::refused(
+            &guarded.app,
+            StatusCode::FORBIDDEN,
+            &fault,
+            &shared::fresh_request_id(&guarded.app),
+        );
+    }
+    guard(&guarded.app, &guarded.server, request, next).await
+}
+
+/// Whether a browser says that another page caused the request. An image or a form of a foreign page sends no `Origin`, and each
+/// request reads the whole catalog.
+fn is_from_another_site(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
+}
+
+async fn add_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn only_get(
+    State(app): State<Arc<App>>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method() == Method::GET {
+        return next.run(request).await;
+    }
+    let fault =
+        Fault::new(ErrorCode::InvalidRequest, "The dashboard can only be read.").with_hint("Use GET.");
+    let mut response = answer::refused(&app, StatusCode::METHOD_NOT_ALLOWED, &fault, &id.0);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+    response
+}
+
+/// `GET /`.
+async fn show_page(
+    State(app): State<Arc<App>>,
+    Extension(id): Extension<RequestId>,
+    query: SentQuery,
+) -> Response {
+    let nonce = match shared::unguessable_id() {
+        Ok(nonce) => nonce,
+        Err(error) => {
+            let fault = Fault::internal("The system has no random numbers.", error);
+            return answer::refused(&app, StatusCode::INTERNAL_SERVER_ERROR, &fault, &id.0);
+        }
+    };
+    let (status, page) = match PageRequest::read(query) {
+        Ok(asked) => load_page(&app, &asked, &id.0, &nonce).await,
+        Err(fault) => {
+            (StatusCode::BAD_REQUEST, page::failure(&PageRequest::default(), &fault.message, &nonce))
+        }
+    };
+    let policy = format!(
+        "default-src 'none'; style-src 'nonce-{nonce}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    );
+    (status, [(header::CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response()
+}
+
+/// `GET /tools.json`.
+async fn list_methods(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
+    match method_names(&app, &id.0).await {
+        Ok(names) => Json::<Value>(json!({ "tools": names })).into_response(),
+        Err(envelope) => answer::envelope(&envelope),
+    }
+}
+
+async fn no_page(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
+    let fault = Fault::new(ErrorCode::NotFound, "The dashboard has no such page.")
+        .with_hint("GET / shows the catalog, GET /tools.json lists its methods.");
+    answer::refused(&app, StatusCode::NOT_FOUND, &fault, &id.0)
+}

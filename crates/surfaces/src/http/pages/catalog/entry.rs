@@ -1,0 +1,103 @@
+//! `GET /catalog/entries/{id}`: one entry with its text, as agents receive it.
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::super::data::{Asker, PageError};
+use super::super::folder;
+use super::super::links::encoded;
+use super::super::parameters::{self, Parameters};
+use super::answers::{self, Entry};
+use super::frame::{CatalogFrame, refused, time};
+use super::{entries, remove, review};
+use crate::http::query::SentQuery;
+
+pub(in super::super) const PATH: &str = "/catalog/entries/{id}";
+
+/// The page of an entry.
+pub(super) fn url(project: &str, id: &str) -> String {
+    parameters::url(&path(id), project, &[])
+}
+
+/// The path of an entry's page.
+pub(super) fn path(id: &str) -> String {
+    format!("{}/entries/{}", entries::PATH, encoded(id))
+}
+
+/// `GET /catalog/entries/{id}`.
+pub(in super::super) async fn show(
+    asker: Asker,
+    id: Result<Path<String>, PathRejection>,
+    sent: SentQuery,
+) -> Response {
+    let (parameters, id) = match read(&asker, id, sent) {
+        Ok(read) => read,
+        Err(error) => return refused(&asker, asker.default_project(), &error),
+    };
+    let project = parameters.project.as_str();
+    match answers::entry(&asker, project, &id).await {
+        Ok((entry, hash)) => {
+            let frame = CatalogFrame { asker: &asker, project, tab: "", title: &entry.title };
+            frame.respond(StatusCode::OK, &content(&asker, project, &entry, &hash))
+        }
+        Err(error) => refused(&asker, project, &error),
+    }
+}
+
+/// Reads the address of a page about an entry.
+pub(super) fn read(
+    asker: &Asker,
+    id: Result<Path<String>, PathRejection>,
+    sent: SentQuery,
+) -> Result<(Parameters, String), PageError> {
+    let Path(id) = id.map_err(|_| folder::no_such_address())?;
+    Ok((Parameters::read(asker, sent, &[])?, id))
+}
+
+fn content(asker: &Asker, project: &str, entry: &Entry, catalog_hash: &str) -> Markup {
+    html! {
+        p.dim { code { (entry.id) } button.copy type="button" hidden data-copy=(entry.id) { "Copy id" } }
+        @if let Some(by) = &entry.deprecated_by {
+            p.note { "It is deprecated. Its replacement is " a href=(url(project, by)) { code { (by) } } "." }
+        }
+        (text(&entry.body))
+        @if let Some(rationale) = &entry.rationale { h2 { "Why" } (text(rationale)) }
+        h2 { "Details" }
+        (details(project, entry, catalog_hash))
+        p {
+            a href=(parameters::url(review::PATH, project, &[("entry", &entry.id)])) { "Review this text" }
+            @if asker.may_call(remove::TOOL) { " · " a href=(remove::url(project, &entry.id)) { "Remove this entry" } }
+        }
+    }
+}
+
+/// A text of the catalog: as it is written, because what an agent reads is the text and not what a renderer makes of it.
+pub(super) fn text(text: &str) -> Markup {
+    html! { pre.command.text { (text) } }
+}
+
+fn details(project: &str, entry: &Entry, catalog_hash: &str) -> Markup {
+    html! {
+        dl.facts {
+            dt { "Requirement" } dd { (entry.requirement) }
+            dt { "Priority" } dd { (entry.priority) " of 1 (first) to 100" }
+            @if let Some(score) = entry.risk_score { dt { "Risk score" } dd { (score) } }
+            @if let Some(audience) = &entry.audience { dt { "Audience" } dd { (audience) } }
+            @if !entry.categories.is_empty() {
+                dt { "Categories" } dd { (entries::categories(project, &entry.categories)) }
+            }
+            dt { "Created" } dd { (time(entry.created_at.as_deref())) }
+            dt { "Changed" } dd { (time(entry.updated_at.as_deref())) }
+            dt { "Used" }
+            dd {
+                (entry.usage_count.unwrap_or_default()) " ×"
+                @if entry.last_used_at.is_some() { ", last " (time(entry.last_used_at.as_deref())) }
+            }
+            dt { "SHA-256 of the text" } dd { code { (entry.source_hash) } }
+            dt { "SHA-256 of the catalog" } dd { code { (catalog_hash) } }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `/catalog/entries/{id}/remove`: asks whether an entry shall go, and removes it.
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::super::data::{Asker, PageError};
+use super::super::failure;
+use super::super::folder;
+use super::super::forms::{SentForm, token_field};
+use super::super::layout::project_field;
+use super::super::parameters;
+use super::answers::{self, Entry};
+use super::frame::{CatalogFrame, refused};
+use super::{changes, entry};
+use crate::http::query::SentQuery;
+use contract::ErrorCode;
+
+pub(in super::super) const PATH: &str = "/catalog/entries/{id}/remove";
+/// The tool that removes.
+pub(super) const TOOL: &str = "instructions_remove";
+
+/// The page that asks whether an entry shall go.
+pub(super) fn url(project: &str, id: &str) -> String {
+    parameters::url(&path(id), project, &[])
+}
+
+fn path(id: &str) -> String {
+    format!("{}/remove", entry::path(id))
+}
+
+/// `GET /catalog/entries/{id}/remove`.
+pub(in super::super) async fn ask(
+    asker: Asker,
+    id: Result<Path<String>, PathRejection>,
+    sent: SentQuery,
+) -> Response {
+    match entry::read(&asker, id, sent) {
+        Ok((parameters, id)) => question(&asker, &parameters.project, &id, None).await,
+        Err(error) => refused(&asker, asker.default_project(), &error),
+    }
+}
+
+/// The answer of `instructions_remove`.
+#[derive(Debug, Deserialize)]
+struct Removed {
+    removed: usize,
+    revision: i64,
+}
+
+/// `POST /catalog/entries/{id}/remove`: removes the entry if the catalog is still the one that the page showed.
+pub(in super::super) async fn remove(id: Result<Path<String>, PathRejection>, form: SentForm) -> Response {
+    let (asker, project) = (&form.asker, form.project());
+    let Ok(Path(id)) = id else { return refused(asker, project, &folder::no_such_address()) };
+    match removed(&form, project, &id).await {
+        Ok(revision) => Redirect::to(&changes::since(project, revision.saturating_sub(1))).into_response(),
+        Err(error) => question(asker, project, &id, Some(&error)).await,
+    }
+}
+
+/// Removes an entry. Returns the new revision of the catalog.
+async fn removed(form: &SentForm, project: &str, id: &str) -> Result<i64, PageError> {
+    let hash = form.required("hash", "hash of the catalog")?;
+    let arguments = json!({ "ids": [id], "ifHash": hash, "project_id": project });
+    let Removed { removed, revision } = form.asker.tool(TOOL, arguments).await?.result;
+    if removed == 0 {
+        return Err(PageError::new(ErrorCode::NotFound, "Somebody else has removed the entry already."));
+    }
+    Ok(revision)
+}
+
+/// The page that asks, with what went wrong at the last try.
+async fn question(asker: &Asker, project: &str, id: &str, error: Option<&PageError>) -> Response {
+    match answers::entry(asker, project, id).await {
+        Ok((entry, hash)) => {
+            let frame = CatalogFrame { asker, project, tab: "", title: "Remove this entry?" };
+            let status = error.map_or(StatusCode::OK, |error| error.status);
+            frame.respond(status, &content(asker, project, &entry, &hash, error))
+        }
+        Err(missing) => refused(asker, project, error.unwrap_or(&missing)),
+    }
+}
+
+fn content(asker: &Asker, project: &str, entry: &Entry, hash: &str, error: Option<&PageError>) -> Markup {
+    html! {
+        @if let Some(error) = error { (failure::note(error)) }
+        p { strong { (entry.title) } " " code.dim { (entry.id) } }
+        (entry::text(&entry.body))
+        p {
+            "Agents will not be told this any more. Its usage count is kept. A folder that is bound to the project, or an import, can \
+             bring it back; this page cannot."
+        }
+        form.options method="post" action=(path(&entry.id)) {
+            (token_field(asker))
+            (project_field(project))
+            input type="hidden" name="hash" value=(hash);
+            button { "Remove it" }
+            a href=(entry::url(project, &entry.id)) { "Keep it" }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Asks the gate for what a page shows, and reads the answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::FromRequestParts;
+use axum::extract::rejection::ExtensionRejection;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::forms::FormToken;
+use super::sessions::{Sessions, SignedIn};
+use crate::answer as shared;
+use crate::http::access::Access;
+use crate::http::tool_routes::call_tool;
+use contract::{Envelope, ErrorBody, ErrorCode, Meta};
+use engine::highlighting::CodeText;
+use gate::app::{App, RECORD_SOURCES};
+use gate::tools::browse::{COMPLETE, browse, operations};
+use gate::tools::{Caller, Request, ToolSpec, Toolbox};
+use languages::highlight::HighlightedSpan;
+
+/// Who asks for a page, and through what.
+pub(super) struct Asker {
+    app: Arc<App>,
+    caller: Caller,
+    /// Whether the browser has signed in, so that it can sign out.
+    pub(super) is_signed_in: bool,
+    /// What a form of this browser must carry.
+    pub(super) form_token: Option<FormToken>,
+    pub(super) sessions: Arc<Sessions>,
+}
+
+impl FromRequestParts<Arc<App>> for Asker {
+    type Rejection = ExtensionRejection;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Self::Rejection> {
+        let Extension(caller) = Extension::<Caller>::from_request_parts(parts, app).await?;
+        let Extension(access) = Extension::<Access>::from_request_parts(parts, app).await?;
+        let session = parts.extensions.get::<SignedIn>().map(|session| session.0);
+        let form_token = access.sessions.forms.of(session, &caller.principal.id);
+        let is_signed_in = session.is_some();
+        Ok(Self { app: Arc::clone(app), caller, is_signed_in, form_token, sessions: access.sessions })
+    }
+}
+
+/// Why a page cannot be shown, or a part of it.
+#[derive(Debug)]
+pub(super) struct PageError {
+    pub(super) status: StatusCode,
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl PageError {
+    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { status: status(code), code: code.as_str(), message: message.into(), hint: None }
+    }
+
+    /// Whether nothing was done because the request cannot be carried out as it is. After other errors something may have been done
+    /// all the same: at the end of its time limit, for example, a call may just have finished.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.status.is_client_error() && self.code != ErrorCode::Cancelled.as_str()
+    }
+
+    /// Whether nothing was indexed yet, which is where everybody begins.
+    pub(super) fn is_unindexed(&self) -> bool {
+        self.code == ErrorCode::NoIndex.as_str()
+    }
+}
+
+impl From<ErrorBody> for PageError {
+    fn from(error: ErrorBody) -> Self {
+        let (status, code) = (status(error.code), error.code.as_str());
+        Self { status, code, message: error.message, hint: error.hint }
+    }
+}
+
+impl From<contract::Fault> for PageError {
+    fn from(fault: contract::Fault) -> Self {
+        Self { hint: fault.hint, ..Self::new(fault.code, fault.message) }
+    }
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    // A page about a project or repository that is not indexed does not exist.
+    if code == ErrorCode::NoIndex {
+        return StatusCode::NOT_FOUND;
+    }
+    StatusCode::from_u16(code.info().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// An answer of the gate.
+pub(super) struct Answered<T> {
+    pub(super) result: T,
+    pub(super) meta: Meta,
+}
+
+impl Asker {
+    /// Whether the gate lets the asker call a tool or an operation, so that pages offer only what will be answered.
+    pub(super) fn may_call(&self, name: &str) -> bool {
+        [Toolbox::standard(), operations()]
+            .into_iter()
+            .any(|toolbox| toolbox.is_callable(name, &self.app.config, &self.caller))
+    }
+
+    /// Whether the asker may change what all projects share.
+    pub(super) fn is_operator(&self) -> bool {
+        self.caller.principal.is_operator()
+    }
+
+    /// Calls a tool.
+    pub(super) async fn tool<T: DeserializeOwned>(
+        &self,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Answered<T>, PageError> {
+        read(call_tool(&self.app, tool, arguments, self.caller.clone()).await)
+    }
+
+    /// Calls a tool that may take long, and waits a moment for its answer: `None` if there is none by then. The call goes on, also when the
+    /// browser has left.
+    pub(super) async fn tool_in_background<T: DeserializeOwned>(
+        &self,
+        tool: &'static str,
+        arguments: Value,
+        patience: Duration,
+    ) -> Result<Option<Answered<T>>, PageError> {
+        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
+        let called = tokio::spawn(async move { call_tool(&app, tool, arguments, caller).await });
+        match tokio::time::timeout(patience, called).await {
+            Err(_) => Ok(None),
+            Ok(Ok(envelope)) => read(envelope).map(Some),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a call of a page ended without an answer");
+                Err(PageError::new(ErrorCode::Internal, "The call ended without an answer."))
+            }
+        }
+    }
+
+    /// Calls an operation that is not a tool.
+    pub(super) async fn operation<T: DeserializeOwned>(
+        &self,
+        operation: &ToolSpec,
+        arguments: Value,
+    ) -> Result<Answered<T>, PageError> {
+        let id = self.caller.request_id.clone();
+        let request = Request::new(operation.name, arguments, self.caller.clone());
+        read(match browse(&self.app, request).await {
+            Ok(envelope) => envelope,
+            Err(refusal) => shared::refused(&self.app, &refusal, id),
+        })
+    }
+
+    /// The names of the repositories of a project; none if there is no such project.
+    pub(super) async fn repositories(&self, project: &str) -> Result<Vec<String>, PageError> {
+        self.completions(json!({ "kind": "repository", "value": "", "project_id": project })).await
+    }
+
+    /// The ids of the projects that the asker may use; none if they cannot be listed now.
+    pub(super) async fn projects(&self) -> Vec<String> {
+        self.completions(json!({ "kind": "project", "value": "" })).await.unwrap_or_default()
+    }
+
+    /// The coloured parts of texts, each with the id of its language.
+    pub(super) async fn colours(&self, texts: Vec<CodeText>) -> Vec<Vec<HighlightedSpan>> {
+        self.app.highlighter.highlight(texts).await
+    }
+
+    async fn completions(&self, arguments: Value) -> Result<Vec<String>, PageError> {
+        Ok(self.operation::<Values>(COMPLETE, arguments).await?.result.values)
+    }
+
+    /// The project of this caller when the address names none.
+    pub(super) fn default_project(&self) -> &str {
+        self.caller.project.as_deref().unwrap_or(DEFAULT_PROJECT)
+    }
+}
+
+/// Whether a repository holds records, such as findings, and no files.
+pub(super) fn is_of_records(repository: &str) -> bool {
+    RECORD_SOURCES.iter().any(|source| source.root == repository)
+}
+
+/// The id of the default workspace.
+const DEFAULT_PROJECT: &str = "default";
+
+#[derive(Deserialize)]
+struct Values {
+    values: Vec<String>,
+}
+
+fn read<T: DeserializeOwned>(envelope: Envelope) -> Result<Answered<T>, PageError> {
+    let unreadable = || PageError::new(ErrorCode::Internal, "The answer cannot be shown.");
+    match (envelope.result, envelope.error) {
+        (_, Some(error)) => Err(error.into()),
+        (Some(result), None) => match serde_json::from_value(result) {
+            Ok(result) => Ok(Answered { result, meta: envelope.meta }),
+            Err(error) => {
+                tracing::error!(%error, "a page cannot read an answer");
+                Err(unreadable())
+            }
+        },
+        (None, None) => Err(unreadable()),
+    }
+}

@@ -1,0 +1,97 @@
+//! Addresses of the pages.
+
+use percent_encoding::utf8_percent_encode;
+
+use crate::uri_encoding::{PATH, UNRESERVED};
+
+/// A folder or file of a repository.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) project: &'a str,
+    pub(super) repository: &'a str,
+    pub(super) path: &'a str,
+}
+
+impl Place<'_> {
+    /// The page of the file.
+    pub(super) fn file(&self) -> String {
+        let Self { project, repository, path } = self;
+        format!("/p/{}/r/{}/-/{}", encoded(project), encoded(repository), utf8_percent_encode(path, PATH))
+    }
+
+    /// The page of the file, at a line.
+    pub(super) fn line(&self, line: u32) -> String {
+        line_of(&self.file(), line)
+    }
+
+    /// The file as plain text.
+    pub(super) fn raw(&self) -> String {
+        let Self { project, repository, path } = self;
+        format!("/p/{}/r/{}/raw/{}", encoded(project), encoded(repository), utf8_percent_encode(path, PATH))
+    }
+
+    /// The page that finds files of the repository.
+    pub(super) fn find(&self) -> String {
+        format!("/p/{}/r/{}/find", encoded(self.project), encoded(self.repository))
+    }
+
+    /// The page of a folder; the path is empty for the repository itself.
+    pub(super) fn folder(&self) -> String {
+        let Self { project, repository, path } = self;
+        let folder = format!("/p/{}/r/{}/tree", encoded(project), encoded(repository));
+        if path.is_empty() { folder } else { format!("{folder}?path={}", encoded(path)) }
+    }
+}
+
+/// The last line that the first part of a file shows, unless its lines are very long.
+const LINES_OF_FIRST_PART: u32 = 1000;
+
+/// A line on the page of a file, whose address may have parameters. A file may not fit a page, so the address of a late line also
+/// asks for the part that has it.
+pub(super) fn line_of(file: &str, line: u32) -> String {
+    let separator = if file.contains('?') { '&' } else { '?' };
+    match line > LINES_OF_FIRST_PART {
+        true => format!("{file}{separator}line={line}#L{line}"),
+        false => format!("{file}#L{line}"),
+    }
+}
+
+/// An address with parameters; those without a value are left out.
+pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
+    let pairs: Vec<String> = parameters
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("{name}={}", encoded(value)))
+        .collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+/// A text as one segment of a path, or as the value of a parameter.
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, UNRESERVED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_stay_inside_their_segment() {
+        let place = Place { project: "a-b", repository: "x/../y", path: "src/a?b#c/%2e\"<é>.rs" };
+        assert_eq!(place.file(), "/p/a-b/r/x%2F..%2Fy/-/src/a%3Fb%23c/%252e%22%3C%C3%A9%3E.rs");
+        assert_eq!(place.line(7), format!("{}#L7", place.file()));
+        assert_eq!(place.line(7000), format!("{}?line=7000#L7000", place.file()));
+        let at_tag = with_parameters(&place.file(), &[("revision", "v1/#")]);
+        assert_eq!(line_of(&at_tag, 7000), format!("{}?revision=v1%2F%23&line=7000#L7000", place.file()));
+        assert_eq!(place.folder(), "/p/a-b/r/x%2F..%2Fy/tree?path=src%2Fa%3Fb%23c%2F%252e%22%3C%C3%A9%3E.rs");
+    }
+
+    #[test]
+    fn empty_parameters_are_left_out() {
+        assert_eq!(with_parameters("/", &[("q", ""), ("repo", "")]), "/");
+        assert_eq!(
+            with_parameters("/", &[("q", "a&b=c d"), ("repo", ""), ("case", "1")]),
+            "/?q=a%26b%3Dc%20d&case=1"
+        );
+    }
+}

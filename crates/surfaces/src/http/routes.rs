@@ -1,0 +1,449 @@
+//! The table of routes, and the router with its middleware. The OpenAPI document and the list of public routes are derived from the
+//! table; the MCP routes, whose protocol defines its own format, are in [`mcp_routes`].
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::Extension;
+use axum::Router;
+use axum::extract::{MatchedPath, Request as HttpRequest, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use serde_json::Value;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::cors::CorsLayer;
+
+use super::access::{Access, identify};
+use super::guard::guard_request;
+use super::pages::{self, PAGES};
+use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
+use super::route::{Operation, Route};
+use super::{
+    answer, etag, instructions, launch, mcp_routes, oauth, openapi, probes, timed_body, tool_routes, webhooks,
+};
+use crate::answer as shared;
+use crate::mcp::{SESSION_ID, TEXT};
+use contract::config::Server;
+use contract::{ErrorCode, Fault};
+use gate::app::App;
+use gate::tools::Toolbox;
+use tenancy::{Keyring, SignInClient, TokenVerifier};
+
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+
+/// Every route except those of MCP. Public routes must not depend on the caller: the probes and the documents that tell a client how
+/// to get a key.
+static ROUTES: &[Route] = &[
+    Route {
+        path: "/health",
+        method: GET,
+        handler: |method| on(method, probes::health),
+        public: true,
+        operation: Operation::Server {
+            id: "health",
+            summary: "Whether the server is alive",
+            answer: openapi::health_answer,
+        },
+    },
+    Route {
+        path: "/health/ready",
+        method: GET,
+        handler: |method| on(method, probes::ready),
+        public: true,
+        operation: Operation::Server {
+            id: "ready",
+            summary: "Whether calls can be answered; 503 if not",
+            answer: openapi::readiness_answer,
+        },
+    },
+    Route {
+        path: "/metrics",
+        method: GET,
+        handler: |method| on(method, probes::metrics),
+        public: false,
+        operation: Operation::Server {
+            id: "metrics",
+            summary: "Counts for Prometheus; needs the scope admin",
+            answer: openapi::metrics_answer,
+        },
+    },
+    Route {
+        path: "/tools",
+        method: GET,
+        handler: |method| on(method, tool_routes::list_tools),
+        public: false,
+        operation: Operation::Server {
+            id: "tools",
+            summary: "The tools that the caller may call, with their schemas",
+            answer: openapi::any_object_answer,
+        },
+    },
+    Route {
+        path: "/openapi.json",
+        method: GET,
+        handler: |method| on(method, openapi_document),
+        public: true,
+        operation: Operation::Server {
+            id: "openapi",
+            summary: "This document",
+            answer: openapi::document_answer,
+        },
+    },
+    Route {
+        path: "/docs",
+        method: GET,
+        handler: |method| on(method, openapi_page),
+        public: true,
+        operation: Operation::Server {
+            id: "docs",
+            summary: "This document as a page",
+            answer: openapi::page_answer,
+        },
+    },
+    Route {
+        path: "/status",
+        method: GET,
+        handler: |method| on(method, tool_routes::status),
+        public: false,
+        operation: Operation::Tool {
+            id: "status",
+            summary: "How the server is",
+            tag: "server",
+            tool: "check_status",
+            result: Some("status"),
+            events: false,
+        },
+    },
+    Route {
+        path: "/status/stream",
+        method: GET,
+        handler: |method| on(method, tool_routes::status_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "statusStream",
+            summary: "How the server is, as server-sent events: start, result or error, done",
+            tag: "server",
+            tool: "check_status",
+            result: Some("status"),
+            events: true,
+        },
+    },
+    Route {
+        path: "/search",
+        method: POST,
+        handler: |method| on(method, tool_routes::search),
+        public: false,
+        operation: Operation::Tool {
+            id: "searchInRepo",
+            summary: "Search",
+            tag: "search",
+            tool: "search",
+            result: Some("search"),
+            events: false,
+        },
+    },
+    Route {
+        path: "/search/stream",
+        method: POST,
+        handler: |method| on(method, tool_routes::search_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "searchStream",
+            summary: "Search, with progress as server-sent events: start, progress, result or error, done",
+            tag: "search",
+            tool: "search",
+            result: Some("search"),
+            events: true,
+        },
+    },
+    Route {
+        path: "/instructions",
+        method: GET,
+        handler: |method| on(method, instructions::list),
+        public: false,
+        operation: Operation::Tool {
+            id: "instructions",
+            summary: "The team's instructions, with an ETag",
+            tag: "instructions",
+            tool: instructions::LIST,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/instructions/{id}",
+        method: GET,
+        handler: |method| on(method, instructions::get),
+        public: false,
+        operation: Operation::Tool {
+            id: "instruction",
+            summary: "One instruction, with an ETag; 404 if there is none with this id",
+            tag: "instructions",
+            tool: instructions::GET,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/instructions/diff/stream",
+        method: POST,
+        handler: |method| on(method, instructions::diff_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "instructionsDiffStream",
+            summary: "What changed in the instructions, as server-sent events: start, then added, updated and removed, or changed, \
+                with one entry each; error; done",
+            tag: "instructions",
+            tool: "instructions_diff",
+            result: None,
+            events: true,
+        },
+    },
+    Route {
+        path: "/launch/runs",
+        method: GET,
+        handler: |method| on(method, launch::list),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRuns",
+            summary: "The launch runs of a project",
+            tag: "launch",
+            tool: launch::LIST,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/launch/runs/{run_id}",
+        method: GET,
+        handler: |method| on(method, launch::status),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRun",
+            summary: "A launch run as it is now",
+            tag: "launch",
+            tool: launch::STATUS,
+            result: None,
+            events: false,
+        },
+    },
+    Route {
+        path: "/launch/runs/{run_id}/events",
+        method: GET,
+        handler: |method| on(method, launch::events),
+        public: false,
+        operation: Operation::Tool {
+            id: "launchRunEvents",
+            summary: "The log of a launch run after the event with the number `after` or in `Last-Event-ID`, as server-sent events: \
+                event, with one entry each; error; done. With `follow=true`, also what happens until the run ends. With `Accept: \
+                application/x-ndjson`, one entry a line",
+            tag: "launch",
+            tool: launch::STATUS,
+            result: None,
+            events: true,
+        },
+    },
+    Route {
+        path: launch::ARTIFACT_PATH,
+        method: GET,
+        handler: |method| on(method, launch::artifact),
+        public: false,
+        // Each artifact has a media type of its own.
+        operation: Operation::Undocumented,
+    },
+    Route {
+        path: webhooks::PATH,
+        method: POST,
+        handler: |method| on(method, webhooks::git),
+        // It has a secret of its own.
+        public: true,
+        // Each host has a format of its own.
+        operation: Operation::Undocumented,
+    },
+    Route {
+        path: "/tools/{name}",
+        method: POST,
+        handler: |method| on(method, tool_routes::call_named_tool),
+        public: false,
+        operation: Operation::EachTool,
+    },
+    Route {
+        path: oauth::METADATA_PATH,
+        method: GET,
+        handler: |method| on(method, oauth::metadata),
+        public: true,
+        operation: Operation::Undocumented,
+    },
+    Route {
+        path: oauth::METADATA_OF_RESOURCE_PATH,
+        method: GET,
+        handler: |method| on(method, oauth::metadata),
+        public: true,
+        operation: Operation::Undocumented,
+    },
+];
+
+/// Whether requests to the route, or to a path that is none, need no key. All of `/.well-known/` is public, so that OAuth clients that probe for other documents
+/// get 404 instead of 401.
+fn is_public(path: &str) -> bool {
+    let mut routes = ROUTES.iter().chain(PAGES);
+    path.starts_with("/.well-known/") || routes.any(|route| route.public && route.path == path)
+}
+
+/// How long a browser may cache the answer to a CORS preflight request.
+const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
+
+/// The router of the server.
+pub fn router(app: &Arc<App>) -> Router {
+    router_with(app, Toolbox::standard())
+}
+
+/// The router with other tools on the MCP routes, for conformance tests.
+pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
+    let panicked = Arc::clone(app);
+    let access = Access {
+        app: Arc::clone(app),
+        is_public,
+        keys: Arc::new(Keyring::new(Duration::from_millis(app.config.access.key_cache_ms))),
+        tokens: token_verifier(app),
+        sign_in: SignInClient::from_settings(&app.config.oauth).ok().flatten().map(Arc::new),
+        sessions: Arc::new(pages::Sessions::new(shared::unguessable_id().ok().as_deref())),
+    };
+    let mut routes = Router::new();
+    for route in ROUTES.iter().chain(PAGES) {
+        routes = routes.route(route.path, (route.handler)(route.method));
+    }
+    let routes = routes
+        .merge(mcp_routes::routes(app, tools))
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .with_state(Arc::clone(app))
+        .layer(from_fn_with_state(Arc::clone(app), timed_body::limit_body_time))
+        .layer(CatchPanicLayer::custom(move |panic: Box<dyn Any + Send>| panic_response(&panicked, panic)))
+        .layer(Extension(access.clone()))
+        .layer(from_fn_with_state(access, identify))
+        .layer(from_fn(pages::add_headers))
+        .layer(CompressionLayer::new());
+    let routes = match cors_layer(&app.config.server) {
+        Some(cors) => routes.layer(cors),
+        None => routes,
+    };
+    routes
+        .layer(from_fn_with_state(Arc::clone(app), count_answer))
+        .layer(from_fn_with_state(Arc::clone(app), guard_request))
+}
+
+/// The verifier of access tokens, if OAuth is configured. `listen` has already rejected invalid settings.
+fn token_verifier(app: &App) -> Option<Arc<TokenVerifier>> {
+    TokenVerifier::from_settings(&app.config.oauth, Arc::clone(&app.clock)).ok().flatten().map(Arc::new)
+}
+
+/// Lets pages of the origins in `server.cors_origins` call the server and read the answers.
+fn cors_layer(server: &Server) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> =
+        server.cors_origins.iter().filter_map(|origin| origin.trim_end_matches('/').parse().ok()).collect();
+    if origins.is_empty() {
+        return None;
+    }
+    let name = HeaderName::from_static;
+    Some(
+        CorsLayer::new()
+            .allow_origin(origins)
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_headers([
+                header::CONTENT_TYPE,
+                header::AUTHORIZATION,
+                header::ACCEPT,
+                API_KEY,
+                TOOLSETS,
+                READ_ONLY,
+                PROJECT,
+                name(SESSION_ID),
+                name(TEXT),
+                name("mcp-protocol-version"),
+                name("mcp-method"),
+                name("mcp-name"),
+                name("last-event-id"),
+                name("x-request-id"),
+            ])
+            .expose_headers([
+                name(SESSION_ID),
+                name("x-request-id"),
+                header::RETRY_AFTER,
+                header::WWW_AUTHENTICATE,
+            ])
+            .max_age(PREFLIGHT_MAX_AGE),
+    )
+}
+
+/// The OpenAPI document of the server.
+#[must_use]
+pub fn document() -> Value {
+    openapi::document(ROUTES)
+}
+
+/// `GET /openapi.json`.
+async fn openapi_document(headers: HeaderMap) -> Response {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let document = TEXT.get_or_init(|| document().to_string()).as_str();
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    etag::tagged(&headers, document.as_bytes(), || (json, document).into_response())
+}
+
+/// `GET /docs`. Scripts and styles are inline; the policy forbids loading anything else.
+async fn openapi_page() -> Response {
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'";
+    ([(header::CONTENT_SECURITY_POLICY, policy)], Html(openapi::PAGE)).into_response()
+}
+
+/// Counts the answer under the path of its route.
+async fn count_answer(State(app): State<Arc<App>>, request: HttpRequest, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let response = next.run(request).await;
+    app.metrics.record_http_request(route, response.status().as_u16());
+    response
+}
+
+async fn no_route(
+    State(app): State<Arc<App>>,
+    Extension(id): Extension<RequestId>,
+    request: HttpRequest,
+) -> Response {
+    let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+    // Whoever asks for a public path may be nobody that is known, and gets what everybody gets.
+    if is_get && !is_public(request.uri().path()) && pages::is_browser(request.headers()) {
+        return pages::no_page(&app, request, StatusCode::NOT_FOUND).await;
+    }
+    let fault = Fault::new(ErrorCode::NotFound, "The route does not exist.").with_hint(
+        "GET /openapi.json describes the routes; POST /tools/{name} calls a tool; /mcp serves MCP.",
+    );
+    answer::refused(&app, StatusCode::NOT_FOUND, &fault, &id.0)
+}
+
+async fn no_method(
+    State(app): State<Arc<App>>,
+    Extension(id): Extension<RequestId>,
+    request: HttpRequest,
+) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    if route.is_some_and(pages::is_page) && pages::is_browser(request.headers()) {
+        return pages::no_page(&app, request, StatusCode::METHOD_NOT_ALLOWED).await;
+    }
+    let fault = Fault::new(ErrorCode::InvalidRequest, "The route does not support this method.")
+        .with_hint("The Allow header lists the supported methods.");
+    answer::refused(&app, StatusCode::METHOD_NOT_ALLOWED, &fault, &id.0)
+}
+
+/// Answers a panic in a handler with an envelope instead of closing the connection.
+fn panic_response(app: &App, panic: Box<dyn Any + Send>) -> Response {
+    let cause = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+    let cause = cause.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    tracing::error!(cause, "a route failed unexpectedly");
+    let fault = Fault::internal("The request failed unexpectedly.", cause);
+    answer::envelope(&shared::failed(app, &fault, None))
+}

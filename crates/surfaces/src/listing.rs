@@ -1,0 +1,39 @@
+//! The tool list of HTTP and the command line.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use contract::config::Config;
+use contract::{SCHEMA_MAJOR, TOOLING_VERSION};
+use gate::tools::{Caller, ToolSpec, Toolbox, published};
+
+/// The result of `GET /tools` and `pairofcleats tools --json`.
+#[derive(Debug, Serialize)]
+pub(super) struct ToolList {
+    /// Ordered by use, most used first.
+    tools: Vec<ListedTool>,
+}
+
+/// A tool as published in `contracts/`, with the schema versions.
+#[derive(Debug, Serialize)]
+struct ListedTool {
+    #[serde(flatten)]
+    published: Map<String, Value>,
+    #[serde(rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+/// The tools that `caller` is shown.
+pub(super) fn visible_tools(config: &Config, caller: &Caller) -> ToolList {
+    let listed =
+        |spec: &'static ToolSpec| ListedTool { published: published::describe(spec), meta: versions() };
+    ToolList { tools: Toolbox::standard().listed(config, caller).map(listed).collect() }
+}
+
+/// The versions in each tool's `_meta`.
+pub(super) fn versions() -> Map<String, Value> {
+    Map::from_iter([
+        ("schemaVersion".to_owned(), Value::from(SCHEMA_MAJOR)),
+        ("toolingVersion".to_owned(), Value::from(TOOLING_VERSION)),
+    ])
+}

@@ -1,0 +1,91 @@
+//! `completion/complete`: completes arguments of resource templates and prompts.
+
+use rmcp::ErrorData;
+use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
+use serde::Serialize;
+
+use super::browse::BrowseRequest;
+use super::prompts;
+use super::uri::{
+    ARTIFACT_TEMPLATE, INSTRUCTION_TEMPLATE, RUN_TEMPLATE, SYMBOL_TEMPLATE, TEMPLATE, TEMPLATE_WITH_PROJECT,
+};
+use gate::tools::browse::{COMPLETE, COMPLETE_INSTRUCTION, Completions};
+
+/// Arguments that can be completed; the others are free text.
+const COMPLETABLE: &[&str] = &["project", "repository", "path", "id"];
+/// Those of a file.
+const OF_FILES: &[&str] = &["project", "repository", "path"];
+
+#[derive(Serialize)]
+struct CompletionArguments {
+    /// Name of the argument to complete.
+    #[serde(rename = "kind")]
+    argument: String,
+    value: String,
+    repository: Option<String>,
+    project_id: Option<String>,
+}
+
+#[derive(Serialize)]
+struct IdArguments {
+    value: String,
+    project_id: Option<String>,
+}
+
+/// Suggests values for an argument, given its prefix and the other arguments.
+pub(super) async fn complete(
+    request: BrowseRequest<'_>,
+    params: CompleteRequestParams,
+) -> Result<CompleteResult, ErrorData> {
+    let argument = params.argument.name;
+    let known = arguments_of(&params.r#ref)?;
+    if !known.contains(&argument) {
+        return Err(prompts::unknown(
+            "argument/name",
+            "argument",
+            &argument,
+            known.iter().map(String::as_str),
+        ));
+    }
+    if !COMPLETABLE.contains(&argument.as_str()) {
+        return Ok(CompleteResult::default());
+    }
+    let mut others = params.context.and_then(|context| context.arguments).unwrap_or_default();
+    let mut other = |name: &str| others.remove(name).filter(|value| !value.is_empty() && argument != name);
+    let (repository, project_id) = (other("repository"), other("project"));
+    let is_id = argument == "id";
+    let completion_arguments =
+        CompletionArguments { argument, value: params.argument.value, repository, project_id };
+    let Completions { values, total } = match is_id {
+        true => {
+            let CompletionArguments { value, project_id, .. } = completion_arguments;
+            request.run(COMPLETE_INSTRUCTION, IdArguments { value, project_id }).await?
+        }
+        false => request.run(COMPLETE, completion_arguments).await?,
+    };
+    let more = total > values.len() as u64;
+    let total = u32::try_from(total).ok();
+    Ok(CompleteResult::new(CompletionInfo::with_pagination(values, total, more).unwrap_or_default()))
+}
+
+/// The names of the arguments of a template or prompt.
+fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
+    if let Some(name) = reference.as_prompt_name() {
+        let prompt = prompts::find(name, "ref/name")?;
+        return Ok(prompts::arguments(prompt).into_iter().map(|argument| argument.name).collect());
+    }
+    let uri = reference.as_resource_uri().unwrap_or_default();
+    let known = match uri {
+        TEMPLATE | TEMPLATE_WITH_PROJECT => OF_FILES.to_vec(),
+        SYMBOL_TEMPLATE => vec!["repository", "symbol"],
+        INSTRUCTION_TEMPLATE => vec!["id", "project"],
+        RUN_TEMPLATE => vec!["run_id"],
+        ARTIFACT_TEMPLATE => vec!["run_id", "artifact"],
+        _ => {
+            let templates = [TEMPLATE, TEMPLATE_WITH_PROJECT, SYMBOL_TEMPLATE, INSTRUCTION_TEMPLATE];
+            let of_runs = [RUN_TEMPLATE, ARTIFACT_TEMPLATE];
+            return Err(prompts::unknown("ref/uri", "template", uri, templates.into_iter().chain(of_runs)));
+        }
+    };
+    Ok(known.into_iter().map(str::to_owned).collect())
+}

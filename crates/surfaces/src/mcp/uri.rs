@@ -1,0 +1,267 @@
+//! Resource URIs of indexed files: `repo://{repository}/{+path}{?project}`.
+
+use std::fmt;
+
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
+
+use crate::uri_encoding::{PATH, UNRESERVED};
+
+/// The template for files in the session's project, or else in the default workspace.
+pub(super) const TEMPLATE: &str = "repo://{repository}/{+path}";
+/// The template for files in a named project.
+pub(super) const TEMPLATE_WITH_PROJECT: &str = "repo://{repository}/{+path}{?project}";
+
+/// The template for symbols in the session's project, or else in the default workspace.
+pub(super) const SYMBOL_TEMPLATE: &str = "symbol://{repository}/{+symbol}";
+
+/// The template for instructions of the session's project, or else of the default workspace.
+pub(super) const INSTRUCTION_TEMPLATE: &str = "instruction://{id}{?project}";
+
+/// The template for launch runs of the session's project, or else of the default workspace.
+pub(super) const RUN_TEMPLATE: &str = "launch://{run_id}";
+/// The template for what these runs wrote.
+pub(super) const ARTIFACT_TEMPLATE: &str = "launch://{run_id}/{+artifact}";
+
+const INSTRUCTION_SCHEME: &str = "instruction://";
+const LAUNCH_SCHEME: &str = "launch://";
+const SCHEME: &str = "repo://";
+const SYMBOL_SCHEME: &str = "symbol://";
+const PROJECT: &str = "?project=";
+
+/// The parts of a URI; their values are validated where they are used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ResourceUri {
+    /// Name of the repository.
+    pub(super) repository: String,
+    /// Path relative to the repository.
+    pub(super) path: String,
+    /// Project, if the URI names one.
+    pub(super) project: Option<String>,
+}
+
+impl ResourceUri {
+    /// Parses a URI.
+    ///
+    /// An unencoded `#` or `?` belongs to the path unless it begins `?project=`, because clients expand `{+path}` differently and
+    /// file names may contain these characters.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(super) fn parse(uri: &str) -> Result<Self, &'static str> {
+        let (scheme, rest) = uri.split_at_checked(SCHEME.len()).unwrap_or((uri, ""));
+        if !scheme.eq_ignore_ascii_case(SCHEME) {
+            return Err("The URI does not start with `repo://`.");
+        }
+        let (repository, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        let (path, project) = match rest.rsplit_once(PROJECT) {
+            Some((path, project)) => (path, Some(decoded(project)?)),
+            None => (rest, None),
+        };
+        if repository.is_empty() || path.is_empty() {
+            return Err("The URI has no repository or no path.");
+        }
+        Ok(Self { repository: decoded(repository)?, path: decoded(path)?, project })
+    }
+}
+
+/// The repository and the symbol that a `symbol://` URI names; `None` for other URIs.
+///
+/// # Errors
+/// The reason, as a sentence.
+pub(super) fn parse_symbol(uri: &str) -> Option<Result<(String, String), &'static str>> {
+    let (scheme, rest) = uri.split_at_checked(SYMBOL_SCHEME.len())?;
+    if !scheme.eq_ignore_ascii_case(SYMBOL_SCHEME) {
+        return None;
+    }
+    let (repository, symbol) = rest.split_once('/').unwrap_or((rest, ""));
+    if repository.is_empty() || symbol.is_empty() {
+        return Some(Err("The URI has no repository or no symbol."));
+    }
+    Some(decoded(repository).and_then(|repository| Ok((repository, decoded(symbol)?))))
+}
+
+/// The id and the project that an `instruction://` URI names; `None` for other URIs.
+///
+/// # Errors
+/// The reason, as a sentence.
+pub(super) fn parse_instruction(uri: &str) -> Option<Result<(String, Option<String>), &'static str>> {
+    let (scheme, rest) = uri.split_at_checked(INSTRUCTION_SCHEME.len())?;
+    if !scheme.eq_ignore_ascii_case(INSTRUCTION_SCHEME) {
+        return None;
+    }
+    let (id, project) = match rest.rsplit_once(PROJECT) {
+        Some((id, project)) => (id, Some(project)),
+        None => (rest, None),
+    };
+    // Some clients normalise the URI, which adds a slash.
+    let id = id.trim_end_matches('/');
+    if id.is_empty() {
+        return Some(Err("The URI has no id."));
+    }
+    Some(decoded(id).and_then(|id| Ok((id, project.map(decoded).transpose()?))))
+}
+
+/// A launch run that a `launch://` URI names, or an artifact of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LaunchUri {
+    /// Id of the run.
+    pub(super) run_id: String,
+    /// Name of the artifact; `None` for the run itself.
+    pub(super) artifact: Option<String>,
+    /// Project, if the URI names one.
+    pub(super) project: Option<String>,
+}
+
+/// The run or artifact that a `launch://` URI names; `None` for other URIs.
+///
+/// # Errors
+/// The reason, as a sentence.
+pub(super) fn parse_launch(uri: &str) -> Option<Result<LaunchUri, &'static str>> {
+    let (scheme, rest) = uri.split_at_checked(LAUNCH_SCHEME.len())?;
+    if !scheme.eq_ignore_ascii_case(LAUNCH_SCHEME) {
+        return None;
+    }
+    let (rest, project) = match rest.rsplit_once(PROJECT) {
+        Some((rest, project)) => (rest, Some(project)),
+        None => (rest, None),
+    };
+    let (run_id, artifact) = rest.split_once('/').unwrap_or((rest, ""));
+    if run_id.is_empty() {
+        return Some(Err("The URI has no id of a run."));
+    }
+    let read = || {
+        // Some clients normalise the URI, which changes the case of this part; ids have `T` and `Z` and no small ones.
+        let run_id = decoded(run_id)?.replace('t', "T").replace('z', "Z");
+        let artifact = Some(artifact).filter(|name| !name.is_empty()).map(decoded).transpose()?;
+        Ok(LaunchUri { run_id, artifact, project: project.map(decoded).transpose()? })
+    };
+    Some(read())
+}
+
+impl fmt::Display for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (repository, path) =
+            (utf8_percent_encode(&self.repository, UNRESERVED), utf8_percent_encode(&self.path, PATH));
+        write!(f, "{SCHEME}{repository}/{path}")?;
+        match &self.project {
+            Some(project) => write!(f, "{PROJECT}{}", utf8_percent_encode(project, UNRESERVED)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn decoded(text: &str) -> Result<String, &'static str> {
+    let whole =
+        |rest: &str| rest.as_bytes().iter().take(2).filter(|byte| byte.is_ascii_hexdigit()).count() == 2;
+    if !text.split('%').skip(1).all(whole) {
+        return Err("A `%` in the URI is not followed by two hexadecimal digits.");
+    }
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) => Ok(decoded.into_owned()),
+        Err(_) => Err("The decoded URI is not valid UTF-8."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn uri(repository: &str, path: &str, project: Option<&str>) -> ResourceUri {
+        ResourceUri { repository: repository.into(), path: path.into(), project: project.map(str::to_owned) }
+    }
+
+    #[test]
+    fn what_clients_expand_is_read() {
+        for (text, expected) in [
+            ("repo://shop/src/main.rs", uri("shop", "src/main.rs", None)),
+            ("REPO://shop/a?project=client-a", uri("shop", "a", Some("client-a"))),
+            ("repo://my%20shop/a%20b/%C3%BC.md", uri("my shop", "a b/ü.md", None)),
+            ("repo://my shop/a b/ü.md", uri("my shop", "a b/ü.md", None)),
+            ("repo://shop/what?.md", uri("shop", "what?.md", None)),
+            ("repo://shop/c#/x?.cs?project=p", uri("shop", "c#/x?.cs", Some("p"))),
+            ("repo://shop/%2e%2e/x", uri("shop", "../x", None)),
+            ("repo://shop//etc/passwd", uri("shop", "/etc/passwd", None)),
+        ] {
+            assert_eq!(ResourceUri::parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn symbols_are_read_in_every_spelling() {
+        let pair = |repository: &str, symbol: &str| Some(Ok((repository.to_owned(), symbol.to_owned())));
+        assert_eq!(parse_symbol("symbol://shop/Till.open"), pair("shop", "Till.open"));
+        assert_eq!(
+            parse_symbol("symbol://my%20shop/src/a.py:Till%23open"),
+            pair("my shop", "src/a.py:Till#open")
+        );
+        assert_eq!(parse_symbol("repo://shop/a"), None);
+        for text in ["symbol://", "symbol://shop", "symbol://shop/", "symbol:///x", "symbol://shop/%zz"] {
+            assert!(parse_symbol(text).is_some_and(|parsed| parsed.is_err()), "{text}");
+        }
+    }
+
+    #[test]
+    fn instructions_are_read_with_and_without_a_project() {
+        let pair = |id: &str, project: Option<&str>| Some(Ok((id.to_owned(), project.map(str::to_owned))));
+        assert_eq!(parse_instruction("instruction://no-secrets"), pair("no-secrets", None));
+        assert_eq!(parse_instruction("INSTRUCTION://a/?project=client-a"), pair("a", Some("client-a")));
+        assert_eq!(parse_instruction("repo://shop/a"), None);
+        for text in ["instruction://", "instruction://?project=a", "instruction://%zz"] {
+            assert!(parse_instruction(text).is_some_and(|parsed| parsed.is_err()), "{text}");
+        }
+    }
+
+    #[test]
+    fn launch_runs_and_their_artifacts_are_read_in_every_spelling() {
+        let id = "r_2026-01-21T13-00-00Z_0123abcd";
+        let named = |artifact: Option<&str>, project: Option<&str>| {
+            let (artifact, project) = (artifact.map(str::to_owned), project.map(str::to_owned));
+            Some(Ok(LaunchUri { run_id: id.to_owned(), artifact, project }))
+        };
+        assert_eq!(parse_launch(&format!("launch://{id}")), named(None, None));
+        assert_eq!(parse_launch(&format!("LAUNCH://{}/", id.to_lowercase())), named(None, None));
+        assert_eq!(
+            parse_launch(&format!("launch://{id}/drafts/docs%2Fa.md?project=client-a")),
+            named(Some("drafts/docs/a.md"), Some("client-a"))
+        );
+        assert_eq!(parse_launch(&format!("launch://{id}/../x")), named(Some("../x"), None));
+        assert_eq!(parse_launch("repo://shop/a"), None);
+        for text in ["launch://", "launch:///a", "launch://?project=a", "launch://r/%zz", "launch://%ff"] {
+            assert!(parse_launch(text).is_some_and(|parsed| parsed.is_err()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_uri_of_ours_is_refused() {
+        for text in
+            ["", "repo:", "repo://", "repo://shop", "repo://shop/", "repo:///x", "file:///x", "repö://a/b"]
+        {
+            assert!(ResourceUri::parse(text).is_err(), "{text}");
+        }
+        for text in
+            ["repo://shop/100%", "repo://shop/%zz", "repo://shop/%ff", "repo://%/a", "repo://a/b?project=%"]
+        {
+            assert!(ResourceUri::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_and_path_comes_back(repository in "[^/]{1,9}|\\PC{1,9}", path in ".{1,20}", project in "[a-z0-9-]{1,9}") {
+            for project in [None, Some(project.as_str())] {
+                let given = uri(&repository, &path, project);
+                let text = given.to_string();
+                prop_assert!(text.is_ascii());
+                prop_assert_eq!(ResourceUri::parse(&text), Ok(given));
+            }
+        }
+
+        #[test]
+        fn nothing_makes_it_panic(text in ".{0,40}") {
+            let _ = ResourceUri::parse(&text);
+            let _ = ResourceUri::parse(&format!("repo://{text}"));
+            let _ = parse_launch(&format!("launch://{text}"));
+        }
+    }
+}
