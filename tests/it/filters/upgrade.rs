@@ -14,7 +14,7 @@ use crate::storage::database::{number, run};
 
 /// The tables that migrations after the first one created, and their columns in older tables, as (table, column).
 fn later_additions() -> (Vec<String>, Vec<(String, String)>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/store/migrations/project/search");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/project/search");
     let created = Regex::new(r"CREATE TABLE IF NOT EXISTS \{schema\}\.(\w+)").unwrap();
     let altered = Regex::new(r"ALTER TABLE \{schema\}\.(\w+)([^;]*)").unwrap();
     let added = Regex::new(r"ADD COLUMN IF NOT EXISTS (\w+)").unwrap();

@@ -10,37 +10,59 @@ pub struct Migration {
     text: &'static str,
 }
 
+/// The migrations of a folder below `migrations/`, by the names of their files, which begin with the version. Builds a list of
+/// [`Migration`].
+macro_rules! migrations {
+    ($folder:literal: $($file:literal),+ $(,)?) => {
+        &[$(Migration {
+            version: version_of($file),
+            text: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/../../migrations/", $folder, "/", $file, ".sql"
+            )),
+        }),+]
+    };
+}
+
+/// Returns the number that the name of a file begins with.
+const fn version_of(file: &str) -> i32 {
+    let (digits, mut at, mut version) = (file.as_bytes(), 0, 0);
+    while at < digits.len() && digits[at].is_ascii_digit() {
+        version = version * 10 + (digits[at] - b'0') as i32;
+        at += 1;
+    }
+    version
+}
+
 /// Migrations of the control schema, which every database has once.
-pub(crate) const CONTROL: &[Migration] = &[
-    Migration { version: 1, text: include_str!("../../migrations/control/0001_init.sql") },
-    Migration { version: 2, text: include_str!("../../migrations/control/0002_access.sql") },
-    Migration { version: 3, text: include_str!("../../migrations/control/0003_modules.sql") },
-    Migration { version: 4, text: include_str!("../../migrations/control/0004_key_roots.sql") },
-    Migration { version: 5, text: include_str!("../../migrations/control/0005_job_notes.sql") },
-    Migration { version: 6, text: include_str!("../../migrations/control/0006_job_lanes.sql") },
-    Migration { version: 7, text: include_str!("../../migrations/control/0007_sources.sql") },
-    Migration { version: 8, text: include_str!("../../migrations/control/0008_writers.sql") },
+pub(crate) const CONTROL: &[Migration] = migrations![
+    "control":
+    "0001_init",
+    "0002_access",
+    "0003_modules",
+    "0004_key_roots",
+    "0005_job_notes",
+    "0006_job_lanes",
+    "0007_sources",
+    "0008_writers",
 ];
 
 /// Migrations of the search module, which every project's schema has.
-pub(crate) const SEARCH: &[Migration] = &[
-    Migration { version: 1, text: include_str!("../../migrations/project/search/0001_init.sql") },
-    Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
-    Migration { version: 3, text: include_str!("../../migrations/project/search/0003_dictionary.sql") },
-    Migration { version: 4, text: include_str!("../../migrations/project/search/0004_embedded.sql") },
-    Migration { version: 5, text: include_str!("../../migrations/project/search/0005_facts_missing.sql") },
-    Migration { version: 6, text: include_str!("../../migrations/project/search/0006_definitions.sql") },
-    Migration { version: 7, text: include_str!("../../migrations/project/search/0007_facts_tried.sql") },
-    Migration { version: 8, text: include_str!("../../migrations/project/search/0008_due.sql") },
-    Migration { version: 9, text: include_str!("../../migrations/project/search/0009_grams.sql") },
-    Migration { version: 10, text: include_str!("../../migrations/project/search/0010_navigation.sql") },
-    Migration { version: 11, text: include_str!("../../migrations/project/search/0011_scip.sql") },
-    Migration {
-        version: 12,
-        text: include_str!("../../migrations/project/search/0012_repository_statistics.sql"),
-    },
-    Migration { version: 13, text: include_str!("../../migrations/project/search/0013_line_history.sql") },
-    Migration { version: 14, text: include_str!("../../migrations/project/search/0014_revisions.sql") },
+pub(crate) const SEARCH: &[Migration] = migrations![
+    "project/search":
+    "0001_init",
+    "0002_facts",
+    "0003_dictionary",
+    "0004_embedded",
+    "0005_facts_missing",
+    "0006_definitions",
+    "0007_facts_tried",
+    "0008_due",
+    "0009_grams",
+    "0010_navigation",
+    "0011_scip",
+    "0012_repository_statistics",
+    "0013_line_history",
+    "0014_revisions",
 ];
 
 /// The tables that the migrations create, in the order of creation.
@@ -62,31 +84,16 @@ pub struct Module {
 }
 
 /// Security findings and decisions about them.
-pub const TRIAGE: Module = Module {
-    name: "triage",
-    migrations: &[
-        Migration { version: 1, text: include_str!("../../migrations/project/triage/0001_init.sql") },
-        Migration { version: 2, text: include_str!("../../migrations/project/triage/0002_identity.sql") },
-    ],
-};
+pub const TRIAGE: Module =
+    Module { name: "triage", migrations: migrations!["project/triage": "0001_init", "0002_identity"] };
 
 /// The instruction catalog.
-pub const INSTRUCTIONS: Module = Module {
-    name: "instructions",
-    migrations: &[Migration {
-        version: 1,
-        text: include_str!("../../migrations/project/instructions/0001_init.sql"),
-    }],
-};
+pub const INSTRUCTIONS: Module =
+    Module { name: "instructions", migrations: migrations!["project/instructions": "0001_init"] };
 
 /// Launch runs.
-pub const LAUNCH: Module = Module {
-    name: "launch",
-    migrations: &[
-        Migration { version: 1, text: include_str!("../../migrations/project/launch/0001_init.sql") },
-        Migration { version: 2, text: include_str!("../../migrations/project/launch/0002_watches.sql") },
-    ],
-};
+pub const LAUNCH: Module =
+    Module { name: "launch", migrations: migrations!["project/launch": "0001_init", "0002_watches"] };
 
 /// All optional modules; search is not among them, because every project has it.
 pub const MODULES: &[Module] = &[TRIAGE, INSTRUCTIONS, LAUNCH];
@@ -153,10 +160,24 @@ mod tests {
     }
 
     #[test]
+    fn every_file_is_listed() {
+        let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations")];
+        let mut files = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if entry.is_dir() { folders.push(entry) } else { files += 1 }
+            }
+        }
+        let listed: usize = MODULES.iter().map(|module| module.migrations.len()).sum();
+        assert_eq!(files, CONTROL.len() + SEARCH.len() + listed);
+    }
+
+    #[test]
     fn every_migration_is_complete_and_counted() {
         let modules = MODULES.iter().map(|module| module.migrations);
         for module in [CONTROL, SEARCH].into_iter().chain(modules) {
-            assert!(module.is_sorted_by(|one, next| one.version < next.version));
+            let expected = (1..).take(module.len());
+            assert!(module.iter().map(|migration| migration.version).eq(expected), "versions count from 1");
             for migration in module {
                 let last = migration.text.trim_end().chars().last();
                 assert_eq!(last, Some(';'), "the last statement would be lost");
