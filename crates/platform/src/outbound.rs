@@ -16,6 +16,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use opentelemetry_http::Bytes;
 use reqwest::redirect::Policy;
 use serde_json::Value;
 
@@ -136,6 +137,23 @@ impl HttpClient {
         read_json(self.client.post(url.clone()).json(body).send().await?, bytes_max).await
     }
 
+    /// Sends a request as it is and returns the response, whatever its status, with a body of at most 64 KiB.
+    ///
+    /// # Errors
+    /// [`HttpError`] if there is no whole response.
+    pub(crate) async fn send(
+        &self,
+        request: opentelemetry_http::Request<Bytes>,
+    ) -> Result<opentelemetry_http::Response<Bytes>, HttpError> {
+        const BODY_BYTES_MAX: usize = 64 << 10;
+        let response = self.client.execute(request.try_into()?).await?;
+        let mut answer = opentelemetry_http::Response::new(Bytes::new());
+        *answer.status_mut() = response.status();
+        *answer.headers_mut() = response.headers().clone();
+        *answer.body_mut() = read_body(response, BODY_BYTES_MAX).await?.into();
+        Ok(answer)
+    }
+
     /// Sends a form by POST and returns the JSON of the response, at most `bytes_max` bytes; with `user`, as that user and password.
     ///
     /// # Errors
@@ -160,10 +178,15 @@ impl HttpClient {
     }
 }
 
-async fn read_json(mut response: reqwest::Response, bytes_max: usize) -> Result<Value, HttpError> {
+async fn read_json(response: reqwest::Response, bytes_max: usize) -> Result<Value, HttpError> {
     if response.status() != reqwest::StatusCode::OK {
         return Err(HttpError::Status(response.status().as_u16()));
     }
+    let body = read_body(response, bytes_max).await?;
+    serde_json::from_slice(&body).map_err(|error| HttpError::Malformed(error.to_string()))
+}
+
+async fn read_body(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u8>, HttpError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > bytes_max {
@@ -171,7 +194,7 @@ async fn read_json(mut response: reqwest::Response, bytes_max: usize) -> Result<
         }
         body.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&body).map_err(|error| HttpError::Malformed(error.to_string()))
+    Ok(body)
 }
 
 /// Parses an `http` or `https` URL.

@@ -9,7 +9,8 @@ use contract::Fault;
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
+    let span = tracing::Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(result) => result,
         Err(error) => Err(Fault::internal("A background step failed unexpectedly.", error)),
     }

@@ -33,6 +33,7 @@ mod roots;
 mod run_pages;
 mod search_pages;
 mod sessions;
+mod spans;
 mod tls;
 mod triage_pages;
 mod waiting_calls;

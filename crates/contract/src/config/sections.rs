@@ -170,8 +170,8 @@ sections! {
     }
     /// How the command line prints on a terminal.
     Terminal { link_format: String }
-    /// Logging to stderr.
-    Log { filter: String, format: LogFormat }
+    /// Logging to stderr, and spans.
+    Log { filter: String, format: LogFormat, traces_url: Option<String> }
 }
 
 /// The repositories whose files a server watches.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 use super::lease::{ClaimedJob, ReturnReason, lease_lost};
 use super::not_runnable_here;
@@ -71,7 +72,7 @@ where
     let mut notes: Vec<String> = claimed.job.note.clone().into_iter().collect();
     let (mut outages, mut outage_time) = (0, Duration::ZERO);
     loop {
-        let work = execute(running_job(&claimed, notes.clone()));
+        let work = execute(running_job(&claimed, notes.clone())).instrument(span_of(&claimed));
         let fault = match attempt(&claimed, control, on_progress, work).await {
             _ if claimed.is_lost() => return ClaimResult::GivenUp(lease_lost()),
             AttemptEnd::Stalled => {
@@ -136,7 +137,7 @@ where
     F: FnOnce(RunningJob) -> R + Send,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let work = execute(running_job(&claimed, Vec::new()));
+    let work = execute(running_job(&claimed, Vec::new())).instrument(span_of(&claimed));
     let ended = attempt(&claimed, control, &|_: &Progress| (), work).await;
     if claimed.is_lost() {
         return Err(lease_lost());
@@ -145,6 +146,12 @@ where
         ClaimResult::Ended(result) => result,
         ClaimResult::GivenUp(fault) => Err(fault),
     }
+}
+
+/// Returns the span of a job. A call that waits for the job is its parent; a call that only queued it has the id in its own span.
+fn span_of(claimed: &ClaimedJob) -> Span {
+    let job = &claimed.job;
+    tracing::info_span!("job", job = job.id, kind = job.kind, project = job.project_id)
 }
 
 fn running_job(claimed: &ClaimedJob, notes: Vec<String>) -> RunningJob {

@@ -343,6 +343,9 @@ pub async fn enqueue(store: &Store, request: &NewJob) -> Result<Enqueued, Fault>
     store::jobs::requeue_expired(&mut tx).await?;
     let enqueued = store::jobs::enqueue_or_attach(&mut tx, request).await?;
     tx.commit().await?;
+    // A process that takes up the job later joins its own span to this call by the id.
+    tracing::Span::current().record("job", &enqueued.job.id);
+    tracing::debug!(job = enqueued.job.id, kind = request.kind, "a job was queued");
     Ok(enqueued)
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use super::context::{Call, Caller, Progress, ProgressUpdate};
 use super::event_sink::EventSink;
@@ -99,7 +100,8 @@ impl Toolbox {
         // logged; only then is its slot free.
         let _cancel_if_dropped = call.cancel.clone().drop_guard();
         let (app, mut task_call) = (Arc::clone(app), call.clone());
-        let ended = tokio::spawn(async move {
+        let span = span_of(spec, &call);
+        let work = async move {
             let _running = running;
             let long_texts = LongTexts::collect(&arguments);
             let mut outcome = match wait_in_queue(spec, &arguments, &task_call, deadline).await {
@@ -140,8 +142,8 @@ impl Toolbox {
                 Err(fault) => Envelope::failure(&fault, meta),
             };
             Ok(answered.with_next(envelope.with_run_id(task_call.run_id()), next))
-        });
-        ended.await.unwrap_or_else(|error| {
+        };
+        tokio::spawn(work.instrument(span)).await.unwrap_or_else(|error| {
             let envelope = Envelope::failure(&panic_fault(spec, error), call.meta(started));
             Ok(envelope.with_run_id(call.run_id()))
         })
@@ -190,6 +192,17 @@ const TOOLS_THAT_CLEAN_TEXTS: [&str; 2] = ["instructions_import", "prompt_review
 fn malformed_project(arguments: &Value) -> Option<Fault> {
     let id = arguments.get("project_id").and_then(Value::as_str)?;
     ProjectId::parse(id).err().map(Fault::from)
+}
+
+/// Returns the span of a call. `call` is the caller's request id, or an id of its own; `job` is set if the call queues a job.
+fn span_of(spec: &ToolSpec, call: &Call) -> Span {
+    let id = call
+        .caller
+        .request_id
+        .clone()
+        .unwrap_or_else(|| format!("{:016x}", getrandom::u64().unwrap_or_default()));
+    let surface = call.caller.surface.as_str();
+    tracing::info_span!("call", call = id, tool = spec.name, surface, job = tracing::field::Empty)
 }
 
 /// The text of a query, if the audit log keeps it.

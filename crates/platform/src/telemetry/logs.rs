@@ -1,32 +1,54 @@
-//! Logging, to stderr only: stdout carries the MCP messages.
+//! Logging, to stderr only, because stdout carries the MCP messages; and the spans for a collector.
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
+use super::traces;
 use contract::config::{Log, LogFormat};
 use contract::escaped_line;
 
-/// Installs the global log subscriber. Further calls do nothing, so that each test may call it.
+/// Installs the global log subscriber, and starts to send spans if `log.traces_url` is set. Further calls do nothing, so that each
+/// test may call it.
 ///
-/// If `log.filter` cannot be parsed, logs a warning and uses `info`.
+/// If `log.filter` cannot be parsed, logs a warning and uses `info`; if spans cannot be sent, logs a warning.
 pub fn start_logging(settings: &Log) {
     let (filter, parse_error) = match EnvFilter::try_new(&settings.filter) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("info"), Some(error.to_string())),
     };
-    let registry = tracing_subscriber::registry().with(filter);
+    let (tracer, trace_error) = match settings.traces_url.as_deref().map(traces::start) {
+        Some(Ok(tracer)) => (Some(tracer), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    // Calls, jobs and slow statements are spans of level info; what is logged about them need not be.
+    let spans = tracer.map(|tracer| {
+        tracing_opentelemetry::layer()
+            .with_tracer(tracer)
+            .with_filter(Targets::new().with_target("pairofcleats", LevelFilter::INFO))
+    });
+    let registry = tracing_subscriber::registry().with(spans);
     let started = match settings.format {
         LogFormat::Text => {
             // Like all output, obeys NO_COLOR, CLICOLOR_FORCE and TERM.
             let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
             let layer = fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(colour);
-            registry.with(layer.fmt_fields(one_line_fields())).try_init()
+            registry.with(layer.fmt_fields(one_line_fields()).with_filter(filter)).try_init()
         }
-        LogFormat::Json => registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
+        LogFormat::Json => {
+            registry.with(fmt::layer().json().with_writer(std::io::stderr).with_filter(filter)).try_init()
+        }
     };
-    if let (Ok(()), Some(error)) = (started, parse_error) {
+    if started.is_err() {
+        return;
+    }
+    if let Some(error) = parse_error {
         tracing::warn!(error, "log.filter cannot be parsed; using `info`");
+    }
+    if let Some(error) = trace_error {
+        tracing::warn!(error, "spans are not sent to log.traces_url");
     }
 }
 

@@ -11,10 +11,11 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::connection_pool::OnActivity;
 use super::error::no_response;
 use super::error::{OrFault, fault, permission_denied};
-use super::guard::{Query, Row, Tx, sql};
+use super::guard::{Row, Tx};
 use super::migrate::{CONTROL, newest, statements};
 use super::pools::{Pool, Pools, RestartCallback};
 use super::server::{self, ServerFacts};
+use super::statement::{Query, sql};
 use contract::config;
 use contract::{ErrorCode, Fault};
 

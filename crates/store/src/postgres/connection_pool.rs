@@ -13,8 +13,8 @@ use sqlx::{Connection, PgConnection, Postgres, Row};
 use tokio::time::Instant;
 
 use super::error::{is_connection_lost, no_response};
-use super::guard::sql;
 use super::pools::Restarter;
+use super::statement::sql;
 use contract::Fault;
 use contract::config;
 
@@ -315,7 +315,7 @@ impl ConnectionPool {
              WHERE pid = $1");
         let checked = async {
             let mut other = self.shared.pool.acquire().await?;
-            let row = query.bind(backend).fetch_optional(&mut *other).await;
+            let row = query.bind(backend).fetch_optional(&mut other).await;
             match row {
                 Ok(row) => row.map_or(Ok(false), |row| row.try_get("is_active")),
                 Err(error) => {
@@ -337,7 +337,7 @@ impl ConnectionPool {
         runtime.spawn(async move {
             let ended = async {
                 let mut other = shared.pool.acquire().await?;
-                let ended = end.bind(backend).bind(name).execute(&mut *other).await;
+                let ended = end.bind(backend).bind(name).execute(&mut other).await;
                 if ended.is_err() {
                     drop(other.detach());
                 }

@@ -13,26 +13,14 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, ColumnIndex, Decode, Executor, Postgres, Row as _, Type};
 use tokio::sync::mpsc;
 
 use super::connection_pool::{AnswerTimeout, CheckedOut, ConnectionPool};
 use super::error::{OrFault, fault, is_connection_lost, is_stale_plan};
+use super::statement::{Query, observe, sql};
 use contract::{ErrorCode, Fault};
-
-/// A statement with its bound values.
-pub type Query<'q> = sqlx::query::Query<'q, Postgres, PgArguments>;
-
-/// A statement. `text` must consist of constants, quoted schema names and `$n` placeholders only, never of user input. All
-/// statements except `BEGIN`, `Tx::batch` and COPY pass through this function, so that this rule can be audited.
-#[cfg_attr(feature = "fuzzing", track_caller)]
-pub fn sql<'q>(text: impl Into<String>) -> Query<'q> {
-    let text: String = text.into();
-    #[cfg(feature = "fuzzing")]
-    super::recorder::note(std::panic::Location::caller(), &text);
-    sqlx::query(AssertSqlSafe(text))
-}
 
 /// A row of a result.
 pub struct Row(PgRow);
@@ -89,7 +77,7 @@ impl Tx {
         let mut first_answer = pool.first_answer();
         loop {
             let mut bare = Self::new(pool, first_answer.connection().await?);
-            let response = open(&mut bare.connection).or_fault()?.fetch_optional(query());
+            let response = query().fetch_optional(open(&mut bare.connection).or_fault()?);
             if let Some(row) = first_answer.answer_if_alive(response).await.or_fault()? {
                 bare.put_back();
                 return Ok(row.map(Row));
@@ -126,7 +114,7 @@ impl Tx {
     /// As [`Tx::execute`].
     pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Fault> {
         let response = open(&mut self.connection).or_fault()?.execute(sqlx::raw_sql(AssertSqlSafe(text)));
-        let result = self.pool.answer(self.timeout, response).await;
+        let result = self.pool.answer(self.timeout, observe("several statements", response)).await;
         self.checked(result).map(|_| ())
     }
 

@@ -4,8 +4,8 @@ use serde_json::json;
 use sqlx::{PgConnection, Row};
 
 use super::error::{OrFault, fault, permission_denied};
-use super::guard::sql;
 use super::schema_name::quoted;
+use super::statement::sql;
 use contract::{ErrorCode, Fault};
 
 /// Oldest supported server, as `server_version_num`.

@@ -6,10 +6,11 @@ use serde_json::json;
 
 use super::connect::Database;
 use super::error::{permission_denied, sqlstate};
-use super::guard::{Tx, sql};
+use super::guard::Tx;
 use super::pools::Pool;
 use super::schema_name::quoted;
 use super::server;
+use super::statement::sql;
 use contract::{ErrorCode, Fault};
 
 /// What the database knows of the extension.

@@ -67,6 +67,7 @@ use clap::{CommandFactory, Parser};
 use arguments::{Cli, Command};
 use contract::{ErrorCode, Fault};
 use output::Output;
+use platform::telemetry;
 use session::{Exit, Session};
 
 /// How long the process waits at exit for busy blocking threads.
@@ -108,6 +109,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let exit = runtime.block_on(dispatch(session, cli.command));
     runtime.shutdown_timeout(THREAD_SHUTDOWN_MAX);
     embedding::close(MODEL_SHUTDOWN_MAX);
+    telemetry::send_remaining_spans();
     exit.into()
 }
 

@@ -234,7 +234,8 @@ fn log_settings(flags: &GlobalFlags, serves: bool, configured: &Log) -> Log {
         (0, _) if flags.quiet || !serves => "error".to_owned(),
         (0, _) => configured.filter.clone(),
     };
-    Log { filter, format: configured.format }
+    let traces_url = configured.traces_url.clone().filter(|_| serves);
+    Log { filter, format: configured.format, traces_url }
 }
 
 #[cfg(test)]
@@ -245,7 +246,8 @@ mod tests {
 
     #[test]
     fn without_flags_only_servers_log_more_than_errors() {
-        let configured = Log { filter: "info,x=warn".into(), format: config::LogFormat::Text };
+        let configured =
+            Log { filter: "info,x=warn".into(), format: config::LogFormat::Text, traces_url: None };
         let filter = |args: &[&str]| {
             let cli = Cli::try_parse_from(args).unwrap();
             log_settings(&cli.global, cli.serves(), &configured).filter

@@ -1,0 +1,81 @@
+//! Spans sent to an OpenTelemetry collector, if the operator configured one.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_http::{Bytes, Request, Response};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SdkTracerProvider, Tracer};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::outbound::{HttpClient, HttpError, http_url};
+use contract::TOOLING_VERSION;
+
+/// Time limit of a request to the collector.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The exporter of this process, which lives as long as it does.
+static EXPORTER: OnceLock<Exporter> = OnceLock::new();
+
+struct Exporter {
+    provider: SdkTracerProvider,
+    /// Sends the requests, apart from the runtime of the calls, which ends before the last spans are sent.
+    _runtime: Runtime,
+}
+
+/// Starts to send spans to the collector at `url`, which takes OTLP over HTTP. Returns what makes them.
+///
+/// # Errors
+/// One sentence if the URL, TLS or the thread that sends cannot be used.
+pub(super) fn start(url: &str) -> Result<Tracer, String> {
+    let failed = |error: &dyn std::error::Error| error.to_string();
+    http_url(url).map_err(|error| failed(&error))?;
+    let client = HttpClient::with_keep_alive(SEND_TIMEOUT).map_err(|error| failed(&error))?;
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|error| failed(&error))?;
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(Sender { client, runtime: runtime.handle().clone() })
+        .with_endpoint(url)
+        .with_timeout(SEND_TIMEOUT)
+        .build()
+        .map_err(|error| failed(&error))?;
+    let resource = Resource::builder()
+        .with_service_name("pairofcleats")
+        .with_attribute(opentelemetry::KeyValue::new("service.version", TOOLING_VERSION))
+        .build();
+    let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+    let tracer = provider.tracer("pairofcleats");
+    let _ = EXPORTER.set(Exporter { provider, _runtime: runtime });
+    Ok(tracer)
+}
+
+/// Sends the spans that are not sent yet, at the end of the process.
+pub fn send_remaining_spans() {
+    if let Some(exporter) = EXPORTER.get()
+        && let Err(error) = exporter.provider.shutdown_with_timeout(SEND_TIMEOUT)
+    {
+        tracing::warn!("the last spans were not sent: {error}");
+    }
+}
+
+/// Sends requests with the limits of all outbound HTTP, on a runtime of its own: the thread that exports has none.
+#[derive(Debug)]
+struct Sender {
+    client: HttpClient,
+    runtime: tokio::runtime::Handle,
+}
+
+#[async_trait::async_trait]
+impl opentelemetry_http::HttpClient for Sender {
+    async fn send_bytes(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<Bytes>, opentelemetry_http::HttpError> {
+        let client = self.client.clone();
+        let sent = self.runtime.spawn(async move { client.send(request).await }).await?;
+        sent.map_err(|error: HttpError| error.into())
+    }
+}
